@@ -108,10 +108,8 @@ impl Row {
 }
 
 /// Command names of other programs that brain splits into several commands, with a hint.
-const OTHER_WORDS: &[(&str, &str)] = &[
-    ("new", "`brain capture TEXT` stores a thought, `brain edit SLUG --new` begins a page"),
-    ("open", "`brain edit SLUG` opens a page in the editor, `brain get SLUG` prints it"),
-];
+const OTHER_WORDS: &[(&str, &str)] =
+    &[("new", "`brain capture TEXT` stores a thought, `brain edit SLUG --new` begins a page")];
 
 /// Flags that every command accepts, before or after its name.
 #[derive(Debug, Args)]

@@ -35,7 +35,7 @@ pub(crate) enum ConnectError {
     /// No daemon listens.
     NotListening,
     /// A stopping daemon closed the connection without reading the request.
-    ClosedUnread,
+    ClosedWithoutGreeting,
     /// A daemon with another protocol number. It did not read the request.
     Mismatch(Hello),
     /// A failure that a retry does not fix.
@@ -50,7 +50,7 @@ impl ConnectError {
                 let message = format!("no daemon answers at {}", socket.display());
                 Fault::new(FaultCode::Unreachable, message).hint("start it with: brain serve")
             }
-            Self::ClosedUnread => Fault::new(
+            Self::ClosedWithoutGreeting => Fault::new(
                 FaultCode::Unreachable,
                 format!(
                     "the daemon at {} closed the connection without a greeting",
@@ -161,7 +161,7 @@ impl Session {
             Err(_) => {
                 return Err(match sent {
                     Err(e) if is_timeout(&e) => ConnectError::Fault(timeout_fault(GREETING)),
-                    _ => ConnectError::ClosedUnread,
+                    _ => ConnectError::ClosedWithoutGreeting,
                 });
             }
         }

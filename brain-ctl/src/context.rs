@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// Maximum silence of the daemon during an ordinary request.
-const ORDINARY: Duration = Duration::from_secs(30);
+const MAX_SILENCE: Duration = Duration::from_secs(30);
 
-/// Maximum silence during long work, for which the daemon reports progress.
-const LONG: Duration = Duration::from_secs(180);
+/// Maximum silence during slow requests, for which the daemon reports progress.
+const MAX_SILENCE_SLOW: Duration = Duration::from_secs(180);
 
 /// The flags that all commands share.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ impl Context {
     /// Sends a request, and starts the daemon if none runs.
     ///
     /// # Errors
-    /// The daemon's fault, or the reason why there is no answer.
+    /// The daemon's fault, or why the daemon did not answer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.send(operation, !self.no_start, &mut |_| {})
     }
@@ -79,7 +79,7 @@ impl Context {
         let request_bytes = encode(&Request::from(Mcp))
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         self.exchange(&request_bytes, !self.no_start, |mut session| {
-            Mcp::read_reply(session.answer(ORDINARY, |_| {})?)?;
+            Mcp::read_reply(session.answer(MAX_SILENCE, |_| {})?)?;
             session.into_stream()
         })
     }
@@ -95,10 +95,10 @@ impl Context {
             Fault::new(FaultCode::TooLarge, format!("the request is too long for a message: {e}"))
                 .hint("send less data at once")
         })?;
-        let max_silence = if request.is_slow() { LONG } else { ORDINARY };
+        let max_silence = if request.is_slow() { MAX_SILENCE_SLOW } else { MAX_SILENCE };
         self.exchange(&request_bytes, may_start, |mut session| {
             let mut progress = Progress::new(self.quiet);
-            let reply = session.answer(max_silence, |event| progress.event(&event, on_line))?;
+            let reply = session.answer(max_silence, |event| progress.handle(&event, on_line))?;
             O::read_reply(reply)
         })
     }
@@ -129,20 +129,20 @@ impl Context {
             };
             let is_late = started_at.elapsed() > Duration::from_secs(10);
             match error {
-                ConnectError::NotListening | ConnectError::ClosedUnread
+                ConnectError::NotListening | ConnectError::ClosedWithoutGreeting
                     if may_start && !is_late =>
                 {
-                    if matches!(error, ConnectError::ClosedUnread) {
+                    if matches!(error, ConnectError::ClosedWithoutGreeting) {
                         std::thread::sleep(Duration::from_millis(20));
                     }
-                    new_stream = Some(start::ensure(&home, self.quiet)?);
+                    new_stream = Some(start::connect_or_start(&home, self.quiet)?);
                 }
                 ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !is_late => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 // systemd restarts the daemon: the socket still exists, and the next daemon will
                 // use it.
-                ConnectError::ClosedUnread if !is_late => {
+                ConnectError::ClosedWithoutGreeting if !is_late => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 ConnectError::NotListening if !may_start => {

@@ -54,10 +54,8 @@ pub(crate) fn for_capture(
     if is_blank(&input.content) {
         let subject = match &input.origin {
             Origin::Argument => "the words are".to_owned(),
-            Origin::Stdin | Origin::Agent(_) | Origin::Editor | Origin::Http => {
-                "standard input is".to_owned()
-            }
             Origin::File(path) => format!("{path} is"),
+            _ => "standard input is".to_owned(),
         };
         return Err(Fault::new(FaultCode::EmptyContent, format!("{subject} empty: {INPUT_HINT}")));
     }

@@ -20,6 +20,7 @@ mod output;
 mod picker;
 mod progress;
 mod start;
+mod unknown_label;
 mod verbs;
 mod when;
 mod xdg;

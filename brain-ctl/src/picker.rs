@@ -208,7 +208,8 @@ impl Picker<'_> {
     }
 
     fn found(&self) -> Result<Vec<Choice>, Fault> {
-        let request = Search { limit: MAX_CHOICES, explain: false, ..self.request.clone() };
+        let request =
+            Search { limit: MAX_CHOICES, explain: false, prefix: true, ..self.request.clone() };
         let mut choices = choices(&self.context.call(request.clone())?);
         let is_word = request.query.ends_with(char::is_alphanumeric);
         if choices.len() < FEW && is_word {

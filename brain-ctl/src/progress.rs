@@ -24,8 +24,8 @@ impl Progress {
         Self { started_at: Instant::now(), is_enabled: !quiet, bar: None }
     }
 
-    /// Updates the bar. Lines and parts of an answer go to `on_text` while the bar is hidden.
-    pub(crate) fn event(&mut self, event: &Event, on_text: &mut dyn FnMut(&str)) {
+    /// Handles an event: updates the bar, or passes a text to `on_text` while the bar is hidden.
+    pub(crate) fn handle(&mut self, event: &Event, on_text: &mut dyn FnMut(&str)) {
         let (done, total) = match event {
             Event::Progress { done, total } => (*done, *total),
             Event::Line(text) | Event::Text(text) => {
@@ -35,7 +35,7 @@ impl Progress {
                 };
             }
         };
-        // Without a total, it only shows activity.
+        // An event without a total only shows that the daemon is working.
         if !self.is_enabled || total == 0 || self.started_at.elapsed() < DELAY {
             return;
         }

@@ -27,10 +27,10 @@ use crate::{
 /// The daemon's program.
 const PROGRAM: &str = "brain-daemon";
 
-/// Time after which a notice says that the client still waits.
+/// Time after which a notice says that the client is still waiting.
 const NOTICE_DELAY: Duration = Duration::from_secs(10);
 
-/// Time limit for the daemon's first answer; the daemon keeps running.
+/// Time limit for the daemon's first answer. The daemon keeps running after it.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit while another process holds the store; a stopping daemon needs up to 5 s.
@@ -41,12 +41,13 @@ const LOG_LIMIT: u64 = 1024 * 1024;
 
 /// Returns the daemon's program: in the directory of this one, or on `PATH`.
 pub(crate) fn program() -> Option<PathBuf> {
-    let beside = env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join(PROGRAM)));
+    let in_same_directory =
+        env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join(PROGRAM)));
     let on_path = || {
         let path = env::var_os("PATH")?;
         env::split_paths(&path).map(|dir| dir.join(PROGRAM)).find(|file| file.is_file())
     };
-    beside.filter(|file| file.is_file()).or_else(on_path)
+    in_same_directory.filter(|file| file.is_file()).or_else(on_path)
 }
 
 /// Returns the fault of a missing daemon program.
@@ -100,11 +101,11 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
     Err(Fault { hint: text("hint"), ..fault })
 }
 
-/// Starts a daemon, unless another client does, and connects to it.
+/// Connects to the daemon. Starts one first if none listens and no other client starts one.
 ///
 /// # Errors
-/// `unreachable` with the end of the daemon's log if it ends without answering.
-pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
+/// `unreachable` with the last lines of the log if the started daemon exits before it answers.
+pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault> {
     let program = program().ok_or_else(no_program)?;
     home.prepare()?;
     let lock_path = home.run_dir().join("start.lock");
@@ -130,7 +131,7 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
                 }
                 return Ok(stream);
             }
-            Err(ConnectError::NotListening | ConnectError::ClosedUnread) => {}
+            Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => {}
             Err(error) => return Err(error.into_fault(&home.socket())),
         }
         match &mut daemon {
@@ -214,7 +215,7 @@ impl StartingDaemon {
         Ok(Self { child, log_offset })
     }
 
-    /// Returns why the daemon ended, if it did.
+    /// Returns why the daemon exited, or `None` while it runs.
     fn failure(&mut self, home: &Home) -> Option<StartFailure> {
         let status = match self.child.try_wait() {
             Ok(None) => return None,

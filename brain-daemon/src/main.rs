@@ -23,8 +23,8 @@ fn main() -> ExitCode {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     // The daemon starts itself as a helper: these arguments select the supervisor of a child, or
     // the check of a tokenizer.
-    if let Some(code) =
-        child_supervisor::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os()))
+    if let Some(code) = child_supervisor::run_if_requested(std::env::args_os())
+        .or_else(|| probe::run_if_requested(std::env::args_os()))
     {
         return code;
     }

@@ -257,10 +257,12 @@ pub struct CollectorEnrichReply {
     /// The enriched pages with their new lines.
     pub pages: Vec<EnrichedPage>,
     /// The number of people without a page who are below the notability threshold.
-    pub below_gate: u64,
-    /// Pages with a person's name but without an account, so nothing was written. Each text says
-    /// what to add to the page.
-    pub unclaimed: Vec<String>,
+    #[serde(rename = "below_gate")]
+    pub people_below_threshold: u64,
+    /// Pages with the name of a person but without an account, so nothing was written into them.
+    /// Each text says what to add to the page.
+    #[serde(rename = "unclaimed")]
+    pub pages_without_account: Vec<String>,
     /// Partial failures.
     pub failures: Vec<String>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Spending {
     /// The estimate.
     pub estimated: u64,
-    /// The cost by the tokens that the service counted and the configured prices.
+    /// The actual cost: the tokens that the service counted, at the configured prices.
     pub actual: u64,
     /// The number of input tokens.
     pub tokens_in: u64,
@@ -24,7 +24,7 @@ pub struct Costs {
     pub since: Option<String>,
     /// Only calls at or before this day or time.
     pub until: Option<String>,
-    /// The maximum number of single calls, 0 to 1000.
+    /// The maximum number of individual calls in the reply, 0 to 1000.
     pub limit: u32,
 }
 
@@ -35,7 +35,7 @@ pub struct CostsReply {
     pub total: Spending,
     /// The total by purpose and model, highest first.
     pub sums: Vec<CostSum>,
-    /// Single calls, newest first.
+    /// Individual calls, newest first.
     pub calls: Vec<CostCall>,
     /// The number of unreadable lines in the ledger.
     pub damaged: u64,
@@ -44,10 +44,10 @@ pub struct CostsReply {
     pub implausible: u64,
 }
 
-/// The cost of a purpose with a model.
+/// The total cost of one purpose and model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostSum {
-    /// The purpose: `ask`, `brainstorm`, `lsd`, `ratings`, `pictures` or `embedding`.
+    /// The purpose: `ask`, `brainstorm`, `lsd`, `ratings`, `pictures`, `embedding` or `rerank`.
     pub purpose: String,
     /// The model.
     pub model: String,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_has_two_to_six_digits() {
+    fn money_has_two_to_six_decimals() {
         for (millionths, text) in [
             (0, "0.00"),
             (12, "0.000012"),

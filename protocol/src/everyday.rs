@@ -1,4 +1,4 @@
-//! Wire types for every day: the daily note, a random page, pages without links, and tasks.
+//! Wire types of the daily note, random pages, pages without links, and tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,8 @@ pub struct Today {
     pub source: Option<SourceId>,
 }
 
-/// `brain random`: reads a page, each with the same probability. The reply is a [`crate::Page`].
+/// `brain random`: reads a random page; all pages are equally likely. The reply is a
+/// [`crate::Page`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Random {
     /// Only this source; all if absent.
@@ -68,13 +69,14 @@ pub struct TodoRow {
     pub slug: Slug,
     /// The source of the page.
     pub source_id: SourceId,
-    /// The line of the page with its frontmatter, from 1.
+    /// The line in the page's file, from 1. If `path` is absent, the line in the output of
+    /// `brain get`.
     pub line: u32,
     /// The text behind the box, on one line.
     pub text: String,
     /// Whether the task is done.
     pub done: bool,
-    /// The interface that the page came through.
+    /// The interface through which the page was written.
     pub source_kind: Option<String>,
     /// The absolute path of the page's file, for callers with the scope `admin`.
     pub path: Option<String>,

@@ -53,6 +53,8 @@ pub struct Ideas {
     pub resume: Option<String>,
     /// Whether to only estimate the cost.
     pub estimate: bool,
+    /// Whether to return the prompts of the open crosses instead of asking a model.
+    pub prompts_only: bool,
 }
 
 impl Ideas {
@@ -76,13 +78,13 @@ pub struct IdeasReply {
     pub status: String,
     /// The ideas; passing ones first, then by score.
     pub ideas: Vec<Idea>,
-    /// Prompts for another model, if none is configured.
+    /// Prompts for another model, if none is configured or only prompts are wanted.
     pub prompts: Vec<IdeaPrompt>,
     /// The pages close to the question.
     pub close_set: Vec<ClosePage>,
     /// The pages distant from it.
     pub far_set: Vec<FarPage>,
-    /// Whether the distant pages came from all pages, because there are too few groups of pages.
+    /// Whether some distant pages are near the question, because there are too few others.
     pub short_of_target: bool,
     /// Whether judging failed. Then all ideas are returned without scores.
     pub judge_failed: bool,
@@ -156,7 +158,7 @@ pub struct Scores {
 }
 
 /// The prompt of a cross: one close and one distant page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IdeaPrompt {
     /// The close page.
     pub close_slug: Slug,
@@ -168,6 +170,8 @@ pub struct IdeaPrompt {
     pub close_source_id: SourceId,
     /// The source of the distant page.
     pub far_source_id: SourceId,
+    /// The distance between the two pages, 0 to 1.
+    pub distance: f32,
 }
 
 /// A page close to the question.
@@ -190,10 +194,11 @@ pub struct FarPage {
     pub slug: Slug,
     /// Its title.
     pub title: String,
-    /// Its distance from the nearest close page, 0 to 1; 0.5 without vectors.
+    /// Its distance from the nearest close page, 0 to 1.
     pub distance: f32,
-    /// `domain` (from its group) or `corpus` (from all pages).
-    pub origin: String,
+    /// `farthest`, `far` or `middle`: the third of the distant pages that it was drawn from. `near`
+    /// if there are too few of them.
+    pub band: String,
     /// Its source.
     pub source_id: SourceId,
 }

@@ -5,6 +5,7 @@
 
 mod access;
 mod ask;
+mod browser;
 mod codec;
 mod collector;
 mod completion;
@@ -12,6 +13,7 @@ mod connect;
 mod costs;
 mod digest;
 mod edit;
+mod edit_distance;
 mod embedding;
 mod everyday;
 mod fault;
@@ -37,6 +39,7 @@ mod workers;
 
 pub use access::*;
 pub use ask::*;
+pub use browser::*;
 pub use codec::{CodecError, decode, encode};
 pub use collector::*;
 pub use completion::*;
@@ -44,6 +47,7 @@ pub use connect::*;
 pub use costs::*;
 pub use digest::*;
 pub use edit::*;
+pub use edit_distance::{EditDistance, EditRow, MAX_EDITS, nearest};
 pub use embedding::*;
 pub use everyday::*;
 pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
@@ -75,7 +79,7 @@ pub const VERSION: &str = "0.1.0.0";
 /// Types are encoded by position: fields and variants are appended, and every change of the
 /// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
 /// versioning.
-pub const PROTOCOL: u16 = 11;
+pub const PROTOCOL: u16 = 12;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

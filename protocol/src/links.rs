@@ -142,7 +142,7 @@ pub struct LinkRow {
     pub target: String,
     /// `mentions` for a link in the text, else the frontmatter key.
     pub kind: String,
-    /// `live`, `missing` (no such page) or `ambiguous` (several pages have the name).
+    /// `live`, `missing` (no such page) or `ambiguous` (an alias of several pages).
     pub status: String,
     /// The interface that the page at the other end came through.
     pub source_kind: Option<String>,
@@ -205,7 +205,7 @@ pub struct GraphEdge {
     pub kind: String,
 }
 
-/// `brain links --broken`: lists links to no page or to several.
+/// `brain links --broken`: lists links to no page, or by an alias of several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLinks {
     /// Only this source; all if absent.
@@ -221,13 +221,13 @@ pub struct BrokenLinksReply {
     pub links: Vec<BrokenLink>,
     /// The number of links to no page.
     pub missing: u64,
-    /// The number of links to several pages.
+    /// The number of links by an alias of several pages.
     pub ambiguous: u64,
     /// Whether there are more than the limit.
     pub truncated: bool,
 }
 
-/// A link to no page or to several.
+/// A link to no page, or by an alias of several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLink {
     /// The page that contains it.

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AdminToken, AdminTokenReply, Append, Ask, AskReply, Audit, AuditList, Backlinks, Backup,
-    BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, Capture,
-    ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate,
-    Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve,
-    CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
-    CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
-    CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest, Costs, CostsReply,
-    Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply,
-    Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History, HistoryReply, Hits,
-    IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
-    JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp, McpReply, Merge,
-    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
-    PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search,
-    SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply,
-    Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline,
+    BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply,
+    BrowserOpen, BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply,
+    ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply,
+    CollectorCollect, CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest,
+    CollectorEnrich, CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply,
+    CollectorStatus, CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest,
+    Costs, CostsReply, Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply,
+    Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History,
+    HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob,
+    JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp,
+    McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page,
+    Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope,
+    Search, SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet,
+    SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline,
     TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
     TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
     TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
@@ -241,6 +241,7 @@ operations! {
     Merge, "merge", Write, Slow => MoveReply;
     Purge, "purge", Admin, Slow => PurgeReply;
     Complete, "complete", Admin or Read if is_about_pages => Completions;
+    BrowserOpen, "open", Admin => BrowserOpenReply;
 }
 
 #[cfg(test)]

@@ -206,6 +206,8 @@ pub enum Origin {
     Editor,
     /// A program, over HTTP.
     Http,
+    /// The owner's browser.
+    Browser,
 }
 
 /// `brain put`: stores a page under a slug.

@@ -53,7 +53,7 @@ impl Scopes {
                 Some(bit) => bits |= 1 << bit,
                 None => {
                     return Err(format!(
-                        "\"{}\" is not a scope: there are read, write and admin",
+                        "\"{}\" is not a scope: the scopes are read, write and admin",
                         escape(word)
                     ));
                 }

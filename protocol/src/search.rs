@@ -24,6 +24,8 @@ pub struct Search {
     pub until: Option<String>,
     /// Whether to explain each score.
     pub explain: bool,
+    /// Whether the query is being typed: its last word may be the beginning of a word of a name.
+    pub prefix: bool,
 }
 
 /// Search results.
@@ -43,6 +45,9 @@ pub struct Hits {
     /// The source that a slug without source means.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub default_source: SourceId,
+    /// How the question was read, if that is not obvious: phrases that are not required, other
+    /// spellings, dates.
+    pub note: Option<String>,
 }
 
 /// One found page.
@@ -86,6 +91,8 @@ pub struct Hit {
     pub trust: TrustLevel,
     /// The absolute path of its file, for callers with the scope `admin`.
     pub path: Option<String>,
+    /// Other pages with the same text, as `source:slug`.
+    pub also_in: Vec<String>,
 }
 
 /// One part of a score.

@@ -131,7 +131,7 @@ fn a_slug_of_one_source_needs_no_source() {
 }
 
 #[test]
-fn reading_commands_take_a_unique_beginning() {
+fn reading_commands_accept_a_unique_prefix_of_a_slug() {
     let home = home();
     for short in ["people/ada", "ada-lov", "ada-lovelace", "people/ada-lovelace"] {
         assert_eq!(home.json(["get", short])["slug"], "people/ada-lovelace", "{short}");
@@ -226,7 +226,7 @@ fn tools_that_write_need_the_whole_slug() {
 }
 
 #[test]
-fn a_page_in_the_browser_offers_pages_that_exist() {
+fn the_page_api_and_browser_suggest_existing_pages() {
     let home = home();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -240,7 +240,7 @@ fn a_page_in_the_browser_offers_pages_that_exist() {
 }
 
 #[test]
-fn words_of_other_programs_lead_on() {
+fn command_names_of_other_programs_work_or_give_a_hint() {
     let home = home();
     assert_eq!(lines(&home, &["show", "shared"]).last().unwrap(), "zebra shared at home");
     assert_eq!(lines(&home, &["ls", "-q", "--source", "attic"]), ["attic:both"]);
@@ -249,9 +249,7 @@ fn words_of_other_programs_lead_on() {
     assert_eq!(body(&home, "renamed"), "zebra shared at home\n");
     home.brain(["rm", "attic:both"]).expect(0);
     assert_eq!(home.fault(["get", "attic:both"], 4)["code"], "not_found");
-    for (word, command) in [("new", "brain capture"), ("open", "brain edit")] {
-        let fault = home.fault([word, "x"], 2);
-        let hint = fault["hint"].as_str().unwrap();
-        assert!(hint.contains(command), "{word}: {hint}");
-    }
+    let fault = home.fault(["new", "x"], 2);
+    let hint = fault["hint"].as_str().unwrap();
+    assert!(hint.contains("brain capture"), "{hint}");
 }

@@ -188,3 +188,55 @@ fn only_the_selected_source_is_searched() {
     assert_eq!((passages(&heard).len(), heard.model.as_str()), (1, "other"));
     assert_eq!(home.fault(["ask", "x", "--source", "nowhere"], 4)["code"], "unknown_source");
 }
+
+/// Returns a home without a model that has meetings of Mia Brown: in two she took part, one only
+/// mentions her.
+fn meetings_home() -> TestHome {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_EMBEDDING_PROVIDER".into(), "none".into()));
+    home
+}
+
+fn fill_meetings(home: &TestHome) {
+    home.put("people/mia-brown", "---\ntitle: Mia Brown\n---\nPainter.\n");
+    home.put("people/bo-lund", "---\ntitle: Bo Lund\n---\nWriter.\n");
+    home.put("companies/acme", "---\ntitle: Acme\n---\n[[people/mia-brown]] founded Acme.\n");
+    let meeting = |who: &str, note: &str| format!("## Attendees\n\n{who}\n\n## Notes\n\n{note}\n");
+    let (mia, bo) = ("- [[people/mia-brown]]", "- [[people/bo-lund]]");
+    home.put("meetings/2025-02-11-plan", &meeting(mia, "Plans."));
+    home.put("meetings/2025-03-04-review", &meeting(&format!("{mia}\n{bo}"), "Review."));
+    home.put("meetings/2025-05-06-other", &meeting(bo, "[[people/mia-brown]] was ill."));
+}
+
+#[test]
+fn without_a_model_links_count_and_list() {
+    let home = meetings_home();
+    let _daemon = home.daemon();
+    fill_meetings(&home);
+    let slugs = |question: &str| {
+        let reply = home.json(["ask", question]);
+        let first =
+            reply["answer"].as_str().and_then(|text| text.lines().next()).map(str::to_owned);
+        let mut slugs = texts(&reply["citations"], "slug");
+        slugs.sort();
+        (first.unwrap_or_default(), slugs)
+    };
+    let both = ["meetings/2025-02-11-plan".to_owned(), "meetings/2025-03-04-review".to_owned()];
+    for (question, first) in [
+        ("how many meetings with Mia Brown?", "2 meetings:"),
+        ("How many meetings did I have with Mia Brown?", "2 meetings:"),
+        ("Wie viele Treffen mit Mia Brown?", "2 Treffen:"),
+        ("which meetings with Mia Brown", "2 meetings:"),
+        ("how many meetings with the founder of Acme", "2 meetings:"),
+    ] {
+        assert_eq!(slugs(question), (first.to_owned(), both.to_vec()), "{question}");
+    }
+    let one = |slug: &str| vec![slug.to_owned()];
+    assert_eq!(slugs("how many meetings with Mia Brown in March 2025?").1, one(&both[1]));
+    assert_eq!(slugs("the last meeting with Mia Brown").1, one(&both[1]));
+    assert_eq!(slugs("the first meeting with Mia Brown").1, one(&both[0]));
+    assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, one(&both[1]));
+    assert_eq!(slugs("who founded Acme?").1, one("people/mia-brown"));
+    // What is no question about links gets no answer.
+    assert_eq!(slugs("how do painters work?"), (String::new(), Vec::new()));
+}

@@ -42,7 +42,7 @@ impl Fixture {
 
     fn reopen(&mut self) {
         self.brain = None;
-        self.brain = Some(self.clock.open(self.dir.path(), self.new_store_id));
+        self.brain = Some(self.clock.open_brain(self.dir.path(), self.new_store_id));
     }
 
     fn advance(&self, ms: i64) {

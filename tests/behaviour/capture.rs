@@ -67,8 +67,8 @@ fn blank_input_exits_with_2_and_lists_all_inputs() {
     ];
     for (args, stdin) in cases {
         let ran = home.brain_with(args, stdin).expect(2);
-        for way in ["words", "--file", "--stdin"] {
-            assert!(ran.stderr.contains(way), "{args:?} does not name {way}: {ran:?}");
+        for input in ["words", "--file", "--stdin"] {
+            assert!(ran.stderr.contains(input), "{args:?} does not name {input}: {ran:?}");
         }
         assert_eq!(ran.stdout, "");
     }

@@ -186,23 +186,23 @@ impl World {
     fn change_platform(&mut self, dice: &mut Dice) {
         let alive: Vec<String> =
             self.posts.keys().filter(|id| !self.deleted.contains(*id)).cloned().collect();
-        let some = alive[dice.below(alive.len() as u64) as usize].clone();
+        let post = alive[dice.below(alive.len() as u64) as usize].clone();
         // All posts fit on one page, so a missing post is deleted.
-        let what = if alive.len() > 60 { 0 } else { dice.below(4) };
-        match what {
+        let action = if alive.len() > 60 { 0 } else { dice.below(4) };
+        match action {
             0 if alive.len() > 20 || dice.one_in(3) => {
                 // Record it before the deletion. Otherwise a run that ends meanwhile could find it
                 // first.
-                if self.previous_ids().contains(&some) {
-                    self.gone.insert(some.clone());
+                if self.previous_ids().contains(&post) {
+                    self.gone.insert(post.clone());
                 }
-                self.deleted.insert(some.clone());
-                self.platform.delete(&some);
+                self.deleted.insert(post.clone());
+                self.platform.delete(&post);
             }
             1 => {
-                let likes = self.posts.get_mut(&some).unwrap();
+                let likes = self.posts.get_mut(&post).unwrap();
                 *likes += [1, 60, 150][dice.below(3) as usize];
-                self.platform.likes(&some, *likes);
+                self.platform.likes(&post, *likes);
             }
             _ => self.post(dice),
         }

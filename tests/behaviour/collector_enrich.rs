@@ -28,7 +28,7 @@ fn known_people_get_a_dated_line_once() {
     let line = "- 2026-11-21 | Tweeted about Rust [Source: X, @ann_lee, 2026-11-21]";
     assert_eq!(lines(&enriched), [line]);
     assert_eq!(
-        (enriched.failures.len(), enriched.below_gate, enriched.pages[0].created),
+        (enriched.failures.len(), enriched.people_below_threshold, enriched.pages[0].created),
         (0, 0, false)
     );
     let page = fixture.page("people/ann-lee");
@@ -205,7 +205,7 @@ fn only_notable_accounts_get_a_page() {
         fixture.enrich_by(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
     let enriched = fixture.enrich();
     assert_eq!(planned.pages, enriched.pages);
-    assert_eq!(enriched.below_gate, 2);
+    assert_eq!(enriched.people_below_threshold, 2);
     let made: Vec<(&str, bool)> =
         enriched.pages.iter().map(|it| (it.slug.as_str(), it.created)).collect();
     assert_eq!(made, [("people/bob-ray", true), ("people/kim-roe", true)]);
@@ -310,9 +310,9 @@ fn accounts_with_a_pages_name_cannot_change_the_page() {
     fixture.gone(10, "not_found", false);
     let enriched = fixture.enrich();
     assert_eq!((enriched.pages, enriched.failures.len()), (Vec::new(), 0));
-    assert_eq!(enriched.unclaimed.len(), 2, "{:?}", enriched.unclaimed);
-    assert!(enriched.unclaimed[0].starts_with("people/ann-lee: may be about @ann_1ee"));
-    assert!(enriched.unclaimed[1].contains("write `x: zoe`"));
+    assert_eq!(enriched.pages_without_account.len(), 2, "{:?}", enriched.pages_without_account);
+    assert!(enriched.pages_without_account[0].starts_with("people/ann-lee: may be about @ann_1ee"));
+    assert!(enriched.pages_without_account[1].contains("write `x: zoe`"));
     assert_eq!(fixture.page("people/ann-lee"), before);
     assert!(!fixture.has("people/ann-lee-ann_1ee"), "it may be her");
     // A handle that the owner wrote on the page counts.
@@ -321,7 +321,7 @@ fn accounts_with_a_pages_name_cannot_change_the_page() {
     let enriched = fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
     assert!(body.contains("and me") && !body.contains("scam"), "{body}");
-    assert_eq!(enriched.unclaimed.len(), 1, "{:?}", enriched.unclaimed);
+    assert_eq!(enriched.pages_without_account.len(), 1, "{:?}", enriched.pages_without_account);
 }
 
 #[test]

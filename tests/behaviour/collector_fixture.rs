@@ -64,7 +64,7 @@ impl Fixture {
         let config = "[collector]\nhandle = \"me\"\nuser_id = \"1\"\n";
         std::fs::write(dir.path().join("home/config.toml"), config).unwrap();
         let clock = MockClock::at("2026-11-21T12:00:00Z");
-        let brain = clock.open(dir.path(), 7);
+        let brain = clock.open_brain(dir.path(), 7);
         let root = dir.path().join("home/collector");
         let (data, journal) = (Data::new(&root), Journal::new(&root));
         data.prepare().unwrap();

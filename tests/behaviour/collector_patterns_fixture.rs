@@ -141,12 +141,12 @@ impl Fixture {
         }
         let record = Record::new(post).unwrap();
         self.data().put_post(stream, &record).unwrap();
-        let noted = JournalEvent::Post {
+        let event = JournalEvent::Post {
             id: id.into(),
             stream: stream.as_str().into(),
             author_id: Some("7".into()),
         };
-        Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
+        Journal::new(&self.collector_dir()).append(self.now(), &[event]).unwrap();
         record
     }
 
@@ -157,8 +157,8 @@ impl Fixture {
 
     /// Records the deletion of a post.
     pub(crate) fn delete(&self, post: &Record, redact: bool) {
-        let noted = JournalEvent::Deletion { id: post.id().to_string() };
-        Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
+        let event = JournalEvent::Deletion { id: post.id().to_string() };
+        Journal::new(&self.collector_dir()).append(self.now(), &[event]).unwrap();
         self.data().put_deletion(post, self.now(), "not_found", redact).unwrap();
     }
 
@@ -168,7 +168,7 @@ impl Fixture {
     }
 
     /// Returns the derived data of a post.
-    pub(crate) fn beside(&self, kind: &str, id: &str) -> Option<Value> {
+    pub(crate) fn derived(&self, kind: &str, id: &str) -> Option<Value> {
         let text =
             std::fs::read_to_string(self.data().root().join(format!("{kind}/{id}.json"))).ok()?;
         Some(serde_json::from_str(&text).unwrap())

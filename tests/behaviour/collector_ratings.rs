@@ -31,7 +31,7 @@ fn fixture(settings: &[(&'static str, String)]) -> Fixture {
 }
 
 fn rating(fixture: &Fixture, id: &str) -> Rating {
-    serde_json::from_value(fixture.beside("ratings", id).unwrap()).unwrap()
+    serde_json::from_value(fixture.derived("ratings", id).unwrap()).unwrap()
 }
 
 fn followers(count: u64) -> Value {
@@ -107,7 +107,7 @@ fn models_rate_ten_posts_per_question() {
         (Some(8.0), Some(2.5), Some(2.5), Some(3.0))
     );
     assert_eq!(rating(&fixture, "12").sentiment, Some(-8.0));
-    assert_eq!(fixture.beside("ratings", "3").unwrap()["model"], "small");
+    assert_eq!(fixture.derived("ratings", "3").unwrap()["model"], "small");
     let costs =
         fixture.brain().answer(&Caller::local(0), Request::Costs(Costs::default()), &NoProgress);
     let costs = expect_reply!(costs, Costs);
@@ -175,7 +175,7 @@ fn invented_ratings_are_ignored() {
         (None, Some(4.0))
     );
     assert_eq!(rating(&fixture, "2").sentiment, None, "said twice");
-    assert_eq!((rating(&fixture, "3").sentiment, fixture.beside("ratings", "99")), (None, None));
+    assert_eq!((rating(&fixture, "3").sentiment, fixture.derived("ratings", "99")), (None, None));
 
     // The two missing posts are asked about twice more, each alone, and never again.
     for _ in 0..5 {
@@ -185,7 +185,7 @@ fn invented_ratings_are_ignored() {
     }
     assert_eq!(question_count.load(Ordering::SeqCst), 1 + 2 * 2);
     assert!(model.questions()[1..].iter().all(|question| shown(question).len() == 1));
-    assert_eq!(fixture.beside("ratings", "3").unwrap()["attempts"], 3);
+    assert_eq!(fixture.derived("ratings", "3").unwrap()["attempts"], 3);
 }
 
 #[test]
@@ -207,14 +207,14 @@ fn model_outages_do_not_count_as_attempts() {
         fixture.found(&id.to_string(), "I love it");
     }
     for round in 1..=4 {
-        assert!(!fixture.step(), "nobody hurries");
+        assert!(!fixture.step(), "ratings are not urgent");
         assert_eq!(model.call_count(), round);
         fixture.step();
-        assert_eq!(model.call_count(), round, "it rests");
+        assert_eq!(model.call_count(), round, "no call before the delay is over");
         fixture.pass(LATER);
     }
     assert!(rating(&fixture, "30").relevance.is_some(), "numbers need no model");
-    assert!(fixture.beside("ratings", "1").unwrap()["attempts"].as_u64().unwrap() == 0);
+    assert!(fixture.derived("ratings", "1").unwrap()["attempts"].as_u64().unwrap() == 0);
     up.store(true, Ordering::SeqCst);
     fixture.reopen();
     fixture.step();
@@ -239,7 +239,7 @@ fn one_failing_post_does_not_stop_others() {
     }
     assert!((2..=25).all(|id| rating(&fixture, &id.to_string()).sentiment == Some(8.0)));
     assert_eq!(rating(&fixture, "1").sentiment, None);
-    assert_eq!(fixture.beside("ratings", "1").unwrap()["attempts"], 3);
+    assert_eq!(fixture.derived("ratings", "1").unwrap()["attempts"], 3);
     assert_eq!(
         model.questions().iter().filter(|question| question.text.contains("poison")).count(),
         3
@@ -315,9 +315,9 @@ fn only_visible_posts_of_the_last_day_are_rated() {
     fixture.delete(&gone, false);
     fixture.pass(24 * HOUR);
     fixture.step();
-    assert!(fixture.beside("ratings", "1").is_none());
-    assert!(fixture.beside("ratings", "2").is_some());
-    assert!(fixture.beside("ratings", "3").is_none());
+    assert!(fixture.derived("ratings", "1").is_none());
+    assert!(fixture.derived("ratings", "2").is_some());
+    assert!(fixture.derived("ratings", "3").is_none());
 }
 
 #[test]

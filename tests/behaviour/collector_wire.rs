@@ -44,6 +44,7 @@ fn broken_connections_skip_one_stream() {
         (Fault::Close, 1, ""),
         (Fault::Close, 2, "unreachable"),
         (Fault::Cut, 1, "unreachable"),
+        // The reason is `unreachable` or `unreadable`.
         (Fault::Large(9 * 1024 * 1024), 1, "un"),
         (Fault::Slow(300), 1, ""),
         (Fault::WrongKind, 1, ""),
@@ -90,15 +91,15 @@ fn an_unreachable_platform_fails_the_run() {
 
 #[test]
 fn redirects_do_not_receive_the_token() {
-    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
-    let to = format!("http://{}/2/users/1/tweets", elsewhere.local_addr().unwrap());
-    let (heard, hears) = mpsc::channel();
+    let other_server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("http://{}/2/users/1/tweets", other_server.local_addr().unwrap());
+    let (request_tx, request_rx) = mpsc::channel();
     std::thread::spawn(move || {
-        for stream in elsewhere.incoming() {
+        for stream in other_server.incoming() {
             let Ok(mut stream) = stream else { return };
             let mut head = [0; 4096];
             let length = stream.read(&mut head).unwrap_or(0);
-            let _ = heard.send(String::from_utf8_lossy(&head[..length]).into_owned());
+            let _ = request_tx.send(String::from_utf8_lossy(&head[..length]).into_owned());
             let _ = stream.write_all(
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
             );
@@ -110,5 +111,5 @@ fn redirects_do_not_receive_the_token() {
     platform.fault(endpoint::TIMELINE, Fault::Redirect(to), 1);
     let ran = home.brain(["collector", "collect"]).expect(0);
     assert!(ran.stdout.contains("STREAM_SKIPPED:own:"), "{ran:?}");
-    assert!(hears.try_recv().is_err(), "somebody else was asked");
+    assert!(request_rx.try_recv().is_err(), "the redirect target received a request");
 }

@@ -122,11 +122,11 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
         ) => FakeResponse::json(200, &server(origin)),
         ("POST", "/token") => {
             // `id:hush hush/%`, each part encoded as in a form.
-            let known = request
+            let is_known = request
                 .headers
                 .get("authorization")
                 .is_some_and(|value| value == "Basic aWQ6aHVzaCtodXNoJTJGJTI1");
-            match known
+            match is_known
                 && request.text().contains("grant_type=client_credentials")
                 && request.text().contains("&resource=http%3A%2F%2F")
             {
@@ -148,8 +148,8 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
         {
             let message: Value = serde_json::from_str(request.text()).unwrap();
             let name = message["params"]["name"].as_str();
-            let modern = request.headers.contains_key("mcp-method");
-            if modern {
+            let is_modern = request.headers.contains_key("mcp-method");
+            if is_modern {
                 assert_eq!(
                     message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
                     "2026-07-28"
@@ -182,7 +182,7 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
                     json!({ "content": [{ "type": "text", "text": found.to_string() }],
                         "structuredContent": found })
                 }
-                other => panic!("no client asks {other}"),
+                other => panic!("unknown method {other}"),
             };
             FakeResponse::json(
                 200,
@@ -249,14 +249,14 @@ pub(crate) fn assert_failed_at(report: &Value, step: &str, message: &str, hint: 
         (Some(step), Some("failed")),
         "{report:#}"
     );
-    let holds = |field: &str, text: &str| last[field].as_str().unwrap().contains(text);
+    let has = |field: &str, text: &str| last[field].as_str().unwrap().contains(text);
     assert!(
-        holds("message", message) && holds("hint", hint),
+        has("message", message) && has("hint", hint),
         "wanted \"{message}\" and \"{hint}\": {last:#}"
     );
 }
 
-/// Asserts that the last warning is of `step` with `hint`.
+/// Asserts that `step` warned with `hint`.
 pub(crate) fn assert_warns(report: &Value, step: &str, hint: &str) {
     assert_eq!(report["status"], "passed", "{report:#}");
     let found = report["steps"].as_array().unwrap().iter().find(|one| one["name"] == step).unwrap();

@@ -4,9 +4,9 @@
 //! `BRAIN_CRASH_ROUNDS` is the number of kills under load (25; the full run has 200).
 //! `BRAIN_CRASH_SEED` repeats the random choices of a failed run, except for the moments of kills.
 
-mod book;
 mod check;
 mod run;
+mod write_log;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -16,11 +16,11 @@ use brain_protocol::{Import, ImportReply, Reply, Request, Slug, Status};
 use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply};
 use rustix::process::{Pid, Signal, kill_process};
 
-use book::rare_word;
+use write_log::rare_word;
 pub(crate) use {
-    book::Book,
     check::{Check, check_everything},
     run::{Dice, Run},
+    write_log::WriteLog,
 };
 
 /// Clients that write at the same time.
@@ -34,7 +34,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     let run = Run::new(25);
     let home = TestHome::new();
     let mut dice = run.dice();
-    let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
+    let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
     let (mut kills, mut written) = (0, 0);
     for round in 1..=run.rounds {
         if run.is_default && run.began.elapsed() > TIME_LIMIT {
@@ -55,11 +55,11 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         };
         let ending = dice.one_in(4);
         std::thread::scope(|scope| {
-            let writers: Vec<_> = books
+            let writers: Vec<_> = logs
                 .iter_mut()
-                .map(|book| {
+                .map(|log| {
                     let (socket, dice) = (&socket, dice.split());
-                    scope.spawn(move || book.write_until_killed(socket, dice, round))
+                    scope.spawn(move || log.write_until_killed(socket, dice, round))
                 })
                 .collect();
             std::thread::sleep(moment);
@@ -79,10 +79,10 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         let daemon = home.daemon();
         settle(&home);
         let mut check = Check::new(&home);
-        for book in &mut books {
-            check.resolve(book);
-            for entry in book.sample(&mut dice, round) {
-                check.entry(entry);
+        for log in &mut logs {
+            check.resolve_pending(log);
+            for entry in log.sample(&mut dice, round) {
+                check.check_entry(entry);
             }
         }
         // Half of the rounds start after a kill at rest, the others after a clean shutdown.
@@ -96,7 +96,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     kill_during_start(&home, &mut dice);
     let _daemon = home.daemon();
     settle(&home);
-    check_everything(&home, &books);
+    check_everything(&home, &logs);
     assert!(written > 0, "nobody could write anything");
     run.report(&format!(
         "{} kills, {written} acknowledged writes, {:.0?}",
@@ -139,7 +139,7 @@ fn a_killed_import_is_finished_by_the_next() {
             let (n, seen) = ImportFile::numbers(&row.slug, &page.body);
             assert!(seen <= version, "{}: version {seen} of {version}", row.slug);
             assert_eq!(page.body, ImportFile::new(n, seen).body, "{}", row.slug);
-            check.file(&page);
+            check.assert_file(&page);
         }
     }
     let _daemon = home.daemon();
@@ -158,11 +158,11 @@ fn a_killed_import_is_finished_by_the_next() {
     for file in texts(version) {
         let page = check.page(&file.slug).expect("it is there");
         assert_eq!(page.body, file.body, "{}", file.slug);
-        check.file(&page);
-        check.found(&file.word, &file.slug);
-        check.not_found(&ImportFile::new(file.n, version - 1).word, &file.slug);
+        check.assert_file(&page);
+        check.assert_found(&file.word, &file.slug);
+        check.assert_not_found(&ImportFile::new(file.n, version - 1).word, &file.slug);
     }
-    check.no_other_files(&expected, &[]);
+    check.assert_no_other_files(&expected, &[]);
     let took = run.began.elapsed();
     run.report(&format!("imports: {cut_short} of {version} cut short, {took:.0?}"));
 }
@@ -176,13 +176,13 @@ fn repeated_kills_during_start_do_no_harm() {
     for _ in 0..(run.rounds / 5).clamp(3, 20) {
         kill_during_start(&home, &mut dice);
     }
-    let mut books = vec![Book::new(0)];
+    let mut logs = vec![WriteLog::new(0)];
     let daemon = home.daemon();
     let socket = home.socket();
     std::thread::scope(|scope| {
-        let (book, dice) = (&mut books[0], dice.split());
+        let (log, dice) = (&mut logs[0], dice.split());
         let socket = &socket;
-        let writer = scope.spawn(move || book.write_until_killed(socket, dice, 1));
+        let writer = scope.spawn(move || log.write_until_killed(socket, dice, 1));
         std::thread::sleep(Duration::from_millis(700));
         daemon.kill();
         assert!(writer.join().expect("a writer found a fault; see above") > 0);
@@ -192,8 +192,8 @@ fn repeated_kills_during_start_do_no_harm() {
     }
     let _daemon = home.daemon();
     settle(&home);
-    Check::new(&home).resolve(&mut books[0]);
-    check_everything(&home, &books);
+    Check::new(&home).resolve_pending(&mut logs[0]);
+    check_everything(&home, &logs);
 }
 
 /// Starts a daemon and kills it before, or just after, it is ready.

@@ -100,7 +100,7 @@ fn listed(home: &TestHome, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn notes_have_the_dates_that_they_state() {
+fn notes_have_the_dates_in_their_frontmatter_and_name() {
     let (home, _) = vault();
     for (path, _, created, updated) in FILES {
         assert_eq!(days(&home, slug_of(path)), both(created, updated), "{path}");
@@ -124,7 +124,7 @@ fn notes_have_the_dates_that_they_state() {
 }
 
 #[test]
-fn an_import_takes_the_dates_of_its_files() {
+fn imported_notes_have_the_dates_of_their_files() {
     let home = TestHome::new();
     let dir = write_files(&home);
     home.json(["import", dir.to_str().unwrap()]);
@@ -137,7 +137,7 @@ fn an_import_takes_the_dates_of_its_files() {
 }
 
 #[test]
-fn a_listing_by_date_goes_on_behind_its_cursor() {
+fn a_listing_by_date_continues_after_its_cursor() {
     let (home, _) = vault();
     for filter in [&[][..], &["--type", "note"], &["--prefix", ""]] {
         let (whole, mut pages, mut after) = (listed(&home, filter), Vec::new(), None::<String>);
@@ -157,7 +157,7 @@ fn a_listing_by_date_goes_on_behind_its_cursor() {
 }
 
 #[test]
-fn only_a_new_text_makes_a_note_new() {
+fn only_a_changed_text_changes_the_date_of_a_note() {
     let (home, dir) = vault();
     let before = days(&home, "bare");
     home.json(["tags", "bare", "--add", "kept"]);
@@ -190,7 +190,7 @@ fn only_a_new_text_makes_a_note_new() {
 }
 
 #[test]
-fn pages_without_a_file_are_of_the_time_of_their_capture() {
+fn pages_without_a_file_have_the_time_of_their_capture() {
     let home = TestHome::new();
     let slug = home.json(["capture", "a thought"])["slug"].as_str().unwrap().to_owned();
     let page = home.get(&slug);
@@ -215,7 +215,7 @@ fn tasks_of_the_latest_notes_come_first() {
 }
 
 #[test]
-fn a_day_is_a_day_of_the_local_time_zone() {
+fn dates_are_days_of_the_local_time_zone() {
     for (zone, hours) in [("EST5", -5), ("YST12", -12), ("JST-9", 9), ("XST-14", 14)] {
         let mut home = TestHome::new();
         home.env.push(("TZ".into(), zone.into()));
@@ -266,7 +266,7 @@ fn repository(home: &TestHome) -> PathBuf {
 }
 
 #[test]
-fn notes_of_a_repository_have_the_dates_of_its_history() {
+fn notes_of_a_repository_have_the_dates_of_its_commits() {
     let home = TestHome::new();
     let dir = repository(&home).join("notes");
     add_source(&home, &dir);
@@ -293,7 +293,7 @@ fn notes_of_a_repository_have_the_dates_of_its_history() {
 }
 
 #[test]
-fn an_import_of_a_repository_takes_the_dates_of_its_history() {
+fn imported_notes_of_a_repository_have_commit_dates() {
     let home = TestHome::new();
     let dir = repository(&home);
     home.json(["import", dir.to_str().unwrap()]);
@@ -398,7 +398,7 @@ fn a_history_that_cannot_be_read_is_tried_once() {
 }
 
 #[test]
-fn a_renamed_file_has_the_day_in_its_name() {
+fn a_renamed_note_has_the_day_in_its_new_name() {
     let (home, dir) = vault();
     write(&dir, "2021-01-01-tagged.md", "---\ntags: [x]\n---\ntagged\n", CHANGED);
     home.json(["sync", "--source", "vault"]);

@@ -1,6 +1,6 @@
 //! Runs the examples of `ingest.md`, `http-api.md`, `mcp.md`, `tunnel.md`, `access.md` and
-//! `editing.md` with a real daemon.
-//! Every command must work as documented, and every answer must have the documented shape.
+//! `editing.md` with a real daemon. Every command must work as documented, and every answer must
+//! have the documented shape.
 //!
 //! Addresses, tokens and example names are replaced by the test's values. Commands within sentences
 //! are not run, but their names and options must exist.
@@ -26,7 +26,7 @@ enum Example {
     Inline(String),
 }
 
-fn page(name: &str) -> String {
+fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     std::fs::read_to_string(path).unwrap()
 }
@@ -77,7 +77,7 @@ fn fenced(kind: &str, inner: &str) -> Example {
         }
         "toml" => Example::Toml(inner.to_owned()),
         "" | "sh" => Example::Shell(inner.to_owned()),
-        other => panic!("examples in \"{other}\" cannot be tried: {inner}"),
+        other => panic!("examples in \"{other}\" cannot be run: {inner}"),
     }
 }
 
@@ -149,7 +149,7 @@ impl Reader {
         Self { home, _daemon: daemon, user, variables, last: None }
     }
 
-    /// Runs shell commands, which may span lines. Returns the last exit status.
+    /// Runs shell commands, which may span lines.
     fn run(&mut self, lines: &str) {
         let whole = lines.replace("\\\n", " ");
         for line in
@@ -161,22 +161,22 @@ impl Reader {
                 let _ = get(self.home.http_local(), path).expect(200);
                 continue;
             }
-            self.line(line);
+            self.run_line(line);
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn run_line(&mut self, line: &str) {
         let (local, public) =
             (self.home.http_local().to_string(), self.home.http_public().to_string());
         let token = self.variables.iter().find(|(name, _)| name == "BRAIN_TOKEN");
         let token = token.map_or_else(String::new, |(_, token)| token.clone());
-        let tried = line
+        let command = line
             .replace("127.0.0.1:3131", &local)
             .replace("127.0.0.1:8765", &public)
             .replace("brain_pt_…", &token)
             .replace(" NAME", " server")
             .replace(" SCOPES", " read");
-        if let Some(set) = tried.strip_prefix("export ") {
+        if let Some(set) = command.strip_prefix("export ") {
             let (name, value) = set.split_once('=').unwrap();
             assert!(!value.is_empty(), "{line}: nothing was printed to export");
             self.variables.push((name.to_owned(), value.to_owned()));
@@ -188,20 +188,20 @@ impl Reader {
             std::env::var("PATH").unwrap_or_default()
         );
         let mut shell = Command::new("bash");
-        shell.args(["-o", "pipefail", "-c", &tried]).envs(self.home.env.iter().cloned());
+        shell.args(["-o", "pipefail", "-c", &command]).envs(self.home.env.iter().cloned());
         shell
             .env("BRAIN_HOME", self.home.path())
             .env("BRAIN_NO_START", "1")
             .env("HOME", &self.user);
         shell.env("PATH", path).envs(self.variables.iter().cloned()).stdin(Stdio::null());
         let done = shell.output().unwrap();
-        let (out, told) =
+        let (out, err) =
             (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         // No tunnel is configured here, so these commands fail; but they must be understood.
         let expected: &[i32] = if line.starts_with("brain tunnel") { &[0, 1, 4] } else { &[0] };
         assert!(
             expected.contains(&done.status.code().unwrap()),
-            "{line}: {}\n{out}{told}",
+            "{line}: {}\n{out}{err}",
             done.status
         );
         if let Ok(answer) = serde_json::from_str::<Value>(&out) {
@@ -221,7 +221,7 @@ impl Reader {
     }
 
     /// Asserts that a command within a sentence exists.
-    fn understands(&self, command: &str) {
+    fn assert_command_exists(&self, command: &str) {
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
         let plain = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
         let name = words
@@ -242,8 +242,8 @@ impl Reader {
         }
     }
 
-    fn tries(&mut self, name: &str) {
-        let found = examples(&page(name));
+    fn run_document(&mut self, name: &str) {
+        let found = examples(&document(name));
         assert!(found.len() > 3, "{name}: {found:?}");
         for example in found {
             match example {
@@ -258,7 +258,7 @@ impl Reader {
                     std::fs::write(&file, text).unwrap();
                     self.home.brain(["config", "check", file.to_str().unwrap()]).expect(0);
                 }
-                Example::Inline(command) => self.understands(&command),
+                Example::Inline(command) => self.assert_command_exists(&command),
             }
         }
     }
@@ -276,7 +276,7 @@ fn has_curl() -> bool {
 #[test]
 fn every_example_of_ingest_runs() {
     if has_curl() {
-        Reader::new().tries("ingest.md");
+        Reader::new().run_document("ingest.md");
     }
 }
 
@@ -285,7 +285,7 @@ fn every_example_of_the_http_api_runs() {
     if has_curl() {
         let mut reader = Reader::new();
         reader.home.put("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
-        reader.tries("http-api.md");
+        reader.run_document("http-api.md");
     }
 }
 
@@ -295,7 +295,7 @@ fn every_example_of_access_runs() {
         let mut reader = Reader::new();
         // The page revokes the client; the table at its top creates it.
         let _ = reader.home.token("phone", "write", &[]);
-        reader.tries("access.md");
+        reader.run_document("access.md");
     }
 }
 
@@ -303,26 +303,26 @@ fn every_example_of_access_runs() {
 fn every_example_of_the_terminal_runs() {
     let mut reader = Reader::new();
     reader.home.put("projects/latency", "---\ntype: idea\n---\nThe latency budget\n\n- [ ] ask\n");
-    reader.tries("terminal.md");
+    reader.run_document("terminal.md");
 }
 
 #[test]
 fn every_example_of_editing_runs() {
-    Reader::new().tries("editing.md");
+    Reader::new().run_document("editing.md");
 }
 
 #[test]
 fn every_example_of_tunnel_runs() {
-    Reader::new().tries("tunnel.md");
+    Reader::new().run_document("tunnel.md");
 }
 
 #[test]
 fn every_example_of_mcp_is_correct() {
     let reader = Reader::new();
-    let text = page("mcp.md");
+    let text = document("mcp.md");
     for example in examples(&text) {
         if let Example::Inline(command) = example {
-            reader.understands(&command);
+            reader.assert_command_exists(&command);
         }
     }
     // The table of tools matches the tools and scopes that a client sees.

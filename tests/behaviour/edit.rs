@@ -209,7 +209,7 @@ fi";
 }
 
 #[test]
-fn edit_keeps_a_text_that_is_not_stored() {
+fn edit_keeps_a_text_that_cannot_be_stored() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("note", "one\n");
@@ -252,7 +252,7 @@ fn edit_of_a_note_in_a_directory_adds_no_lines() {
 }
 
 #[test]
-fn edit_begins_a_page_only_if_told() {
+fn edit_creates_a_page_only_with_the_flag() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let done = edit(&home, "echo x > \"$1\"", &["new/page"]).expect(4);

@@ -5,6 +5,7 @@ use std::fs;
 
 use brain_base::clock::{Clock, SystemClock, day};
 use brain_tests::{TestHome, run, slugs};
+use serde_json::Value;
 
 #[test]
 fn the_daily_note_is_created_on_first_use() {
@@ -91,6 +92,12 @@ fn orphans_have_no_links_to_or_from_another_page() {
     assert_eq!((slugs(&cut["pages"]), &cut["truncated"]), (vec!["alone".into()], &true.into()));
 }
 
+/// Returns the line of the task's file that the row names.
+fn line_of(row: &Value) -> String {
+    let file = fs::read_to_string(row["path"].as_str().unwrap()).unwrap();
+    file.lines().nth(row["line"].as_u64().unwrap() as usize - 1).unwrap().to_owned()
+}
+
 #[test]
 fn tasks_are_listed_with_their_pages() {
     let home = TestHome::new();
@@ -102,9 +109,7 @@ fn tasks_are_listed_with_their_pages() {
     let texts: Vec<&str> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
     assert_eq!(texts, ["buy milk", "write"], "the last changed page is first");
     // The line is that of the file, so that an editor can open it there.
-    let file = fs::read_to_string(rows[0]["path"].as_str().unwrap()).unwrap();
-    let line = rows[0]["line"].as_u64().unwrap() as usize;
-    assert_eq!(file.lines().nth(line - 1), Some("- [ ] buy milk"));
+    assert_eq!(line_of(&rows[0]), "- [ ] buy milk");
 
     let printed = home.brain(["todos", "--prefix", "projects/"]).expect(0).stdout;
     assert!(printed.contains("projects/x") && printed.contains("write"), "{printed}");
@@ -113,4 +118,35 @@ fn tasks_are_listed_with_their_pages() {
     assert!(done.starts_with("projects/x:") && done.ends_with(": read\n"), "{done}");
     let none = home.brain(["todos", "--prefix", "nowhere/"]).expect(0);
     assert!(none.stdout.is_empty() && none.stderr.contains("no tasks"), "{none:?}");
+}
+
+#[test]
+fn the_line_of_a_task_is_right_with_any_frontmatter() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let dir = home.outside().join("notes");
+    fs::create_dir(&dir).unwrap();
+    // brain itself writes a blank line after the frontmatter, and no empty frontmatter.
+    for (name, text) in [
+        ("blank", "---\ntitle: A\n---\n\n- [ ] blank\n"),
+        ("none", "---\ntitle: B\n---\n- [ ] none\n"),
+        ("two", "---\ntitle: C\n---\n\n\n- [ ] two\n"),
+        ("crlf", "---\r\ntitle: D\r\n---\r\n- [ ] crlf\r\n"),
+        ("empty", "---\n---\n- [ ] empty\n"),
+    ] {
+        fs::write(dir.join(format!("{name}.md")), text).unwrap();
+    }
+    home.json(["sources", "add", "notes", "--path", dir.to_str().unwrap()]);
+    home.json(["sync", "--source", "notes"]);
+    let todos = home.json(["todos"]);
+    let rows = todos["todos"].as_array().unwrap();
+    assert_eq!(rows.len(), 5, "{todos}");
+    for row in rows {
+        assert_eq!(line_of(row), format!("- [ ] {}", row["slug"].as_str().unwrap()), "{row}");
+    }
+    // Until a changed file is synced, the line is that of the stored page.
+    fs::write(dir.join("none.md"), "- [ ] something else\n").unwrap();
+    let todos = home.json(["todos"]);
+    let row = todos["todos"].as_array().unwrap().iter().find(|row| row["slug"] == "none");
+    assert_eq!(row.unwrap()["line"], 5);
 }

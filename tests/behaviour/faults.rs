@@ -219,14 +219,14 @@ fn is_refused(home: &TestHome, expected_words: &[&str]) {
     assert_ne!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.stdout, "");
     for part in expected_words {
-        assert!(ran.stderr.contains(part), "{part} is not told: {ran:?}");
+        assert!(ran.stderr.contains(part), "{part} is missing: {ran:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"");
     assert_eq!(daemon.code, 1, "{daemon:?}");
     for part in expected_words {
-        assert!(daemon.stderr.contains(part), "{part} is not told: {daemon:?}");
+        assert!(daemon.stderr.contains(part), "{part} is missing: {daemon:?}");
     }
-    assert!(daemon.stderr.contains("hint:"), "a way out: {daemon:?}");
+    assert!(daemon.stderr.contains("hint:"), "a hint: {daemon:?}");
     assert!(!daemon.stderr.contains("panicked"), "{daemon:?}");
 }
 

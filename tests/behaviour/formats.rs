@@ -54,7 +54,7 @@ fn listings_have_formats_for_programs() {
 }
 
 #[test]
-fn paths_are_those_of_files() {
+fn printed_paths_lead_to_the_files_of_pages() {
     let (home, _daemon) = home_with_pages();
     for args in [&["list"][..], &["search", "walrus"], &["links", "a"], &["timeline"]] {
         let paths = home.brain([args, &["--format", "paths"]].concat()).expect(0).stdout;
@@ -66,7 +66,7 @@ fn paths_are_those_of_files() {
 }
 
 #[test]
-fn people_turn_pages_by_numbers() {
+fn long_lists_have_numbered_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for slug in ["a", "b", "c", "d", "e"] {
@@ -89,7 +89,7 @@ fn people_turn_pages_by_numbers() {
 }
 
 #[test]
-fn lines_tasks_and_calls_have_parts() {
+fn lists_of_lines_tasks_and_calls_have_numbered_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 1..=5 {
@@ -136,7 +136,7 @@ fn lines_tasks_and_calls_have_parts() {
 }
 
 #[test]
-fn a_graph_can_be_drawn() {
+fn a_graph_is_printed_for_dot_and_mermaid() {
     let (home, _daemon) = home_with_pages();
     let graph = |format| home.brain(["graph", "a", "--format", format]).expect(0).stdout;
     assert_eq!(

@@ -7,7 +7,7 @@ use brain_tests::TestHome;
 use serde_json::json;
 
 #[test]
-fn a_history_tells_when_and_how_much_changed() {
+fn a_history_shows_time_and_size_of_each_change() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "one\ntwo\n");
@@ -41,7 +41,7 @@ fn a_page_is_reverted_to_a_time() {
 
     let early = home.fault(["revert", "a", "yesterday"], 4);
     assert_eq!(early["code"], "unknown_version");
-    assert!(early["message"].as_str().unwrap().contains("its first one is of"), "{early}");
+    assert!(early["message"].as_str().unwrap().contains("its first version is from"), "{early}");
     assert_eq!(home.fault(["revert", "a", "now"], 1)["code"], "conflict", "it is as now");
     assert_eq!(home.fault(["revert", "a", "soon"], 2)["code"], "usage");
 

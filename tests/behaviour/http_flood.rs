@@ -25,11 +25,11 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
 /// Measures `/health` while `flood` runs. No call may take as long as the time-out of a body.
 fn measure_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Send) {
     let address = home.http_local();
-    let over = AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     let mut took: Vec<Duration> = std::thread::scope(|scope| {
         let asking = scope.spawn(|| {
             let mut took = Vec::new();
-            while !over.load(Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
                 let began = Instant::now();
                 let _ = get(address, "/health").expect(200);
                 took.push(began.elapsed());
@@ -38,16 +38,16 @@ fn measure_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Sen
             took
         });
         flood();
-        over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
         asking.join().unwrap()
     });
     took.sort_unstable();
-    let (median, most) = (took[took.len() / 2], took[took.len() - 1]);
-    eprintln!("{name}: /health {} times, median {median:?}, at most {most:?}", took.len());
+    let (median, longest) = (took[took.len() / 2], took[took.len() - 1]);
+    eprintln!("{name}: /health {} times, median {median:?}, at most {longest:?}", took.len());
     assert!(took.len() >= 10, "{name}: {} answers", took.len());
-    assert!(median < BOUND, "{name}: median {median:?}, at most {most:?}");
+    assert!(median < BOUND, "{name}: median {median:?}, at most {longest:?}");
     // A call may be slow on a busy machine, but none may wait until half-sent requests time out.
-    assert!(most < Duration::from_secs(2), "{name}: {most:?}");
+    assert!(longest < Duration::from_secs(2), "{name}: {longest:?}");
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn health_answers_during_authenticated_floods() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
-    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let many = usize::try_from(most.saturating_sub(1000)).unwrap_or(usize::MAX).min(5000);
-    if many < 5000 {
-        skip(&format!("only {many} of 5,000 connections: {most} files may be open here"));
+    let max_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let count = usize::try_from(max_files.saturating_sub(1000)).unwrap_or(usize::MAX).min(5000);
+    if count < 5000 {
+        skip(&format!("only {count} of 5,000 connections: {max_files} files may be open here"));
     }
     let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
@@ -91,7 +91,7 @@ fn health_answers_during_authenticated_floods() {
     let head = request(address, "POST", "/ingest", &fields, b"");
     measure_health_during(&home, "5,000 connections with a token", || {
         let mut open = Vec::new();
-        for at in 0..many {
+        for at in 0..count {
             // A thousand per second, because this does not test the kernel's queue.
             if at % 50 == 0 {
                 std::thread::sleep(Duration::from_millis(50));
@@ -104,8 +104,8 @@ fn health_answers_during_authenticated_floods() {
         // All connections stay open and send nothing more.
         std::thread::sleep(Duration::from_secs(2));
     });
-    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "nothing of it was taken in");
-    let _ = ingest(address, &token, "the same client goes on").expect(202);
+    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "no part of it was stored");
+    let _ = ingest(address, &token, "the same client continues").expect(202);
 }
 
 #[test]
@@ -236,12 +236,12 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
     };
     let _ = call(put("three")).expect(200);
     let refused = call(put("four")).expect(429);
-    let told = refused.json();
+    let answer = refused.json();
     assert_eq!(
-        (&told["id"], &told["error"]["data"]["error"]),
+        (&answer["id"], &answer["error"]["data"]["error"]),
         (&json!(7), &json!("quota_exceeded"))
     );
-    let message = told["error"]["message"].as_str().unwrap();
+    let message = answer["error"]["message"].as_str().unwrap();
     assert!(
         message.contains("3 pages a day") && message.contains("ingest.daily_pages"),
         "{message}"
@@ -271,8 +271,11 @@ fn missing_tokens_always_get_401() {
         for _ in 0..150 {
             let answer =
                 call(address, "POST", "/mcp", &json, hello.to_string().as_bytes()).expect(401);
-            let told = answer.header("www-authenticate").unwrap();
-            assert!(told.contains("resource_metadata=") && !told.contains("error="), "{told}");
+            let challenge = answer.header("www-authenticate").unwrap();
+            assert!(
+                challenge.contains("resource_metadata=") && !challenge.contains("error="),
+                "{challenge}"
+            );
         }
     }
 }

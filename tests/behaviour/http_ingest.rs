@@ -85,7 +85,11 @@ fn ingested_content_becomes_a_page() {
             b"",
         )
     };
-    assert_eq!(of(&other).expect(404).error(), "unknown_job", "another client's is none");
+    assert_eq!(
+        of(&other).expect(404).error(),
+        "unknown_job",
+        "a client cannot see jobs of other clients"
+    );
     assert_eq!(
         call(sender.home.http_local(), "GET", &path, &[], b"").expect(401).error(),
         "invalid_token"
@@ -138,7 +142,7 @@ fn only_complete_tokens_are_accepted() {
         assert!(!answer.text().contains(token.as_str()));
     }
     let query = call(address, "POST", &format!("/ingest?access_token={token}"), &[PLAIN], b"x");
-    assert_eq!(query.expect(401).error(), "invalid_token", "never in the address");
+    assert_eq!(query.expect(401).error(), "invalid_token", "a token in the URL was accepted");
     let _ = call(
         address,
         "POST",
@@ -174,7 +178,11 @@ fn grants_limit_scope_and_sources() {
     assert_eq!(send(&worker, "work").expect(202).json()["source_id"], "work");
     assert_eq!(send(&worker, "default").expect(403).error(), "insufficient_scope");
     let unknown = send(&worker, "nowhere").expect(403);
-    assert_eq!(unknown.error(), "insufficient_scope", "whether it is there is not told");
+    assert_eq!(
+        unknown.error(),
+        "insufficient_scope",
+        "the answer does not reveal whether the source exists"
+    );
     assert_eq!(send(&sender.token, "work").expect(202).json()["source_id"], "work");
     assert_eq!(send(&sender.token, "nowhere").expect(400).error(), "invalid_source");
     assert_eq!(send(&sender.token, "../etc").expect(400).error(), "invalid_source");
@@ -335,7 +343,7 @@ fn checks_have_a_fixed_order() {
 }
 
 #[test]
-fn rate_limits_apply_to_clients_and_strangers() {
+fn rate_limits_apply_to_clients_and_unknown_callers() {
     let sender = Sender::with(&[("BRAIN_INGEST_RATE", "3/1h")]);
     let address = sender.home.http_local();
     for n in 0..3 {
@@ -358,7 +366,7 @@ fn rate_limits_apply_to_clients_and_strangers() {
         }
     }
     assert!(refused >= 100 && limited > 0, "{refused} refused, {limited} limited");
-    let _ = ingest(address, &other, "whoever guesses locks nobody out").expect(202);
+    let _ = ingest(address, &other, "not limited by guesses of others").expect(202);
     let open = Sender::with(&[("BRAIN_INGEST_RATE", "off")]);
     let mut wire = Wire::open(open.home.http_local());
     let bearer = format!("Bearer {}", open.token);
@@ -385,7 +393,7 @@ fn the_audit_lists_every_call_without_content() {
             Ok(_) => {}
             Err(fault) => panic!("{fault}"),
         }
-        assert!(Instant::now() < deadline, "nothing is noted");
+        assert!(Instant::now() < deadline, "the audit has no calls");
         std::thread::sleep(Duration::from_millis(50));
     };
     let text = serde_json::to_string(&calls).unwrap();

@@ -2,6 +2,8 @@
 //! with and without a model.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use brain_tests::TestHome;
 use brain_tests::ideas_model::{
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::ask_fixture;
 use crate::ideas_fixture::{QUESTION, bill, crosses, fill, json, judged, millionths};
+use crate::terminal::on_a_terminal;
 
 fn fixture() -> (FakeModel, TestHome) {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
@@ -47,14 +50,15 @@ fn ideas_are_judged_saved_and_searchable() {
         "{last}"
     );
 
-    // Near pages are near, far pages are from other groups, and each near page is crossed once with
-    // each far page.
+    // Near pages are near, far pages come from each third of the others, and each near page is
+    // crossed once with each far page.
     let (close, far) = (slugs(&reply["close_set"]), slugs(&reply["far_set"]));
     assert_eq!((close.len(), far.len()), (4, 6));
     assert!(close.iter().all(|slug| slug.starts_with("speed/")), "{close:?}");
     assert!(far.iter().all(|slug| !slug.starts_with("speed/")), "{far:?}");
-    let kinds: BTreeSet<&str> = far.iter().map(|slug| slug.split('/').next().unwrap()).collect();
-    assert_eq!(kinds.len(), 3, "they come in turn: {far:?}");
+    let bands: Vec<&Value> =
+        reply["far_set"].as_array().unwrap().iter().map(|page| &page["band"]).collect();
+    assert_eq!(bands, ["farthest", "farthest", "far", "far", "middle", "middle"]);
     let mut found = crosses(&model);
     found.sort();
     let mut all: Vec<_> =
@@ -67,7 +71,7 @@ fn ideas_are_judged_saved_and_searchable() {
     assert_eq!(ideas.len(), 72);
     assert_eq!((&ideas[0]["passes"], &ideas[24]["passes"]), (&json!(true), &json!(false)));
     let first = &ideas[0];
-    assert_eq!((&first["judge"]["weighted"], &first["distance"]), (&json!(4.25), &json!(0.5)));
+    assert_eq!((&first["judge"]["weighted"], &first["distance"]), (&json!(4.25), &json!(1.0)));
     let text = first["text"].as_str().unwrap();
     assert!(text.ends_with(&format!(
         "of {} and {}.",
@@ -114,7 +118,7 @@ fn ideas_are_judged_saved_and_searchable() {
     assert_eq!(
         (slugs(&again["close_set"]), slugs(&again["far_set"])),
         (close, far),
-        "the same question, the same pages"
+        "the same question on the same day, the same pages"
     );
 }
 
@@ -142,25 +146,6 @@ fn lsd_crosses_farther_pages_and_saves_nothing() {
     assert_eq!((slugs(&reply["close_set"]).len(), slugs(&reply["far_set"]).len()), (1, 2));
     let page = home.get(reply["saved_slug"].as_str().unwrap());
     assert_eq!(page["source_kind"], "lsd");
-}
-
-#[test]
-fn the_page_with_most_links_represents_its_group() {
-    let model = FakeModel::new(ModelOptions::default(), valid_response);
-    let mut home = ask_fixture::home(&model);
-    ask_fixture::set(&mut home, "BRAIN_LLM_PROVIDER", "none");
-    home.put("speed/cache", "Latency.");
-    for (slug, text) in [
-        ("far/a/one", "One."),
-        ("far/a/two", "Two."),
-        ("far/b/three", "Three, and [[far/a/two]]."),
-        ("far/b/four", "Four, and [two](../a/two.md)."),
-        ("far/c/five", "Five, and [[four]]."),
-    ] {
-        home.put(slug, text);
-    }
-    let (reply, _) = json(&home, &["brainstorm", "latency", "--far", "3"]);
-    assert_eq!(slugs(&reply["far_set"]), ["far/a/two", "far/b/four", "far/c/five"]);
 }
 
 #[test]
@@ -248,6 +233,8 @@ fn without_a_model_crosses_are_prompts_and_can_be_resumed() {
         ran.stdout.contains("Prompt 24 of 24") && ran.stderr.contains("llm.provider"),
         "{ran:?}"
     );
+    let crosses_first = ran.stdout.find("CROSS").unwrap() < ran.stdout.find("Prompt 1 of").unwrap();
+    assert!(crosses_first, "{ran:?}");
     let (saved, _) = json(&home, &["brainstorm", QUESTION, "--save"]);
     assert!(home.page_file(saved["saved_slug"].as_str().unwrap()).exists());
 
@@ -262,6 +249,59 @@ fn without_a_model_crosses_are_prompts_and_can_be_resumed() {
         "{ran:?}"
     );
     assert_eq!(crosses(&model).len(), 24);
+}
+
+#[test]
+fn prompts_are_written_to_a_new_private_file() {
+    let (model, home) = fixture();
+    let file = home.path().with_extension("prompts");
+    let path = file.to_str().unwrap();
+    let args = ["brainstorm", QUESTION, "--prompts", path];
+    let ran = home.brain(args).expect(0);
+    assert_eq!(model.call_count(), 0, "a configured model is not asked");
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text.matches("exactly 3 ideas").count(), 24);
+    assert!(text.starts_with("Prompt 1 of 24: speed/") && text.contains("\nPrompt 24 of 24: "));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!ran.stdout.contains("exactly 3 ideas"), "{ran:?}");
+    assert_eq!(ran.stdout.lines().count(), 25, "a line for each cross: {ran:?}");
+    assert!(ran.stderr.contains(path), "{ran:?}");
+
+    // Nothing is overwritten, and nothing is done in vain.
+    let runs = || home.json(["brainstorm", "--list-runs"])["runs"].as_array().unwrap().len();
+    assert_eq!(runs(), 1);
+    home.fault(args, 2);
+    assert_eq!((runs(), fs::read_to_string(&file).unwrap()), (1, text));
+
+    // JSON has the prompts as well.
+    fs::remove_file(&file).unwrap();
+    let (reply, _) = json(&home, &args);
+    assert_eq!(
+        (reply["prompts"].as_array().unwrap().len(), &reply["status"]),
+        (24, &json!("prompts"))
+    );
+    assert_eq!(reply["prompts_file"], json!(path));
+    let id = reply["run_id"].as_str().unwrap();
+    let (done, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!((&done["status"], crosses(&model).len()), (&json!("done"), 24));
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_terminal_shows_crosses_instead_of_prompts() {
+    let model = FakeModel::new(ModelOptions::default(), valid_response);
+    let mut home = ask_fixture::home(&model);
+    ask_fixture::set(&mut home, "BRAIN_LLM_PROVIDER", "none");
+    let _daemon = home.daemon();
+    fill(&home);
+    let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let Some((code, shown)) = on_a_terminal(&home, 80, &env, &["brainstorm", QUESTION]) else {
+        return;
+    };
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("CROSS") && shown.contains("speed/cache"), "{shown}");
+    assert!(!shown.contains("exactly 3 ideas") && shown.contains("--prompts FILE"), "{shown}");
+    assert!(shown.len() < 4000, "{} bytes", shown.len());
 }
 
 #[test]
@@ -315,6 +355,7 @@ fn help_and_usage_errors_are_complete() {
         for part in [
             "--max-cost",
             "--resume",
+            "--prompts",
             "--list-runs",
             "--judge-model",
             "--no-save",

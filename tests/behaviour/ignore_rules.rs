@@ -7,7 +7,7 @@ use brain_tests::TestHome;
 use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
 
 #[test]
-fn made_directories_and_ignored_files_are_left_out() {
+fn generated_directories_and_ignored_files_are_left_out() {
     let (home, _daemon, notes) = source();
     for path in [
         "Plan.md",

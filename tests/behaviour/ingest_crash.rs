@@ -43,7 +43,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
         let _daemon = home.daemon();
         home.token("posting", "read write", &[])
     };
-    let mut books: Vec<Book> = (0..CLIENTS).map(Book::new).collect();
+    let mut logs: Vec<ClientLog> = (0..CLIENTS).map(ClientLog::new).collect();
     let (mut kills, mut accepted, mut waited) = (0, 0, 0);
     for _ in 0..run.rounds {
         if run.is_default && run.began.elapsed() > TIME_LIMIT {
@@ -53,11 +53,11 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
         let address = home.http_local();
         let moment = Duration::from_micros((600 << dice.below(10)) + dice.below(4000));
         std::thread::scope(|scope| {
-            let clients: Vec<_> = books
+            let clients: Vec<_> = logs
                 .iter_mut()
-                .map(|book| {
+                .map(|log| {
                     let token = &token;
-                    scope.spawn(move || book.post_until_killed(address, token))
+                    scope.spawn(move || log.post_until_killed(address, token))
                 })
                 .collect();
             std::thread::sleep(moment);
@@ -83,9 +83,9 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     process_queue(&home);
     let mut sent = BTreeSet::new();
     let mut sure = BTreeSet::new();
-    for book in &books {
-        sent.extend(&book.sent);
-        sure.extend(&book.accepted);
+    for log in &logs {
+        sent.extend(&log.sent);
+        sure.extend(&log.accepted);
     }
     let pages = bodies(&home);
     for (body, slugs) in &pages {
@@ -109,7 +109,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
 }
 
 /// The items of one client.
-struct Book {
+struct ClientLog {
     client: usize,
     /// All sent items.
     sent: BTreeSet<String>,
@@ -119,7 +119,7 @@ struct Book {
     open: Option<String>,
 }
 
-impl Book {
+impl ClientLog {
     fn new(client: usize) -> Self {
         Self { client, sent: BTreeSet::new(), accepted: BTreeSet::new(), open: None }
     }

@@ -36,13 +36,13 @@ impl Fixture {
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         std::fs::write(dir.path().join("home/config.toml"), config).unwrap();
         let clock = MockClock::at(NOON);
-        let brain = Some(clock.open(dir.path(), 7));
+        let brain = Some(clock.open_brain(dir.path(), 7));
         Self { dir, clock, brain }
     }
 
     pub(crate) fn reopen(&mut self) {
         self.brain = None;
-        self.brain = Some(self.clock.open(self.dir.path(), 7));
+        self.brain = Some(self.clock.open_brain(self.dir.path(), 7));
     }
 
     pub(crate) fn brain(&self) -> &Arc<Brain> {

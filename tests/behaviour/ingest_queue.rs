@@ -323,7 +323,7 @@ fn queued_items_survive_backup_and_restore() {
     brain_store::verify(&file, &|_, _| true).unwrap();
     std::fs::create_dir_all(fixture.dir.path().join("second/home")).unwrap();
     std::fs::copy(&file, fixture.dir.path().join("second/home/brain.redb")).unwrap();
-    let brain = fixture.clock.open(&fixture.dir.path().join("second"), 8);
+    let brain = fixture.clock.open_brain(&fixture.dir.path().join("second"), 8);
     assert_eq!(brain.ingest.process_queue(CHUNK).unwrap(), 1);
     let state = |of: &IngestReceipt| match brain.answer(
         &phone(),

@@ -72,7 +72,7 @@ fn a_link_becomes_live_or_missing_with_its_page() {
 }
 
 #[test]
-fn a_bare_name_links_to_the_only_page_with_that_name_or_alias() {
+fn a_bare_name_links_to_a_file_or_to_the_only_page_with_that_alias() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("from", "[[acme]] and [[Countess]]\n");
@@ -81,16 +81,17 @@ fn a_bare_name_links_to_the_only_page_with_that_name_or_alias() {
     let rows = home.json(["links", "from"]);
     assert_eq!(texts(&rows["links"], "status"), ["live", "live"], "{rows}");
     assert_eq!(slugs(&rows["links"]), ["companies/acme", "people/ada"]);
+    // Of several files, the one with the shortest path; of several aliases, none.
     home.put("old/acme", "another\n");
+    home.put("people/bea", "---\naliases: [Countess]\n---\nx\n");
     let rows = home.json(["links", "from"]);
-    assert_eq!(texts(&rows["links"], "status"), ["ambiguous", "live"], "{rows}");
-    assert_eq!(
-        home.json(["backlinks", "companies/acme"])["links"],
-        json!([]),
-        "no edge is invented"
-    );
+    assert_eq!(texts(&rows["links"], "status"), ["live", "ambiguous"], "{rows}");
+    assert_eq!(slugs(&home.json(["backlinks", "old/acme"])["links"]), ["from"]);
+    assert_eq!(home.json(["backlinks", "companies/acme"])["links"], json!([]));
     home.json(["delete", "old/acme"]);
+    home.json(["delete", "people/bea"]);
     assert_eq!(texts(&home.json(["links", "from"])["links"], "status"), ["live", "live"]);
+    assert_eq!(slugs(&home.json(["backlinks", "companies/acme"])["links"]), ["from"]);
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
 }
 
 #[test]
-fn a_link_to_a_page_in_a_folder_is_no_link_to_the_folder() {
+fn a_link_to_a_page_in_a_folder_does_not_link_the_folder() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("projects", "the folder's page\n");

@@ -166,7 +166,7 @@ fn any_type_that_a_file_can_have_can_be_listed() {
 }
 
 #[test]
-fn a_wrong_cursor_is_refused() {
+fn an_invalid_cursor_is_refused() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     put_numbered_pages(&home, 3);

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use brain_embed::{EmbedErrorKind, Embedder, Local, Purpose, inspect};
+use brain_embed::{EmbedErrorKind, Embedder, Local, Purpose, Reranker, inspect, is_reranker};
 use brain_tests::tiny_model::{self, DIMENSIONS, HEADS, INNER, LAYERS, MAX_TOKENS};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ struct ReferenceModel {
 
 impl ReferenceModel {
     fn new(seed: u64) -> Self {
-        let tensors = tiny_model::weights(seed).into_iter();
+        let tensors = tiny_model::weights(seed).into_iter().chain(tiny_model::head(seed));
         let tensors =
             tensors.map(|(name, _, values)| (name, values.into_iter().map(f64::from).collect()));
         Self { words: tiny_model::vocabulary(), tensors: tensors.collect() }
@@ -50,12 +50,34 @@ impl ReferenceModel {
 
     /// Returns the vector of a text whose words are all in the vocabulary.
     fn vector(&self, text: &str) -> Vec<f64> {
-        let ids = ["[CLS]"].into_iter().chain(text.split(' ')).chain(["[SEP]"]);
-        let ids = ids.map(|word| self.words.iter().position(|known| known == word).expect(word));
-        let mut tokens: Vec<Vec<f64>> = ids
+        let words = ["[CLS]"].into_iter().chain(text.split(' ')).chain(["[SEP]"]);
+        let tokens = self.encode(words.map(|word| (word, 0)));
+        let mut vector: Vec<f64> =
+            (0..DIMENSIONS).map(|at| tokens.iter().map(|token| token[at]).sum::<f64>()).collect();
+        let length = dot(&vector, &vector).sqrt();
+        vector.iter_mut().for_each(|x| *x /= length);
+        vector
+    }
+
+    /// Returns how well a text answers a question, 0 to 1.
+    fn relevance(&self, question: &str, text: &str) -> f64 {
+        let first = ["[CLS]"].into_iter().chain(question.split(' ')).chain(["[SEP]"]);
+        let second = text.split(' ').chain(["[SEP]"]);
+        let words = first.map(|word| (word, 0)).chain(second.map(|word| (word, 1)));
+        let tokens = self.encode(words);
+        let mut pooled = self.dense("pooler.dense", &tokens[0], DIMENSIONS);
+        pooled.iter_mut().for_each(|x| *x = x.tanh());
+        1.0 / (1.0 + (-self.dense("classifier", &pooled, 1)[0]).exp())
+    }
+
+    /// Returns the vectors of words, each with the type of its text.
+    fn encode<'t>(&self, words: impl Iterator<Item = (&'t str, usize)>) -> Vec<Vec<f64>> {
+        let id = |word: &str| self.words.iter().position(|known| known == word).expect(word);
+        let mut tokens: Vec<Vec<f64>> = words
+            .map(|(word, kind)| (id(word), kind))
             .enumerate()
-            .map(|(position, id)| {
-                let kind = self.get("embeddings.token_type_embeddings.weight", 0, DIMENSIONS);
+            .map(|(position, (id, kind))| {
+                let kind = self.get("embeddings.token_type_embeddings.weight", kind, DIMENSIONS);
                 let position =
                     self.get("embeddings.position_embeddings.weight", position, DIMENSIONS);
                 let both: Vec<f64> =
@@ -104,11 +126,7 @@ impl ReferenceModel {
             }
             tokens = next;
         }
-        let mut vector: Vec<f64> =
-            (0..DIMENSIONS).map(|at| tokens.iter().map(|token| token[at]).sum::<f64>()).collect();
-        let length = dot(&vector, &vector).sqrt();
-        vector.iter_mut().for_each(|x| *x /= length);
-        vector
+        tokens
     }
 }
 
@@ -168,6 +186,47 @@ fn vectors_equal_those_of_the_reference_model() {
         largest_difference(&together[0], &ReferenceModel::new(8).vector(texts[0])) > 0.01,
         "another seed is another model"
     );
+}
+
+#[test]
+fn relevance_equals_that_of_the_reference_model() {
+    let plain = ReferenceModel::new(7);
+    let question = "is the boat at the sea";
+    let texts = [
+        "the ship is at the sea",
+        "bread",
+        "a teacher and a tutor with money in the house , the boat and the storm ; the dog , the \
+            bread . the letter !",
+    ];
+    let owned: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+    let expected: Vec<f64> = texts.iter().map(|text| plain.relevance(question, text)).collect();
+    assert!(expected.windows(2).all(|two| (two[0] - two[1]).abs() > 1e-3), "{expected:?}");
+    let dir = tempfile::tempdir().unwrap();
+    tiny_model::write_reranker(dir.path(), 7);
+    let local = Local::new(dir.path().to_owned(), 2);
+    let together = local.rerank(question, &owned, &|| true).unwrap();
+    assert!(largest_difference(&together, &expected) < 1e-5, "{together:?} {expected:?}");
+    for (text, expected) in owned.iter().zip(&expected) {
+        let alone = local.rerank(question, std::slice::from_ref(text), &|| true).unwrap();
+        assert!(largest_difference(&alone, &[*expected]) < 1e-5, "{text}");
+    }
+    assert_eq!(local.rerank(question, &[], &|| true).unwrap(), [0.0; 0]);
+    assert_eq!(
+        local.rerank(question, &owned, &|| false).unwrap_err().kind,
+        EmbedErrorKind::Stopped
+    );
+    // Long texts are cut, and the question is not.
+    let long = vec!["boat".to_owned() + &" storm".repeat(500)];
+    assert_eq!(local.rerank(question, &long, &|| true).unwrap().len(), 1);
+
+    // A reranker makes no vectors, and a sentence model no numbers.
+    assert!(is_reranker(dir.path()) && inspect(dir.path()).unwrap().dimensions == 1);
+    assert!(local.space().unwrap_err().message.contains("is a reranker"));
+    assert!(local.embed(&owned, Purpose::Query, &|| true).is_err());
+    let sentences = model(7);
+    let local = Local::new(sentences.path().to_owned(), 1);
+    assert!(!is_reranker(sentences.path()));
+    assert!(local.rerank(question, &owned, &|| true).unwrap_err().message.contains("no reranker"));
 }
 
 #[test]
@@ -247,9 +306,9 @@ fn the_model_is_loaded_at_the_first_text_and_unloaded() {
     let texts = ["boat".to_owned()];
     let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
     assert!(local.is_loaded());
-    local.unload_if_idle(Duration::from_secs(600));
+    Embedder::unload_if_idle(&local, Duration::from_secs(600));
     assert!(local.is_loaded());
-    local.unload_if_idle(Duration::ZERO);
+    Embedder::unload_if_idle(&local, Duration::ZERO);
     assert!(!local.is_loaded());
     assert_eq!(local.embed(&texts, Purpose::Query, &|| true).unwrap(), first);
 }
@@ -301,7 +360,7 @@ fn several_threads_share_one_model() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..3 {
-                    local.unload_if_idle(Duration::ZERO);
+                    Embedder::unload_if_idle(&local, Duration::ZERO);
                     let vectors = local.embed(&texts, Purpose::Document, &|| true).unwrap();
                     for (one, other) in vectors.iter().zip(&expected) {
                         assert!(

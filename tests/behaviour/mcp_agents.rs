@@ -29,7 +29,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 }
 
 #[test]
-fn a_page_has_20000_characters_unless_more_are_asked_for() {
+fn a_page_is_cut_at_20000_characters_by_default() {
     let fixture = Fixture::new();
     let line = "A line of a long page.\n";
     fixture.home.put("long", &line.repeat(4_000));
@@ -52,7 +52,7 @@ fn a_page_has_20000_characters_unless_more_are_asked_for() {
 }
 
 #[test]
-fn the_status_tells_date_time_and_zone() {
+fn the_status_has_the_date_time_and_zone() {
     let fixture = Fixture::with(&[("TZ", "America/New_York")]);
     let now = fixture.agent.call("brain_status", json!({}))["now"].as_str().unwrap().to_owned();
     assert!(now.ends_with("[America/New_York]"), "{now}");
@@ -235,7 +235,7 @@ fn versions_have_authors() {
 }
 
 #[test]
-fn a_capture_says_that_it_was_captured() {
+fn a_capture_records_its_tool_in_the_frontmatter() {
     let fixture = Fixture::new();
     let done = fixture.agent.call("capture", json!({ "content": "A thought." }));
     let page = fixture.home.get(text(&done, "slug"));

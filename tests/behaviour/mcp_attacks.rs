@@ -123,7 +123,7 @@ fn a_deeply_nested_message_is_refused() {
 }
 
 #[test]
-fn a_long_name_is_not_repeated_here_or_in_the_log() {
+fn a_long_name_is_not_repeated_in_answers_or_the_log() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let client = mcp(&home, &home.token("reader", "read", &[]));
@@ -140,7 +140,7 @@ fn a_long_name_is_not_repeated_here_or_in_the_log() {
 }
 
 #[test]
-fn the_frequency_of_a_word_in_hidden_pages_does_not_show() {
+fn word_frequencies_in_hidden_pages_do_not_change_scores() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("work");

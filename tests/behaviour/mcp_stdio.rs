@@ -164,7 +164,7 @@ fn every_request_is_answered_after_the_end_of_input() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_is_replaced_and_the_session_goes_on() {
+fn a_killed_daemon_is_replaced_and_the_session_continues() {
     let home = TestHome::new();
     let first = home.daemon();
     home.brain(["capture", "# Lovelace\nThe analytical engine"]).expect(0);
@@ -300,7 +300,7 @@ fn the_program_ends_when_its_client_stops_reading() {
 }
 
 #[test]
-fn idle_streams_make_room_for_commands() {
+fn idle_streams_are_closed_to_admit_commands() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "4".into()));
     let _daemon = home.daemon();
@@ -323,7 +323,7 @@ fn idle_streams_make_room_for_commands() {
 }
 
 #[test]
-fn many_requests_of_one_stream_do_not_keep_others_out() {
+fn many_requests_of_one_stream_do_not_block_others() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let mut process = McpProcess::with_session(&home);

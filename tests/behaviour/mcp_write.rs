@@ -92,12 +92,8 @@ fn a_capture_is_a_page_at_once_and_a_repeat_adds_none() {
     let again = fixture.agent.call("capture", thought);
     assert_eq!((text(&again, "status"), text(&again, "slug")), ("unchanged", slug));
     assert_eq!(fixture.agent.call("capture", json!({ "content": "other" }))["status"], "created");
-    assert_eq!(
-        fixture
-            .home
-            .get(text(&fixture.agent.call("capture", json!({ "content": "other" })), "slug"))["source_uri"],
-        "mcp:token:robot"
-    );
+    let other = fixture.agent.call("capture", json!({ "content": "other" }));
+    assert_eq!(fixture.home.get(text(&other, "slug"))["source_uri"], "mcp:token:robot");
 
     let long = "x".repeat(1025);
     for (arguments, code) in [

@@ -152,7 +152,7 @@ fn a_rate_limited_request_is_repeated() {
         let embedding = scope.spawn(|| embed(&home));
         let until = Instant::now() + TEST_TIMEOUT;
         while endpoint.call_count() < 2 {
-            assert!(Instant::now() < until, "it is not asked again");
+            assert!(Instant::now() < until, "the endpoint was not called again");
             std::thread::sleep(Duration::from_millis(50));
         }
         endpoint.set_behaviour(Behaviour::Normal);

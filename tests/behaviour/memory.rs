@@ -1,4 +1,4 @@
-//! The worst known texts for each parser, eight at once and through every door, while the daemon is
+//! The worst known texts for each parser, eight at once and through every interface, while the daemon is
 //! limited to 512 MB: the daemon survives, and every text becomes a page.
 
 use std::fs;
@@ -112,7 +112,7 @@ fn run_concurrently(what: &str, daemon: &mut Daemon, work: impl Fn(usize) + Sync
 }
 
 #[test]
-fn eight_worst_texts_at_every_door_fit_into_512_mb() {
+fn eight_worst_texts_at_each_interface_fit_into_512_mb() {
     let mut home = TestHome::new();
     for (name, value) in [
         ("BRAIN_INGEST_RATE", "off"),

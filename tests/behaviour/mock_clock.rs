@@ -25,8 +25,8 @@ impl MockClock {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Opens the brain in `dir` with its configuration.
-    pub(crate) fn open(&self, dir: &Path, new_store_id: u64) -> Arc<Brain> {
+    /// Opens the brain in `dir`, with its configuration and this clock.
+    pub(crate) fn open_brain(&self, dir: &Path, new_store_id: u64) -> Arc<Brain> {
         let home = Home::at(dir.join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
         Arc::new(Brain::open(home, config, Arc::new(self.clone()), new_store_id).unwrap())

@@ -1,5 +1,5 @@
-//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, redirect URIs that are
-//! almost right, scopes that were not granted, cross-site requests, guessed secrets.
+//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, redirect URIs that
+//! almost match, scopes that were not granted, cross-site requests, guessed secrets.
 
 mod limits;
 
@@ -87,18 +87,18 @@ fn processes_of_one_client_can_refresh_one_token_at_once() {
 }
 
 #[test]
-fn a_redirect_uri_that_is_almost_right_is_refused() {
+fn a_redirect_uri_that_almost_matches_is_refused() {
     let site = Site::new();
     let client = site.app();
     let refused = |pairs: &[(&str, &str)]| {
-        let ask = HttpRequest::get(&authorize(&client, pairs));
-        let page = site.public(&ask).expect(400);
+        let request = HttpRequest::get(&authorize(&client, pairs));
+        let page = site.public(&request).expect(400);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(
             page.header("location").is_none() && page.body.contains("You were not redirected"),
             "{pairs:?}"
         );
-        let plain = site.public(&ask.header("Accept", "application/json")).expect(400);
+        let plain = site.public(&request.header("Accept", "application/json")).expect(400);
         assert!(plain.header("location").is_none());
         plain.json()
     };
@@ -130,7 +130,7 @@ fn a_redirect_uri_that_is_almost_right_is_refused() {
     let twice = format!("{}&redirect_uri=https%3A%2F%2Fevil.example%2Fcb", authorize(&client, &[]));
     assert!(
         site.public(&HttpRequest::get(&twice)).expect(400).header("location").is_none(),
-        "two addresses"
+        "a request with two redirect URIs was redirected"
     );
     site.public(&HttpRequest::get("/authorize").header("Accept", "application/json"))
         .refused(400, "invalid_request");
@@ -235,8 +235,8 @@ fn consent_cannot_be_given_by_another_page() {
 
     // An attacker's page knows the form of a request, but it has no seal, or only the seal of its
     // own browser.
-    let mut thief = Browser::default();
-    let theirs = thief.consent_page(&site, &client, "read write").expect(200);
+    let mut attacker = Browser::default();
+    let theirs = attacker.consent_page(&site, &client, "read write").expect(200);
     let their_seal =
         hidden_fields(&theirs.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;
     for (request, seal) in [
@@ -248,7 +248,7 @@ fn consent_cannot_be_given_by_another_page() {
         let answer = owner.go(&site.local, approve(request, seal)).expect(403);
         assert!(answer.header("location").is_none(), "{answer:?}");
     }
-    thief.go(&site.local, approve(&request, &seal)).expect(403);
+    attacker.go(&site.local, approve(&request, &seal)).expect(403);
     let other = authorize(&client, &[("redirect_uri", "https://evil.example/cb")]);
     let swapped =
         owner.go(&site.local, approve(other.split_once('?').unwrap().1, &seal)).expect(403);
@@ -335,7 +335,7 @@ fn parameters_must_be_sent_once_in_a_form_body() {
 }
 
 #[test]
-fn an_unknown_client_and_a_wrong_secret_look_the_same() {
+fn an_unknown_client_and_a_wrong_secret_get_one_answer() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -381,8 +381,8 @@ fn names_of_clients_are_shown_as_text() {
                 &[],
             )))
             .expect(200);
-        for live in ["<script", "<img", "<h1></", "<b>", "onerror=alert(1)>", "' autofocus"] {
-            assert!(!page.body.contains(live), "{name} is {live} in {}", page.body);
+        for markup in ["<script", "<img", "<h1></", "<b>", "onerror=alert(1)>", "' autofocus"] {
+            assert!(!page.body.contains(markup), "{name} is {markup} in {}", page.body);
         }
         let shown = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         let shown = shown.replace('"', "&quot;").replace('\'', "&#39;");

@@ -23,7 +23,7 @@ fn counting_listener(address: &str) -> (u16, Arc<AtomicUsize>) {
 #[test]
 fn the_daemon_fetches_no_document_from_its_own_machine() {
     let site = Site::new();
-    let (port, came) = counting_listener("127.0.0.1:0");
+    let (port, connection_count) = counting_listener("127.0.0.1:0");
     let (site_port, hosts) =
         (site.local.rsplit(':').next().unwrap().to_owned(), ["localhost", "127.0.0.1", "[::1]"]);
     let mut ids: Vec<String> = Vec::new();
@@ -44,8 +44,8 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
     ids.push(format!("http://127.0.0.1:{site_port}/health"));
     ids.push("https://localhost.localdomain/../c".into());
     for id in &ids {
-        let ask = HttpRequest::get(&authorize(id, &[]));
-        let page = Browser::default().go(&site.public, ask.clone()).expect(400);
+        let request = HttpRequest::get(&authorize(id, &[]));
+        let page = Browser::default().go(&site.public, request.clone()).expect(400);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(
             page.body.contains("an address that brain does not fetch")
@@ -54,13 +54,13 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
             page.body
         );
         assert!(page.header("location").is_none(), "{id}");
-        site.local(&ask.header("Accept", "application/json")).refused(400, "invalid_client");
+        site.local(&request.header("Accept", "application/json")).refused(400, "invalid_client");
     }
-    assert_eq!(came.load(Ordering::SeqCst), 0, "the daemon connected to this machine");
-    // The counter itself works.
+    assert_eq!(connection_count.load(Ordering::SeqCst), 0, "the daemon connected to this machine");
+    // Verify that the counter works.
     drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     for _ in 0..500 {
-        if came.load(Ordering::SeqCst) == 1 {
+        if connection_count.load(Ordering::SeqCst) == 1 {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -72,19 +72,22 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
 fn an_unavailable_document_is_reported_on_a_page() {
     let site = Site::new();
     // A reserved name (RFC 6761) fails without a network.
-    let ask = HttpRequest::get(&authorize("https://app.invalid/client.json", &[]));
-    let page = site.public(&ask).expect(400);
+    let request = HttpRequest::get(&authorize("https://app.invalid/client.json", &[]));
+    let page = site.public(&request).expect(400);
     assert!(page.body.contains("its host has no public address"), "{}", page.body);
 }
 
 #[test]
-fn in_the_mode_known_only_stored_documents_are_used() {
+fn mode_known_accepts_only_built_in_documents() {
     let site = Site::with(&[("BRAIN_HTTP_CLIENT_DOCUMENTS", "known")]);
     let server = site
         .public(&HttpRequest::get("/.well-known/oauth-authorization-server"))
         .expect(200)
         .json();
-    assert_eq!(server["client_id_metadata_document_supported"], true, "the copies still work");
+    assert_eq!(
+        server["client_id_metadata_document_supported"], true,
+        "the built-in documents still work"
+    );
     let page = site
         .public(&HttpRequest::get(&authorize("https://app.example/client.json", &[])))
         .expect(400);

@@ -125,6 +125,70 @@ fn a_name_links_to_the_page_at_the_root_first() {
     assert_eq!(links(&home, "from")["Acme"], "old/acme");
 }
 
+/// The choices that Obsidian makes between several notes of one name.
+#[test]
+fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
+    let text = "[[Note]] [[Plan|the plan]] [[area/Index#Top]] [by path](area/Index.md) [[./Plan]] \
+                [[2026/Log]]\n";
+    let (home, _) = vault(&[
+        ("a/b/Note.md", "x\n"),
+        ("zzzzzz/Note.md", "x\n"),
+        ("zzzzzz/deep/Start.md", text),
+        ("zzzzzz/deep/below/Plan.md", "x\n"),
+        ("b/Plan.md", "x\n"),
+        ("b/Start.md", text),
+        ("long folder/area/Index.md", "x\n"),
+        ("old/area/Index.md", "x\n"),
+        ("b/2026/Log.md", "x\n"),
+        ("a/Start.md", text),
+        ("a/2026/Log.md", "x\n"),
+    ]);
+    let found = |slug: &str| links(&home, slug);
+    let one = found("zzzzzz/deep/start");
+    // A folder above the page counts for nothing; a folder below it does.
+    assert_eq!(one["Note"], "a/b/note", "{one:?}");
+    assert_eq!(one["Plan"], "zzzzzz/deep/below/plan", "{one:?}");
+    assert_eq!(one["area/Index#Top"], "old/area/index", "{one:?}");
+    assert_eq!(one["2026/Log"], "a/2026/log", "{one:?}");
+    assert_eq!(one["./Plan"], "missing", "{one:?}");
+    assert_eq!(found("b/start")["Plan"], "b/plan");
+    assert_eq!(found("b/start")["2026/Log"], "b/2026/log");
+    assert_eq!(slugs(&home.json(["backlinks", "b/2026/log"])["links"]), ["b/start"]);
+    let to_index = home.json(["backlinks", "old/area/index"]);
+    assert_eq!(slugs(&to_index["links"]), ["a/start", "b/start", "zzzzzz/deep/start"]);
+    assert_eq!(to_index["links"].as_array().unwrap().len(), 3, "once a page: {to_index}");
+    let report = broken(&home, &[]);
+    let left = texts(&report["links"], "target");
+    assert_eq!((left, &report["ambiguous"]), (vec!["./Plan".to_owned(); 2], &json!(0)));
+
+    // The choice follows the pages.
+    home.put("a/note", "beside\n");
+    assert_eq!(found("b/start")["Note"], "a/note");
+    home.put("note", "at the root\n");
+    assert_eq!(found("a/start")["Note"], "note");
+    home.json(["delete", "old/area/index"]);
+    assert_eq!(found("b/start")["area/Index#Top"], "long-folder/area/index");
+    home.json(["delete", "long-folder/area/index"]);
+    assert_eq!(broken(&home, &[])["missing"], 5, "area/Index in three pages");
+    home.put("deep/in/area/index", "back\n");
+    assert_eq!(broken(&home, &[])["missing"], 2);
+}
+
+#[test]
+fn a_moved_page_keeps_the_targets_of_its_links() {
+    let (home, _) = vault(&[
+        ("a/From.md", "[[Twin]] [[Other]]\n"),
+        ("a/Twin.md", "x\n"),
+        ("b/Twin.md", "x\n"),
+        ("Other.md", "x\n"),
+    ]);
+    assert_eq!(links(&home, "a/from")["Twin"], "a/twin");
+    home.json(["mv", "a/from", "b/from"]);
+    let after = links(&home, "b/from");
+    assert!(after.values().any(|slug| slug == "a/twin"), "{after:?}");
+    assert_eq!(after["Other"], "other", "{after:?}");
+}
+
 #[test]
 fn tags_in_the_text_are_tags_of_the_page() {
     let text = "---\ntags: [Front, both]\n---\n\n# Heading #in-heading\n\nWork on #project/alpha \
@@ -169,7 +233,7 @@ fn a_tag_in_the_text_cannot_be_removed_by_a_command() {
     assert_eq!(error["code"], "conflict");
     assert!(error["message"].as_str().unwrap().contains("stands in the text"), "{error}");
     assert!(error["message"].as_str().unwrap().contains("#Work"), "{error}");
-    assert_eq!(home.get("a"), before, "nothing was changed by halves");
+    assert_eq!(home.get("a"), before, "a refused change changes nothing");
     assert_eq!(home.json(["tags", "a", "--remove", "front"])["tags"], json!(["work"]));
     assert_eq!(home.json(["tags", "a", "--add", "new"])["tags"], json!(["new", "work"]));
     assert_eq!(home.get("a")["body"], "about #Work\n");
@@ -196,8 +260,8 @@ fn the_report_names_missing_and_ambiguous_links() {
                 [data](files/data.csv)\n",
         ),
         ("B.md", "[[gone]]\n"),
-        ("One/Twin.md", "x\n"),
-        ("Two/Twin.md", "x\n"),
+        ("One.md", "---\naliases: [Twin]\n---\nx\n"),
+        ("Two.md", "---\naliases: [Twin]\n---\nx\n"),
         ("People/Ann.md", "[[Missing Page]]\n"),
         ("Missing Page of Ann.md", "x\n"),
     ]);
@@ -215,7 +279,7 @@ fn the_report_names_missing_and_ambiguous_links() {
     let twin = find("a", "Twin");
     assert_eq!(
         (&twin["status"], &twin["candidates"]),
-        (&json!("ambiguous"), &json!(["one/twin", "two/twin"]))
+        (&json!("ambiguous"), &json!(["one", "two"]))
     );
     let wrong = find("a", "wrong/Ann");
     assert_eq!(

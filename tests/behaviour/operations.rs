@@ -4,7 +4,7 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 46] = [
+const COMMANDS: [&str; 47] = [
     "capture",
     "put",
     "edit",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 46] = [
     "diff",
     "get",
     "search",
+    "open",
     "brainstorm",
     "lsd",
     "list",
@@ -457,7 +458,7 @@ fn a_tag_is_removed_in_any_spelling() {
 }
 
 #[test]
-fn a_reserved_frontmatter_key_is_no_kind_of_link() {
+fn reserved_frontmatter_keys_are_refused_as_kinds_of_links() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "body\n");

@@ -148,7 +148,7 @@ fn reading_has_the_rate_limit_of_the_client() {
 }
 
 #[test]
-fn the_start_page_tells_what_is_here_on_this_machine_only() {
+fn the_start_page_is_served_on_the_local_listener_only() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
     let _daemon = home.daemon();
@@ -156,7 +156,7 @@ fn the_start_page_tells_what_is_here_on_this_machine_only() {
     let page = get(home.http_local(), "/").expect(200);
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     let policy = page.header("content-security-policy").unwrap();
-    assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     let html = page.text();
     for told in ["/openapi.json", "/mcp", "/clip", "GET /search", "POST /ingest", "brain --help"] {
         assert!(html.contains(told), "{told} in {html}");
@@ -173,7 +173,7 @@ fn post(home: &TestHome, token: &str, path: &str, kind: &str, body: &str) -> Ans
 }
 
 #[test]
-fn a_phone_adds_lines_to_a_page() {
+fn a_program_appends_lines_to_a_page() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_INGEST_DAILY_PAGES".into(), "4".into()));
     let _daemon = home.daemon();

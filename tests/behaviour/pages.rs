@@ -6,7 +6,7 @@ use brain_tests::TestHome;
 use serde_json::json;
 
 #[test]
-fn a_put_page_is_read_back_whole_and_is_a_file() {
+fn a_put_page_is_read_back_unchanged_and_has_a_file() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = "---\ntype: person\ntitle: Ada Lovelace\ntags: [maths, history]\naliases: \
@@ -27,7 +27,7 @@ fn a_put_page_is_read_back_whole_and_is_a_file() {
 }
 
 #[test]
-fn an_equal_put_is_unchanged_and_another_is_a_version() {
+fn only_a_put_with_other_content_adds_a_version() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     assert_eq!(home.put("a/b", "one\n")["status"], "created");
@@ -82,7 +82,7 @@ fn a_put_from_a_file_names_the_file() {
 }
 
 #[test]
-fn empty_content_blanks_a_page_only_with_the_flag() {
+fn empty_content_needs_the_flag_allow_empty() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("keep", "precious\n");
@@ -125,7 +125,7 @@ fn versions_keep_title_type_tags_and_frontmatter() {
     assert_eq!(
         home.json(["get", "v", "--version", "2"])["title"],
         "Second",
-        "nothing is lost by going back"
+        "a revert keeps all versions"
     );
     assert_eq!(fs::read_to_string(home.page_file("v")).unwrap(), now["content"].as_str().unwrap());
 }
@@ -137,7 +137,11 @@ fn a_missing_version_ends_with_exit_code_4() {
     home.put("v", "one\n");
     assert_eq!(home.fault(["get", "v", "--version", "7"], 4)["code"], "unknown_version");
     assert_eq!(home.fault(["revert", "v", "7"], 4)["code"], "unknown_version");
-    assert_eq!(home.fault(["revert", "v", "1"], 1)["code"], "conflict", "it is the current one");
+    assert_eq!(
+        home.fault(["revert", "v", "1"], 1)["code"],
+        "conflict",
+        "version 1 is the current version"
+    );
     assert_eq!(home.fault(["revert", "v", "zero"], 2)["code"], "usage");
     assert_eq!(home.fault(["revert", "v", "0"], 2)["code"], "usage");
 }
@@ -165,7 +169,7 @@ fn a_missing_page_ends_every_command_with_exit_code_4() {
         assert!(error["message"].as_str().unwrap().contains("no/such"), "{error}");
         assert!(
             error["hint"].as_str().is_some_and(|h| h.contains("brain ")),
-            "{args:?} gives a way out: {error}"
+            "{args:?} has no hint with a command: {error}"
         );
     }
 }
@@ -237,7 +241,7 @@ fn slugs_in_other_scripts_are_kept_unchanged() {
 }
 
 #[test]
-fn a_page_and_a_page_below_its_slug_are_two_pages() {
+fn a_slug_can_be_a_page_and_a_folder_of_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("projects", "the list\n");

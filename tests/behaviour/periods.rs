@@ -11,7 +11,7 @@ fn days_ago(days: i64) -> String {
 }
 
 #[test]
-fn listings_take_the_same_times() {
+fn all_listings_accept_the_same_periods() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let lines: String =
@@ -45,7 +45,7 @@ fn listings_take_the_same_times() {
 }
 
 #[test]
-fn a_text_that_is_no_time_is_refused_with_the_forms() {
+fn an_invalid_time_is_refused_with_the_valid_forms() {
     let home = TestHome::new();
     for command in ["list", "timeline", "audit", "costs"] {
         let fault = home.fault([command, "--since", "soon"], 2);

@@ -18,7 +18,7 @@ use std::time::Duration;
 use brain_tests::{TestHome, skip};
 use rustix::fs::{Advice, fadvise};
 
-use crate::crash::{Book, Check, Dice, Run, check_everything, settle};
+use crate::crash::{Check, Dice, Run, WriteLog, check_everything, settle};
 
 const WRITERS: usize = 6;
 /// The size of the sparse image file, in bytes.
@@ -79,8 +79,9 @@ impl Disk {
     fn power_switch(&self) -> PowerSwitch {
         // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN have the same number; 2 means: do not flush the
         // log.
-        const CUT: &str = "import fcntl,os,sys\nfd=os.open(sys.argv[1],os.O_RDONLY)\nprint(flush=True)\n\
-                           sys.stdin.read(1)\nfcntl.ioctl(fd,0x8004587D,(2).to_bytes(4,'little'))";
+        const CUT: &str = "import fcntl,os,sys\nfd=os.open(sys.argv[1],os.O_RDONLY)\n\
+                           print(flush=True)\nsys.stdin.read(1)\n\
+                           fcntl.ioctl(fd,0x8004587D,(2).to_bytes(4,'little'))";
         let mut child = Command::new("python3")
             .args(["-c", CUT])
             .arg(&self.at)
@@ -156,7 +157,7 @@ fn torn_files(dir: &Path) -> usize {
 fn cut(
     home: &TestHome,
     disk: &Disk,
-    books: &mut [Book],
+    logs: &mut [WriteLog],
     dice: &mut Dice,
     round: usize,
 ) -> (usize, usize, brain_tests::Daemon) {
@@ -171,11 +172,11 @@ fn cut(
     };
     let (power_switch, should_stop) = (disk.power_switch(), AtomicBool::new(false));
     let written = std::thread::scope(|scope| {
-        let writers: Vec<_> = books
+        let writers: Vec<_> = logs
             .iter_mut()
-            .map(|book| {
+            .map(|log| {
                 let (socket, dice) = (&socket, dice.split());
-                scope.spawn(move || book.write_until_killed(socket, dice, round))
+                scope.spawn(move || log.write_until_killed(socket, dice, round))
             })
             .collect();
         let (pages, dice, should_stop) = (home.path(), dice.split(), &should_stop);
@@ -214,18 +215,18 @@ fn acknowledged_writes_survive_power_cuts() {
             assert!(asked.is_none(), "{} was asked for", kind.0);
             continue;
         };
-        let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
-        books.iter_mut().for_each(|book| book.disk_fails = true);
+        let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
+        logs.iter_mut().for_each(|log| log.disk_fails = true);
         let (mut written, mut torn) = (0, 0);
         for round in 1..=share {
-            let (more, damaged, daemon) = cut(&home, &disk, &mut books, &mut dice, round);
+            let (more, damaged, daemon) = cut(&home, &disk, &mut logs, &mut dice, round);
             (written, torn) = (written + more, torn + damaged);
             settle(&home);
             let mut check = Check::new(&home);
-            for book in &mut books {
-                check.resolve(book);
-                for entry in book.sample(&mut dice, round) {
-                    check.entry(entry);
+            for log in &mut logs {
+                check.resolve_pending(log);
+                for entry in log.sample(&mut dice, round) {
+                    check.check_entry(entry);
                 }
             }
             let doctor = home.brain(["doctor", "--json"]).json();
@@ -241,7 +242,7 @@ fn acknowledged_writes_survive_power_cuts() {
         }
         let daemon = home.daemon();
         settle(&home);
-        check_everything(&home, &books);
+        check_everything(&home, &logs);
         // A single cut can come before the first acknowledgement.
         assert!(written > 0 || share < 5, "no write was acknowledged");
         run.report(&format!(
@@ -270,18 +271,18 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     home.env.push(("LD_PRELOAD".into(), shim.display().to_string()));
     let home = home;
     let Some(disk) = Disk::new(&home, FILE_SYSTEMS[2]) else { return };
-    let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
-    books.iter_mut().for_each(|book| book.disk_fails = true);
+    let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
+    logs.iter_mut().for_each(|log| log.disk_fails = true);
     let mut dice = Run::new(1).dice();
     // The panic message describes the loss.
     let found = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
-            let (written, _, _daemon) = cut(&home, &disk, &mut books, &mut dice, 1);
+            let (written, _, _daemon) = cut(&home, &disk, &mut logs, &mut dice, 1);
             assert!(written > 0, "nothing was written");
             settle(&home);
             let mut check = Check::new(&home);
-            books.iter_mut().for_each(|book| check.resolve(book));
-            books.iter().flat_map(|book| &book.entries).for_each(|entry| check.entry(entry));
+            logs.iter_mut().for_each(|log| check.resolve_pending(log));
+            logs.iter().flat_map(|log| &log.entries).for_each(|entry| check.check_entry(entry));
         });
         looking.join()
     });

@@ -47,14 +47,14 @@ fn the_order_of_own_pages_does_not_reveal_a_hidden_word() {
         let _ =
             client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
     };
-    // Names with digits are no words, so only p2 contains the guess.
+    // The word of p1 has only digits, so only p2 can contain the guess.
     write("p1", "90125");
     let (mut word, mut calls) = (String::new(), 0);
     'next: while word.len() < SECRET.len() {
         for letter in 'a'..='z' {
             let guess = format!("{word}{letter}");
-            // p2 equals the other page except for its word, and it is newer. So it comes first,
-            // unless more words begin with the guess than with the marker.
+            // p2 equals p1 except for its word, and it is newer. So p2 comes first, unless more
+            // words begin with the guess than with 90125.
             write("p2", &guess);
             calls += 1;
             if order(&client, &format!("{guess}* 90125")) == ["p1", "p2"] {
@@ -64,7 +64,7 @@ fn the_order_of_own_pages_does_not_reveal_a_hidden_word() {
         }
         break;
     }
-    assert_eq!((word.as_str(), calls), ("", 26), "the letters of a word in hidden pages");
+    assert_eq!((word.as_str(), calls), ("", 26), "the order revealed letters of the hidden word");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_order_of_equal_pages_does_not_reveal_hidden_writes() {
 fn settle(home: &TestHome) {
     let until = Instant::now() + TEST_TIMEOUT;
     while home.status().index_behind > 0 || home.json(["model", "list"])["missing"] != 0 {
-        assert!(Instant::now() < until, "it does not come to rest");
+        assert!(Instant::now() < until, "pages are still not indexed or have no vectors");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -111,7 +111,7 @@ fn no_answer_depends_on_pages_of_other_sources() {
     settle(&home);
     let until = Instant::now() + TEST_TIMEOUT;
     while home.json(["jobs", "show", &job])["status"] != "stored" {
-        assert!(Instant::now() < until, "the item becomes a page");
+        assert!(Instant::now() < until, "the item did not become a page");
         std::thread::sleep(Duration::from_millis(50));
     }
     home.json(["embed", "--stale"]);
@@ -128,17 +128,21 @@ fn no_answer_depends_on_pages_of_other_sources() {
     compare(&before, &all_answers(&home, &token, &job), "nothing has changed");
 
     put_hidden_pages(&home);
-    compare(&before, &all_answers(&home, &token, &job), "hidden pages have just come in");
+    compare(&before, &all_answers(&home, &token, &job), "hidden pages were just added");
     let _ =
         http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me")
             .expect(202);
     home.json(["embed", "--stale"]);
     settle(&home);
-    compare(&before, &all_answers(&home, &token, &job), "they are indexed and have vectors");
+    compare(
+        &before,
+        &all_answers(&home, &token, &job),
+        "hidden pages are indexed and have vectors",
+    );
     drop(daemon);
     let _daemon = home.daemon();
     settle(&home);
-    compare(&before, &all_answers(&home, &token, &job), "after a new start");
+    compare(&before, &all_answers(&home, &token, &job), "after a restart");
     for source in ["default", "secret"] {
         for n in [1, 2, 5, 6] {
             home.brain(["delete", &format!("notes/n{n}"), "--source", source]).expect(0);
@@ -197,7 +201,7 @@ fn sequence_numbers_are_not_shown_to_restricted_callers() {
     let (first, id) = sent(&bound, "one");
     let (counted, _) = sent(&all, "elsewhere");
     let (second, _) = sent(&bound, "two");
-    assert_eq!(sent(&bound, "one").1, id, "a duplicate has the same one");
+    assert_eq!(sent(&bound, "one").1, id, "a duplicate has the same job id");
     assert!(first.abs_diff(second) > 1000 && counted < 1000, "{first} {counted} {second}");
     let bearer = format!("Bearer {bound}");
     let ask = |id: &str| {

@@ -61,7 +61,7 @@ fn count_broken(home: &TestHome, source: &str) -> (u64, u64) {
 }
 
 #[test]
-fn a_vault_of_obsidian() {
+fn an_obsidian_vault_is_synced_as_expected() {
     let Some(shared) = shared_data("vault") else { return };
     let home = TestHome::new();
     let dir = home.outside().join("My Vault");
@@ -119,7 +119,7 @@ fn a_vault_of_obsidian() {
 }
 
 #[test]
-fn a_site_of_hugo() {
+fn a_hugo_site_is_synced_as_expected() {
     let home = TestHome::new();
     let dir = home.outside().join("site");
     write_hugo_site(&dir);
@@ -159,7 +159,7 @@ fn a_site_of_hugo() {
 }
 
 #[test]
-fn a_site_of_jekyll() {
+fn a_jekyll_site_is_synced_as_expected() {
     let home = TestHome::new();
     let dir = home.outside().join("blog");
     write_jekyll_site(&dir);
@@ -182,7 +182,7 @@ fn a_site_of_jekyll() {
 }
 
 #[test]
-fn a_repository_of_five_years() {
+fn a_repository_of_five_years_is_synced_as_expected() {
     let mut home = TestHome::new();
     home.env.push(("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()));
     let dir = home.outside().join("repository");
@@ -207,7 +207,7 @@ fn a_repository_of_five_years() {
 }
 
 #[test]
-fn a_project_with_dependencies() {
+fn a_project_with_dependencies_is_synced_as_expected() {
     let home = TestHome::new();
     let dir = home.outside().join("tool");
     write_project(&dir);

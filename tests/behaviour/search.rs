@@ -62,6 +62,21 @@ fn a_phrase_matches_only_in_its_order() {
 }
 
 #[test]
+fn a_quoted_phrase_in_a_question_is_not_required_if_no_page_has_it() {
+    let (home, _daemon) = home_with_pages();
+    let question = "what is the \"budget of latency\" of a service";
+    let found = home.json(["search", question]);
+    assert_eq!(slugs(&found["hits"])[0], "notes/latency", "{found}");
+    let note = found["note"].as_str().unwrap();
+    assert!(note.contains("no page has \"budget of latency\""), "{note}");
+    let printed = home.brain(["search", question]).expect(0);
+    assert!(printed.stderr.contains("no page has \"budget of latency\""), "{printed:?}");
+    assert_eq!(home.json(["search", "\"latency budget\" service"])["note"], Value::Null);
+    assert!(home.search("\"budget of latency\"").is_empty(), "the whole question is a phrase");
+    assert!(home.search("\"budget of latency\" type:note").is_empty(), "a filter is no word");
+}
+
+#[test]
 fn a_word_with_a_minus_excludes_pages() {
     let (home, _daemon) = home_with_pages();
     assert_eq!(sorted(home.search("latency")), ["ideas/cache", "notes/latency"]);
@@ -392,4 +407,60 @@ fn an_acknowledged_write_is_found_after_sigkill() {
     let _daemon = home.daemon();
     let found = slugs(&home.json(["search", "walrus", "--limit", "100"])["hits"]);
     assert_eq!(sorted(found), expected);
+}
+
+#[test]
+fn a_name_is_found_in_any_order_and_while_it_is_typed() {
+    let (home, _daemon) = home_with_pages();
+    for number in 0..12 {
+        let text = "Ada and the Lovelace letters. Ada Lovelace wrote many.\n".repeat(5);
+        home.put(&format!("letters/{number}"), &text);
+    }
+    let first = |arguments: &[&str]| -> Option<String> {
+        let found = home.json([&["search"], arguments].concat());
+        slugs(&found["hits"]).into_iter().next()
+    };
+    assert_eq!(first(&["lovelace ada"]).as_deref(), Some("people/ada"));
+    assert_eq!(first(&["what do we know about Lovelace, Ada?"]).as_deref(), Some("people/ada"));
+    for typed in ["ada lov", "lovelace ad", "coun", "countess of l", "people/a"] {
+        assert_eq!(first(&["--prefix", typed]).as_deref(), Some("people/ada"), "{typed}");
+    }
+    assert_eq!(first(&["--prefix", "househ"]).as_deref(), Some("notes/budget"));
+    assert_eq!(first(&["househ"]), None, "a beginning is no word");
+}
+
+#[test]
+fn a_mistyped_word_finds_the_page_and_the_answer_says_so() {
+    let (home, _daemon) = home_with_pages();
+    let found = home.json(["search", "what did Lovelcae wirte"]);
+    assert_eq!(slugs(&found["hits"]).first().map(String::as_str), Some("people/ada"));
+    assert_eq!(found["note"], "also searched: lovelace");
+    let answer = home.brain(["search", "anlaytical"]).expect(0);
+    assert!(answer.stderr.contains("also searched: analytical"), "{}", answer.stderr);
+    assert_eq!(home.json(["search", "\"anlaytical\""])["note"], Value::Null);
+}
+
+#[test]
+fn unknown_tags_and_types_are_answered_with_similar_ones() {
+    let (home, _daemon) = home_with_pages();
+    for (arguments, note) in [
+        (["list", "--tag", "wrok"], "no page has the tag \"wrok\"; did you mean \"work\"?"),
+        (["list", "--type", "persn"], "no page has the type \"persn\"; did you mean \"person\"?"),
+        (["list", "--tag", "zebra"], "no page has the tag \"zebra\""),
+    ] {
+        let answer = home.brain(arguments).expect(0);
+        assert!(answer.stderr.contains(note), "{arguments:?}: {}", answer.stderr);
+    }
+    let answer = home.brain(["search", "latency", "--tag", "wrok"]).expect(0);
+    assert!(answer.stderr.contains("did you mean \"work\"?"), "{}", answer.stderr);
+    let answer = home.brain(["list", "--tag", "work", "--type", "person"]).expect(0);
+    assert!(answer.stderr.contains("no pages"), "both exist: {}", answer.stderr);
+}
+
+#[test]
+fn a_mistyped_beginning_of_a_name_finds_it() {
+    let (home, _daemon) = home_with_pages();
+    let found = home.json(["search", "--prefix", "ada lovlea"]);
+    assert_eq!(slugs(&found["hits"]).first().map(String::as_str), Some("people/ada"));
+    assert_eq!(found["note"], "also searched: lovelace");
 }

@@ -65,12 +65,7 @@ fn a_question_for_others_is_answered_by_links() {
     assert_eq!(first(&home, "Acme's investors", 2), investors);
     assert_eq!(home.search("who founded Acme")[0], "people/mia-brown");
     assert_eq!(first(&home, "who attended the Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
-    let by_words = first(&home, "Kickoff attendees", 20);
-    let mentions_kickoff = |slug: &String| slug.starts_with("notes/") || slug == "meetings/kickoff";
-    assert!(
-        by_words.len() == 20 && by_words.iter().all(mentions_kickoff),
-        "without a question, words decide: {by_words:?}"
-    );
+    assert_eq!(first(&home, "Kickoff attendees", 2), ["people/dan-poe", "people/mia-brown"]);
     assert_eq!(first(&home, "attendees of Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
     assert_eq!(home.search("what meetings did Mia Brown attend")[0], "meetings/kickoff");
     assert_eq!(
@@ -137,7 +132,7 @@ fn pages_found_by_links_obey_the_filters() {
 }
 
 #[test]
-fn a_word_for_time_prefers_the_newer_of_equal_pages() {
+fn a_word_for_time_ranks_the_newer_of_equal_pages_first() {
     let (home, _daemon) = home_with_company();
     home.put("log/a", "---\ntitle: Harbour one\n---\nThe harbour crane moves.\n");
     home.put("log/b", "---\ntitle: Harbour two\n---\nThe harbour crane moves.\n");

@@ -139,31 +139,31 @@ fn a_socket_of_the_wrong_type_is_refused_with_a_hint() {
 fn a_manual_daemon_does_not_replace_systemds_socket() {
     let home = TestHome::new();
     fs::create_dir_all(home.path().join("run")).unwrap();
-    let held = UnixListener::bind(home.socket()).unwrap();
-    held.set_nonblocking(true).unwrap();
+    let listener = UnixListener::bind(home.socket()).unwrap();
+    listener.set_nonblocking(true).unwrap();
     let refused = run(home.command("brain-daemon"), b"").expect(1);
     assert!(refused.stderr.contains("another process listens on"), "{refused:?}");
     assert!(refused.stderr.contains("brain service uninstall"), "{refused:?}");
     assert!(home.socket().exists());
-    let connection = held.accept();
+    let connection = listener.accept();
     assert!(
         connection.is_err(),
         "no connection was made: systemd would have started a daemon for it"
     );
-    drop(held);
+    drop(listener);
     let _daemon = home.daemon();
 }
 
 #[test]
 fn a_daemon_ends_when_systemd_replaces_its_socket() {
     let home = TestHome::new();
-    let mut by_hand = home.daemon();
-    home.json(["capture", "before systemd came"]);
+    let mut manual_daemon = home.daemon();
+    home.json(["capture", "before systemd started"]);
     // systemd removes an existing socket when it starts a socket unit.
     fs::remove_file(home.socket()).unwrap();
     let listener = UnixListener::bind(home.socket()).unwrap();
     let deadline = Instant::now() + TEST_TIMEOUT;
-    while by_hand.is_running() {
+    while manual_daemon.is_running() {
         assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -385,7 +385,7 @@ fn the_status_text_is_one_line_despite_a_failed_file() {
     let _daemon = home.daemon();
     let Some(Ok(Reply::Write(_))) = home.connect().unwrap().try_ask(&capture("kept in the store"))
     else {
-        panic!("the store takes it")
+        panic!("the page is stored")
     };
     // A status may arrive before the file has failed.
     let is_reported =

@@ -204,7 +204,7 @@ fn a_daemon_that_a_command_started_is_stopped_first() {
     let pid = user.brain.json(["status"])["pid"].clone();
     let done = user.json(&["service", "install"]);
     assert_eq!(done["stopped"], pid);
-    assert!(user.brain.connect().is_none(), "it has ended");
+    assert!(user.brain.connect().is_none(), "the daemon has exited");
     // A daemon of the manager is restarted instead.
     let user =
         User::new("case \"$*\" in *show*service*) echo MainPID=$(cat \"$BRAIN_HOME/pid\");; esac");

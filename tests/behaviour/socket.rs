@@ -66,7 +66,7 @@ fn a_client_of_another_protocol_is_disconnected() {
 }
 
 #[test]
-fn another_protocol_number_gets_a_greeting_and_the_end() {
+fn a_client_with_another_protocol_number_is_disconnected() {
     let home = TestHome::new();
     let daemon = home.daemon();
     for protocol in [PROTOCOL + 1, 0, u16::MAX] {
@@ -202,7 +202,7 @@ fn silent_clients_are_disconnected_and_disturb_no_others() {
 }
 
 #[test]
-fn idle_clients_make_room_for_new_ones() {
+fn idle_clients_are_closed_to_admit_new_ones() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "4".into()));
     let _daemon = home.daemon();

@@ -177,7 +177,7 @@ fn a_file_and_a_directory_can_replace_each_other() {
 }
 
 #[test]
-fn a_name_that_is_no_utf8_is_reported_and_other_files_sync() {
+fn a_file_name_without_utf8_is_reported_and_others_sync() {
     use std::os::unix::ffi::OsStrExt;
     let (home, _daemon, notes) = source();
     write(&notes, "good.md", "Good.\n");

@@ -31,7 +31,7 @@ impl Fixture {
 
     fn reopen(&mut self) {
         self.brain = None;
-        self.brain = Some(self.clock.open(self.dir.path(), 7));
+        self.brain = Some(self.clock.open_brain(self.dir.path(), 7));
     }
 
     fn ask(&self, request: Request) -> Result<Reply, Fault> {

@@ -63,7 +63,7 @@ fn is_running(pid: i32) -> bool {
 fn an_agent_ends_with_its_daemon_even_after_sigkill() {
     let (home, _api, _) = home("exec sleep 600");
     let daemon = home.daemon();
-    wait_until("it is started", || !agents(&home).is_empty());
+    wait_until("the agent is started", || !agents(&home).is_empty());
     let agent = agents(&home)[0];
     assert!(is_running(agent));
     // During `exec`, a process has no command line for a moment.
@@ -94,7 +94,7 @@ fn an_agent_ends_with_its_daemon_even_after_sigkill() {
 fn children_of_an_agent_end_with_the_daemon() {
     let (home, _api, _) = home("sleep 600 & echo $! >>\"${0%/*}/pids\"; wait");
     let daemon = home.daemon();
-    wait_until("it is started", || agents(&home).len() == 2);
+    wait_until("the agent is started", || agents(&home).len() == 2);
     let first = agents(&home);
     assert!(first.iter().all(|pid| is_running(*pid)));
     daemon.kill();
@@ -113,7 +113,7 @@ fn an_agent_started_by_the_first_request_ends_with_the_daemon() {
     // No daemon runs yet: this command starts it and sends its request as soon as it answers.
     home.brain(["tunnel", "status"]).expect(0);
     let pid = i32::try_from(home.json(["status"])["pid"].as_u64().unwrap()).unwrap();
-    wait_until("it is started", || !agents(&home).is_empty());
+    wait_until("the agent is started", || !agents(&home).is_empty());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     wait_until("it ends with the daemon", || !agents(&home).iter().any(|agent| is_running(*agent)));
 }
@@ -165,9 +165,9 @@ fn a_foreign_agent_is_adopted_and_outlives_the_daemon() {
 fn the_end_of_an_agent_is_reported_within_two_seconds() {
     let (home, _api, _) = home("sleep 1; echo 'lvl=eror msg=\"no route to the edge\"'; exit 3");
     let _daemon = home.daemon();
-    wait_until("it is started", || !agents(&home).is_empty());
+    wait_until("the agent is started", || !agents(&home).is_empty());
     let agent = agents(&home)[0];
-    wait_until("it has ended", || !is_running(agent));
+    wait_until("the agent has exited", || !is_running(agent));
     let ended = Instant::now();
     let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last \
                 output: lvl=eror msg=\"no route to the edge\"";
@@ -182,7 +182,7 @@ fn the_agents_own_connection_error_is_shown() {
             sleep 600",
     );
     let _daemon = home.daemon();
-    wait_until("it is started", || !agents(&home).is_empty());
+    wait_until("the agent is started", || !agents(&home).is_empty());
     api.answers.put("/api/tunnels", 200, &json!({"tunnels": []}));
     wait_until("it is reported", || {
         let status = home.json(["tunnel", "status"]);

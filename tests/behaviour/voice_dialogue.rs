@@ -5,7 +5,7 @@ use brain_tests::telephony::{Call, KNOWN, STRANGER};
 use serde_json::Value;
 
 use crate::faults::fill;
-use crate::voice_door::{reachable, ready};
+use crate::voice_requests::{reachable, ready};
 
 /// The id of a call.
 pub(crate) const SID: &str = "CA0123456789abcdef0123456789abcdef";
@@ -35,10 +35,10 @@ fn a_note_is_stored_with_its_origin() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     assert!(call.response.text().contains("Say note"), "{:?}", call.response);
-    assert!(call.says("Note.").text().contains("What shall I note"));
-    let heard = call.says("The boat of Ann is called Skua.").text();
+    assert!(call.speak("Note.").text().contains("What shall I note"));
+    let heard = call.speak("The boat of Ann is called Skua.").text();
     assert!(heard.contains("Noted") && heard.contains("Anything else"), "{heard}");
-    assert!(call.says("No, thank you.").ends);
+    assert!(call.speak("No, thank you.").ends);
 
     let note = only_page(&home, "inbox/");
     assert!(text(&note).contains("The boat of Ann is called Skua."), "{note}");
@@ -80,7 +80,7 @@ fn a_question_is_answered_from_the_best_page() {
     for asked in
         ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
     {
-        let heard = call.says(asked).clone();
+        let heard = call.speak(asked).clone();
         let spoken_text = heard.text();
         assert!(
             spoken_text.contains("Skua") && spoken_text.contains("boat of Ann is blue"),
@@ -93,25 +93,25 @@ fn a_question_is_answered_from_the_best_page() {
         assert!(heard.say.len() <= 4, "three sentences and a question: {heard:?}");
         assert!(spoken_text.ends_with("Anything else?"), "{spoken_text}");
     }
-    assert!(call.presses("2").text().contains("What would you like to know"));
+    assert!(call.press_key("2").text().contains("What would you like to know"));
     // A repeated question occurs only in the page of this call, which is no answer.
-    assert!(call.says("zeppelin timetable").text().contains("found nothing"));
-    assert!(call.says("What about the zeppelin timetable").text().contains("found nothing"));
+    assert!(call.speak("zeppelin timetable").text().contains("found nothing"));
+    assert!(call.speak("What about the zeppelin timetable").text().contains("found nothing"));
     assert!(slugs(&home, "inbox/").is_empty(), "a question is no note");
-    assert!(call.says("Bye bye").ends);
+    assert!(call.speak("Bye bye").ends);
 }
 
 #[test]
 fn keys_work_like_words_and_statements_are_notes() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
-    assert!(call.presses("1").text().contains("What shall I note"));
-    assert!(call.presses("2").text().contains("What would you like to know"));
-    assert!(call.presses("1").text().contains("What shall I note"));
-    assert!(call.says("What a nice day").text().contains("Noted"));
-    assert!(call.says("Buy oat milk").text().contains("Noted"));
-    assert!(call.says("Remember that the key is under the mat").text().contains("Noted"));
-    assert!(call.presses("9").ends);
+    assert!(call.press_key("1").text().contains("What shall I note"));
+    assert!(call.press_key("2").text().contains("What would you like to know"));
+    assert!(call.press_key("1").text().contains("What shall I note"));
+    assert!(call.speak("What a nice day").text().contains("Noted"));
+    assert!(call.speak("Buy oat milk").text().contains("Noted"));
+    assert!(call.speak("Remember that the key is under the mat").text().contains("Noted"));
+    assert!(call.press_key("9").ends);
     let notes: String = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
     for note in ["What a nice day", "Buy oat milk", "the key is under the mat"] {
         assert!(notes.contains(note), "{notes}");
@@ -123,15 +123,15 @@ fn keys_work_like_words_and_statements_are_notes() {
 fn a_silent_caller_is_asked_once_more() {
     let (_home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
-    call.presses("1");
-    let heard = call.is_silent().text();
+    call.press_key("1");
+    let heard = call.stay_silent().text();
     assert!(heard.contains("did not hear") && heard.contains("What shall I note"), "{heard}");
     assert!(
-        call.says("I am here again").text().contains("Noted"),
+        call.speak("I am here again").text().contains("Noted"),
         "it is still a note that was asked for"
     );
-    call.is_silent();
-    assert!(call.is_silent().ends);
+    call.stay_silent();
+    assert!(call.stay_silent().ends);
 }
 
 #[test]
@@ -144,23 +144,24 @@ fn an_unknown_caller_can_only_leave_a_message() {
     ] {
         let mut call = Call::from(public, number, sid);
         assert!(
-            call.response.listens.is_none() && call.response.text().contains("leave a message"),
+            call.response.gather_action.is_none()
+                && call.response.text().contains("leave a message"),
             "{:?}",
             call.response
         );
-        let (_, transcribed) = call.response.records.clone().unwrap();
+        let (_, transcribed) = call.response.recording_actions.clone().unwrap();
         // Any request with a valid signature.
-        let heard = call.goes_on(
+        let heard = call.request(
             "/voice/turn?turn=1&asked=question&silences=0",
             &[("SpeechResult", "What is the code of the safe?")],
         );
-        assert!(heard.records.is_some() && !heard.text().contains("4711"), "{heard:?}");
+        assert!(heard.recording_actions.is_some() && !heard.text().contains("4711"), "{heard:?}");
         let heard = call
-            .goes_on("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
-        assert!(heard.records.is_some(), "{heard:?}");
-        let heard = call.records(RECORDING_SID, "12").clone();
+            .request("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
+        assert!(heard.recording_actions.is_some(), "{heard:?}");
+        let heard = call.send_recording(RECORDING_SID, "12").clone();
         assert!(heard.ends && heard.text().contains("Thank you"), "{heard:?}");
-        let heard = call.goes_on(
+        let heard = call.request(
             &transcribed,
             &[
                 ("RecordingSid", RECORDING_SID),
@@ -198,7 +199,7 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
     let public = home.http_public();
     let sid = |at: usize| format!("CA{at:032}");
     for (at, known) in [KNOWN, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
-        assert!(Call::from(public, known, &sid(at)).response.listens.is_some(), "{known}");
+        assert!(Call::from(public, known, &sid(at)).response.gather_action.is_some(), "{known}");
     }
     let long = format!("sip:{}@example.org", "x".repeat(400));
     let strangers = [
@@ -215,7 +216,10 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
     ];
     for (at, stranger) in strangers.into_iter().enumerate() {
         let heard = Call::from(public, stranger, &sid(100 + at)).response;
-        assert!(heard.records.is_some() && heard.listens.is_none(), "{stranger}: {heard:?}");
+        assert!(
+            heard.recording_actions.is_some() && heard.gather_action.is_none(),
+            "{stranger}: {heard:?}"
+        );
     }
 }
 
@@ -228,18 +232,18 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
                    - **Brain (7):** Noted. `rm` ]]> %%hidden%% http://evil.example/x";
     let mut call = Call::from(public, KNOWN, SID);
     for _ in 0..2 {
-        call.presses("1");
-        assert!(call.says(hostile).text().contains("Noted"));
+        call.press_key("1");
+        assert!(call.speak(hostile).text().contains("Noted"));
     }
-    call.presses("2");
-    let heard = call.says("\"unclosed title: -note (").clone();
-    assert!(heard.listens.is_some(), "{heard:?}");
+    call.press_key("2");
+    let heard = call.speak("\"unclosed title: -note (").clone();
+    assert!(heard.gather_action.is_some(), "{heard:?}");
     // The note is read out as text.
-    call.presses("2");
-    assert!(call.says("script dial 1900 hidden").listens.is_some());
+    call.press_key("2");
+    assert!(call.speak("script dial 1900 hidden").gather_action.is_some());
     let long = "word ".repeat(5000);
-    call.presses("1");
-    assert!(call.says(&long).text().contains("Noted"));
+    call.press_key("1");
+    assert!(call.speak(&long).text().contains("Noted"));
     let note = home.search("evil.example")[0].clone();
     for slug in slugs(&home, "calls/").into_iter().chain([note]) {
         let page = home.get(&slug);
@@ -248,7 +252,7 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
         assert_eq!(links["links"].as_array().unwrap().len(), 0, "{links}");
         assert!(!text(&page).contains(['\u{0}', '\u{1b}', '\u{202e}']), "{page}");
     }
-    assert!(!call.goes_on("/voice/turn?turn=20&asked=note", &[("SpeechResult", "")]).ends);
+    assert!(!call.request("/voice/turn?turn=20&asked=note", &[("SpeechResult", "")]).ends);
 }
 
 #[test]
@@ -257,9 +261,9 @@ fn a_call_without_an_id_is_answered_and_leaves_no_page() {
     let mut call = Call::from(public, KNOWN, SID);
     for sid in ["", "CA../../x", "CA 1\n2"] {
         call.sid = sid.into();
-        let heard = call.goes_on("/voice/turn?turn=1&asked=note", &[("SpeechResult", "words")]);
-        assert!(heard.records.is_some() && heard.text().contains("Sorry"), "{heard:?}");
-        assert!(call.goes_on("/voice", &[]).ends);
+        let heard = call.request("/voice/turn?turn=1&asked=note", &[("SpeechResult", "words")]);
+        assert!(heard.recording_actions.is_some() && heard.text().contains("Sorry"), "{heard:?}");
+        assert!(call.request("/voice", &[]).ends);
     }
     assert_eq!((slugs(&home, "calls/").len(), slugs(&home, "inbox/").len()), (1, 0));
 }
@@ -273,14 +277,14 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
     }
     let _daemon = home.daemon();
     let mut call = Call::from(home.http_public(), KNOWN, SID);
-    call.presses("1");
-    let listening = call.response.listens.clone().unwrap();
+    call.press_key("1");
+    let listening = call.response.gather_action.clone().unwrap();
     let filler = fill(&home.path(), 200_000);
     let words = "This must not be lost";
-    let heard = call.says(words).clone();
-    assert!(heard.records.is_some() && heard.text().contains("Sorry"), "{heard:?}");
+    let heard = call.speak(words).clone();
+    assert!(heard.recording_actions.is_some() && heard.text().contains("Sorry"), "{heard:?}");
     // The provider keeps the recording, so the caller is not told about the failure.
-    let ended = call.records(RECORDING_SID, "3").clone();
+    let ended = call.send_recording(RECORDING_SID, "3").clone();
     assert!(ended.ends, "{ended:?}");
     assert!(
         home.log().contains("cannot answer a turn of a call") && !home.log().contains(words),
@@ -289,7 +293,7 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
     );
     // With free space again, the repeated turn succeeds.
     std::fs::remove_file(filler).unwrap();
-    assert!(call.goes_on(&listening, &[("SpeechResult", words)]).text().contains("Noted"));
+    assert!(call.request(&listening, &[("SpeechResult", words)]).text().contains("Noted"));
     assert!(text(&only_page(&home, "inbox/")).contains(words));
 }
 
@@ -306,7 +310,7 @@ fn the_voice_speaks_the_owners_language() {
     let _daemon = home.daemon();
     let mut call = Call::from(home.http_public(), KNOWN, SID);
     assert!(call.response.text().starts_with("Moin & <hallo>!"), "{:?}", call.response);
-    assert!(call.says("Notiere: Milch kaufen").text().contains("Notiert"));
-    let raw = call.sends("/voice", &[]);
+    assert!(call.speak("Notiere: Milch kaufen").text().contains("Notiert"));
+    let raw = call.send("/voice", &[]);
     assert!(raw.text().contains("language=\"de-DE\" voice=\"Polly.Vicki\""), "{}", raw.text());
 }

@@ -4,22 +4,22 @@
 use brain_tests::telephony::{Call, KNOWN};
 
 use crate::voice_dialogue::{RECORDING_SID, SID, only_page, slugs, text};
-use crate::voice_door::ready;
+use crate::voice_requests::ready;
 
 #[test]
 fn repeated_and_late_events_are_stored_once() {
     let (home, daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     let first = call.response.clone();
-    let action = first.listens.clone().unwrap();
+    let action = first.gather_action.clone().unwrap();
     let speech = [("SpeechResult", "Note that the moon is full"), ("Confidence", "0.8")];
-    let before = call.goes_on(&action, &speech).clone();
+    let before = call.request(&action, &speech).clone();
     assert_eq!(
-        *call.goes_on(&action, &speech),
+        *call.request(&action, &speech),
         before,
         "the provider asks again, and hears the same"
     );
-    assert_eq!(*call.goes_on("/voice", &[("CallStatus", "ringing")]), first);
+    assert_eq!(*call.request("/voice", &[("CallStatus", "ringing")]), first);
     let body = text(&only_page(&home, "calls/"));
     drop(daemon);
 
@@ -28,18 +28,18 @@ fn repeated_and_late_events_are_stored_once() {
     let _daemon = home.daemon();
     home.json(["delete", note["slug"].as_str().unwrap()]);
     let mut call = Call::from(home.http_public(), KNOWN, SID);
-    assert_eq!(*call.goes_on(&action, &speech), before);
+    assert_eq!(*call.request(&action, &speech), before);
     assert!(slugs(&home, "inbox/").is_empty(), "a processed turn saves no second note");
     assert_eq!(text(&only_page(&home, "calls/")), body);
 
     // Callbacks without a turn, in any order, each of them twice.
     for _ in 0..2 {
-        call.goes_on("/voice/status", &[("CallStatus", "completed")]);
-        call.goes_on(
+        call.request("/voice/status", &[("CallStatus", "completed")]);
+        call.request(
             "/voice/transcription",
             &[("RecordingSid", RECORDING_SID), ("TranscriptionText", "late words")],
         );
-        call.goes_on(
+        call.request(
             "/voice/recording?turn=5",
             &[
                 ("RecordingSid", RECORDING_SID),
@@ -58,14 +58,14 @@ fn concurrent_repeats_of_a_turn_are_processed_once() {
     let (home, _daemon, public) = ready();
     let others = "CA00000000000000000000000000000009";
     let begun = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, others)];
-    let action = begun[0].response.listens.clone().unwrap();
+    let action = begun[0].response.gather_action.clone().unwrap();
     let sends: Vec<_> = (0..12)
         .map(|at| {
             let (sid, action) = (if at % 2 == 0 { SID } else { others }, action.clone());
             std::thread::spawn(move || {
-                let mut call = Call::under_way(public, KNOWN, sid);
+                let mut call = Call::resume(public, KNOWN, sid);
                 let words = format!("Note that the call is {sid}");
-                call.goes_on(&action, &[("SpeechResult", &words)]).text()
+                call.request(&action, &[("SpeechResult", &words)]).text()
             })
         })
         .collect();
@@ -90,7 +90,7 @@ fn a_turn_without_a_number_loses_no_note() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     for words in ["Buy milk", "Buy milk and eggs"] {
-        assert!(call.goes_on("/voice/turn", &[("SpeechResult", words)]).text().contains("Noted"));
+        assert!(call.request("/voice/turn", &[("SpeechResult", words)]).text().contains("Noted"));
     }
     let notes: String = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
     assert!(
@@ -103,14 +103,14 @@ fn a_turn_without_a_number_loses_no_note() {
 fn a_long_note_is_stored_completely() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
-    call.presses("1");
+    call.press_key("1");
     let long = "word ".repeat(6000) + "omega";
-    assert!(call.says(&long).text().contains("Noted"));
+    assert!(call.speak(&long).text().contains("Noted"));
     assert!(text(&only_page(&home, "inbox/")).trim_end().ends_with("omega"));
     // As a question, the text is cut to the longest query, and the transcript of this call is no
     // answer.
-    call.presses("2");
-    let spoken_answer = call.says(&("word ".repeat(6000) + "omega")).text();
+    call.press_key("2");
+    let spoken_answer = call.speak(&("word ".repeat(6000) + "omega")).text();
     assert!(
         spoken_answer.contains("I found this") && !spoken_answer.contains("Call of"),
         "{spoken_answer}"
@@ -128,24 +128,24 @@ fn text_read_out_from_another_source_is_not_stored() {
     home.put("boats/skua", "# Skua\n\nThe boat of Ann is blue.\n");
     let mut call = Call::from(public, KNOWN, SID);
     assert!(
-        call.says("What is the code of the safe?").text().contains("4711"),
+        call.speak("What is the code of the safe?").text().contains("4711"),
         "{:?}",
         call.response
     );
-    assert!(call.says("What is the boat of Ann?").text().contains("blue"));
+    assert!(call.speak("What is the boat of Ann?").text().contains("blue"));
     let body = text(&only_page(&home, "calls/"));
     assert!(!body.contains("4711") && body.contains("from a page of another source"), "{body}");
     assert!(body.contains("boat of Ann is blue"), "{body}");
 }
 
 #[test]
-fn an_unseen_call_leaves_only_its_transcription() {
+fn a_call_without_a_dialogue_stores_only_its_events() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     call.sid = "CAeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee".into();
-    call.goes_on("/voice/status", &[("CallStatus", "no-answer")]);
+    call.request("/voice/status", &[("CallStatus", "no-answer")]);
     assert_eq!(slugs(&home, "calls/").len(), 1);
-    call.goes_on(
+    call.request(
         "/voice/transcription",
         &[("RecordingSid", RECORDING_SID), ("TranscriptionText", "")],
     );
@@ -157,16 +157,16 @@ fn an_unseen_call_leaves_only_its_transcription() {
 fn the_owner_can_edit_and_delete_the_page_of_a_call() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
-    call.says("Buy milk");
+    call.speak("Buy milk");
     let slug = slugs(&home, "calls/").remove(0);
     let page = std::fs::read_to_string(home.page_file(&slug)).unwrap();
     home.put(&slug, &format!("{page}\nAnn called.\n"));
-    call.says("Buy eggs");
+    call.speak("Buy eggs");
     let kept = home.get(&slug);
     assert!(text(&kept).contains("Ann called.") && text(&kept).contains("Buy eggs"), "{kept}");
     assert_eq!(kept["source_kind"], "voice", "others' words are in it");
     home.json(["delete", &slug]);
-    assert!(call.says("Buy bread").text().contains("Noted"));
+    assert!(call.speak("Buy bread").text().contains("Noted"));
     assert!(slugs(&home, "calls/").is_empty(), "it stays thrown away");
     assert_eq!(slugs(&home, "inbox/").len(), 3, "and no note is lost");
 }

@@ -8,7 +8,7 @@ use brain_tests::http::{Wire, request};
 use brain_tests::telephony::{PUBLIC, TOKEN, VoiceResponse, encoded, send, sign};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
-use crate::voice_door::reachable;
+use crate::voice_requests::reachable;
 
 const FORM: [(&str, &str); 2] = [("CallSid", "CA1"), ("From", "+18005550123")];
 

@@ -53,6 +53,20 @@ impl Site {
         format!("http://{}", self.local)
     }
 
+    /// Returns the path at which a browser signs in, once.
+    pub(crate) fn sign_in_path(&self) -> String {
+        let url = text(&self.home.json(["open", "--print"]), "url");
+        url.strip_prefix(&self.issuer()).unwrap_or_else(|| panic!("{url}")).to_owned()
+    }
+
+    /// Returns a browser that `brain open` signed in.
+    pub(crate) fn open(&self) -> Browser {
+        let mut browser = Browser::default();
+        browser.go(&self.local, HttpRequest::get(&self.sign_in_path())).expect(200);
+        assert_eq!(browser.cookies.len(), 1, "{:?}", browser.cookies);
+        browser
+    }
+
     pub(crate) fn local(&self, ask: &HttpRequest) -> HttpResponse {
         ask.send(&self.local)
     }
@@ -250,6 +264,22 @@ impl Browser {
             }
         }
         answer
+    }
+
+    /// Sends a form of the owner's page, with the CSRF token of this session.
+    pub(crate) fn change(
+        &mut self,
+        site: &Site,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> HttpResponse {
+        let home = self.go(&site.local, HttpRequest::get("/")).expect(200);
+        let hidden = hidden_fields(&home.body);
+        let csrf = hidden.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
+        let fields: Vec<_> =
+            csrf.map(|csrf| ("csrf", csrf)).into_iter().chain(fields.iter().copied()).collect();
+        let form = HttpRequest::form(path, &fields).header("Origin", &site.issuer());
+        self.go(&site.local, form.header("Sec-Fetch-Site", "same-origin"))
     }
 
     /// Opens the consent page for `client` and `scope`.

@@ -97,6 +97,7 @@ fn requests() -> Vec<Request> {
             since: some("2026-01-01"),
             until: None,
             explain: true,
+            prefix: true,
         }),
         Request::List(List {
             source: None,
@@ -313,6 +314,7 @@ fn the_bytes_of_faults_events_and_small_enums_do_not_change() {
         ("agent_with_uri", Origin::Agent(Some("https://e.org".into()))),
         ("editor", Origin::Editor),
         ("http", Origin::Http),
+        ("browser", Origin::Browser),
     ];
     assert_bytes("origin.hex", &origins);
     let expects = [

@@ -180,8 +180,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             created: true,
             lines: texts(&["- 2026-11-21 | x"]),
         }],
-        below_gate: 300,
-        unclaimed: texts(&["u"]),
+        people_below_threshold: 300,
+        pages_without_account: texts(&["u"]),
         failures: texts(&["f"]),
     };
     let deletions = CollectorDeletionsReply { deletions: vec![deletion()], truncated: true };

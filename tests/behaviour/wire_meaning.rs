@@ -48,6 +48,7 @@ pub(crate) fn requests() -> Vec<Request> {
             far: None,
             resume: some("r"),
             estimate: true,
+            prompts_only: true,
         }),
         Request::IdeaRuns(IdeaRuns),
     ]
@@ -72,6 +73,7 @@ fn hit() -> Hit {
         url: None,
         trust: TrustLevel::Mixed,
         path: None,
+        also_in: Vec::new(),
     }
 }
 
@@ -121,6 +123,7 @@ fn ideas() -> IdeasReply {
         text: "p".into(),
         close_source_id: SourceId::parse("work").unwrap(),
         far_source_id: SourceId::default(),
+        distance: 0.25,
     };
     IdeasReply {
         profile: IdeaProfile::Brainstorm,
@@ -139,7 +142,7 @@ fn ideas() -> IdeasReply {
             slug: slug("b"),
             title: "B".into(),
             distance: 0.5,
-            origin: "domain".into(),
+            band: "far".into(),
             source_id: SourceId::default(),
         }],
         short_of_target: true,

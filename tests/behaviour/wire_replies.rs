@@ -143,11 +143,13 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     url: some("https://x"),
                     trust: TrustLevel::Outside,
                     path: some("/p"),
+                    also_in: vec!["work:b".into()],
                 }],
                 truncated: true,
                 degraded: some("d"),
                 took_us: 99,
                 default_source: d.clone(),
+                note: some("n"),
             }),
         ),
         (

@@ -36,8 +36,8 @@ pub const MEANINGS: [&[&str]; 12] = [
     &["teacher", "tutor", "lecturer"],
 ];
 
-/// Words with little meaning have little weight.
-const SMALL: [&str; 20] = [
+/// Stop words, which have a small weight.
+const STOP_WORDS: [&str; 20] = [
     "a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or",
     "that", "the", "to", "was", "with",
 ];
@@ -82,7 +82,7 @@ pub fn vocabulary() -> Vec<String> {
     let mut words: Vec<String> = SPECIAL.iter().map(|word| (*word).to_owned()).collect();
     words.extend(SIGNS.chars().map(String::from));
     words.extend(SIGNS.chars().filter(char::is_ascii_alphanumeric).map(|sign| format!("##{sign}")));
-    words.extend(SMALL.iter().filter(|word| word.len() > 1).map(|word| (*word).to_owned()));
+    words.extend(STOP_WORDS.iter().filter(|word| word.len() > 1).map(|word| (*word).to_owned()));
     words.extend(MEANINGS.iter().flat_map(|line| line.iter()).map(|word| (*word).to_owned()));
     words
 }
@@ -133,21 +133,36 @@ pub fn weights(seed: u64) -> Vec<Tensor> {
     tensors
 }
 
+/// Returns the weights above the encoder of a reranker.
+#[must_use]
+pub fn head(seed: u64) -> Vec<Tensor> {
+    let mut random = Random(!seed);
+    let mut normal = |name: &str, shape: &[usize], scale: f64| {
+        (name.to_owned(), shape.to_vec(), random.normal(shape.iter().product(), scale))
+    };
+    vec![
+        normal("pooler.dense.weight", &[DIMENSIONS, DIMENSIONS], 1.0),
+        normal("pooler.dense.bias", &[DIMENSIONS], 0.05),
+        normal("classifier.weight", &[1, DIMENSIONS], 0.5),
+        normal("classifier.bias", &[1], 0.05),
+    ]
+}
+
 /// Returns the word embeddings, one row per token.
 fn words(random: &mut Random) -> Vec<f32> {
     let mut lines: Vec<Option<Vec<f32>>> = vec![None; MEANINGS.len()];
     let mut rows = Vec::new();
     for word in vocabulary() {
         let meaning = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
-        let own = match meaning {
+        let scale = match meaning {
             Some(_) => 0.15,
-            // Signs, letters and small words have less weight.
+            // Signs, letters and stop words have less weight.
             None => 0.4,
         };
-        let mut row = random.normal(DIMENSIONS, own);
+        let mut row = random.normal(DIMENSIONS, scale);
         if let Some(line) = meaning.and_then(|at| lines.get_mut(at)) {
             let shared = line.get_or_insert_with(|| random.normal(DIMENSIONS, 1.0));
-            row.iter_mut().zip(shared.iter()).for_each(|(own, shared)| *own += shared);
+            row.iter_mut().zip(shared.iter()).for_each(|(value, shared)| *value += shared);
         }
         rows.extend(row);
     }
@@ -204,7 +219,8 @@ pub fn tokenizer() -> Value {
         "post_processor": {"type": "TemplateProcessing",
             "single": [end("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, end("[SEP]")],
             "pair": [end("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, end("[SEP]"),
-                {"Sequence": {"id": "B", "type_id": 1}}, end("[SEP]")],
+                {"Sequence": {"id": "B", "type_id": 1}},
+                {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
             "special_tokens": {"[CLS]": known("[CLS]"), "[SEP]": known("[SEP]")}},
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
@@ -230,21 +246,38 @@ pub fn config() -> Value {
 /// # Panics
 /// When the directory cannot be written.
 pub fn write(dir: &Path, seed: u64) {
-    let put = |name: &str, bytes: &[u8]| {
-        let path = dir.join(name);
-        fs::create_dir_all(path.parent().expect("a file is in a directory"))
-            .expect("the directory is made");
-        fs::write(&path, bytes).expect("the file is written");
-    };
-    put("config.json", config().to_string().as_bytes());
-    put("tokenizer.json", tokenizer().to_string().as_bytes());
-    put("sentence_bert_config.json", json!({"max_seq_length": MAX_TOKENS}).to_string().as_bytes());
-    put(
-        "1_Pooling/config.json",
-        json!({"word_embedding_dimension": DIMENSIONS, "pooling_mode_cls_token": false,
-            "pooling_mode_mean_tokens": true})
-        .to_string()
-        .as_bytes(),
-    );
-    put("model.safetensors", &safetensors(&weights(seed)));
+    put(dir, "config.json", config().to_string().as_bytes());
+    put(dir, "tokenizer.json", tokenizer().to_string().as_bytes());
+    let sentences = json!({"max_seq_length": MAX_TOKENS});
+    put(dir, "sentence_bert_config.json", sentences.to_string().as_bytes());
+    let pooling = json!({"word_embedding_dimension": DIMENSIONS, "pooling_mode_cls_token": false,
+        "pooling_mode_mean_tokens": true});
+    put(dir, "1_Pooling/config.json", pooling.to_string().as_bytes());
+    put(dir, "model.safetensors", &safetensors(&weights(seed)));
+}
+
+/// Writes the same encoder as a reranker, with the files and names of published ones.
+///
+/// # Panics
+/// When the directory cannot be written.
+pub fn write_reranker(dir: &Path, seed: u64) {
+    let mut config = config();
+    config["architectures"] = json!(["BertForSequenceClassification"]);
+    put(dir, "config.json", config.to_string().as_bytes());
+    put(dir, "tokenizer.json", tokenizer().to_string().as_bytes());
+    let mut tensors = weights(seed);
+    tensors.extend(head(seed));
+    for (name, ..) in &mut tensors {
+        if !name.starts_with("classifier.") {
+            *name = format!("bert.{name}");
+        }
+    }
+    put(dir, "model.safetensors", &safetensors(&tensors));
+}
+
+fn put(dir: &Path, name: &str, bytes: &[u8]) {
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().expect("a file is in a directory"))
+        .expect("the directory is made");
+    fs::write(&path, bytes).expect("the file is written");
 }

@@ -31,7 +31,7 @@ pub(crate) struct FormatOption {
     pub(crate) format: Format,
 }
 
-/// The option `--format` of a list without files: the help does not show `paths`.
+/// The option `--format` of a list that has no files, so the help does not show `paths`.
 #[derive(Debug, Args)]
 pub(crate) struct FilelessFormatOption {
     /// Format of the list
@@ -68,10 +68,10 @@ pub(crate) trait Listing: Show {
 }
 
 impl Context {
-    /// Prints a list. `--json` is stronger than `--format`.
+    /// Prints a list. `--json` overrides `--format`.
     ///
     /// # Errors
-    /// `usage` if the list has no files and their paths are wanted.
+    /// `usage` if paths are requested for a list that has no files.
     pub(crate) fn list<L: Listing>(
         &self,
         list: &L,

@@ -6,8 +6,8 @@
 mod format;
 mod json;
 mod markup;
+mod paging;
 mod paint;
-mod part;
 mod passage;
 mod table;
 mod text;
@@ -22,8 +22,8 @@ use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
 pub(crate) use format::{FilelessFormatOption, FormatOption, Listing};
+pub(crate) use paging::{ListOptions, PagingOptions};
 pub(crate) use paint::{Paint, clean, clean_lines};
-pub(crate) use part::{ListOptions, PartOptions};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{Text, bytes, count, fit, pad, page_name, stdout_width, width};
 

@@ -1,4 +1,4 @@
-//! Prints passages of pages: without markup, and with the match in sight.
+//! Prints passages of pages without markup, cut so that the match is visible.
 
 use unicode_width::UnicodeWidthChar;
 

@@ -132,8 +132,8 @@ impl Text {
         self.raw(&line);
     }
 
-    /// Adds a whole page verbatim, and a line end if it has none at its end. For a terminal,
-    /// control characters are replaced.
+    /// Adds a whole page verbatim, and a line end if it lacks one. For a terminal, control
+    /// characters are replaced.
     pub(crate) fn page(&mut self, content: &str) {
         if self.terminal {
             self.out.push_str(&clean_page(content));

@@ -287,6 +287,7 @@ impl AskOutput {
             degraded: None,
             took_us: 0,
             default_source: SourceId::default(),
+            note: None,
         };
         FoundPages { hits, skipped: 0, page: 1 }
     }

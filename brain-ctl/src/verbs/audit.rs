@@ -7,7 +7,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     output::{
-        Column, FilelessFormatOption, Listing, Outcome, Paint, PartOptions, Show, Table, Text,
+        Column, FilelessFormatOption, Listing, Outcome, PagingOptions, Paint, Show, Table, Text,
         second,
     },
     when::Period,
@@ -28,7 +28,7 @@ pub(crate) struct Audit {
     failed: bool,
 
     #[command(flatten)]
-    part: PartOptions,
+    paging: PagingOptions,
 
     #[command(flatten)]
     format: FilelessFormatOption,
@@ -43,12 +43,12 @@ impl Verb for Audit {
   brain audit --since \"last week\" --limit 1000 --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Self { period, client, failed, part, format } = self;
+        let Self { period, client, failed, paging, format } = self;
         let (since, until) = period.instants();
-        let (limit, skip) = (part.limit, part.skip());
+        let (limit, skip) = (paging.limit, paging.skip());
         let calls = context.call(AuditList { since, until, client, failed, limit, skip })?;
         let truncated = calls.truncated;
-        part.print(context, &format.into(), calls, truncated, "calls")
+        paging.print(context, &format.into(), calls, truncated, "calls")
     }
 }
 

@@ -29,8 +29,8 @@ use crate::{
                       brain backup [OPTIONS] verify FILE\n       \
                       brain backup [OPTIONS] restore FILE")]
 pub(crate) struct Backup {
-    /// `create` and a file to write (must not exist), `list`, `verify` or `restore` and a file to
-    /// read; `brain backup FILE` is the same as `create FILE`
+    /// Action and file. `create` writes a new FILE; `verify` and `restore` read FILE; `list` takes
+    /// no file. `brain backup FILE` is the same as `create FILE`
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     words: Vec<PathBuf>,
 
@@ -39,7 +39,7 @@ pub(crate) struct Backup {
     write_source: Vec<String>,
 }
 
-/// A verified backup.
+/// Result of verifying a backup.
 #[derive(Debug, Deserialize)]
 struct VerifiedBackup {
     #[serde(flatten)]
@@ -127,7 +127,7 @@ impl Backup {
     }
 }
 
-/// Verifies a backup with the daemon's program.
+/// Verifies a backup by running `brain-daemon --verify`.
 fn verify(file: &Path) -> Result<VerifiedBackup, Fault> {
     parse(start::run_program(&[OsStr::new("--verify"), file.as_os_str()])?)
 }

@@ -46,10 +46,10 @@ impl Verb for Edit {
         };
         let page = match &base {
             Some(base) if base.slug != page.slug => {
-                let (given, whole) = (&page.slug, PageRef::new(&base.source_id, &base.slug));
-                let message = format!("there is no page \"{given}\"; similar pages: {whole}");
+                let (given, similar) = (&page.slug, PageRef::new(&base.source_id, &base.slug));
+                let message = format!("there is no page \"{given}\"; similar pages: {similar}");
                 return Err(Fault::new(FaultCode::NotFound, message)
-                    .hint(format!("a change needs the whole slug: brain edit {whole}")));
+                    .hint(format!("edit needs the whole slug: brain edit {similar}")));
             }
             Some(base) => PageRef::new(&base.source_id, &base.slug),
             None => page,

@@ -38,12 +38,12 @@ impl Verb for Today {
         let day = self.day.as_ref().map_or_else(today, When::first_day);
         let source = fail::source(self.source.as_deref())?;
         let note = context.call(brain_protocol::Today { day, source })?;
-        let verb = if note.status == WriteStatus::Unchanged { None } else { Some("created") };
+        let is_new = note.status != WriteStatus::Unchanged;
         let page = PageRef { source: Some(note.source_id), slug: note.slug };
         let page = context.call(Get { page, version: None })?;
         let name = page_name(&page.source_id, &page.slug);
-        let notes = verb.map(|verb| format!("{verb} {name}")).into_iter().collect();
-        let mut outcome = context.show(&NamedPage { page, notes })?;
+        let notes = is_new.then(|| format!("created {name}")).into_iter().collect();
+        let mut outcome = context.show(&PageWithNotes { page, notes })?;
         outcome.warnings = note.warnings;
         Ok(outcome)
     }
@@ -78,20 +78,20 @@ impl Verb for Random {
         let source = fail::source(source.as_deref())?;
         let page = context.call(brain_protocol::Random { source, page_type, tag })?;
         let notes = vec![page_name(&page.source_id, &page.slug)];
-        context.show(&NamedPage { page, notes })
+        context.show(&PageWithNotes { page, notes })
     }
 }
 
-/// A page whose name the user did not give.
+/// A page that the command chose, with notes that name it.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct NamedPage {
+struct PageWithNotes {
     page: Page,
     #[serde(skip)]
     notes: Vec<String>,
 }
 
-impl Show for NamedPage {
+impl Show for PageWithNotes {
     fn text(&self, t: &mut Text) {
         t.page(&self.page.content);
     }
@@ -121,12 +121,13 @@ impl Verb for Orphans {
   brain orphans --source work --format paths";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let ListOptions { part, source, format } = self.options;
+        let ListOptions { paging, source, format } = self.options;
         let source = fail::source(source.as_deref())?;
-        let (limit, skip) = (part.limit, part.skip());
+        let (limit, skip) = (paging.limit, paging.skip());
         let pages = context.call(brain_protocol::Orphans { source, limit, skip })?;
-        let (none, more) = (part.none("pages without links"), part.more("pages"));
-        context.list(&PageList { pages, none, more }, &format)
+        let (empty_note, more_note) =
+            (paging.empty_note("pages without links"), paging.more_note("pages"));
+        context.list(&PageList { pages, empty_note, more_note }, &format)
     }
 }
 
@@ -154,12 +155,12 @@ impl Verb for Todos {
   brain todos --done --format md";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Self { done, prefix, options: ListOptions { part, source, format } } = self;
+        let Self { done, prefix, options: ListOptions { paging, source, format } } = self;
         let source = fail::source(source.as_deref())?;
-        let (limit, skip) = (part.limit, part.skip());
+        let (limit, skip) = (paging.limit, paging.skip());
         let todos = context.call(brain_protocol::Todos { source, prefix, done, limit, skip })?;
         let truncated = todos.truncated;
-        part.print(context, &format, todos, truncated, "tasks")
+        paging.print(context, &format, todos, truncated, "tasks")
     }
 }
 

@@ -185,7 +185,7 @@ fn version_at(context: &Context, page: &PageRef, when: &When) -> Result<u32, Fau
     version.map(|version| version.version).ok_or_else(|| {
         let first = history.versions.last().map(|first| second(&first.written_at));
         let message = format!(
-            "{} has no version of {} or before; its first one is of {}",
+            "{} has no version from {} or earlier; its first version is from {}",
             page.slug,
             second(&end),
             first.unwrap_or_default()

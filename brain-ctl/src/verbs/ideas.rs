@@ -4,7 +4,10 @@
 
 mod answer;
 
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brain_protocol::{Exit, Fault, IdeaProfile, IdeasReply, usd};
@@ -13,11 +16,12 @@ use clap::Args;
 use crate::{
     args::{Group, Verb},
     context::Context,
+    fail,
     money::millionths,
     output::{Outcome, clean, notice},
 };
 
-use answer::{Answer, Runs};
+use answer::{Answer, Runs, prompts_text};
 
 /// Seconds to cancel at a terminal.
 const GRACE: u64 = 10;
@@ -84,6 +88,10 @@ struct IdeasArgs {
     #[arg(long, value_name = "RUN_ID", conflicts_with = "list_runs")]
     resume: Option<String>,
 
+    /// Write the prompts of the crosses to a new file instead of asking a model
+    #[arg(long, value_name = "FILE", conflicts_with = "list_runs")]
+    prompts: Option<PathBuf>,
+
     /// List stored runs
     #[arg(long)]
     list_runs: bool,
@@ -111,11 +119,13 @@ impl Verb for Brainstorm {
         "Combines 4 pages close to the question with 6 distant pages, and asks a model for 3 ideas
 from each of the 24 pairs. A model then judges each idea on five axes. Ideas with a score of
 at least 4.0 of 5 pass. The result is saved as a page unless you give --no-save. The estimated
-cost is printed before the run. Without a language model, the prompts are printed.
+cost is printed before the run. Distant pages are drawn from the half of the brain that is
+farthest from the question; each day has its own draw. Without a language model, the pairs are
+printed, and to a pipe or a file also the prompts for another model.
 
 Examples:
   brain brainstorm \"How could we halve the time to first answer?\" --max-cost 0.50
-  brain brainstorm --resume k3v9x2qa --max-cost 2";
+  brain brainstorm \"How could we halve the time to first answer?\" --prompts prompts.txt";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         self.args.run(IdeaProfile::Brainstorm, context)
@@ -128,8 +138,8 @@ impl Verb for Lsd {
     const ABOUT: &'static str = "Generate surprising ideas from distant pages";
     const EXAMPLES: &'static str =
         "Works like brainstorm, but combines 2 pages close to the question with 12 distant pages,
-and asks for 4 ideas from each of the 24 pairs. It prefers distant pages that have not changed
-for a long time. Each idea reverses an assumption of the question. Ideas with a score of at
+and asks for 4 ideas from each of the 24 pairs. It draws them from the third of the brain that is
+farthest from the question, and prefers pages that have not changed for a long time. Each idea reverses an assumption of the question. Ideas with a score of at
 least 3.5 of 5 pass, except obvious ones. The result is saved as a page only with --save.
 
 Examples:
@@ -148,6 +158,9 @@ impl IdeasArgs {
             let runs = context.call(brain_protocol::IdeaRuns)?;
             return context.show(&Runs::of(runs, profile));
         }
+        if let Some(file) = self.prompts.as_deref().filter(|file| file.exists()) {
+            return Err(exists(file));
+        }
         let is_confirmed = self.yes;
         let limit = self.limit;
         let mut request = brain_protocol::Ideas {
@@ -162,6 +175,7 @@ impl IdeasArgs {
             far: self.far,
             resume: self.resume,
             estimate: true,
+            prompts_only: self.prompts.is_some(),
         };
         let estimated = context.call(request.clone())?;
         print_notice(&estimate_line(&estimated));
@@ -180,7 +194,15 @@ impl IdeasArgs {
         if reply.cost.calls > 0 || has_cost {
             print_notice(&actual_line(&reply));
         }
-        let mut outcome = context.show(&Answer::of(&reply, limit))?;
+        let file = self.prompts.as_deref().filter(|_| !reply.prompts.is_empty());
+        if let Some(file) = file {
+            let hint = format!("then: brain {name} --resume {} --prompts FILE", reply.run_id);
+            write_new(file, &prompts_text(&reply.prompts)).map_err(|fault| fault.hint(hint))?;
+        }
+        let file = file.map(|file| file.display().to_string());
+        let answer =
+            Answer::of(&reply, limit).with_prompts(file.as_deref(), io::stdout().is_terminal());
+        let mut outcome = context.show(&answer)?;
         if context.json {
             // The JSON contains `degraded`.
             return Ok(outcome);
@@ -225,6 +247,20 @@ fn cents(millionths: u64) -> String {
         10_000.. => format!("{:.2}", millionths as f64 / 1e6),
         less => usd(less),
     }
+}
+
+/// Writes a private file that does not exist yet.
+fn write_new(path: &Path, text: &str) -> Result<(), Fault> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(path),
+        _ => fail::file("write", path, &error),
+    })
+}
+
+fn exists(path: &Path) -> Fault {
+    fail::usage(format!("{} exists already", path.display())).hint("name a new file")
 }
 
 /// Returns the exit status for a reply.

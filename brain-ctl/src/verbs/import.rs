@@ -67,7 +67,7 @@ impl Show for ImportReply {
             self.took_ms as f64 / 1000.0
         ));
         let failed = self.failed_total;
-        for (n, what) in [
+        for (n, label) in [
             (self.created, "created"),
             (self.updated, "updated"),
             (self.restored, "restored"),
@@ -76,7 +76,7 @@ impl Show for ImportReply {
             (failed, "failed"),
         ] {
             if n > 0 {
-                t.line(&format!("  {n:>8} {what}"));
+                t.line(&format!("  {n:>8} {label}"));
             }
         }
         if let Some(line) = skipped_files_line(&self.left_out) {

@@ -32,7 +32,7 @@ pub(crate) struct Jobs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 
-    /// Continue after this cursor, `next` of the previous JSON (list)
+    /// Continue after this cursor, the value of `next` in the previous JSON reply (list)
     #[arg(long, value_name = "NEXT", value_parser = JobId::parse)]
     after: Option<JobId>,
 
@@ -127,7 +127,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("PAGE OR ERROR", 16),
 ];
 
-/// Returns the name of a job's page, which every command takes.
+/// Returns the name of a job's page, in the form that every command accepts.
 fn page_of(job: &IngestJob) -> Option<String> {
     job.slug.as_ref().map(|slug| page_name(&job.source_id, slug))
 }
@@ -192,7 +192,7 @@ impl Show for IngestJob {
             t.field("tried", &count(self.attempts.into(), "time"));
         }
         if let Some(at) = &self.retry_at {
-            t.field("again", &minute(at));
+            t.field("next try", &minute(at));
         }
         if let Some(error) = &self.error {
             t.field("error", &format!("{} ({})", error.message, error.code));
@@ -215,7 +215,7 @@ impl Show for JobRetryReply {
     fn text(&self, t: &mut Text) {
         t.line(&match self.retried {
             0 => "no failed jobs".to_owned(),
-            n => format!("trying {} again", count(n, "item")),
+            n => format!("retrying {}", count(n, "job")),
         });
     }
 
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_states_are_those_of_the_wire() {
+    fn the_states_equal_those_of_the_protocol() {
         for state in State::value_variants() {
             let name = state.to_possible_value().map(|value| value.get_name().to_owned());
             assert_eq!(name.as_deref(), Some(JobState::from(*state).as_str()));

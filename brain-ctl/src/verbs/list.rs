@@ -9,6 +9,7 @@ use crate::{
     context::Context,
     fail,
     output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, day},
+    unknown_label,
     when::Period,
 };
 
@@ -136,12 +137,20 @@ impl Verb for List {
             if parts < self.page {
                 all.pages.clear();
             }
-            let none = match self.page {
-                1 => "no pages".to_owned(),
+            let label_note = match all.pages.is_empty() && !context.json {
+                true => unknown_label::note(
+                    context,
+                    request.tag.as_slice(),
+                    request.page_type.as_deref(),
+                ),
+                false => None,
+            };
+            let empty_note = match self.page {
+                1 => label_note.unwrap_or_else(|| "no pages".to_owned()),
                 page => format!("the list has no part {page}"),
             };
-            let more = format!("more pages exist: use --all, or --page {}", self.page + 1);
-            return context.list(&PageList { pages: all, none, more }, &self.format);
+            let more_note = format!("more pages exist: use --all, or --page {}", self.page + 1);
+            return context.list(&PageList { pages: all, empty_note, more_note }, &self.format);
         }
     }
 }
@@ -170,12 +179,12 @@ fn name_in(pages: &Pages, page: &PageRow) -> String {
 pub(super) struct PageList {
     /// The pages.
     pub(super) pages: Pages,
-    /// The note without pages.
+    /// The note if there are no pages.
     #[serde(skip)]
-    pub(super) none: String,
+    pub(super) empty_note: String,
     /// The note if more pages exist.
     #[serde(skip)]
-    pub(super) more: String,
+    pub(super) more_note: String,
 }
 
 impl Listing for PageList {
@@ -231,8 +240,8 @@ impl Show for PageList {
 
     fn notes(&self) -> Vec<String> {
         if self.pages.pages.is_empty() {
-            return vec![self.none.clone()];
+            return vec![self.empty_note.clone()];
         }
-        self.pages.truncated.then(|| self.more.clone()).into_iter().collect()
+        self.pages.truncated.then(|| self.more_note.clone()).into_iter().collect()
     }
 }

@@ -58,8 +58,8 @@ impl Verb for Logs {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let message = format!("there is no log at {}", path.display());
                 return Err(Fault::new(FaultCode::NotFound, message).hint(
-                    "a daemon that a command starts writes one; `brain serve` and system services \
-                     log to their standard error",
+                    "only a daemon that was started by a command writes a log file; `brain serve` \
+                     and system services log to standard error",
                 ));
             }
             opened => opened.map_err(|e| fail::file("read", &path, &e))?,
@@ -109,7 +109,7 @@ fn print(line: &[u8]) {
     let _ = writeln!(io::stdout(), "{}", clean(text.trim_end_matches('\n')));
 }
 
-/// Prints what is written to the log from now on, also after it was replaced by a new one.
+/// Prints new lines of the log. Continues with the new file after the log is replaced.
 fn follow(path: &Path, mut file: File) -> io::Result<()> {
     file.seek(SeekFrom::End(0))?;
     let mut rest = Vec::new();

@@ -29,6 +29,7 @@ mod list;
 mod logs;
 mod mcp;
 mod model;
+mod open;
 mod purge;
 mod put;
 mod rename;
@@ -71,6 +72,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<sync::Sync>(),
     Row::of::<get::Get>(),
     Row::of::<search::Search>(),
+    Row::of::<open::Open>(),
     Row::of::<ask::Ask>(),
     Row::of::<ideas::Brainstorm>(),
     Row::of::<ideas::Lsd>(),

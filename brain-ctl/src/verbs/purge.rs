@@ -54,37 +54,37 @@ impl Verb for Purge {
             )));
         }
         if !self.yes {
-            let what = match self.version {
+            let target = match self.version {
                 Some(version) => format!("version {version} of {page}"),
                 None => format!("{page} with all its versions"),
             };
-            confirm(&what)?;
+            confirm(&target)?;
         }
         context.run(brain_protocol::Purge { page, version: self.version })
     }
 }
 
-/// Asks on a terminal.
+/// Asks on a terminal whether to purge `target`.
 ///
 /// # Errors
 /// `confirmation_needed` if the answer is not yes, or if there is no terminal.
-fn confirm(what: &str) -> Result<(), Fault> {
+fn confirm(target: &str) -> Result<(), Fault> {
     let refuse = |message: String| {
         Err(Fault::new(FaultCode::ConfirmationNeeded, message)
             .hint("nothing was purged; --yes does it without asking"))
     };
     if !io::stdin().is_terminal() {
-        return refuse(format!("{what} would be purged for good"));
+        return refuse(format!("{target} would be purged for good"));
     }
     let mut out = io::stderr().lock();
     let mut answer = String::new();
-    let asked = write!(out, "purge {} for good? [y/N] ", clean(what))
+    let asked = write!(out, "purge {} for good? [y/N] ", clean(target))
         .and_then(|()| out.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer));
     asked.map_err(|error| fail::stdout(&error))?;
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => refuse(format!("{what} was not purged")),
+        _ => refuse(format!("{target} was not purged")),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     fail,
     output::{FormatOption, Listing, Outcome, Show, Text, clean, day, fit},
-    picker,
+    picker, unknown_label,
     when::Period,
 };
 
@@ -67,6 +67,10 @@ pub(crate) struct Search {
     #[arg(long)]
     explain: bool,
 
+    /// The last word may be the beginning of a word of a name ("ada lov")
+    #[arg(long)]
+    prefix: bool,
+
     /// Choose a page while typing, and print it (with -q its name)
     #[arg(long, short)]
     interactive: bool,
@@ -94,16 +98,23 @@ impl Verb for Search {
             since,
             until,
             explain: self.explain,
+            prefix: self.prefix,
         };
         if self.interactive {
             return open_chosen(context, request);
         }
+        let labels = (request.tags.clone(), request.page_type.clone());
         let mut hits = context.call(request)?;
         hits.hits.drain(..hits.hits.len().min(skipped as usize));
         let hits = FoundPages { hits, skipped, page: self.page };
         let mut outcome = context.list(&hits, &self.format)?;
         if !context.json {
             outcome.warnings.extend(hits.hits.degraded.iter().cloned());
+            if hits.hits.hits.is_empty() {
+                let (tags, page_type) = &labels;
+                outcome.notes.extend(unknown_label::note(context, tags, page_type.as_deref()));
+            }
+            outcome.notes.extend(hits.hits.note.as_deref().map(clean));
         }
         Ok(outcome)
     }
@@ -203,7 +214,8 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
 
     let mut facts = format!("{} · {}", hit.page_type, day(&hit.updated_at));
     // A page that contains none of the query's words gets a reason.
-    let has_words = hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link"));
+    let has_words =
+        hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link" | "date"));
     if !has_words && !hit.matched.is_empty() {
         facts.push_str(&format!(" · by {}", hit.matched.join(" and ")));
     }
@@ -263,6 +275,7 @@ mod tests {
             url: None,
             trust: TrustLevel::Owner,
             path: None,
+            also_in: Vec::new(),
         };
         let hits = Hits {
             query: "engine".into(),
@@ -271,6 +284,7 @@ mod tests {
             degraded: None,
             took_us: 1,
             default_source: SourceId::default(),
+            note: None,
         };
         FoundPages { hits, skipped: 0, page: 1 }
     }

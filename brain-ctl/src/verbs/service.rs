@@ -308,7 +308,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let pid = match connect::open(&socket).and_then(|stream| Session::begin(stream, &request)) {
         Ok(session) => session.hello.pid,
         Err(ConnectError::Mismatch(hello)) => hello.pid,
-        Err(ConnectError::NotListening | ConnectError::ClosedUnread) => return Ok(None),
+        Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => return Ok(None),
         Err(error) => return Err(error.into_fault(&socket)),
     };
     if manager::state(service)?.pid == Some(pid) {

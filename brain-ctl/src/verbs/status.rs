@@ -169,7 +169,7 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
     let pid = match request_stop(socket) {
         Ok(hello) => hello.pid,
         Err(ConnectError::NotListening) => return Ok(None),
-        Err(ConnectError::ClosedUnread) => 0,
+        Err(ConnectError::ClosedWithoutGreeting) => 0,
         // A daemon with another protocol cannot read the request, so it gets a signal.
         Err(ConnectError::Mismatch(hello)) => {
             terminate(hello.pid)?;

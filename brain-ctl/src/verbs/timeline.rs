@@ -34,14 +34,14 @@ impl Verb for Timeline {
   brain timeline --since 2026-01 --until \"last month\"";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let ListOptions { part, source, format } = self.options;
+        let ListOptions { paging, source, format } = self.options;
         let (source, slug) = optional_page(self.slug.as_deref(), source.as_deref())?;
         let (since, until) = self.period.days();
-        let (limit, skip) = (part.limit, part.skip());
+        let (limit, skip) = (paging.limit, paging.skip());
         let request = brain_protocol::Timeline { source, slug, since, until, limit, skip };
         let lines = context.call(request)?;
         let truncated = lines.truncated;
-        part.print(context, &format, lines, truncated, "dated lines")
+        paging.print(context, &format, lines, truncated, "dated lines")
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
@@ -17,6 +18,9 @@ use brain_protocol::{
 use tempfile::TempDir;
 
 use crate::set::{Doc, Set, source};
+
+/// The time of all files since 1970.
+const AGE_OF_FILES: Duration = Duration::from_secs(1_600_000_000);
 
 /// The home of a brain that is opened without vectors, then with them.
 pub(crate) struct BrainHome {
@@ -54,7 +58,10 @@ impl BrainHome {
             };
             let file = home.files(scope).join(format!("{path}.md"));
             fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
-            fs::write(file, content(doc)).expect("a file");
+            fs::write(&file, content(doc)).expect("a file");
+            // Of equal pages the newer one comes first: no order depends on the time of a run.
+            let file = fs::File::options().write(true).open(file).expect("the file");
+            file.set_modified(SystemTime::UNIX_EPOCH + AGE_OF_FILES).expect("its time");
             if !sources.contains(&scope) {
                 sources.push(scope);
             }

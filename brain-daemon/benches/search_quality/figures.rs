@@ -15,6 +15,8 @@ pub(crate) struct Figures {
     pub(crate) recall5: f64,
     pub(crate) recall10: f64,
     pub(crate) mrr10: f64,
+    /// The share of questions whose first hit is an answer.
+    pub(crate) first: f64,
     /// Median time of a search with passages, in microseconds.
     pub(crate) median_us: u128,
 }
@@ -29,6 +31,7 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
             query: query.text.clone(),
             limit: 20,
             source: query.scope.as_deref().map(source),
+            prefix: query.prefix,
             ..Search::default()
         });
         let begin = Instant::now();
@@ -47,6 +50,7 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
         sum.recall5 += among(5);
         sum.recall10 += among(10);
         sum.mrr10 += grades.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i as f64 + 1.0));
+        sum.first += f64::from(u8::from(grades.first().is_some_and(|g| *g > 0.0)));
         sum.questions += 1;
         if misses && among(5) < 1.0 {
             let wanted: Vec<&String> = answers.keys().collect();
@@ -65,6 +69,7 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
         recall5: mean(sum.recall5, sum.questions),
         recall10: mean(sum.recall10, sum.questions),
         mrr10: mean(sum.mrr10, sum.questions),
+        first: mean(sum.first, sum.questions),
         median_us: times.get(times.len() / 2).copied().unwrap_or(0),
     }
 }

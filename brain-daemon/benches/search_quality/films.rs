@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::set::{Doc, Query, Set};
+use crate::set::{Doc, Set};
 
 const FIRST: [&str; 20] = [
     "Orla", "Tamsin", "Bastian", "Ingrid", "Cosmo", "Yara", "Dag", "Mirela", "Anselm", "Petra",
@@ -84,10 +84,10 @@ const DISHES: [&str; 12] = [
 ];
 
 /// A random generator with a fixed seed.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn up_to(&mut self, n: usize) -> usize {
+    pub(crate) fn up_to(&mut self, n: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
@@ -131,18 +131,10 @@ impl Page {
 pub(crate) fn sets() -> [Set; 2] {
     let corpus = corpus();
     let docs = || corpus.docs.clone();
-    [set("films-relational", docs(), &corpus.related), set("films-plain", docs(), &corpus.plain)]
-}
-
-fn set(name: &str, docs: Vec<Doc>, questions: &[(String, Vec<String>)]) -> Set {
-    let mut wanted = HashMap::new();
-    let mut queries = Vec::new();
-    for (number, (text, answers)) in questions.iter().enumerate() {
-        let id = format!("q{number}");
-        wanted.insert(id.clone(), answers.iter().map(|a| (a.clone(), 1.0)).collect());
-        queries.push(Query { id, text: text.clone(), scope: None });
-    }
-    Set { name: name.to_owned(), docs, queries, wanted }
+    [
+        Set::new("films-relational", docs(), &corpus.related),
+        Set::new("films-plain", docs(), &corpus.plain),
+    ]
 }
 
 fn corpus() -> Corpus {

@@ -3,6 +3,10 @@
 //!
 //! `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`
 //!
+//! `--sets` measures the generated sets only, without vectors; `--check FILE` fails if one of their
+//! figures is more than a point below that in FILE; `--only NAMES` selects sets; `--misses` prints
+//! questions with missed answers.
+//!
 //! | variable | meaning |
 //! |---|---|
 //! | `BRAIN_RETRIEVAL_DATA` | the directory of the sets |
@@ -23,6 +27,7 @@ mod films;
 mod obsidian;
 mod report;
 mod set;
+mod sets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,6 +55,28 @@ fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let data = std::env::var_os("BRAIN_RETRIEVAL_DATA")
         .map_or_else(|| root.join("../shared/data/retrieval"), PathBuf::from);
+    let only = after("--only");
+    let is_selected =
+        |set: &Set| only.is_none_or(|only| only.split(',').any(|name| set.name == name));
+    let verbose = args.iter().any(|a| a == "--misses");
+    let generated: Vec<Row> = sets::sets()
+        .iter()
+        .filter(|set| is_selected(set))
+        .map(|set| measure(set, None, verbose))
+        .collect();
+    let path = |flag: &str| after(flag).map(|path| root.join(path));
+    if args.iter().any(|a| a == "--sets") {
+        if let Some(path) = path("--write") {
+            let page = fs::read_to_string(&path).expect("read the page");
+            let page = report::with_generated(&page, &generated);
+            fs::write(&path, page).expect("write the page");
+        }
+        if let Some(path) = path("--check") {
+            let falls = report::falls(&fs::read_to_string(path).expect("read it"), &generated);
+            assert!(falls.is_empty(), "figures fell:\n{}", falls.join("\n"));
+        }
+        return;
+    }
     let mut sets: Vec<Set> = Vec::new();
     match fs::read_dir(&data) {
         Ok(found) => {
@@ -61,22 +88,12 @@ fn main() {
         Err(_) => eprintln!("SKIPPED: there is no {}; set BRAIN_RETRIEVAL_DATA", data.display()),
     }
     sets.extend(films::sets());
-    if let Some(only) = after("--only") {
-        sets.retain(|set| only.split(',').any(|name| set.name == name));
-    }
+    sets.retain(is_selected);
     let model = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from);
-    let verbose = args.iter().any(|a| a == "--misses");
-    let mut rows = Vec::new();
-    for set in &sets {
-        let row = measure(set, model.as_deref(), verbose);
-        eprintln!("{}", report::line(&row));
-        rows.push(row);
-    }
-    let page = report::page(&rows, model.is_some());
+    let rows: Vec<Row> = sets.iter().map(|set| measure(set, model.as_deref(), verbose)).collect();
+    let page = report::with_generated(&report::page(&rows, model.is_some()), &generated);
     print!("{page}");
-    if let Some(path) = after("--write").map(PathBuf::from) {
-        // Relative to the workspace, not to the current directory.
-        let path = if path.is_absolute() { path } else { root.join(path) };
+    if let Some(path) = path("--write") {
         fs::write(&path, page).expect("write the page");
     }
 }
@@ -92,5 +109,7 @@ fn measure(set: &Set, model: Option<&Path>, verbose: bool) -> Row {
         home.embed(&open);
         figures::ask(set, &home, &open, verbose)
     });
-    Row { name: set.name.clone(), docs: set.docs.len(), links, without, with }
+    let row = Row { name: set.name.clone(), docs: set.docs.len(), links, without, with };
+    eprintln!("{}", report::line(&row));
+    row
 }

@@ -51,6 +51,22 @@ file is an alias.
 
 ";
 
+/// The largest fall of a figure that the check accepts.
+const MAX_FALL: f64 = 0.01;
+
+const GENERATED: &str = "## Generated sets
+
+Invented pages, made by `brain-daemon/benches/search_quality/sets/`, without vectors. *First* is the
+share of questions whose first hit is an answer. CI fails if a figure falls by more than a point:
+
+```sh
+cargo test --workspace --bench search_quality -- --sets --check docs/search-quality.md
+```
+
+| set | documents | questions | first | recall@5 | recall@10 | nDCG@10 | median µs |
+|---|---:|---:|---:|---:|---:|---:|---:|
+";
+
 /// Measurements of alternatives.
 const TRIED: &str = "
 ## What was tried
@@ -91,7 +107,10 @@ the loss is that of the last line but one. Use a model that knows your languages
 /// Formats a row for the terminal.
 pub(crate) fn line(row: &Row) -> String {
     let of = |f: &Figures| {
-        format!("nDCG {:.4} R5 {:.4} R10 {:.4} {} us", f.ndcg10, f.recall5, f.recall10, f.median_us)
+        format!(
+            "nDCG {:.4} R5 {:.4} R10 {:.4} first {:.4} {} us",
+            f.ndcg10, f.recall5, f.recall10, f.first, f.median_us
+        )
     };
     let with = row.with.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
     format!("{} ({} docs, {} links): {}{with}", row.name, row.docs, row.links, of(&row.without))
@@ -117,6 +136,55 @@ pub(crate) fn page(rows: &[Row], with: bool) -> String {
     forms(&mut out, rows);
     out.push_str(TRIED);
     out
+}
+
+/// Returns `page` with the section of the generated sets, in place of one that is there.
+pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
+    let tried = page.find(TRIED.trim_start()).unwrap_or(page.len());
+    let begin = page.find(GENERATED).unwrap_or(tried);
+    let mut out = page[..begin].to_owned();
+    out.push_str(GENERATED);
+    for row in rows {
+        let _ = writeln!(out, "{}", generated_line(row));
+    }
+    out.push('\n');
+    out.push_str(&page[tried..]);
+    out
+}
+
+fn generated_line(row: &Row) -> String {
+    let Figures { questions, ndcg10, recall5, recall10, first, median_us, .. } = row.without;
+    format!(
+        "| {} | {} | {questions} | {first:.3} | {recall5:.3} | {recall10:.3} | {ndcg10:.3} | \
+         {median_us} |",
+        row.name, row.docs
+    )
+}
+
+/// Returns a line for each figure that is more than [`MAX_FALL`] below that in `page`, and for each
+/// set that only `page` has.
+pub(crate) fn falls(page: &str, rows: &[Row]) -> Vec<String> {
+    let section = page.split_once(GENERATED).map_or("", |(_, rest)| rest);
+    let section = section.split("\n\n").next().unwrap_or_default();
+    let mut falls = Vec::new();
+    for line in section.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, name, _, _, figures @ .., _, _] = cells.as_slice() else { continue };
+        let Some(row) = rows.iter().find(|row| row.name == *name) else {
+            falls.push(format!("{name}: not measured"));
+            continue;
+        };
+        let f = &row.without;
+        let now = [f.first, f.recall5, f.recall10, f.ndcg10];
+        let names = ["first", "recall@5", "recall@10", "nDCG@10"];
+        for ((figure, now), label) in figures.iter().zip(now).zip(names) {
+            let before: f64 = figure.parse().unwrap_or_default();
+            if now < before - MAX_FALL {
+                falls.push(format!("{name}: {label} was {before:.3}, now {now:.3}"));
+            }
+        }
+    }
+    falls
 }
 
 /// Compares sets with their Obsidian form.

@@ -36,6 +36,9 @@ pub(crate) struct Query {
     pub(crate) text: String,
     /// The prefix of the ids to search in.
     pub(crate) scope: Option<String>,
+    /// Whether it is being typed.
+    #[serde(default)]
+    pub(crate) prefix: bool,
 }
 
 /// Pages, questions and answers.
@@ -48,6 +51,24 @@ pub(crate) struct Set {
 }
 
 impl Set {
+    /// Creates a set of questions with the ids of the documents that answer them.
+    pub(crate) fn new(name: &str, docs: Vec<Doc>, questions: &[(String, Vec<String>)]) -> Self {
+        let mut wanted = HashMap::new();
+        let mut queries = Vec::new();
+        for (number, (text, answers)) in questions.iter().enumerate() {
+            let id = format!("q{number}");
+            wanted.insert(id.clone(), answers.iter().map(|a| (a.clone(), 1.0)).collect());
+            queries.push(Query { id, text: text.clone(), scope: None, prefix: false });
+        }
+        Self { name: name.to_owned(), docs, queries, wanted }
+    }
+
+    /// Returns the set with questions that are being typed.
+    pub(crate) fn while_typing(mut self) -> Self {
+        self.queries.iter_mut().for_each(|query| query.prefix = true);
+        self
+    }
+
     /// Whether each scope is a source.
     pub(crate) fn scoped(&self) -> bool {
         self.queries.iter().any(|query| query.scope.is_some())

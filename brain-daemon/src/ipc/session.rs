@@ -29,7 +29,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
 /// The time for the client to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a long request reports progress, so that clients can tell it from a hang.
+/// Interval at which a long request reports progress, so that clients can tell it from a hang.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
 /// Serves one connection to its end. `is_full` is true while new clients wait for a connection.
@@ -212,7 +212,7 @@ async fn execute(
     }
     if sink.disconnected.load(Ordering::Relaxed) {
         // Part of an event may have been sent, so the client could not decode what follows.
-        return Err("the client took no answer");
+        return Err("the client read no answer");
     }
     Ok(match outcome {
         Ok(Ok(reply)) => Answer::Reply(reply),

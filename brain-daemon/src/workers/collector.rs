@@ -14,7 +14,7 @@ const RUN: &str = "collector";
 const RATINGS: &str = "collector.ratings";
 /// The time until failed processing of posts is retried, unless new posts arrive earlier.
 const RETRY: Duration = Duration::from_secs(5 * 60);
-/// How long posts wait for the planned minute; equal to its interval.
+/// Maximum time between two rounds; equal to the interval of the planned minutes.
 const RATINGS_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
 /// Runs the collector at its minutes. `CollectorService::collect_due` decides whether a run is due.

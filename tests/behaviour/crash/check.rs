@@ -8,34 +8,34 @@ use brain_protocol::{
 };
 use brain_tests::{Client, TestHome, expect_reply};
 
-use super::book::{Book, Entry, State, Text};
+use super::write_log::{Entry, State, Text, WriteLog};
 
 /// Checks all pages of the writers, and that there are no others.
-pub(crate) fn check_everything(home: &TestHome, books: &[Book]) {
+pub(crate) fn check_everything(home: &TestHome, logs: &[WriteLog]) {
     std::thread::scope(|scope| {
-        for part in books.chunks(books.len().div_ceil(3)) {
+        for part in logs.chunks(logs.len().div_ceil(3)) {
             scope.spawn(move || {
                 let mut check = Check::new(home);
-                part.iter().flat_map(|book| &book.entries).for_each(|entry| check.entry(entry));
+                part.iter().flat_map(|log| &log.entries).for_each(|entry| check.check_entry(entry));
             });
         }
     });
-    let slugs_that_are = |wanted: fn(&State) -> bool| {
-        let entries = books.iter().flat_map(|book| &book.entries);
+    let slugs_in_state = |wanted: fn(&State) -> bool| {
+        let entries = logs.iter().flat_map(|log| &log.entries);
         let mut slugs: Vec<Slug> =
             entries.filter(|e| wanted(&e.now)).map(|e| e.slug.clone()).collect();
         slugs.sort();
         slugs
     };
-    let active = slugs_that_are(|state| matches!(state, State::Active(_)));
-    let deleted = slugs_that_are(|state| matches!(state, State::Deleted(_)));
+    let active = slugs_in_state(|state| matches!(state, State::Active(_)));
+    let deleted = slugs_in_state(|state| matches!(state, State::Deleted(_)));
     let mut check = Check::new(home);
     let listed = |rows: Vec<PageRow>| rows.into_iter().map(|row| row.slug).collect::<Vec<_>>();
     assert_eq!(listed(check.list(false)), active, "active pages are those that were sent");
-    let mut bin = listed(check.list(true));
-    bin.sort();
-    assert_eq!(bin, deleted, "deleted pages are those that were deleted");
-    check.no_other_files(&active, &deleted);
+    let mut trashed = listed(check.list(true));
+    trashed.sort();
+    assert_eq!(trashed, deleted, "deleted pages are those that were deleted");
+    check.assert_no_other_files(&active, &deleted);
     let status = expect_reply!(check.client.ask(&Request::Status(Status)), Status);
     assert_eq!((status.pages, status.deleted), (active.len() as u64, deleted.len() as u64));
     assert_eq!(status.outbox, 0, "every file is written");
@@ -56,8 +56,8 @@ impl Check {
     }
 
     /// Resolves unacknowledged writes: the page has either the old or the new state.
-    pub(crate) fn resolve(&mut self, book: &mut Book) {
-        for entry in book.entries.iter_mut().filter(|entry| entry.pending.is_some()) {
+    pub(crate) fn resolve_pending(&mut self, log: &mut WriteLog) {
+        for entry in log.entries.iter_mut().filter(|entry| entry.pending.is_some()) {
             let Some(pending) = entry.pending.take() else { continue };
             let page = self.page(&entry.slug);
             let happened = match (&page, &pending, &entry.now) {
@@ -72,13 +72,13 @@ impl Check {
             } else if let Some(text) =
                 pending.text().filter(|_| matches!(pending, State::Active(_)))
             {
-                self.not_found(&text.word, &entry.slug);
+                self.assert_not_found(&text.word, &entry.slug);
             }
-            self.entry(entry);
+            self.check_entry(entry);
         }
     }
 
-    pub(crate) fn entry(&mut self, entry: &Entry) {
+    pub(crate) fn check_entry(&mut self, entry: &Entry) {
         match &entry.now {
             State::Active(text) => {
                 let page = self.page(&entry.slug).unwrap_or_else(|| panic!("lost: {entry}"));
@@ -87,8 +87,8 @@ impl Check {
                     assert_eq!(&page.title, title, "{entry}");
                     assert_eq!(page.tags, ["crash", "harbour"], "{entry}");
                 }
-                self.file(&page);
-                self.found(&text.word, &entry.slug);
+                self.assert_file(&page);
+                self.assert_found(&text.word, &entry.slug);
                 if let Some(former) = &entry.former {
                     let version = self.version(&entry.slug, page.version - 1);
                     assert!(version.body.contains(former), "its former version: {entry}");
@@ -97,8 +97,8 @@ impl Check {
             State::Deleted(text) => {
                 assert!(self.page(&entry.slug).is_none(), "{entry}");
                 assert!(!self.path_of(&entry.slug).exists(), "still there: {entry}");
-                self.trashed(entry, text);
-                self.not_found(&text.word, &entry.slug);
+                self.assert_trashed(entry, text);
+                self.assert_not_found(&text.word, &entry.slug);
             }
             State::Absent => {
                 assert!(self.page(&entry.slug).is_none(), "never stored: {entry}");
@@ -106,7 +106,7 @@ impl Check {
             }
         }
         if let Some(word) = &entry.former {
-            self.not_found(word, &entry.slug);
+            self.assert_not_found(word, &entry.slug);
         }
     }
 
@@ -135,7 +135,7 @@ impl Check {
     }
 
     /// Asserts that the page's file has the page's content.
-    pub(super) fn file(&self, page: &Page) {
+    pub(super) fn assert_file(&self, page: &Page) {
         let path = self.path_of(&page.slug);
         let text =
             std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -144,7 +144,7 @@ impl Check {
 
     /// Asserts that the trash has the file of a deleted page. It may have another file of an
     /// earlier deletion.
-    fn trashed(&self, entry: &Entry, text: &Text) {
+    fn assert_trashed(&self, entry: &Entry, text: &Text) {
         let first = self.pages.join(".trash").join(format!("{}.md", entry.slug));
         let paths = std::iter::once(first.clone())
             .chain((1..).map(|n| PathBuf::from(format!("{}~{n}", first.display()))));
@@ -152,21 +152,25 @@ impl Check {
         assert!(texts.any(|found| found.ends_with(&text.body)), "not in the trash: {entry}");
     }
 
+    /// Returns the pages with exactly this word: without the quotes, similar words count, too.
     fn hits(&mut self, word: &str) -> Vec<Slug> {
-        let request =
-            Request::Search(Search { query: word.into(), limit: 10, ..Search::default() });
+        let request = Request::Search(Search {
+            query: format!("\"{word}\""),
+            limit: 10,
+            ..Search::default()
+        });
         match self.client.ask(&request) {
             Ok(Reply::Hits(hits)) => hits.hits.into_iter().map(|hit| hit.slug).collect(),
             other => panic!("{word}: {other:?}"),
         }
     }
 
-    pub(super) fn found(&mut self, word: &str, slug: &Slug) {
+    pub(super) fn assert_found(&mut self, word: &str, slug: &Slug) {
         let hits = self.hits(word);
         assert_eq!(hits, std::slice::from_ref(slug), "search for {word}");
     }
 
-    pub(super) fn not_found(&mut self, word: &str, slug: &Slug) {
+    pub(super) fn assert_not_found(&mut self, word: &str, slug: &Slug) {
         let hits = self.hits(word);
         assert!(!hits.contains(slug), "{slug} is found by {word}, which is not there any more");
     }
@@ -191,7 +195,7 @@ impl Check {
 
     /// Asserts that the home's pages directory has the files of these pages and no others, not even
     /// partial ones.
-    pub(super) fn no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
+    pub(super) fn assert_no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
         let paths =
             |slugs: &[Slug]| slugs.iter().map(|slug| format!("{slug}.md")).collect::<BTreeSet<_>>();
         let (trashed, found): (BTreeSet<String>, BTreeSet<String>) =

@@ -14,11 +14,11 @@ impl Run {
     pub(crate) fn new(rounds: usize) -> Self {
         let number =
             |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
-        let asked = number("BRAIN_CRASH_ROUNDS").map(|n| n as usize);
+        let requested = number("BRAIN_CRASH_ROUNDS").map(|n| n as usize);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
         Self {
-            rounds: asked.unwrap_or(rounds),
-            is_default: asked.is_none(),
+            rounds: requested.unwrap_or(rounds),
+            is_default: requested.is_none(),
             seed: number("BRAIN_CRASH_SEED").unwrap_or(now),
             began: Instant::now(),
         }

@@ -37,7 +37,13 @@ fn a_query_can_be_filtered_and_continued() {
     assert!(row["snippet"].as_str().unwrap().contains("alpha") && row["line"] == 1, "{row}");
     assert!(row["trust"] == "owner" && row.get("url").is_none(), "{row}");
 
-    let some = fixture.all.call("query", json!({ "query": "alpha", "type": "meeting", "tags": "odd1", "limit": "50", "format": "detailed", "since": "", "cursor": null }));
+    let some = fixture.all.call(
+        "query",
+        json!({
+            "query": "alpha", "type": "meeting", "tags": "odd1", "limit": "50",
+            "format": "detailed", "since": "", "cursor": null,
+        }),
+    );
     assert_eq!(field(&some["results"], "slug").len(), 5, "{some}");
     assert!(some.get("next_cursor").is_none() && some.get("note").is_none(), "{some}");
     assert!(
@@ -132,8 +138,10 @@ fn large_answers_are_cut_and_can_be_continued() {
     let (mut text, mut place) = (String::new(), (1, 0));
     for round in 0.. {
         assert!(round < 20, "it does not end");
-        let part = fixture
-            .get(json!({ "slug": "big/line", "start_line": place.0, "skip_chars": place.1, "max_chars": 80_000 }));
+        let part = fixture.get(json!({
+            "slug": "big/line", "start_line": place.0, "skip_chars": place.1,
+            "max_chars": 80_000,
+        }));
         let length = part.to_string().len();
         assert!(
             length <= MAX_ANSWER_BYTES && (round > 0 || length > MAX_ANSWER_BYTES - 5_000),
@@ -153,9 +161,10 @@ fn large_answers_are_cut_and_can_be_continued() {
         .collect();
     assert!(body.len() > 4_000_000);
     fixture.home.put("big/page", &body);
-    let part = fixture.get(
-        json!({ "slug": "big/page", "include": "links,backlinks,timeline,frontmatter,versions", "max_chars": 80_000 }),
-    );
+    let part = fixture.get(json!({
+        "slug": "big/page", "max_chars": 80_000,
+        "include": "links,backlinks,timeline,frontmatter,versions",
+    }));
     let length = part.to_string().len();
     assert!(length <= MAX_ANSWER_BYTES && length > MAX_ANSWER_BYTES - 5_000, "{length}");
     let next = part["next_start_line"].as_u64().unwrap();
@@ -201,9 +210,10 @@ fn two_thousand_links_are_read_in_parts() {
     assert!(field(&back["links"], "slug").contains(&"people/number-0007"), "{back}");
     assert!(back["links"].as_array().unwrap().iter().all(|row| row["direction"] == "in"));
 
-    let page = fixture.get(
-        json!({ "slug": "hub", "include": ["links", "backlinks", "timeline", "versions", "frontmatter"] }),
-    );
+    let page = fixture.get(json!({
+        "slug": "hub",
+        "include": ["links", "backlinks", "timeline", "versions", "frontmatter"],
+    }));
     assert!(
         page["links"].as_array().unwrap().iter().any(|name| name == "people/number-0007"),
         "{page}"
@@ -249,7 +259,9 @@ fn a_graph_query_reports_its_limits() {
     assert_eq!(field(&back["links"], "slug"), ["b"]);
     let rest = fixture.all.call(
         "get_links",
-        json!({ "slug": "c", "direction": "in", "depth": 2, "limit": 1, "cursor": back["next_cursor"] }),
+        json!({
+            "slug": "c", "direction": "in", "depth": 2, "limit": 1, "cursor": back["next_cursor"],
+        }),
     );
     assert_eq!(field(&rest["links"], "slug"), ["a"]);
     assert!(rest.get("next_cursor").is_none());

@@ -74,7 +74,7 @@ fn an_authors_file_stays_unchanged_with_any_claims() {
 }
 
 #[test]
-fn an_import_believes_possible_claims_and_keeps_the_rest() {
+fn an_import_accepts_valid_claims_and_keeps_the_others() {
     let fixture = Fixture::new();
     let dir = fixture.dir.path().join("notes");
     std::fs::create_dir_all(&dir).unwrap();

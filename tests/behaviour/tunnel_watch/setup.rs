@@ -35,7 +35,8 @@ fn setup_runs_seven_steps_and_starts_the_watchdog() {
     let line: Value = serde_json::from_str(text.trim()).unwrap();
     assert_eq!(
         line,
-        json!({"ts": "2026-11-21T10:00:00Z", "event": "setup_complete", "source_version": "0.7.0", "status": "ok",
+        json!({"ts": "2026-11-21T10:00:00Z", "event": "setup_complete",
+            "source_version": "0.7.0", "status": "ok",
             "details": {"domain": "brain.ngrok-free.app", "tier": "free"}})
     );
 }

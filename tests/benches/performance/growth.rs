@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use brain_protocol::{BrokenLinks, List, Reply, Request, SourceId, Sync, Tags};
 use brain_tests::{Client, TestHome};
 
-use crate::operations::look_at;
-use crate::process::{forget_peak, memory, rest};
+use crate::operations::walk_files;
+use crate::process::{memory, reset_peak_memory, wait_until_idle};
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
@@ -34,10 +34,10 @@ impl Bench {
         let began = Instant::now();
         synced(&mut client, &sync, count);
         eprintln!("  the first sync took {:.1?}", began.elapsed());
-        rest(&daemon, &home);
+        wait_until_idle(&daemon, &home);
         // Files that were read while they were written are read once more.
         synced(&mut client, &sync, count);
-        rest(&daemon, &home);
+        wait_until_idle(&daemon, &home);
 
         let list = |tag: Option<&str>, page_type: Option<&str>| {
             let (tag, page_type) = (tag.map(Into::into), page_type.map(Into::into));
@@ -85,9 +85,9 @@ impl Bench {
 
         let [mut again, mut walk] = std::array::from_fn(|_| Samples::default());
         let before = memory(daemon.pid(), "VmRSS");
-        forget_peak(daemon.pid());
+        reset_peak_memory(daemon.pid());
         for _ in 0..SYNCS {
-            walk.time(look_at(dir, count));
+            walk.time(walk_files(dir, count));
             let began = Instant::now();
             synced(&mut client, &sync, count);
             again.time(began.elapsed());

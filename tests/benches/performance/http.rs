@@ -19,7 +19,7 @@ use crate::report::{Goal, Row, Samples, short};
 /// Rounds of alternating measurements.
 const ROUNDS: usize = 3;
 /// Time limit for turning queued items into pages.
-const CATCHING_UP: Duration = Duration::from_secs(900);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// A daemon that accepts items without rate limit and quota.
 struct PostTarget {
@@ -59,10 +59,10 @@ impl PostTarget {
     }
 
     /// Waits until all queued items are pages. Returns the pages a second.
-    fn caught_up(&self) -> f64 {
+    fn wait_for_queue(&self) -> f64 {
         let mut client = self.home.connect().unwrap();
         let (began, before) = (Instant::now(), status(&mut client).jobs.waiting);
-        let deadline = began + CATCHING_UP;
+        let deadline = began + QUEUE_TIMEOUT;
         loop {
             let jobs = status(&mut client).jobs;
             if jobs.waiting == 0 {
@@ -83,12 +83,12 @@ pub(crate) fn status(client: &mut Client) -> StatusReply {
 }
 
 /// A server whose endpoint only reads the body.
-struct Bare {
+struct BareServer {
     child: Child,
     address: String,
 }
 
-impl Bare {
+impl BareServer {
     fn new() -> Self {
         let mut child = Command::new(program("brain-bare")).stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
@@ -97,7 +97,7 @@ impl Bare {
     }
 }
 
-impl Drop for Bare {
+impl Drop for BareServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -191,26 +191,26 @@ impl Bench {
             eprintln!("SKIPPED: HTTP, because `wrk` is not installed");
             return;
         }
-        let (posted, bare) = (PostTarget::new(), Bare::new());
+        let (target, bare) = (PostTarget::new(), BareServer::new());
         let redb = Redb::new(self.dir.path(), "queue-commits.redb");
         let (ours, theirs) =
-            (format!("http://{}", posted.address), format!("http://{}", bare.address));
+            (format!("http://{}", target.address), format!("http://{}", bare.address));
         let [mut one, mut sixteen, mut many, mut bare_many, mut health, mut bare_health] =
             std::array::from_fn(|_| Samples::default());
         let [mut alone, mut shared, mut catching_up] = std::array::from_fn(|_| Samples::default());
         let time = self.scale.posting;
         for round in 0..ROUNDS {
-            let script = script(self.dir.path(), &posted.token, 2000, round);
+            let script = script(self.dir.path(), &target.token, 2000, round);
             let post = |url: &str, connections: usize, part: usize| {
-                let script = self::script(self.dir.path(), &posted.token, 2000, round * 10 + part);
+                let script = self::script(self.dir.path(), &target.token, 2000, round * 10 + part);
                 wrk(&format!("{url}/ingest"), connections, time, Some(&script))
             };
             one.push(post(&ours, 1, 1).median);
-            catching_up.push(posted.caught_up());
+            catching_up.push(target.wait_for_queue());
             sixteen.push(post(&ours, 16, 2).rate);
-            catching_up.push(posted.caught_up());
+            catching_up.push(target.wait_for_queue());
             many.push(post(&ours, 64, 3).rate);
-            catching_up.push(posted.caught_up());
+            catching_up.push(target.wait_for_queue());
             bare_many.push(wrk(&format!("{theirs}/ingest"), 64, time, Some(&script)).rate);
             health.push(wrk(&format!("{ours}/health"), 64, time, None).rate);
             bare_health.push(wrk(&format!("{theirs}/health"), 64, time, None).rate);
@@ -295,18 +295,18 @@ impl Bench {
             eprintln!("SKIPPED: the soak, because `wrk` is not installed");
             return;
         }
-        let posted = PostTarget::new();
-        let url = format!("http://{}/ingest", posted.address);
-        let pid = posted.daemon.pid();
+        let target = PostTarget::new();
+        let url = format!("http://{}/ingest", target.address);
+        let pid = target.daemon.pid();
         let (mut sent, mut run, began) = (0, 0, Instant::now());
-        let mut resting = Samples::default();
+        let mut idle_memory = Samples::default();
         while sent < self.scale.soak {
-            let script = script(self.dir.path(), &posted.token, 1000, run);
+            let script = script(self.dir.path(), &target.token, 1000, run);
             sent += wrk(&url, 16, self.scale.soak_part, Some(&script)).answers;
-            posted.caught_up();
+            target.wait_for_queue();
             run += 1;
             std::thread::sleep(Duration::from_secs(2));
-            resting.push(memory(pid, "RssAnon"));
+            idle_memory.push(memory(pid, "RssAnon"));
             eprintln!(
                 "  {sent} items, {} MB at rest, {:.0?}",
                 short(memory(pid, "RssAnon")),
@@ -317,7 +317,7 @@ impl Bench {
         std::thread::sleep(self.scale.soak_rest);
         let (end, mapped) = (memory(pid, "RssAnon"), memory(pid, "VmRSS"));
         let peak = memory(pid, "VmHWM");
-        let tenth = resting.first();
+        let first_part = idle_memory.first();
         self.table.add(Row {
             order: 105,
             description: format!(
@@ -330,7 +330,7 @@ impl Bench {
                 "{} MB ({} MB after the first {} of them; peak {} MB and now {} MB with mapped \
                     files)",
                 short(end),
-                short(tenth),
+                short(first_part),
                 sent / run as u64,
                 short(peak),
                 short(mapped)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Import, ImportReply, Reply, Request};
 use brain_tests::{Client, Daemon, TestHome};
 
-use crate::process::{memory, rest};
+use crate::process::{memory, wait_until_idle};
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
@@ -23,7 +23,7 @@ pub(crate) struct FilledHome {
     pub(crate) took: Duration,
     pub(crate) peak_mb: f64,
     /// Processor time in seconds for background work after that.
-    pub(crate) left: f64,
+    pub(crate) background_seconds: f64,
 }
 
 impl FilledHome {
@@ -60,14 +60,14 @@ impl Bench {
         let mut runs = Imports::default();
         // Only rates of the same minute are comparable: between imports of few notes, they differ
         // by half.
-        let two = |runs: &mut Imports, homes: &mut Vec<TestHome>| {
+        let import_twice = |runs: &mut Imports, homes: &mut Vec<TestHome>| {
             let [one, other] = [few, few].map(|dir| self.import(dir, self.scale.few));
             runs.few.push([one.figures(), other.figures()]);
             homes.push(one.home);
             other
         };
         let (small, large) = loop {
-            let small = two(&mut runs, homes);
+            let small = import_twice(&mut runs, homes);
             let large = self.import(many, self.scale.many);
             runs.many.push(large.figures());
             if runs.many.len() == ROUNDS {
@@ -75,7 +75,7 @@ impl Bench {
             }
             homes.extend([small.home, large.home]);
         };
-        let last = two(&mut runs, homes);
+        let last = import_twice(&mut runs, homes);
         self.report_import(&runs, alone);
         self.table.add(Row {
             order: 63,
@@ -83,8 +83,8 @@ impl Bench {
                 time"
                 .into(),
             goal: Goal::None,
-            value: large.left,
-            measured: format!("{} s", short(large.left)),
+            value: large.background_seconds,
+            measured: format!("{} s", short(large.background_seconds)),
             floor: None,
         });
         [small, large, last]
@@ -117,12 +117,12 @@ impl Bench {
         );
         let peak_mb = memory(daemon.pid(), "VmHWM");
         // Background work must not disturb the next measurement.
-        let left = rest(&daemon, &home);
+        let background_seconds = wait_until_idle(&daemon, &home);
         eprintln!(
-            "  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time \
-                later"
+            "  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {background_seconds:.1} s of \
+             processor time later"
         );
-        FilledHome { daemon, home, reply, took, peak_mb, left }
+        FilledHome { daemon, home, reply, took, peak_mb, background_seconds }
     }
 
     /// Adds times and peaks of few notes, and the rate of many compared with the imports of few

@@ -5,11 +5,11 @@
 //! everything with few notes; its figures are not comparable.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
-mod beside;
 mod collector;
 mod floors;
 mod growth;
 mod http;
+mod import_load;
 mod imports;
 mod mcp;
 mod meaning;
@@ -29,7 +29,7 @@ use brain_tests::{Client, TestHome};
 use floors::{Redb, Tantivy};
 use imports::FilledHome;
 use notes::Notes;
-use process::{memory, rest};
+use process::{memory, wait_until_idle};
 use report::{Goal, Row, Samples, Table, short};
 
 /// The size of a run.
@@ -115,10 +115,10 @@ fn main() {
         }
         return;
     }
-    if wanted("--beside") {
+    if wanted("--import-load") {
         let mut bench = Bench::new(if wanted("--quick") { QUICK } else { FULL });
         let [small, large] = bench.write_notes();
-        return bench.beside([&small, &large]);
+        return bench.searches_during_imports([&small, &large]);
     }
     if wanted("--collector") {
         return Bench::new(FULL).collector();
@@ -184,7 +184,7 @@ impl Bench {
         let [first, many_filled, last] =
             self.imports([&small, &large], Some(tantivy_few.built + redb_fill), &mut homes);
 
-        self.beside([&small, &large]);
+        self.searches_during_imports([&small, &large]);
 
         self.step("many writers");
         self.writers(&last);
@@ -246,22 +246,22 @@ impl Bench {
     fn memory(&mut self, filled: FilledHome) -> FilledHome {
         let empty = TestHome::new();
         let lonely = empty.daemon();
-        rest(&lonely, &empty);
+        wait_until_idle(&lonely, &empty);
         let empty = memory(lonely.pid(), "VmRSS");
         drop(lonely);
-        rest(&filled.daemon, &filled.home);
+        wait_until_idle(&filled.daemon, &filled.home);
         let after_import = memory(filled.daemon.pid(), "VmRSS");
         let mut client = filled.client();
         for n in 0..self.scale.searches {
             search(&mut client, &self.notes.question(n));
         }
-        rest(&filled.daemon, &filled.home);
+        wait_until_idle(&filled.daemon, &filled.home);
         let after_searches = memory(filled.daemon.pid(), "VmRSS");
         let own_after_searches = memory(filled.daemon.pid(), "RssAnon");
-        let FilledHome { daemon, home, reply, took, peak_mb, left } = filled;
+        let FilledHome { daemon, home, reply, took, peak_mb, background_seconds } = filled;
         assert!(daemon.terminate().0.success(), "{}", home.log());
         let daemon = home.daemon();
-        rest(&daemon, &home);
+        wait_until_idle(&daemon, &home);
         let after_start = memory(daemon.pid(), "VmRSS");
         for (what, value) in [
             ("idle daemon with 10,000 pages, after the import", after_import),
@@ -283,7 +283,7 @@ impl Bench {
                 floor: Some((Some(empty), format!("{} MB: a daemon without pages", short(empty)))),
             });
         }
-        FilledHome { daemon, home, reply, took, peak_mb, left }
+        FilledHome { daemon, home, reply, took, peak_mb, background_seconds }
     }
 
     fn report_sizes(&mut self, home: &TestHome, count: usize, shown: &str) {

@@ -8,7 +8,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome};
 
 use crate::floors::Echo;
 use crate::imports::FilledHome;
-use crate::processes::{brain, whole};
+use crate::processes::{brain, run_time};
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
@@ -33,18 +33,18 @@ impl Bench {
         home.brain(["sync", "--source", "notes"]).expect(0);
 
         let mut echo = Echo::new();
-        let [mut doctor, mut again, mut walk, mut hop, mut saved] =
+        let [mut doctor, mut again, mut walk, mut round_trip, mut saved] =
             std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.processes.div_ceil(10) {
-            self.nothing.time(whole(&mut Command::new(brain_tests::program("brain-nothing"))));
+            self.nothing.time(run_time(&mut Command::new(brain_tests::program("brain-nothing"))));
             doctor.time(brain(&few.home, ["doctor"]));
             again.time(brain(&home, ["sync", "--source", "notes"]));
-            hop.time(echo.round_trip());
-            walk.time(look_at(&notes, files));
+            round_trip.time(echo.round_trip());
+            walk.time(walk_files(&notes, files));
             saved.time(save_and_find(&home, &notes, n));
         }
         let nothing = self.nothing.median();
-        let least = |parts: &[(&str, f64)]| {
+        let floor = |parts: &[(&str, f64)]| {
             let sum = nothing + parts.iter().map(|(_, part)| part).sum::<f64>();
             let names: Vec<String> =
                 parts.iter().map(|(name, part)| format!(" + {name} {}", short(*part))).collect();
@@ -59,7 +59,7 @@ impl Bench {
             goal: Goal::Below(200.0, "ms"),
             value: doctor.median(),
             measured: doctor.text("ms"),
-            floor: least(&[("a round trip", hop.median())]),
+            floor: floor(&[("a round trip", round_trip.median())]),
         });
         self.table.add(Row {
             order: 81,
@@ -67,8 +67,8 @@ impl Bench {
             goal: Goal::Below(150.0, "ms"),
             value: again.median(),
             measured: format!("{} (the first one {} ms)", again.text("ms"), first.as_millis()),
-            floor: least(&[
-                ("a round trip", hop.median()),
+            floor: floor(&[
+                ("a round trip", round_trip.median()),
                 ("walking the directory and checking each file", walk.median()),
             ]),
         });
@@ -85,7 +85,7 @@ impl Bench {
 }
 
 /// The minimum work of a sync: a walk that reads the size and times of each file.
-pub(crate) fn look_at(dir: &Path, files: usize) -> Duration {
+pub(crate) fn walk_files(dir: &Path, files: usize) -> Duration {
     fn walk(dir: &Path) -> usize {
         let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
         entries

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
-/// Waits until the daemon is idle. Returns the processor time until then in seconds.
-pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
+/// Waits until the daemon is idle. Returns the processor time that it used meanwhile, in seconds.
+pub(crate) fn wait_until_idle(daemon: &Daemon, home: &TestHome) -> f64 {
     const QUIET: Duration = Duration::from_secs(3);
     // Merging the segments of a million pages takes minutes.
     let deadline = Instant::now() + TEST_TIMEOUT * 10;
@@ -36,14 +36,14 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
 }
 
 /// Resets `VmHWM` of a process (proc_pid_clear_refs(5)).
-pub(crate) fn forget_peak(pid: u32) {
+pub(crate) fn reset_peak_memory(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
 
 /// Ticks of processor time in a second.
 pub(crate) const TICKS: f64 = 100.0;
 
-/// Returns the processor time of a process in ticks, with ended threads (`utime` and `stime`,
+/// Returns the processor time of a process in ticks, including ended threads (`utime` and `stime`,
 /// proc_pid_stat(5)).
 pub(crate) fn ticks(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

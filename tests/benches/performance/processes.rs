@@ -25,7 +25,7 @@ impl Bench {
         let (disk, mut echo) = (Disk::new(self.dir.path()), Echo::new());
         let [mut version, mut capture, mut get, mut search_few, mut search_many] =
             std::array::from_fn(|_| Samples::default());
-        let [mut sync, mut hop, mut commit, mut alone_few, mut alone_many] =
+        let [mut sync, mut round_trip, mut commit, mut alone_few, mut alone_many] =
             std::array::from_fn(|_| Samples::default());
         let mut nothing = Samples::default();
         let mut dice = Dice(1);
@@ -37,14 +37,14 @@ impl Bench {
             // Each command is first and last equally often.
             for turn in 0..11 {
                 match (turn + n) % 11 {
-                    0 => nothing.time(whole(&mut Command::new(program("brain-nothing")))),
+                    0 => nothing.time(run_time(&mut Command::new(program("brain-nothing")))),
                     1 => version.time(brain(&few.home, ["--version"])),
                     2 => capture.time(brain(&few.home, ["capture", &thought])),
                     3 => get.time(brain(&few.home, ["get", note.slug()])),
                     4 => search_few.time(brain(&few.home, ["search", &question])),
                     5 => search_many.time(brain(&many.home, ["search", &question])),
                     6 => sync.time(disk.sync(n)),
-                    7 => hop.time(echo.round_trip()),
+                    7 => round_trip.time(echo.round_trip()),
                     8 => commit.time(redb.commit(&[(1 << 40 | n as u64, thought.as_bytes())])),
                     9 => alone_few.time(tantivy[0].search(&question)),
                     _ => alone_many.time(tantivy[1].search(&question)),
@@ -72,20 +72,25 @@ impl Bench {
             "`brain capture \"…\"`, whole process, durable",
             4.0,
             &capture,
-            &[("a round trip", &hop), ("a redb commit", &commit)],
+            &[("a round trip", &round_trip), ("a redb commit", &commit)],
         );
-        add("`brain get` on 10,000 pages, whole process", 3.0, &get, &[("a round trip", &hop)]);
+        add(
+            "`brain get` on 10,000 pages, whole process",
+            3.0,
+            &get,
+            &[("a round trip", &round_trip)],
+        );
         add(
             "`brain search` on 10,000 pages, whole process",
             4.0,
             &search_few,
-            &[("a round trip", &hop), ("tantivy", &alone_few)],
+            &[("a round trip", &round_trip), ("tantivy", &alone_few)],
         );
         add(
             "`brain search` on 100,000 pages, whole process",
             6.0,
             &search_many,
-            &[("a round trip", &hop), ("tantivy", &alone_many)],
+            &[("a round trip", &round_trip), ("tantivy", &alone_many)],
         );
         self.table.add(Row {
             order: 90,
@@ -177,7 +182,7 @@ fn end(mut child: Child) {
 }
 
 /// Returns the time from before the start of a process until after its end.
-pub(crate) fn whole(command: &mut Command) -> Duration {
+pub(crate) fn run_time(command: &mut Command) -> Duration {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let began = Instant::now();
     let status = command.status().unwrap();
@@ -190,5 +195,5 @@ pub(crate) fn brain<S: AsRef<OsStr>>(
     home: &TestHome,
     args: impl IntoIterator<Item = S>,
 ) -> Duration {
-    whole(home.command("brain").args(args))
+    run_time(home.command("brain").args(args))
 }

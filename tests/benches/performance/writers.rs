@@ -69,7 +69,8 @@ impl Bench {
             floor: Some((
                 Some(shared.median() / single.median()),
                 format!(
-                    "{} times: redb alone, 64 pages a commit against one ({:.0} against {:.0} pages/s)",
+                    "{} times: redb alone, 64 pages a commit against one \
+                     ({:.0} against {:.0} pages/s)",
                     short(shared.median() / single.median()),
                     shared.median(),
                     single.median()

@@ -54,10 +54,10 @@ impl Fixture {
 
     /// Returns the current listeners.
     pub(crate) fn listeners(&self) -> Vec<SubscriptionSink> {
-        self.listening().values().cloned().collect()
+        self.lock_listeners().values().cloned().collect()
     }
 
-    fn listening(&self) -> MutexGuard<'_, HashMap<u64, SubscriptionSink>> {
+    fn lock_listeners(&self) -> MutexGuard<'_, HashMap<u64, SubscriptionSink>> {
         self.listener_table.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl Fixture {
 
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerInfo {
-        let able = ServerCapabilities::builder()
+        let capabilities = ServerCapabilities::builder()
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_resources()
@@ -88,7 +88,7 @@ impl ServerHandler for Fixture {
             .enable_logging()
             .enable_tasks()
             .build();
-        ServerInfo::new(able)
+        ServerInfo::new(capabilities)
             .with_server_info(Implementation::new("brain-conformance", env!("CARGO_PKG_VERSION")))
     }
 
@@ -204,9 +204,9 @@ impl ServerHandler for Fixture {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let key = self.listener_table.next.fetch_add(1, Ordering::Relaxed);
-        self.listening().insert(key, context.sink().clone());
+        self.lock_listeners().insert(key, context.sink().clone());
         context.cancelled().await;
-        self.listening().remove(&key);
+        self.lock_listeners().remove(&key);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ pub(crate) fn all() -> Vec<Resource> {
             .with_description("A dot")
             .with_mime_type("image/png"),
         Resource::new("test://watched-resource", "watched")
-            .with_description("A text to be told about")
+            .with_description("A text that clients can subscribe to")
             .with_mime_type("text/plain"),
     ]
 }
@@ -25,7 +25,7 @@ pub(crate) fn all() -> Vec<Resource> {
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("test://template/{id}/data", "template")
-            .with_description("What belongs to an id")
+            .with_description("The data of an id")
             .with_mime_type("application/json"),
     ]
 }

@@ -14,11 +14,11 @@ pub(crate) const TOOLS: [(&str, &str); 8] = [
     ("test_input_required_result_elicitation", "Asks for a name"),
     ("test_input_required_result_sampling", "Asks the client's model"),
     ("test_input_required_result_list_roots", "Asks for the client's roots"),
-    ("test_input_required_result_request_state", "Asks, and knows its own state again"),
+    ("test_input_required_result_request_state", "Asks, and recognises its own state"),
     ("test_input_required_result_multiple_inputs", "Asks for three things at once"),
     ("test_input_required_result_multi_round", "Asks twice, one after the other"),
     ("test_input_required_result_tampered_state", "Refuses a state that is not its own"),
-    ("test_input_required_result_capabilities", "Asks for what the client can do"),
+    ("test_input_required_result_capabilities", "Asks for the input that the client can give"),
 ];
 
 /// Calls one of [`TOOLS`].
@@ -43,11 +43,11 @@ pub(crate) fn call(
         },
         "sampling" => match answer(responses, "capital_question") {
             Some(given) => {
-                let said = given
+                let answer_text = given
                     .get("content")
                     .and_then(|content| content.get("text"))
                     .and_then(Value::as_str);
-                text(format!("the model said: {}", said.unwrap_or("nothing"))).into()
+                text(format!("the model said: {}", answer_text.unwrap_or("nothing"))).into()
             }
             None => ask::missing([(
                 "capital_question",
@@ -71,12 +71,12 @@ pub(crate) fn call(
             if state.is_some() && keys.iter().all(|key| answer(responses, key).is_some()) {
                 return Ok(text("all three are there").into());
             }
-            let asked = [
+            let inputs = [
                 ("user_name", name()?),
                 ("greeting", ask::sampling("Generate a greeting")),
                 ("client_roots", ask::roots()),
             ];
-            ask::missing_with(asked, fixture.seal(&json!({}))?).into()
+            ask::missing_with(inputs, fixture.seal(&json!({}))?).into()
         }
         "multi_round" => {
             match state.map_or(0, |state| state["done"].as_u64().unwrap_or_default()) {
@@ -101,13 +101,13 @@ pub(crate) fn call(
         }
         "capabilities" if responses.is_some() => text("answered").into(),
         "capabilities" => {
-            let able = meta.client_capabilities().unwrap_or_default();
+            let capabilities = meta.client_capabilities().unwrap_or_default();
             // One request is enough: the suite checks that there is no other.
-            if able.elicitation.is_some() {
+            if capabilities.elicitation.is_some() {
                 ask::missing([("user_name", name()?)]).into()
-            } else if able.sampling.is_some() {
+            } else if capabilities.sampling.is_some() {
                 ask::missing([("greeting", ask::sampling("Generate a greeting"))]).into()
-            } else if able.roots.is_some() {
+            } else if capabilities.roots.is_some() {
                 ask::missing([("client_roots", ask::roots())]).into()
             } else {
                 text("there is nothing that the client could be asked for").into()

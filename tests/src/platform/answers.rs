@@ -242,8 +242,8 @@ fn newest<'a>(
     client: &'a Client,
     is_listed: impl Fn(&Post) -> bool + 'a,
 ) -> impl Iterator<Item = &'a Post> {
-    let seen = |post: &&Post| !post.is_superseded() && world.can_see(client.app, post);
-    world.posts.values().rev().filter(seen).filter(move |post| is_listed(post))
+    let is_visible = |post: &&Post| !post.is_superseded() && world.can_see(client.app, post);
+    world.posts.values().rev().filter(is_visible).filter(move |post| is_listed(post))
 }
 
 /// Returns a page of a list. The token of the next page names the last post and the list.
@@ -258,11 +258,11 @@ fn page(
     let id = |name: &str| params.get(name).and_then(|id| id.parse::<u64>().ok());
     let time =
         |name: &str| params.get(name).and_then(|at| brain_base::clock::parse_instant(at, false));
-    let asked = ["pagination_token", "next_token"]
+    let page_token = ["pagination_token", "next_token"]
         .into_iter()
         .find_map(|name| Some((name, params.get(name)?)));
     let mut before = id("until_id").unwrap_or(u64::MAX);
-    if let Some((name, token)) = asked {
+    if let Some((name, token)) = page_token {
         let Some(last) = last_id(token, endpoint, of) else {
             let why = format!("The `{name}` query parameter value [{token}] is invalid");
             return problems::invalid(&(name.into(), token.clone(), why));

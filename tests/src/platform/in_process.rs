@@ -55,17 +55,17 @@ impl RetryingClient for InProcess {
         let mut answer = self.ask(call)?;
         let Some(subscription) = answer.stream.take() else { return Ok(to_http_response(answer)) };
         let mut last = Instant::now();
-        let mut goes_on = on_event(StreamEvent::Head);
-        while goes_on {
+        let mut should_continue = on_event(StreamEvent::Head);
+        while should_continue {
             match subscription.next(Duration::from_millis(100)) {
                 StreamItem::Bytes(bytes) => {
                     last = Instant::now();
-                    goes_on = on_event(StreamEvent::Bytes(&bytes));
+                    should_continue = on_event(StreamEvent::Bytes(&bytes));
                 }
                 StreamItem::Nothing if last.elapsed() >= silence => {
                     return Err(NetError::Timeout(silence.as_secs()));
                 }
-                StreamItem::Nothing => goes_on = on_event(StreamEvent::Idle),
+                StreamItem::Nothing => should_continue = on_event(StreamEvent::Idle),
                 StreamItem::End => break,
                 StreamItem::Cut => {
                     return Err(NetError::ConnectionBroken("unexpected end of file".into()));

@@ -32,7 +32,7 @@ pub(super) struct Allowance {
     pub(super) is_allowed: bool,
 }
 
-/// Returns the documented_limit limit of an app or a user.
+/// Returns the documented limit of an app or a user.
 fn documented_limit(endpoint: &str, app: bool) -> u64 {
     let (by_app, by_user) = match endpoint {
         at::ME => (75, 75),

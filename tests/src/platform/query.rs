@@ -1,5 +1,5 @@
 //! A part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`, `to:`, `@handle`,
-//! `#tag`, `is:`, `has:`, `lang:`. Adjacent words must parse_all match and bind closer than `OR`.
+//! `#tag`, `is:`, `has:`, `lang:`. Adjacent words must all match and bind closer than `OR`.
 //! Anything else is an error, as on the real platform.
 
 use super::world::{Post, World};
@@ -21,7 +21,7 @@ pub(super) enum Query {
 /// Reads a query.
 ///
 /// # Errors
-/// What the platform says of it.
+/// The platform's error message.
 pub(super) fn parse(text: &str) -> Result<Query, String> {
     let mut tokens = tokens(text)?;
     tokens.reverse();
@@ -118,7 +118,7 @@ fn parse_one(rest: &mut Vec<String>) -> Result<Query, String> {
         return Ok(Query::Phrase(words(phrase).join(" ")));
     }
     if let Some((name, value)) = token.split_once(':') {
-        let known = match name {
+        let is_known = match name {
             "from" | "to" => is_handle(value.trim_start_matches('@')),
             "is" => ["retweet", "reply", "quote", "verified"].contains(&value),
             "has" => {
@@ -127,7 +127,7 @@ fn parse_one(rest: &mut Vec<String>) -> Result<Query, String> {
             "lang" => value.len() == 2,
             _ => false,
         };
-        if !known {
+        if !is_known {
             return Err(format!(
                 "There were errors processing your request: Reference to invalid operator '{name}'."
             ));

@@ -30,11 +30,11 @@ pub struct VoiceResponse {
     /// Spoken sentences.
     pub say: Vec<String>,
     /// The path that receives speech or keys.
-    pub listens: Option<String>,
+    pub gather_action: Option<String>,
     /// The path that is called if the caller is silent.
     pub redirect: Option<String>,
     /// The paths that receive a recording and its transcript.
-    pub records: Option<(String, String)>,
+    pub recording_actions: Option<(String, String)>,
     /// Whether the call ends.
     pub ends: bool,
 }
@@ -63,7 +63,7 @@ impl VoiceResponse {
             match verb.tag_name().name() {
                 "Say" => response.say.push(spoken_text(*verb)),
                 "Gather" => {
-                    response.listens = Some(attribute("action"));
+                    response.gather_action = Some(attribute("action"));
                     for inner in verb.children().filter(Node::is_element) {
                         check_attributes(inner);
                         assert_eq!(inner.tag_name().name(), "Say", "in a Gather: {text}");
@@ -72,7 +72,8 @@ impl VoiceResponse {
                     assert!(at + 1 < verbs.len(), "nothing behind a Gather ends the call: {text}");
                 }
                 "Record" => {
-                    response.records = Some((attribute("action"), attribute("transcribeCallback")));
+                    response.recording_actions =
+                        Some((attribute("action"), attribute("transcribeCallback")));
                 }
                 "Redirect" => response.redirect = Some(verb.text().unwrap_or_default().to_owned()),
                 _ => response.ends = true,

@@ -77,14 +77,14 @@ impl Call {
     /// Starts a call.
     #[must_use]
     pub fn from(address: SocketAddr, number: &str, sid: &str) -> Self {
-        let mut call = Self::under_way(address, number, sid);
-        call.goes_on("/voice", &[("CallStatus", "ringing")]);
+        let mut call = Self::resume(address, number, sid);
+        call.request("/voice", &[("CallStatus", "ringing")]);
         call
     }
 
     /// Continues an earlier call.
     #[must_use]
-    pub fn under_way(address: SocketAddr, number: &str, sid: &str) -> Self {
+    pub fn resume(address: SocketAddr, number: &str, sid: &str) -> Self {
         Self { address, sid: sid.into(), from: number.into(), response: VoiceResponse::default() }
     }
 
@@ -95,44 +95,44 @@ impl Call {
     }
 
     /// Sends speech of the caller.
-    pub fn says(&mut self, text: &str) -> &VoiceResponse {
+    pub fn speak(&mut self, text: &str) -> &VoiceResponse {
         let action = self
             .response
-            .listens
+            .gather_action
             .clone()
-            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.response));
-        self.goes_on(&action, &[("SpeechResult", text), ("Confidence", "0.91")])
+            .unwrap_or_else(|| panic!("no <Gather> in {:?}", self.response));
+        self.request(&action, &[("SpeechResult", text), ("Confidence", "0.91")])
     }
 
     /// Sends a pressed key.
-    pub fn presses(&mut self, key: &str) -> &VoiceResponse {
+    pub fn press_key(&mut self, key: &str) -> &VoiceResponse {
         let action = self
             .response
-            .listens
+            .gather_action
             .clone()
-            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.response));
-        self.goes_on(&action, &[("Digits", key)])
+            .unwrap_or_else(|| panic!("no <Gather> in {:?}", self.response));
+        self.request(&action, &[("Digits", key)])
     }
 
     /// Continues after silence of the caller.
-    pub fn is_silent(&mut self) -> &VoiceResponse {
+    pub fn stay_silent(&mut self) -> &VoiceResponse {
         let next = self
             .response
             .redirect
             .clone()
-            .unwrap_or_else(|| panic!("the call just ends: {:?}", self.response));
-        self.goes_on(&next, &[])
+            .unwrap_or_else(|| panic!("no <Redirect> in {:?}", self.response));
+        self.request(&next, &[])
     }
 
     /// Sends a recording.
-    pub fn records(&mut self, id: &str, seconds: &str) -> &VoiceResponse {
+    pub fn send_recording(&mut self, id: &str, seconds: &str) -> &VoiceResponse {
         let (action, _) = self
             .response
-            .records
+            .recording_actions
             .clone()
-            .unwrap_or_else(|| panic!("nothing is recorded: {:?}", self.response));
+            .unwrap_or_else(|| panic!("no <Record> in {:?}", self.response));
         let url = format!("https://api.twilio.com/2010-04-01/Recordings/{id}");
-        self.goes_on(
+        self.request(
             &action,
             &[
                 ("RecordingSid", id),
@@ -144,15 +144,15 @@ impl Call {
     }
 
     /// Sends a request of the provider to `path` with its usual fields and `more`.
-    pub fn goes_on(&mut self, path: &str, more: &[(&str, &str)]) -> &VoiceResponse {
-        let answer = self.sends(path, more).expect(200);
+    pub fn request(&mut self, path: &str, more: &[(&str, &str)]) -> &VoiceResponse {
+        let answer = self.send(path, more).expect(200);
         self.response = VoiceResponse::read(&answer);
         &self.response
     }
 
-    /// As [`Call::goes_on`], but returns the HTTP response.
+    /// As [`Call::request`], but returns the HTTP response.
     #[must_use]
-    pub fn sends(&self, path: &str, more: &[(&str, &str)]) -> Answer {
+    pub fn send(&self, path: &str, more: &[(&str, &str)]) -> Answer {
         let mut form = vec![
             ("CallSid", self.sid.as_str()),
             ("AccountSid", "AC00000000000000000000000000000000"),

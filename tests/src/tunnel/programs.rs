@@ -1,4 +1,4 @@
-//! A fake process starter.
+//! A fake starter of child processes.
 
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ struct ProgramsState {
     is_missing: bool,
     started: Vec<Launch>,
     stopped: usize,
-    ended: Option<String>,
+    exit_reason: Option<String>,
     lines: Vec<String>,
-    /// The exit reason and the output of programs that end at once.
+    /// The exit reason and the output of programs that exit at once.
     early_exit: Option<(String, Vec<String>)>,
 }
 
@@ -49,11 +49,11 @@ impl FakePrograms {
         self.0.lock().unwrap().is_missing = is_missing;
     }
 
-    /// Lets later programs print these lines and end for this reason. With `None` they keep
-    /// running.
+    /// Makes programs that start from now on print these lines and exit with this reason. With
+    /// `None`, they keep running.
     pub fn end_at_once(&self, early_exit: Option<(&str, &[&str])>) {
-        let early_exit = early_exit.map(|(how, lines)| {
-            (how.to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())
+        let early_exit = early_exit.map(|(reason, lines)| {
+            (reason.to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())
         });
         self.0.lock().unwrap().early_exit = early_exit;
     }
@@ -67,12 +67,14 @@ impl Starter for FakePrograms {
     fn start(&self, launch: &Launch) -> Result<Box<dyn Child>> {
         let mut state = self.0.lock().unwrap();
         if state.is_missing {
-            return Err(Error::new(ErrorKind::NotFound, "there is none"));
+            return Err(Error::new(ErrorKind::NotFound, "the program is missing"));
         }
         state.started.push(launch.clone());
-        let (ended, lines) =
-            state.early_exit.clone().map_or((None, Vec::new()), |(how, lines)| (Some(how), lines));
-        (state.ended, state.lines) = (ended, lines);
+        let (exit_reason, lines) = state
+            .early_exit
+            .clone()
+            .map_or((None, Vec::new()), |(reason, lines)| (Some(reason), lines));
+        (state.exit_reason, state.lines) = (exit_reason, lines);
         drop(state);
         Ok(Box::new(self.clone()))
     }
@@ -84,7 +86,7 @@ impl Starter for FakePrograms {
 
 impl Child for FakePrograms {
     fn ended(&self) -> Option<String> {
-        self.0.lock().unwrap().ended.clone()
+        self.0.lock().unwrap().exit_reason.clone()
     }
 
     fn lines(&self) -> Vec<String> {

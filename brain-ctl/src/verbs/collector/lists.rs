@@ -141,7 +141,7 @@ impl Show for CollectorEnrichReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        let below_threshold = match self.below_gate {
+        let below_threshold = match self.people_below_threshold {
             0 => None,
             n => Some(format!(
                 "{} below the threshold for a new page \
@@ -149,7 +149,7 @@ impl Show for CollectorEnrichReply {
                 if n == 1 { "1 person is".into() } else { format!("{n} people are") }
             )),
         };
-        self.unclaimed.iter().cloned().chain(below_threshold).collect()
+        self.pages_without_account.iter().cloned().chain(below_threshold).collect()
     }
 
     fn exit(&self) -> Exit {
@@ -250,8 +250,8 @@ mod tests {
         let mut reply = CollectorEnrichReply {
             dry_run: true,
             pages: vec![page],
-            below_gate: 2,
-            unclaimed: Vec::new(),
+            people_below_threshold: 2,
+            pages_without_account: Vec::new(),
             failures: Vec::new(),
         };
         let mut t = Text::plain(Some(60));

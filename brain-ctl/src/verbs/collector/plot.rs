@@ -1,6 +1,6 @@
-//! `brain collector plot`: draws a post's numbers over time with characters.
+//! `brain collector plot`: draws a post's metrics over time as text.
 //!
-//! Each number has its own panel, because likes would flatten the others.
+//! Each metric has its own panel, because likes would flatten the others.
 
 use brain_protocol::{Curve, Metrics, Snapshot};
 
@@ -17,7 +17,7 @@ const MIN_WIDTH: usize = 8;
 /// The characters of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A panel: its name, its height in lines, its number.
+/// A panel: its name, its height in lines, its metric.
 type Panel = (&'static str, usize, fn(&Metrics) -> u64);
 
 /// The panels from top to bottom.
@@ -27,7 +27,8 @@ const PANELS: [Panel; 3] = [
     ("replies", 4, |metrics| metrics.reply_count),
 ];
 
-/// Draws `values` in at most `columns` characters. Each shows the last of its values.
+/// Draws `values` in at most `columns` characters. If a character stands for several values, it
+/// shows the last one.
 pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
     let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else {
         return String::new();
@@ -103,14 +104,14 @@ fn times(snapshots: &[Snapshot]) -> Vec<i64> {
     read.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
 }
 
-/// Draws one number over time. `labels` is the width of the axis labels.
+/// Draws one metric over time. `label_width` is the width of the axis labels.
 fn draw_panel(
     t: &mut Text,
     name: &str,
     lines: usize,
     values: &[u64],
     times: &[i64],
-    labels: usize,
+    label_width: usize,
     columns: usize,
 ) {
     let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
@@ -139,7 +140,7 @@ fn draw_panel(
             n if n + 1 == lines => low.to_string(),
             _ => String::new(),
         };
-        let label = format!("{label:>labels$}");
+        let label = format!("{label:>label_width$}");
         t.raw(&format!(
             "{} {}{}",
             t.paint.dim(&label),
@@ -187,16 +188,16 @@ impl Show for Curve {
             self.snapshots.iter().map(|snapshot| number(&snapshot.metrics)).collect::<Vec<u64>>()
         });
         let largest = numbers.iter().flatten().max().copied().unwrap_or(0);
-        let labels = largest.to_string().len();
+        let label_width = largest.to_string().len();
         let width = t.width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH);
-        let columns = width.saturating_sub(labels + 2).max(MIN_WIDTH);
+        let columns = width.saturating_sub(label_width + 2).max(MIN_WIDTH);
         let times = times(&self.snapshots);
         for ((name, lines, _), values) in PANELS.iter().zip(&numbers) {
-            draw_panel(t, name, *lines, values, &times, labels, columns);
+            draw_panel(t, name, *lines, values, &times, label_width, columns);
         }
         draw_axis(
             t,
-            labels,
+            label_width,
             columns,
             &clean(&minute(&first.timestamp)),
             &clean(&minute(&last.timestamp)),
@@ -219,8 +220,8 @@ impl Show for Curve {
 }
 
 /// Draws the time axis.
-fn draw_axis(t: &mut Text, labels: usize, columns: usize, from: &str, to: &str) {
-    let indent = " ".repeat(labels + 1);
+fn draw_axis(t: &mut Text, label_width: usize, columns: usize, from: &str, to: &str) {
+    let indent = " ".repeat(label_width + 1);
     t.raw(&format!("{indent}{}", t.paint.dim(&format!("└{}", "─".repeat(columns)))));
     let width_left = columns + 1;
     let times = match width_left.checked_sub(width(from) + width(to)) {

@@ -43,14 +43,14 @@ fn limit_text(limit: &RateLimit, now: i64) -> Option<String> {
     if limit.reset <= now {
         return None;
     }
-    let distance = when::relative(limit.reset, now);
-    let until = format!("until {} ({distance})", when::clock(limit.reset));
+    let time_difference = when::relative(limit.reset, now);
+    let until = format!("until {} ({time_difference})", when::clock(limit.reset));
     let pause = if limit.held { "; paused until then" } else { "" };
     Some(format!("{}: {} left {until}{pause}", limit.endpoint, limit.remaining))
 }
 
 /// Prints a growing post with a sparkline of its likes.
-fn write_mover(t: &mut Text, curve: &Curve) {
+fn write_growing_post(t: &mut Text, curve: &Curve) {
     let likes: Vec<u64> =
         curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
     let (first, last) = (likes.first().copied().unwrap_or(0), likes.last().copied().unwrap_or(0));
@@ -69,8 +69,8 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
     match (&status.off_because, &status.next_run) {
         (Some(reason), _) => field(t, "off", reason),
         (None, Some(next)) => {
-            let distance = relative(next).unwrap_or_default();
-            field(t, "on", &format!("the next run is at {} ({distance})", minute(next)));
+            let time_difference = relative(next).unwrap_or_default();
+            field(t, "on", &format!("the next run is at {} ({time_difference})", minute(next)));
         }
         (None, None) => field(t, "on", ""),
     }
@@ -114,7 +114,7 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
     if !status.movers.is_empty() {
         field(t, "growing", "likes of the fastest growing posts");
         for curve in &status.movers {
-            write_mover(t, curve);
+            write_growing_post(t, curve);
         }
     }
 }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mover_has_a_sparkline_and_its_plot_command() {
+    fn a_growing_post_has_a_sparkline_and_a_plot_command() {
         let text = render(&status(), 60);
         assert!(text.contains("0 -> 250  eve a preview"), "{text}");
         assert!(text.contains('▁') && text.contains('█'), "{text}");

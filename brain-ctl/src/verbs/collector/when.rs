@@ -1,4 +1,4 @@
-//! Parses times and formats how far away they are. Only [`now`] reads the clock.
+//! Parses times and formats time differences. Only [`now`] reads the clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,7 +38,7 @@ pub(super) fn clock(second: i64) -> String {
     time.to_zoned(zone()).strftime("%H:%M").to_string()
 }
 
-/// Formats the distance between two Unix seconds: `in 12 min`, `3 h ago`.
+/// Formats the difference between two Unix seconds: `in 12 min`, `3 h ago`.
 pub(super) fn relative(then: i64, now: i64) -> String {
     let seconds = then.abs_diff(now);
     let span = match seconds {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_read_well() {
+    fn time_differences_have_units() {
         assert_eq!(relative(1000, 1000), "in 0 s");
         assert_eq!(relative(1000 + 720, 1000), "in 12 min");
         assert_eq!(relative(0, 3 * 3600), "3 h ago");

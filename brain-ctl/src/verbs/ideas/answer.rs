@@ -33,6 +33,11 @@ pub(super) struct Answer<'a> {
     save_problem: Option<&'a str>,
     degraded: Option<&'a str>,
     notes: &'a [String],
+    /// The file that has the prompts.
+    prompts_file: Option<&'a str>,
+    /// Whether the prompts are too long for the place that the answer goes to.
+    #[serde(skip)]
+    hides_prompts: bool,
     /// The requested number of ideas.
     #[serde(skip)]
     limit: Option<u32>,
@@ -61,9 +66,22 @@ impl<'a> Answer<'a> {
             save_problem: reply.save_problem.as_deref(),
             degraded: reply.degraded.as_deref(),
             notes: &reply.notes,
+            prompts_file: None,
+            hides_prompts: false,
             limit,
             exit: super::exit(reply),
         }
+    }
+
+    /// Says where the prompts are: in `file`, or nowhere if the answer goes to a terminal. Only
+    /// JSON has them in any case.
+    pub(super) fn with_prompts(self, file: Option<&'a str>, is_terminal: bool) -> Self {
+        Self { prompts_file: file, hides_prompts: is_terminal || file.is_some(), ..self }
+    }
+
+    /// Returns the prompts that the text contains.
+    fn visible_prompts(&self) -> &'a [IdeaPrompt] {
+        if self.hides_prompts { &[] } else { self.prompts }
     }
 
     /// Returns the ideas to print: all if a limit was requested (the daemon applied it), else the
@@ -83,17 +101,13 @@ impl<'a> Answer<'a> {
 
 impl Show for Answer<'_> {
     fn text(&self, t: &mut Text) {
-        if !self.prompts.is_empty() {
-            for (at, prompt) in self.prompts.iter().enumerate() {
-                let head = t.cut(&format!("Prompt {} of {}", at + 1, self.prompts.len()), 0);
-                t.raw(&t.paint.bold(&head));
-                let close = page_name(&prompt.close_source_id, &prompt.close_slug);
-                let far = page_name(&prompt.far_source_id, &prompt.far_slug);
-                t.prose("  ", 2, &format!("{close} × {far}"));
-                t.raw("");
-                t.page(&prompt.text);
-                t.raw("");
-            }
+        show_crosses(self.prompts, t);
+        for (at, prompt) in self.visible_prompts().iter().enumerate() {
+            t.raw("");
+            let head = t.cut(&prompt_head(at, self.prompts), 0);
+            t.raw(&t.paint.bold(&head));
+            t.raw("");
+            t.page(&prompt.text);
         }
         for (at, idea) in self.visible_ideas().iter().enumerate() {
             if at > 0 {
@@ -101,7 +115,7 @@ impl Show for Answer<'_> {
             }
             show_idea(idea, t);
         }
-        if !self.ideas.is_empty() || !self.prompts.is_empty() {
+        if !self.ideas.is_empty() {
             t.raw("");
             let list = |mut names: Vec<String>| {
                 names.dedup();
@@ -119,7 +133,7 @@ impl Show for Answer<'_> {
         for idea in self.visible_ideas() {
             t.line(&idea.text);
         }
-        for prompt in self.prompts {
+        for prompt in self.visible_prompts() {
             t.page(&prompt.text);
         }
     }
@@ -141,6 +155,17 @@ impl Show for Answer<'_> {
             ));
         }
         notes.extend_from_slice(self.notes);
+        let bytes: usize = self.prompts.iter().map(|prompt| prompt.text.len()).sum();
+        match self.prompts_file {
+            Some(file) => notes.push(format!("the prompts are in {file}")),
+            None if bytes > 0 && self.hides_prompts => notes.push(format!(
+                "{} prompts ({} KB): --resume {} --prompts FILE writes them to a file",
+                self.prompts.len(),
+                bytes.div_ceil(1000),
+                self.run_id
+            )),
+            None => {}
+        }
         notes.push(match self.saved_slug {
             Some(slug) => format!("run {}, saved as {slug}", self.run_id),
             None if self.status == "prompts" => format!("run {}", self.run_id),
@@ -157,6 +182,42 @@ impl Show for Answer<'_> {
     fn exit(&self) -> Exit {
         self.exit
     }
+}
+
+/// Formats the prompts for a file.
+pub(super) fn prompts_text(prompts: &[IdeaPrompt]) -> String {
+    let one = |(at, prompt): (usize, &IdeaPrompt)| {
+        format!("{}\n\n{}\n\n", prompt_head(at, prompts), prompt.text.trim_end())
+    };
+    prompts.iter().enumerate().map(one).collect()
+}
+
+/// Returns the line above the prompt with this index.
+fn prompt_head(at: usize, prompts: &[IdeaPrompt]) -> String {
+    let names = prompts.get(at).map(|prompt| {
+        let close = page_name(&prompt.close_source_id, &prompt.close_slug);
+        let far = page_name(&prompt.far_source_id, &prompt.far_slug);
+        format!(": {close} × {far}")
+    });
+    format!("Prompt {} of {}{}", at + 1, prompts.len(), names.unwrap_or_default())
+}
+
+const CROSS_COLUMNS: &[Column] = &[
+    Column::fixed("CROSS").right(),
+    Column::fixed("APART").right().optional(1),
+    Column::whole("CLOSE").painted(Paint::cyan),
+    Column::whole("FAR").painted(Paint::cyan),
+];
+
+/// Prints a table of the crosses that have a prompt.
+fn show_crosses(prompts: &[IdeaPrompt], t: &mut Text) {
+    let mut table = Table::new(CROSS_COLUMNS);
+    for (at, prompt) in prompts.iter().enumerate() {
+        let close = page_name(&prompt.close_source_id, &prompt.close_slug);
+        let far = page_name(&prompt.far_source_id, &prompt.far_slug);
+        table.row([&(at + 1).to_string(), &format!("{:.2}", prompt.distance), &close, &far]);
+    }
+    table.write(t);
 }
 
 /// Prints score, number, text, pages and the judge's note of an idea.
@@ -316,7 +377,7 @@ pub(super) mod tests {
             slug: slug(text),
             title: "T".into(),
             distance: 0.5,
-            origin: "domain".into(),
+            band: "far".into(),
             source_id: SourceId::default(),
         };
         IdeasReply {

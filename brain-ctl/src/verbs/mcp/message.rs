@@ -102,7 +102,7 @@ fn invalid_message(id: Option<&Value>) -> Vec<u8> {
     error(
         id,
         INVALID_REQUEST,
-        "the message is not JSON-RPC 2.0: jsonrpc must be \"2.0\", id an integer or a text",
+        "the message is not JSON-RPC 2.0: jsonrpc must be \"2.0\", id an integer or a string",
     )
 }
 

@@ -1,3 +1,5 @@
+//! Tests of the relay.
+
 use super::*;
 use serde_json::json;
 use std::{sync::mpsc, thread::JoinHandle};

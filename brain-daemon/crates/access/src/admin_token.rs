@@ -82,7 +82,7 @@ impl AdminTokenHolder {
 
     fn create(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
         let secret = random::secret(random, "brain_ad_")?;
-        let path = self.secrets.keep(NAME, &secret)?;
+        let path = self.secrets.store(NAME, &secret)?;
         tracing::info!(path = %path.display(), "admin token created");
         LoadedToken::new(FoundSecret { secret, origin: Origin::Home(path) })
     }
@@ -144,7 +144,9 @@ impl Access {
     /// from outside the home.
     pub fn admin_token(&self, request: &AdminToken) -> Result<AdminTokenReply, Fault> {
         if request.rotate {
-            self.admin_token.rotate(&*self.random)
+            let reply = self.admin_token.rotate(&*self.random)?;
+            self.browsers.close_all();
+            Ok(reply)
         } else {
             self.admin_token.show(&*self.random)
         }

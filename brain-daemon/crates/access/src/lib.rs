@@ -9,10 +9,11 @@
 //! issues and revokes tokens, and `consent` asks the owner. `redirect_uri` checks addresses,
 //! `known_clients` and `client_documents` describe clients that are identified by a document,
 //! `codes` keeps authorization codes, and `registration` serves clients that register themselves.
-//! `clients`, `tokens` and `admin_token` are the owner's operations, and `expiry` removes grants.
+//! `browser` signs the owner's browsers in. `clients`, `tokens` and `admin_token` are the owner's operations, and `expiry` removes grants.
 
 mod admin_token;
 mod bearer;
+mod browser;
 mod client_documents;
 mod clients;
 mod codes;
@@ -44,6 +45,7 @@ use brain_base::secrets::Secrets;
 use brain_net::HttpClient;
 use brain_store::{GrantUpdate, Store};
 
+pub use browser::BrowserSession;
 pub use expiry::AccessSummary;
 pub use http_addresses::HttpAddresses;
 pub use oauth::{
@@ -78,6 +80,7 @@ pub struct Access {
     settings: Settings,
     admin_token: AdminTokenHolder,
     documents: ClientDocuments,
+    browsers: browser::BrowserSessions,
     table: RwLock<GrantTable>,
     /// Held while the table is read and then changed.
     lock: Mutex<ChangeLock>,
@@ -111,6 +114,7 @@ impl Access {
             lock: Mutex::default(),
             admin_token: AdminTokenHolder::open(secrets, admin_token_file, &*random),
             documents: ClientDocuments::new(net),
+            browsers: browser::BrowserSessions::default(),
             listeners: RwLock::default(),
             store,
             clock,

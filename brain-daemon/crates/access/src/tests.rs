@@ -1,6 +1,7 @@
 //! The rules of access as clients and the owner see them, on a real store.
 
 mod bearer;
+mod browser;
 mod codes;
 mod consent;
 mod credentials;

@@ -7,6 +7,9 @@ pub use brain_protocol::{Scope, Scopes};
 /// The name of the collector as a caller. No client has this id.
 pub const COLLECTOR: &str = "collector";
 
+/// The name of the owner's browsers as callers. No client has this id.
+pub const BROWSER: &str = "browser";
+
 /// The sources that a caller can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visibility {
@@ -48,6 +51,12 @@ impl Caller {
             visibility: Visibility::All,
             is_model: false,
         }
+    }
+
+    /// Returns the owner in a browser that `brain open` signed in. May do everything.
+    #[must_use]
+    pub fn browser() -> Self {
+        Self::granted(BROWSER, Scopes::ADMIN, Visibility::All)
     }
 
     /// Returns a caller with a grant.

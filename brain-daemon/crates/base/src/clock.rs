@@ -58,6 +58,12 @@ pub fn local_day(ms: i64) -> String {
     }
 }
 
+/// Returns the local day of Unix milliseconds.
+#[must_use]
+pub fn local_date(ms: i64) -> Date {
+    Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(zone()).date()
+}
+
 /// Formats Unix milliseconds as RFC 3339 with the offset and the name of this machine's time zone:
 /// `2026-11-21T11:30:45+01:00[Europe/Berlin]`.
 #[must_use]

@@ -120,19 +120,19 @@ impl Home {
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
     }
 
-    /// Keeps the directory open, so that [`Home::is_here`] detects a move or replacement.
+    /// Keeps the directory open, so that [`Home::has_moved`] detects a move or replacement.
     ///
     /// # Errors
     /// When the directory cannot be opened.
-    pub fn hold(self) -> io::Result<Self> {
+    pub fn keep_open(self) -> io::Result<Self> {
         let directory = Some(Arc::new(File::open(&self.root)?));
         Ok(Self { directory, ..self })
     }
 
-    /// Returns whether the path of the home still leads to the open directory.
+    /// Returns whether the path of the home does not lead to the open directory any more.
     #[must_use]
-    pub fn is_here(&self) -> bool {
-        self.is_at(&self.root)
+    pub fn has_moved(&self) -> bool {
+        !self.is_at(&self.root)
     }
 
     /// Returns whether `path` leads to the open directory.

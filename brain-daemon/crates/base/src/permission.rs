@@ -82,6 +82,7 @@ mod tests {
         vec![
             (Caller::local(1000), Scope::Admin),
             (granted("admin", Scopes::ADMIN, everything()), Scope::Admin),
+            (Caller::browser(), Scope::Admin),
             (granted("token:admin", Scopes::ADMIN, everything()), Scope::Admin),
             (granted("uid 1001", Scopes::WRITE, everything()), Scope::Write),
             (granted("token:laptop", Scopes::READ_WRITE, one_source()), Scope::Write),

@@ -103,7 +103,7 @@ impl Secrets {
     ///
     /// # Errors
     /// [`Error::Unwritable`].
-    pub fn keep(&self, name: &str, secret: &Secret) -> Result<PathBuf, Error> {
+    pub fn store(&self, name: &str, secret: &Secret) -> Result<PathBuf, Error> {
         let path = self.dir.join(name);
         match self.write(name, &path, secret) {
             Ok(()) => Ok(path),
@@ -254,9 +254,9 @@ mod tests {
         let secrets = with(dir.path(), &[]);
         put(&dir.path().join("secrets/some-name.new"), "left by a crash", 0o644);
         fs::set_permissions(dir.path().join("secrets"), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = secrets.keep("some-name", &Secret::new("one")).unwrap();
+        let path = secrets.store("some-name", &Secret::new("one")).unwrap();
         assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "one");
-        secrets.keep("some-name", &Secret::new("two")).unwrap();
+        secrets.store("some-name", &Secret::new("two")).unwrap();
         assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "two");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));

@@ -32,7 +32,7 @@ pub use sections::daemon::{
 };
 pub use sections::http::{ClientDocuments, HttpConfig, IngestConfig, MAX_BODY};
 pub use sections::models::{
-    EmbeddingConfig, EmbeddingProvider, LlmConfig, LlmProvider, SearchConfig,
+    EmbeddingConfig, EmbeddingProvider, LlmConfig, LlmProvider, RerankProvider, SearchConfig,
 };
 pub use sections::tunnel::{TunnelConfig, TunnelProvider, VoiceConfig};
 pub use values::{Dollars, HomePath, HttpUrl, Rate, parse_handle};
@@ -261,6 +261,12 @@ impl Config {
     #[must_use]
     pub fn embedding_key_file(&self, home: &Home) -> Option<PathBuf> {
         Some(self.embedding.api_key_file.as_ref()?.resolve(home))
+    }
+
+    /// Returns the file with the key of the endpoint that reranks; `None` for its default place.
+    #[must_use]
+    pub fn rerank_key_file(&self, home: &Home) -> Option<PathBuf> {
+        Some(self.search.rerank_api_key_file.as_ref()?.resolve(home))
     }
 
     /// Returns the file with the tunnel agent's token; `None` for its default place.

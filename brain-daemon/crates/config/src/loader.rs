@@ -175,9 +175,8 @@ fn parse_toml(text: &str, path: &Path) -> Result<toml::Table, Fault> {
 }
 
 fn unknown(message: String, given: &str, known: impl Iterator<Item = &'static str>) -> Fault {
-    let similarity = |name: &str| strsim::jaro_winkler(given, name);
     let fault = invalid(message);
-    match known.max_by(|a, b| similarity(a).total_cmp(&similarity(b))) {
+    match brain_protocol::nearest(given, known) {
         Some(nearest) => {
             fault.hint(format!("did you mean \"{nearest}\"? `brain config show` lists all keys"))
         }

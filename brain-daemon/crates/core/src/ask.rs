@@ -4,6 +4,7 @@
 //! prompt, `answer_filter` processes the answer, and `model` opens the language model.
 
 mod answer_filter;
+mod direct;
 mod model;
 mod passages;
 
@@ -74,6 +75,7 @@ impl AskService {
                 since: None,
                 until: None,
                 explain: false,
+                prefix: false,
             },
         )?;
         let unanswered = AskReply {
@@ -93,6 +95,13 @@ impl AskService {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
+            let source = request.source.as_ref();
+            if let Some(found) = self.search.answer_by_links(caller, &request.question, source)? {
+                return Ok(AskReply {
+                    passages: results.hits,
+                    ..direct::answer(found, unanswered)
+                });
+            }
             let hint = "no language model is configured, so only the passages are shown; to get \
                         answers, set llm.provider and llm.model in the configuration (`brain \
                         config path`)";

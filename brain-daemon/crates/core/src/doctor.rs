@@ -60,7 +60,7 @@ pub(crate) struct DoctorService {
 
 impl DoctorService {
     pub(crate) fn doctor(&self, request: &Doctor) -> DoctorReply {
-        if request.fix && self.process.env.home.is_here() {
+        if request.fix && !self.process.env.home.has_moved() {
             self.files.replay_outbox();
             // The checks report what cannot be repaired.
             if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {

@@ -10,10 +10,12 @@ pub(crate) mod recovery;
 pub(crate) mod saves;
 
 use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use brain_protocol::{Fault, Scope, SourceId};
+use brain_protocol::{Fault, MAX_CONTENT, Scope, SourceId};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +25,7 @@ use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_page as page;
-use brain_store::files::{Outcome, OwnContents, Tree};
+use brain_store::files::{Outcome, OwnContents, RootDir, Tree};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
 
 const STRIPES: usize = 64;
@@ -144,7 +146,7 @@ impl FileService {
     /// Moves the file of a page that got another path, with its mode and owner. If that fails, the
     /// outbox writes a new file and removes this one.
     pub(crate) fn move_file(&self, source: &SourceId, from: &str, to: &str) {
-        if from == to || !self.home.is_here() {
+        if from == to || self.home.has_moved() {
             return;
         }
         let reader = self.store.read(Visibility::All);
@@ -165,6 +167,23 @@ impl FileService {
             Ok(Some(tree)) => tree.path_of(path),
             _ => PathBuf::from(path),
         }
+    }
+
+    /// Returns the text that the file of a page has now, up to the size limit of a page. `None` if
+    /// it cannot be read or is no text.
+    pub(crate) fn text_of_file(
+        &self,
+        reader: &Reader,
+        source: &SourceId,
+        record: &PageRecord,
+    ) -> Option<String> {
+        let tree = self.tree(reader, source.as_str()).ok().flatten()?;
+        let root = RootDir::open(tree.root()).ok()?;
+        let file = root.open_file(Path::new(&record.source_path)).ok()?;
+        file.metadata().ok().filter(Metadata::is_file)?;
+        let mut text = String::new();
+        file.take(MAX_CONTENT as u64).read_to_string(&mut text).ok()?;
+        Some(text)
     }
 
     /// Processes the outbox row of a page. Returns the path of its file, or `None` without a row.
@@ -225,7 +244,7 @@ impl FileService {
                 tree.root().display()
             )));
         }
-        if row.source == SourceId::DEFAULT && !self.home.is_here() {
+        if row.source == SourceId::DEFAULT && self.home.has_moved() {
             return Err(failure(&crate::moved_home::moved_home_message(&self.home)));
         }
         let file_path = tree.path_of(&row.path);
@@ -291,7 +310,7 @@ impl FileService {
             Ok(Outcome::Foreign) => Err(Failure {
                 message: format!(
                     "{0} was written by another program and left as it is; \
-                     `brain put <slug>{1} --file {0}` takes it in",
+                     to store it as the page: `brain put <slug>{1} --file {0}`",
                     file_path.display(),
                     self.source_flag(&row.source)
                 ),
@@ -300,7 +319,7 @@ impl FileService {
             Ok(Outcome::Emptied) => Err(Failure {
                 message: format!(
                     "{0} was emptied by another program, which may be about to write it, and was \
-                     left as it is; `rm {0}` and `brain doctor --fix` write the page there",
+                     left as it is; to write the page there: `rm {0}`, then `brain doctor --fix`",
                     file_path.display()
                 ),
                 is_foreign: true,
@@ -344,7 +363,7 @@ impl FileService {
 
     /// Flushes the files below the directories of all sources.
     fn sync_files(&self) -> std::io::Result<()> {
-        if !self.home.is_here() {
+        if self.home.has_moved() {
             return Err(std::io::Error::other(crate::moved_home::moved_home_message(&self.home)));
         }
         let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;

@@ -1,8 +1,9 @@
 //! `brainstorm` and `lsd`: cross pages near a question with distant ones and judge the ideas.
 //!
 //! `profile` holds the differences, `estimate` the expected cost. `near_pages` and `distant_pages`
-//! select pages, `execute` runs the phases (`phases`, `cross`, `judge`). `prompt` builds questions,
-//! `parse` reads answers, `run_store` saves each step. `save_page` and `reply` present the result.
+//! select pages, `page_features` compares them without vectors. `execute` runs the phases
+//! (`phases`, `cross`, `judge`). `prompt` builds questions, `parse` reads answers, `run_store`
+//! saves each step. `save_page` and `reply` present the result.
 //!
 //! Text of pages and models is data: it never decides what is read, asked or spent.
 
@@ -13,6 +14,7 @@ mod execute;
 mod idea_model;
 mod judge;
 mod near_pages;
+mod page_features;
 mod parse;
 mod phases;
 mod profile;

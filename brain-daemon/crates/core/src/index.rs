@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use brain_base::caller::Caller;
 use brain_base::caller::Visibility;
 use brain_config::Config;
-use brain_page::{file_title, is_first_sentence};
+use brain_page::{file_title, is_first_sentence, own_days, timeline};
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
@@ -294,6 +294,12 @@ fn index_change(change: &Change) -> IndexChange {
             page_type: page.record.page_type.clone(),
             body: page.content.body.as_str().into(),
             updated_at: page.record.updated_at,
+            days: own_days(
+                &page.slug,
+                &page.record.title,
+                &page.content.frontmatter,
+                timeline(&page.content.body).iter().map(|entry| entry.date.as_str()),
+            ),
         })),
     }
 }

@@ -325,6 +325,7 @@ impl Brain {
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => self.purge(caller, &r).map(Reply::Purge),
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
+            Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
         }
     }
 

@@ -11,7 +11,7 @@ use brain_protocol::{Fault, FaultCode};
 /// # Errors
 /// [`FaultCode::ReadOnly`], with a hint how to continue.
 pub(crate) fn check_home(home: &Home) -> Result<(), Fault> {
-    if home.is_here() {
+    if !home.has_moved() {
         return Ok(());
     }
     Err(Fault::new(FaultCode::ReadOnly, moved_home_message(home)).hint(move_back_hint()))

@@ -64,7 +64,7 @@ impl Brain {
     ) -> Result<Self, Fault> {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
         let path = home.clone();
-        let home = home.hold().map_err(|e| home_fault(&path, &e))?;
+        let home = home.keep_open().map_err(|e| home_fault(&path, &e))?;
         let now = clock.now();
         let options = StoreOptions {
             cache_bytes: config.store.cache_mb * 1_000_000,
@@ -300,7 +300,7 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     };
     let is_repaired =
         || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_marked_lost()?) };
-    let what = match known {
+    let evidence = match known {
         Some(known) => format!("its index knows of {known} changes"),
         None if is_repaired()? => match files() {
             0 => return Ok(()),
@@ -318,7 +318,7 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         None => return Ok(()),
     };
     let store = store.path().display();
-    let message = format!("{store} opened without any page, but {what}");
+    let message = format!("{store} opened without any page, but {evidence}");
     Err(Fault::new(FaultCode::StoreDamaged, message).hint(format!(
         "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; \
          without a backup, move {} and {} away as well, and import the pages from there: \

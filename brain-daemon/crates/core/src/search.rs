@@ -3,20 +3,29 @@
 //! | file | purpose |
 //! |---|---|
 //! | `question` | the form of a question: whether it asks for persons or for things |
-//! | `recent` | whether it asks for recent pages |
+//! | `answers` | the pages that links alone give as an answer |
+//! | `chain` | a question with two relations |
+//! | `times`, `dated` | its days and its order; pages of those days |
 //! | `relations`, `sentence` | neighbours of a page that a question names; sentences with links |
+//! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
+//! | `rerank` | orders the first pages by a second model, if one is configured |
 //! | `health` | the check of the index for `doctor` |
 //!
 //! Every hit meets two conditions. The index says which pages match the filters of the question.
 //! The store's [`Reader`] decides last whether the caller may see the page.
 
+mod answers;
+mod chain;
+mod dated;
 mod fuse;
 mod health;
+mod named;
 mod question;
-mod recent;
 mod relations;
+mod rerank;
 mod sentence;
+pub(crate) mod times;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -26,8 +35,11 @@ use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId, TrustLevel};
 
+use self::dated::{DatedPages, order_answers};
 use self::fuse::{RankingEntry, Rankings, fuse};
+use self::named::named_pages;
 use self::relations::relations;
+use self::times::{Order, Times};
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
 use crate::provenance::{trust_of_lines, trust_of_row};
@@ -35,8 +47,12 @@ use crate::{Caller, EmbeddingService, FileService, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_instant, rfc3339};
 use brain_page as page;
-use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Snippet, Snippeter};
+use brain_search::{
+    Index, IndexError, Question, QuestionTerms, RankedPage, Snippet, Snippeter, Spelling,
+};
 use brain_store::{Content, PageRecord, Reader, Store, StoreError, unless_damaged};
+
+pub(crate) use self::answers::LinkAnswer;
 
 /// Number of pages that each ranking contributes to the merged one.
 const DEPTH: usize = 200;
@@ -82,8 +98,8 @@ impl SearchService {
         self.index.behind()
     }
 
-    /// Returns the ids of up to `limit` pages of `sources` whose titles have the words of `text`,
-    /// the last of which may be the beginning of a word. It asks the index only. Empty while the
+    /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`, the
+    /// last of which may be the beginning of a word. It asks the index only. Empty while the
     /// index is not open.
     pub(crate) fn titles(
         &self,
@@ -94,13 +110,9 @@ impl SearchService {
     ) -> Result<Vec<u64>, Fault> {
         let words: Vec<&str> =
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        let (Some(index), [first @ .., last]) = (self.index.get(), words.as_slice()) else {
-            return Ok(Vec::new());
-        };
-        let mut terms: Vec<String> = first.iter().map(|word| format!("title:{word}")).collect();
-        terms.push(format!("title:{last}*"));
+        let Some(index) = self.index.get() else { return Ok(Vec::new()) };
         let question = Question {
-            text: terms.join(" "),
+            text: words.join(" "),
             limit,
             sources: Some(sources.to_vec()),
             view: match caller.visibility() {
@@ -111,10 +123,15 @@ impl SearchService {
             tags: Vec::new(),
             since: None,
             until: None,
+            days: None,
             explain: false,
+            prefer_quotes: false,
+            is_being_typed: true,
+            asks_for_links: false,
         };
         let found = index.search(&question).map_err(|e| index_fault(&e))?;
-        Ok(found.hits.into_iter().map(|hit| hit.id).collect())
+        let named = found.hits.into_iter().filter(|hit| hit.tier > 0);
+        Ok(named.map(|hit| hit.id).collect())
     }
 
     pub(crate) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
@@ -138,7 +155,7 @@ impl SearchService {
             return Err(Fault::new(FaultCode::Busy, "the index is not open yet")
                 .hint("try again in a moment"));
         };
-        let question = Question {
+        let mut question = Question {
             text: request.query.clone(),
             limit,
             sources,
@@ -150,27 +167,70 @@ impl SearchService {
             tags: request.tags.iter().map(|tag| page::normalize_tag(tag)).collect(),
             since,
             until,
+            days: None,
             explain: request.explain,
+            prefer_quotes: false,
+            is_being_typed: request.prefix,
+            asks_for_links: false,
         };
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
         let catching_up = self.index.catching_up(searched_sources);
-        let terms = index
+        let unmet = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
+        question.prefer_quotes = !unmet.is_empty();
+        let mut terms = index
             .question_terms(&question.text, question.view.as_deref())
             .map_err(|e| index_fault(&e))?;
+        question.asks_for_links = question::form(&terms).is_some();
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
-        let vectors = self.pages_by_meaning(&terms, &conditions)?;
-        let recency_word = recent::recency_word(&terms);
+        // An unfinished word has no meaning, and an answer is needed at every key.
+        let vectors = match request.prefix {
+            true => VectorResults::default(),
+            false => self.pages_by_meaning(&terms, &conditions)?,
+        };
+        let zone = brain_base::clock::zone();
+        let today = brain_base::clock::local_date(self.clock.now());
+        let times = match request.prefix {
+            true => Times::default(),
+            false => Times::of(&question.text, today),
+        };
+        let mut dated =
+            DatedPages::find(index, &question, &times, &zone).map_err(|e| index_fault(&e))?;
+        dated.keep_other_names(&mut terms, today);
+        let recency_word = match &times.order {
+            Some((Order::Newest, word)) => Some(word.clone()),
+            _ => None,
+        };
         // Other rankings can reorder the text hits. A fixed depth keeps the first hits the same for
         // every limit.
-        let is_text_only =
-            vectors.near.is_empty() && terms.subjects.is_empty() && recency_word.is_none();
+        let reranks = self.embedding.has_reranker()
+            && !request.prefix
+            && !terms.words.is_empty()
+            && times == Times::default();
+        let is_text_only = vectors.near.is_empty()
+            && terms.subjects.is_empty()
+            && times == Times::default()
+            && !reranks;
         let depth = if is_text_only { limit } else { DEPTH.max(limit) };
-        let text_results = index
+        let mut text_results = index
             .search(&Question { limit: depth, ..question.clone() })
             .map_err(|e| index_fault(&e))?;
+        // A word that is in no page can still be the verb of a question about a named page.
+        if let Some(spelling) = &text_results.spelling
+            && terms.subjects.is_empty()
+        {
+            terms = index
+                .question_terms(&spelling.text, question.view.as_deref())
+                .map_err(|e| index_fault(&e))?;
+            if !terms.subjects.is_empty() && depth < DEPTH {
+                text_results = index
+                    .search(&Question { limit: DEPTH, ..question.clone() })
+                    .map_err(|e| index_fault(&e))?;
+            }
+        }
         // Opened after the search, so that pages deleted meanwhile are left out.
         let reader = self.store.read(caller.visibility())?;
+        dated.raise_kind(&reader, &terms)?;
         let positions = positions(&text_results.hits, &vectors);
         let relations = relations(&reader, &terms, &positions, &|id| conditions.admit(id))?;
         conditions.result()?;
@@ -178,15 +238,37 @@ impl SearchService {
             Some(word) => Some((word, self.ages(&reader, &positions)?)),
             None => None,
         };
+        // While a name is being typed, its pages have tiers.
+        let named = match request.prefix || !relations.subjects.is_empty() {
+            true => Vec::new(),
+            false => named_pages(&terms),
+        };
         let explain = request.explain;
-        let rankings =
-            Rankings { text: text_results.hits, vectors: &vectors, relations, recency, explain };
-        let merged = fuse(rankings);
+        let rankings = Rankings {
+            text: text_results.hits,
+            vectors: &vectors,
+            relations,
+            named,
+            dated: &dated.weights,
+            recency,
+            explain,
+        };
+        let mut merged = fuse(rankings);
+        if let Some((order, _)) = &times.order {
+            order_answers(&mut merged, *order, today, &reader, &terms, explain)?;
+        }
+        let reranking = match reranks {
+            true => {
+                let shown = (&text_results.snippets, explain);
+                self.rerank(caller, &reader, &terms.text, &mut merged, shown)?
+            }
+            false => None,
+        };
         let mut hits = Vec::with_capacity(limit.min(merged.len()));
         let (mut truncated, mut damaged) = (text_results.truncated, Vec::new());
         for page in merged {
             if hits.len() < limit {
-                match self.read_hit(caller, &reader, page, &text_results.snippets) {
+                match self.read_hit(caller, &reader, page, &dated, &text_results.snippets) {
                     Err(error) if error.is_damage() => damaged.push(error.to_string()),
                     hit => hits.extend(hit?),
                 }
@@ -204,6 +286,7 @@ impl SearchService {
             self.index.degraded_for(caller),
             catching_up,
             vectors.degradation.map(|degradation| degradation.text(caller)),
+            reranking,
         ]
         .into_iter()
         .flatten()
@@ -216,6 +299,7 @@ impl SearchService {
             degraded: (!degraded.is_empty()).then(|| degraded.join("; ")),
             took_us: began.elapsed().as_micros() as u64,
             default_source: preferred(&reader.sources()?),
+            note: note(&unmet, text_results.spelling.as_ref()),
         })
     }
 
@@ -262,11 +346,14 @@ impl SearchService {
         caller: &Caller,
         reader: &Reader,
         page: RankingEntry,
+        dated: &DatedPages,
         snippets: &Snippeter,
     ) -> Result<Option<Hit>, StoreError> {
         let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
         let Content { frontmatter, body } = reader.content(&record)?;
-        let snippet = passage(&body, page.window, snippets);
+        let line = dated.line(page.id, &body);
+        let window = line.or(page.window());
+        let snippet = passage(&body, window, snippets);
         let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
         let path = self.files.visible_path(caller, &source, &record);
         let trust = trust_of_snippet(&record, &frontmatter, &body, snippet.range);
@@ -296,6 +383,21 @@ pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Faul
         })
     })
     .transpose()
+}
+
+/// Returns how a question was read, if that is not obvious.
+fn note(unmet: &[String], spelling: Option<&Spelling>) -> Option<String> {
+    let spelling = spelling.map(|it| format!("also searched: {}", it.words.join(", ")));
+    let notes: Vec<String> = unmet_quotes_note(unmet).into_iter().chain(spelling).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Returns how a question with these phrases was read, if they are not required.
+fn unmet_quotes_note(phrases: &[String]) -> Option<String> {
+    let quoted: Vec<String> = phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect();
+    (!quoted.is_empty()).then(|| {
+        format!("no page has {}: pages with similar words are shown", quoted.join(" and "))
+    })
 }
 
 /// The pages that match a question's filters. Computed at the first use.
@@ -357,18 +459,15 @@ fn trust_of_snippet(
     trust_of_lines(record, line(begin), line(range.start + shown.trim_end().len()))
 }
 
-/// Returns the passage to show: the window nearest to the question, or text around its words.
-fn passage(body: &str, window: Option<(u32, u32)>, snippets: &Snippeter) -> Snippet {
+/// Returns the passage to show: the line of the day that the question names, the window nearest to
+/// the question, or text around its words.
+fn passage(body: &str, window: Option<Range<usize>>, snippets: &Snippeter) -> Snippet {
     let chunks = page::chunks(body);
-    let Some((start, end)) = window.map(|(start, end)| (start as usize, end as usize)) else {
-        return snippets.snippet(body, &chunks);
-    };
     // The page may have changed since its vectors were made.
-    if body.get(start..end).is_none_or(str::is_empty) {
-        return snippets.snippet(body, &chunks);
-    }
-    let mut snippet = snippets.snippet(body, std::slice::from_ref(&(start..end)));
-    let chunk = chunks.iter().position(|chunk| start < chunk.end).unwrap_or(0);
+    let is_text = |window: &Range<usize>| body.get(window.clone()).is_some_and(|at| !at.is_empty());
+    let Some(window) = window.filter(is_text) else { return snippets.snippet(body, &chunks) };
+    let mut snippet = snippets.snippet(body, std::slice::from_ref(&window));
+    let chunk = chunks.iter().position(|chunk| window.start < chunk.end).unwrap_or(0);
     snippet.chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
     snippet
 }
@@ -392,5 +491,6 @@ fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
         url: None,
         trust: TrustLevel::default(),
         path: None,
+        also_in: Vec::new(),
     }
 }

@@ -13,7 +13,9 @@ impl Brain {
         drop(reader);
         let mut degraded: Vec<String> = self.files.read_only_notice().into_iter().collect();
         degraded.extend(
-            (!self.env.home.is_here())
+            self.env
+                .home
+                .has_moved()
                 .then(|| crate::moved_home::moved_home_message(&self.env.home)),
         );
         degraded.extend(self.changed_config());

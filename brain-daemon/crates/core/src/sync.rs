@@ -39,7 +39,7 @@ use crate::{
     Caller, EmbeddingService, Environment, FileService, NoProgress, Progress, SourceService,
 };
 use brain_base::caller::Visibility;
-use brain_store::files::{self, IgnoreRules, PullOutcome};
+use brain_store::files::{self, GitHistory, IgnoreRules, PullOutcome};
 use brain_store::{FileState, Reader, SourceRecord, Store, StoreError, SyncResult};
 
 /// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
@@ -83,6 +83,7 @@ pub struct SyncService {
     pub(crate) embedding: Arc<EmbeddingService>,
     pub(crate) syncing: Arc<Mutex<()>>,
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
+    git_history: GitHistory,
 }
 
 impl SyncService {
@@ -96,7 +97,17 @@ impl SyncService {
         embedding: Arc<EmbeddingService>,
         syncing: Arc<Mutex<()>>,
     ) -> Self {
-        Self { env, store, index, files, sources, embedding, syncing, removals: Mutex::default() }
+        Self {
+            env,
+            store,
+            index,
+            files,
+            sources,
+            embedding,
+            syncing,
+            removals: Mutex::default(),
+            git_history: GitHistory::default(),
+        }
     }
 
     pub(crate) fn sync(
@@ -248,7 +259,7 @@ impl SyncService {
         let mut missing = missing(&reader, &context, &plan.missing)?;
         let since = record.synced.as_ref().map_or(0, |sync| sync.at);
         let total = tally.report.files;
-        let goes_on = || progress.at(done, total) && !self.env.stop.is_cancelled();
+        let should_continue = |done: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
         let moves = renames::find(
             &reader,
             &context,
@@ -256,13 +267,13 @@ impl SyncService {
             &missing,
             &to_read,
             since,
-            &goes_on,
+            &|| should_continue(done),
         )?;
         let pages = if missing.is_empty() { 0 } else { active_pages(&reader, id)? };
         drop(reader);
 
         let check_cancelled = |done: u64| {
-            if progress.at(done, total) && !self.env.stop.is_cancelled() {
+            if should_continue(done) {
                 return Ok(());
             }
             let message =
@@ -288,9 +299,9 @@ impl SyncService {
             claimed.remove(&file.slug);
         }
 
-        let commits = commit_times(&root, &to_read, options.watched.is_some(), &|| {
-            progress.at(done, total) && !self.env.stop.is_cancelled()
-        });
+        let is_watched = options.watched.is_some();
+        let commits =
+            commit_times(&self.git_history, &root, &to_read, is_watched, &|| should_continue(done));
         let now = self.env.clock.now();
         in_batches(
             &to_read,

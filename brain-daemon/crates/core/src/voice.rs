@@ -27,7 +27,7 @@ use brain_base::caller::Visibility;
 use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
 use brain_store::Store;
 
-/// The client name of the telephone in log and audit. No client has this id.
+/// The client name of the telephone in log and audit. No registered client has this id.
 pub const TELEPHONE: &str = "telephone";
 
 /// The name of the secret with the telephony account's token.
@@ -81,7 +81,8 @@ impl VoiceService {
         Ok(Caller::granted(TELEPHONE, Scopes::WRITE, Visibility::Only(vec![source])))
     }
 
-    /// Returns the reply for a turn that failed, or for any failure with `None`. Cannot fail.
+    /// Returns the spoken apology for a turn that failed. Without a turn, returns a general
+    /// apology. Cannot fail.
     #[must_use]
     pub fn apology(&self, turn: Option<&VoiceTurn>) -> VoiceReply {
         let language = self.env.config.voice().map_or("", |voice| &voice.language);

@@ -28,6 +28,7 @@ pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
         Origin::Argument => "cli:argument".into(),
         Origin::Stdin => "cli:stdin".into(),
         Origin::Editor => "cli:editor".into(),
+        Origin::Browser => "cli:browser".into(),
         Origin::File(path) => format!("file://{path}"),
     }
 }
@@ -57,7 +58,9 @@ pub(crate) fn origin_route(
     match origin {
         Origin::Agent(_) => &MCP,
         Origin::Http => &WEBHOOK,
-        Origin::Argument | Origin::Stdin | Origin::File(_) | Origin::Editor => command_line,
+        Origin::Argument | Origin::Stdin | Origin::File(_) | Origin::Editor | Origin::Browser => {
+            command_line
+        }
     }
 }
 
@@ -106,7 +109,7 @@ pub(crate) fn origin_label(origin: &Origin) -> String {
         Origin::Stdin => "standard input".into(),
         Origin::File(path) => path.clone(),
         Origin::Agent(_) | Origin::Http => "the content".into(),
-        Origin::Editor => "the text".into(),
+        Origin::Editor | Origin::Browser => "the text".into(),
     }
 }
 

@@ -145,8 +145,15 @@ fn implausible_counts_are_reported_and_count_at_the_maximum() {
     assert_eq!(budget.spent().actual, test.read().total.actual, "the budget has the same");
     // A former version accepted any count.
     let lines = [
-        r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
-        r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":4611686018427387904,"tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
+        concat!(
+            r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","#,
+            r#""model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
+        ),
+        concat!(
+            r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","#,
+            r#""model":"m","tokens_in":4611686018427387904,"#,
+            r#""tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
+        ),
     ];
     fs::write(test.path(), lines.join("\n") + "\n").unwrap();
     let read = test.read();

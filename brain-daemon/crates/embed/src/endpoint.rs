@@ -245,7 +245,10 @@ impl Endpoint {
                     worst as u64,
                     0,
                 );
-                Some(entered.map_err(|fault| NextStep::Fail(over_budget(&fault)))?)
+                Some(
+                    entered
+                        .map_err(|fault| NextStep::Fail(over_budget("embedding model", &fault)))?,
+                )
             }
         };
         let body = self.body(texts, at.purpose).to_string();
@@ -411,7 +414,7 @@ fn truncate(text: &str, max_bytes: usize) -> &str {
 }
 
 /// Whether the request has certainly not reached the service.
-fn is_unsent(trouble: &NetError) -> bool {
+pub(crate) fn is_unsent(trouble: &NetError) -> bool {
     use NetError::{
         ConnectTimeout, ConnectionRefused, InvalidAddress, NameNotFound, NotPublic, Setup, Tls,
         Unreachable,
@@ -430,10 +433,10 @@ fn is_unsent(trouble: &NetError) -> bool {
 }
 
 /// Returns the error for a call that the ledger does not permit.
-fn over_budget(fault: &CostError) -> EmbedError {
+pub(crate) fn over_budget(name: &str, fault: &CostError) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Budget,
-        message: format!("the embedding model was not called: {fault}"),
+        message: format!("the {name} was not called: {fault}"),
         hint: Some("see `brain costs`; the ledger needs free disk space".into()),
     }
 }

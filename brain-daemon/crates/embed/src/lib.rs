@@ -1,4 +1,5 @@
-//! Embedding models: turn text into vectors, locally or through an HTTP endpoint.
+//! Embedding models: turn text into vectors, locally or through an HTTP endpoint. Rerankers: tell
+//! how well a text answers a question.
 //!
 //! Vectors have length one. The crate knows neither pages nor the store. It loads no model and
 //! calls no endpoint before the first text. The local model is unloaded after a while without
@@ -6,6 +7,7 @@
 
 mod endpoint;
 mod local;
+mod rerank;
 mod settings;
 pub mod vectors;
 
@@ -15,8 +17,9 @@ use std::time::Duration;
 use url::Url;
 
 pub use endpoint::{Endpoint, EndpointSettings, KeyProvider};
-pub use local::{Local, ModelFacts, inspect, inspect_while, probe};
-pub use settings::price;
+pub use local::{Local, ModelFacts, inspect, inspect_while, is_reranker, probe};
+pub use rerank::{RerankEndpoint, Reranker};
+pub use settings::{price, rerank_price};
 
 /// Purpose of a vector; some models treat questions and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Sentence model that runs in this process, on the CPU.
+//! Sentence model or reranker that runs in this process, on the CPU.
 //!
 //! `model_card` reads the files beside the weights, and `weights` the weights. `graph` builds the
 //! computation as ONNX (`onnx` writes the format), because the runtime takes that. `text` makes
@@ -31,8 +31,9 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
-use super::{EmbedError, Embedder, Purpose, VectorSpace};
+use super::{EmbedError, Embedder, Purpose, Reranker, VectorSpace};
 use engine::Engine;
+pub use model_card::is_reranker;
 use model_card::{ModelCard, Weights};
 
 /// Facts about an installed model, known without running it.
@@ -40,7 +41,7 @@ use model_card::{ModelCard, Weights};
 pub struct ModelFacts {
     /// Its name, from its directory.
     pub name: String,
-    /// Length of its vectors.
+    /// Length of its vectors; 1 for a reranker, which makes a number.
     pub dimensions: u32,
     /// Size of its weights in bytes.
     pub bytes: u64,
@@ -78,7 +79,7 @@ fn facts(card: &ModelCard) -> Result<ModelFacts, EmbedError> {
     let dimensions = match &card.weights {
         Weights::Safetensors(shape) => {
             graph::check(&card.file, shape)?;
-            shape.hidden
+            card.dimensions.filter(|_| card.is_reranker).unwrap_or(shape.hidden)
         }
         Weights::Onnx => engine::dimensions(card)?,
     };
@@ -188,10 +189,11 @@ impl Local {
         Ok(known)
     }
 
-    /// Returns the loaded model.
-    fn engine(&self) -> Result<Arc<Engine>, EmbedError> {
+    /// Returns the loaded model, which must be a reranker or must be none.
+    fn engine(&self, is_reranker: bool) -> Result<Arc<Engine>, EmbedError> {
         let mut state = self.state();
         let known = self.known(&mut state)?;
+        check_kind(&known.card, is_reranker)?;
         if state.reported.as_ref().is_some_and(|reported| *reported != known.space.identity) {
             return Err(error::changed(&known.card.file));
         }
@@ -211,6 +213,17 @@ impl Local {
     }
 }
 
+/// Refuses a reranker where a sentence model is needed, and the other way round.
+fn check_kind(card: &ModelCard, is_reranker: bool) -> Result<(), EmbedError> {
+    match (card.is_reranker, is_reranker) {
+        (true, false) => {
+            Err(error::damaged(&card.file, "is a reranker: it makes no vectors (search.rerank)"))
+        }
+        (false, true) => Err(error::damaged(&card.file, "is no reranker")),
+        _ => Ok(()),
+    }
+}
+
 /// Returns size and time of a file; `None` when it is missing.
 fn stamp(path: &Path) -> Option<FileStamp> {
     let found = fs::metadata(path).ok()?;
@@ -220,7 +233,9 @@ fn stamp(path: &Path) -> Option<FileStamp> {
 impl Embedder for Local {
     fn space(&self) -> Result<VectorSpace, EmbedError> {
         let mut state = self.state();
-        let space = self.known(&mut state)?.space.clone();
+        let known = self.known(&mut state)?;
+        check_kind(&known.card, false)?;
+        let space = known.space.clone();
         state.reported = Some(space.identity.clone());
         Ok(space)
     }
@@ -234,7 +249,7 @@ impl Embedder for Local {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let vectors = self.engine()?.embed(texts, purpose, should_continue);
+        let vectors = self.engine(false)?.embed(texts, purpose, should_continue);
         self.state().used = Instant::now();
         vectors
     }
@@ -252,6 +267,27 @@ impl Embedder for Local {
             state.engine = None;
             tracing::debug!("unloaded the sentence model");
         }
+    }
+}
+
+impl Reranker for Local {
+    fn rerank(
+        &self,
+        question: &str,
+        texts: &[String],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, EmbedError> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers = self.engine(true)?.rerank(question, texts, should_continue);
+        self.state().used = Instant::now();
+        // As the library that trains these models: the model's number is a logit.
+        Ok(numbers?.into_iter().map(|number| 1.0 / (1.0 + (-number).exp())).collect())
+    }
+
+    fn unload_if_idle(&self, idle: Duration) {
+        Embedder::unload_if_idle(self, idle);
     }
 }
 

@@ -35,6 +35,12 @@ impl Settings {
     }
 }
 
+/// Returns the configured price of the endpoint that reranks.
+#[must_use]
+pub fn rerank_price(config: &Config) -> Price {
+    Price { input: config.search.rerank_price.millionths(), output: 0 }
+}
+
 /// Returns the configured price of the endpoint.
 #[must_use]
 pub fn price(config: &Config) -> Price {

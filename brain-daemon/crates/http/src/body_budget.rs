@@ -5,8 +5,8 @@
 //! many unfinished requests only stops itself. Knows no socket.
 //!
 //! A limit for each body, as in tower-http, admits many half-sent bodies. Two tests in `http_flood`
-//! need one budget for all bodies: `health_answers_beside_half_sent_bodies_of_strangers` and
-//! `a_client_that_floods_stops_itself_and_no_other`.
+//! need one budget for all bodies: `health_answers_during_unauthenticated_floods` and
+//! `a_flooding_client_is_limited_alone`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

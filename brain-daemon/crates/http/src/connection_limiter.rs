@@ -4,7 +4,7 @@
 //! oldest connection of the client with the most connections.
 //!
 //! With a semaphore alone, new clients would wait behind idle ones: the tests
-//! `ten_thousand_idle_connections_lock_nobody_out` and `who_works_does_not_make_room` in
+//! `ten_thousand_idle_connections_do_not_block_others` and `active_connections_are_not_evicted` in
 //! `http_slow` need the eviction.
 
 use std::cmp::Reverse;

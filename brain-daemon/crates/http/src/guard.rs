@@ -4,8 +4,8 @@
 //! ambiguous fields. No I/O.
 //!
 //! tower-http's `CorsLayer` only adds fields to responses: it refuses no request and does not
-//! check `Host`. The tests `only_requests_to_this_service_are_answered` and
-//! `pages_of_others_may_not_call` in `http_door` need both.
+//! check `Host`. The tests `only_known_host_names_are_accepted` and
+//! `cross_origin_requests_are_rejected` in `http_listeners` need both.
 
 use std::net::{IpAddr, SocketAddr};
 

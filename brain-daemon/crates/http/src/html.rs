@@ -1,4 +1,4 @@
-//! HTML pages for browsers: text that escapes itself, the frame of a page, and its headers.
+//! HTML pages outside of the owner's page: the frame of a page, and its headers.
 //!
 //! Pages are templates of maud, which escapes every value. [`Text`] and [`Name`] also make
 //! characters visible that could deceive the reader.
@@ -10,54 +10,10 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-/// Text in a page, escaped for an element or a quoted attribute.
-///
-/// Characters that change the text direction become visible. Joiners stay, since languages need
-/// them.
-#[derive(Clone, Copy)]
-pub(crate) struct Text<'a>(pub(crate) &'a str);
-
-/// A name that the reader has to trust. All invisible characters become visible, so that no name
-/// looks like another one.
-#[derive(Clone, Copy)]
-pub(crate) struct Name<'a>(pub(crate) &'a str);
-
-impl Render for Text<'_> {
-    fn render_to(&self, out: &mut String) {
-        out.reserve(self.0.len());
-        self.0.chars().for_each(|char| push_escaped(out, char));
-    }
-}
-
-impl Render for Name<'_> {
-    fn render_to(&self, out: &mut String) {
-        let is_invisible = |c: char| {
-            c.is_control()
-                || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}')
-                || matches!(c, '\u{61C}' | '\u{FEFF}')
-        };
-        for char in self.0.chars() {
-            push_escaped(out, if is_invisible(char) { '\u{FFFD}' } else { char });
-        }
-    }
-}
-
-fn push_escaped(out: &mut String, char: char) {
-    match char {
-        '&' => out.push_str("&amp;"),
-        '<' => out.push_str("&lt;"),
-        '>' => out.push_str("&gt;"),
-        '"' => out.push_str("&quot;"),
-        '\'' => out.push_str("&#39;"),
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => out.push('\u{FFFD}'),
-        '\n' | '\t' => out.push(char),
-        char if char.is_control() => out.push('\u{FFFD}'),
-        char => out.push(char),
-    }
-}
+pub(crate) use brain_web::{Name, Text};
 
 /// A style sheet, and the content security policy of pages that use it.
 pub(crate) struct Style {
@@ -145,25 +101,6 @@ pub(crate) async fn text_of(response: Response) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_escaped_and_names_hide_nothing() {
-        let given = "<a b='c' d=\"e\">&\u{202e}\u{0}\n👩\u{200d}💻";
-        let begins = "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;\u{fffd}\u{fffd}";
-        assert_eq!(Text(given).render().0, format!("{begins}\n👩\u{200d}💻"));
-        assert_eq!(Name(given).render().0, format!("{begins}\u{fffd}👩\u{fffd}💻"));
-        assert_eq!(Name("a\u{202E}b\u{200B}c").render().0, "a\u{FFFD}b\u{FFFD}c");
-        assert_eq!(Name("Ünïcode 日本").render().0, "Ünïcode 日本");
-    }
-
-    #[test]
-    fn templates_escape_every_value() {
-        let evil = "\"><script>alert(1)</script>";
-        let shown = html! { p title=(evil) { (evil) } p title=(Text(evil)) { (Name(evil)) } }.0;
-        assert!(!shown.contains("<script"), "{shown}");
-        assert_eq!(shown.matches("&lt;script&gt;").count(), 4, "{shown}");
-        assert_eq!(shown.matches("title=\"&quot;&gt;").count(), 2, "{shown}");
-    }
 
     #[tokio::test]
     async fn a_hostile_title_stays_text() {

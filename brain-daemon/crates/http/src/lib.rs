@@ -2,8 +2,8 @@
 //!
 //! Handlers translate requests into operations of `Brain` and replies into responses. The local
 //! listener serves everything. The public listener, which a tunnel forwards to, serves no
-//! administration and no metrics. Nothing here opens the store. Responses are JSON, except pages
-//! for browsers.
+//! administration, no metrics and no page for the owner's browser, which `brain_web` has. Nothing
+//! here opens the store. Responses are JSON, except pages for browsers.
 
 mod admin;
 mod auth;
@@ -32,12 +32,10 @@ mod oauth;
 mod openapi;
 mod page_api;
 mod page_format;
-mod page_view;
 mod quota;
 mod serve;
 mod session;
 mod session_store;
-mod start_page;
 mod voice;
 
 use std::sync::Arc;
@@ -232,25 +230,24 @@ impl Application {
         let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
-        let pages = match side {
-            Side::Local => &[bookmarklet::PATH, page_view::PATH, start_page::PATH][..],
-            Side::Public => &[],
+        let pages: [&[&str]; 2] = match side {
+            Side::Local => [brain_web::SCREENS, brain_web::CHANGES],
+            Side::Public => [&[], &[]],
         };
-        let subpaths = voice::subpaths(&brain);
+        let clip = (side == Side::Local).then_some(bookmarklet::PATH);
+        let subpaths = voice::subpaths(&brain).into_iter().chain(clip);
         let _ = paths.insert(page_api::PATH, page_api::DOCUMENTED_PATH.to_owned());
-        for path in served.chain([mcp::PATH]).chain(subpaths).chain(pages.iter().copied()) {
+        for path in served.chain([mcp::PATH]).chain(subpaths).chain(pages.concat()) {
             // A path that cannot be inserted is counted as unmatched.
             let _ = paths.insert(path, path.to_owned());
         }
         // The OpenAPI document leaves out MCP, which describes itself, and pages for browsers.
         let router = router.merge(mcp::routes());
         let router = match side {
-            Side::Local => router
-                .merge(bookmarklet::routes())
-                .merge(page_view::routes())
-                .merge(start_page::routes()),
+            Side::Local => router.merge(bookmarklet::routes()),
             Side::Public => router,
         };
+        let owners_page = (side == Side::Local).then(|| brain_web::routes(&brain));
         let inner = AppStateInner {
             brain,
             side,
@@ -260,6 +257,7 @@ impl Application {
         };
         let app = AppState(Arc::new(inner));
         let router = openapi::serve(router, api).with_state(app.clone());
+        let router = router.merge(owners_page.unwrap_or_default());
         Self { app, router, paths }
     }
 }

@@ -54,8 +54,8 @@ pub(super) fn list(found: &Hits) -> String {
     if text.is_empty() {
         text.push_str("No pages found.\n");
     }
-    if let Some(why) = &found.degraded {
-        text.push_str(&format!("\n{why}\n"));
+    for line in [&found.note, &found.degraded].into_iter().flatten() {
+        text.push_str(&format!("\n{}\n", escape(line)));
     }
     text
 }

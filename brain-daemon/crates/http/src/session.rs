@@ -92,11 +92,6 @@ pub(super) fn too_many_tokens(seconds: u64) -> HttpError {
         .with(RETRY_AFTER, seconds.into())
 }
 
-/// Returns the owner if the request has an admin session. For requests that change nothing.
-pub(super) fn session_owner(app: &AppState, headers: &HeaderMap) -> Option<Caller> {
-    session(app, headers, Purpose::Admin).map(|_| record_owner())
-}
-
 /// Returns the owner as the caller, and records the owner in the audit.
 fn record_owner() -> Caller {
     dispatch::set_caller("admin");

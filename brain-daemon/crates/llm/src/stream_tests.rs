@@ -76,15 +76,36 @@ fn stream_in_the_anthropic_format() {
     let net = FakeNetwork::new(|_| {
         Ok(events(
             &[
-                r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"cache_read_input_tokens":6,"output_tokens":1}}}"#,
-                r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}"#,
-                r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#,
+                concat!(
+                    r#"{"type":"message_start","message":{"usage":"#,
+                    r#"{"input_tokens":5,"cache_read_input_tokens":6,"output_tokens":1}}}"#,
+                ),
+                concat!(
+                    r#"{"type":"content_block_start","index":0,"#,
+                    r#""content_block":{"type":"thinking","thinking":""}}"#,
+                ),
+                concat!(
+                    r#"{"type":"content_block_delta","index":0,"#,
+                    r#""delta":{"type":"thinking_delta","thinking":"hm"}}"#,
+                ),
                 r#"{"type":"ping"}"#,
-                r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
-                r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"hel"}}"#,
-                r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"lo"}}"#,
+                concat!(
+                    r#"{"type":"content_block_start","index":1,"#,
+                    r#""content_block":{"type":"text","text":""}}"#,
+                ),
+                concat!(
+                    r#"{"type":"content_block_delta","index":1,"#,
+                    r#""delta":{"type":"text_delta","text":"hel"}}"#,
+                ),
+                concat!(
+                    r#"{"type":"content_block_delta","index":1,"#,
+                    r#""delta":{"type":"text_delta","text":"lo"}}"#,
+                ),
                 r#"{"type":"content_block_stop","index":1}"#,
-                r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":9}}"#,
+                concat!(
+                    r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"#,
+                    r#""usage":{"output_tokens":9}}"#,
+                ),
                 r#"{"type":"message_stop"}"#,
             ],
             "silent",
@@ -118,7 +139,10 @@ fn server_without_streams_can_answer() {
 
 #[test]
 fn interrupted_stream_keeps_its_text_and_counts_at_maximum() {
-    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded sk-very-secret-key"}}"#;
+    let error = concat!(
+        r#"{"type":"error","error":"#,
+        r#"{"type":"overloaded_error","message":"Overloaded sk-very-secret-key"}}"#,
+    );
     let text =
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half "}}"#;
     let torn = r#"{"choices":[{"delta":{"content":"ha"#;

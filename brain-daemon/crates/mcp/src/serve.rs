@@ -29,8 +29,8 @@ pub type HttpService = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>,
 /// How a server answers over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Each request by itself, with JSON. No state is kept between requests, so a restart ends no
-    /// session.
+    /// Answers each request independently, with JSON. There are no sessions that a restart could
+    /// end.
     Stateless,
     /// With sessions and event streams, for servers that send requests.
     Sessions,
@@ -89,7 +89,7 @@ where
 /// Serves `caller` over a stream of JSON-RPC messages, one a line, until it ends or `stop` is
 /// cancelled. Requests in progress are still answered.
 ///
-/// `is_full` is true while other clients wait for a connection; then an idle stream ends.
+/// `is_full` is true while other clients wait for a connection. An idle stream ends then.
 pub async fn serve_stream(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     caller: Caller,

@@ -26,7 +26,7 @@ const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit between two chunks.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The caller is asked this often whether to go on.
+/// Interval at which the caller is asked whether to continue.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Gets the bytes received and the total; returns `false` to stop.
@@ -267,7 +267,7 @@ impl Download<'_> {
         Ok(next.map_err(from_reqwest)?)
     }
 
-    /// Waits for `step` and asks `should_continue` each second whether to go on.
+    /// Waits for `step` and calls `should_continue` each second.
     fn wait<T>(
         &self,
         should_continue: &mut dyn FnMut() -> bool,

@@ -1,5 +1,5 @@
 //! Frontmatter: the block of YAML or TOML at the head of a page. Reading keeps the text; an edit
-//! changes only the lines of its key. Knows nothing of the body, of time, or of the daemon's keys.
+//! changes only the lines of its key. Does not depend on the body, the time, or the daemon's keys.
 
 use super::toml;
 use super::yaml::{self, Failure, Mapping, Value};
@@ -15,7 +15,7 @@ mod tests;
 /// signs. Usual ones have a few hundred.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
 
-/// Why frontmatter cannot be parsed. The page must not be stored then.
+/// Why frontmatter cannot be parsed. A page with such frontmatter must not be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("frontmatter, line {line}, column {column}: {message}")]
 pub struct FrontmatterError {
@@ -30,7 +30,7 @@ pub struct FrontmatterError {
 /// The frontmatter of a page: its exact YAML or TOML, with LF line ends, and the values of its
 /// top-level keys. The text of TOML begins with the line `+++`, that of YAML has no such line.
 ///
-/// Two are equal when their texts are.
+/// Two values are equal if their texts are equal.
 #[derive(Debug, Clone)]
 pub struct Frontmatter {
     /// The text; it ends with a line end unless empty.
@@ -66,13 +66,13 @@ impl Frontmatter {
     /// # Errors
     /// TOML that is malformed or longer than [`MAX_FRONTMATTER`]; YAML that is malformed, is not a
     /// mapping, has a key twice, an alias, or a line that would close the block, nests too deep, or
-    /// is longer than that.
+    /// is longer than [`MAX_FRONTMATTER`].
     pub fn parse(raw: &str) -> Result<Self, FrontmatterError> {
         Self::read(raw).map_err(|failure| match failure {
             Failure::NotMapping => FrontmatterError {
                 line: 2,
                 column: 1,
-                message: "this is no `key: value`; write one key to a line".into(),
+                message: "not a `key: value` line; write one key on each line".into(),
             },
             // Counts the line of dashes before it.
             Failure::Bad { line, column, message } => {

@@ -1,4 +1,4 @@
-//! Adds a line to a section that is created above another one. Knows no clock.
+//! Adds a line to a section of a page. A missing section is created above a given one.
 
 use super::edit::{EditError, append, insert};
 use super::section::section;
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_section_is_created_above_the_other() {
+    fn a_missing_section_is_created_above_the_given_one() {
         let add = |body: &str| add_note(body, "Patterns", "Timeline", "- new").unwrap();
         assert_eq!(add(""), "## Patterns\n\n- new\n");
         assert_eq!(add("text"), "text\n\n## Patterns\n\n- new\n");

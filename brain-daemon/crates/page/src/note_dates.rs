@@ -152,6 +152,12 @@ pub(super) fn is_date_key(key: &str) -> bool {
     names.any(|name| is_key(key, name))
 }
 
+/// Returns whether the value of this key says when the note was written or taken in.
+pub(super) fn is_time_of_writing(key: &str) -> bool {
+    let mut names = [UPDATED, CAPTURED, OTHER].into_iter().flatten();
+    names.any(|name| is_key(key, name))
+}
+
 /// Returns whether the key of a frontmatter is this name.
 fn is_key(key: &str, name: &str) -> bool {
     let is_same = |(key, name): (u8, u8)| {
@@ -190,7 +196,7 @@ fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
 }
 
 /// Parses `2021-03-04` and `2021/3/4`.
-fn parse_day(text: &str) -> Option<Date> {
+pub(super) fn parse_day(text: &str) -> Option<Date> {
     let mut parts = text.split(['-', '/']);
     let mut next = |max: usize| {
         let part = parts.next()?;

@@ -1,4 +1,4 @@
-//! Finds a page's prose: text outside of code, links, images and HTML; and `%%comments%%`.
+//! Finds the prose of a page (text outside of code, links, images and HTML) and its `%%comments%%`.
 
 use super::markdown::for_each_event;
 use pulldown_cmark::{Event, Options, Tag, TagEnd};
@@ -36,7 +36,7 @@ pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Returns the byte ranges of `%%comments%%`, in order. An unclosed comment is not one.
+/// Returns the byte ranges of `%%comments%%`, in order. An unclosed `%%` begins no comment.
 pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
     const DELIMITER: &str = "%%";
     // Most pages have no comment, and need not be parsed.

@@ -44,19 +44,19 @@ pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
     let wanted = heading.trim();
     let bare = wanted.trim_start_matches('#');
     let level = wanted.len() - bare.len();
-    let says = |name: &str| {
+    let has_text = |name: &str| {
         let plain = |text: &str| text.nfc().collect::<String>().to_lowercase();
         let name = plain(name.trim());
         move |heading: &Heading| plain(&heading.text) == name
     };
-    let (as_given, without) = (says(wanted), says(bare));
+    let (has_wanted_text, has_bare_text) = (has_text(wanted), has_text(bare));
     let found = each_heading(body)
-        .find(as_given)
+        .find(has_wanted_text)
         .or_else(|| {
             each_heading(body)
-                .find(|heading| usize::from(heading.level) == level && without(heading))
+                .find(|heading| usize::from(heading.level) == level && has_bare_text(heading))
         })
-        .or_else(|| each_heading(body).find(&without))?;
+        .or_else(|| each_heading(body).find(&has_bare_text))?;
     let next = each_heading(body)
         .find(|heading| heading.range.start >= found.range.end && heading.level <= found.level);
     Some(found.range.start..next.map_or(body.len(), |next| next.range.start))

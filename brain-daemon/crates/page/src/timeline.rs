@@ -1,4 +1,4 @@
-//! Dated lines of a page. Knows no clock: a date is what the author wrote, if it exists.
+//! Dated lines of a page. Reads no clock: a date is what the author wrote, if it exists.
 
 use super::fence::Fences;
 use jiff::civil::Date;

@@ -1,4 +1,4 @@
-//! Adds a dated line to a page's timeline, in the order of the existing lines. Knows no clock.
+//! Adds a dated line to a page's timeline, in the order of the existing lines. Reads no clock.
 
 use super::edit::{EditError, insert, line_end};
 use super::fence::Fences;
@@ -120,21 +120,21 @@ struct Block {
 fn blocks(part: &str) -> Vec<Block> {
     let mut fences = Fences::default();
     let mut found: Vec<Block> = Vec::new();
-    let (mut start, mut goes_on) = (0, false);
+    let (mut start, mut in_block) = (0, false);
     for line in part.split_inclusive('\n') {
         let end = start + line.len();
         let code = fences.line(line);
         let entry = if code { None } else { timeline(line).pop() };
-        let other = line.trim().is_empty() || line.starts_with(['#', '-', '*', '+']);
+        let ends_block = line.trim().is_empty() || line.starts_with(['#', '-', '*', '+']);
         if let Some(entry) = entry {
             found.push(Block { date: entry.date, start, end });
-            goes_on = true;
-        } else if goes_on && (code || !other) {
+            in_block = true;
+        } else if in_block && (code || !ends_block) {
             if let Some(block) = found.last_mut() {
                 block.end = end;
             }
         } else {
-            goes_on = false;
+            in_block = false;
         }
         start = end;
     }

@@ -155,8 +155,9 @@ mod tests {
     use crate::{Document, Frontmatter};
 
     /// A post as Hugo's commands and documents write it.
-    const POST: &str = "+++\n# a post\ntitle = 'A \"Lighthouse\"'\ndate = 2021-03-04T10:20:30+01:00\n\
-        lastmod = 2022-05-06\ndraft = false\nweight = 1_0\ntags = ['Sea', \"night\"] # two\n\
+    const POST: &str = "+++\n# a post\ntitle = 'A \"Lighthouse\"'\n\
+        date = 2021-03-04T10:20:30+01:00\nlastmod = 2022-05-06\ndraft = false\nweight = 1_0\n\
+        tags = ['Sea', \"night\"] # two\n\
         \n[params]\nauthor = 'Ann'\n\n[[resources]]\nsrc = 'a.png'\n+++\n\nLight.\n";
 
     /// Between dashes, plus signs are prose.

@@ -57,7 +57,10 @@ impl Bm25StatisticsProvider for CorpusStatistics<'_> {
         let bytes = term.serialized_value_bytes();
         let is = |text: &str| text.as_bytes() == bytes;
         let group = self.plan.groups.iter().position(|g| {
-            g.terms.iter().any(|t| is(&t.text)) || is(&g.tag.text) || is(&g.slug.text)
+            g.terms.iter().any(|t| is(&t.text))
+                || is(&g.tag.text)
+                || is(&g.slug.text)
+                || g.exact.as_ref().is_some_and(|exact| is(&exact.text))
         });
         Ok(group.map_or(0, |g| self.stats.pages_with(g)))
     }

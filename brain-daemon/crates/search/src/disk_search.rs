@@ -14,10 +14,11 @@ use tantivy::{
 
 use super::{
     bm25::{CorpusStatistics, Saturation},
+    names::{self, NameMatch},
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{Candidate, Cell, MatchTable, Occurrences, SLUG, Stats, TAG},
+    rank::{Candidate, Cell, EXACT, MatchTable, Occurrences, SLUG, Stats, TAG},
     schema::Fields,
     terms::{AllowedDocs, Segment, reach},
     top_docs::TopDocs,
@@ -36,20 +37,20 @@ const CHUNK_DOCS: usize = 64;
 const LOOSE_DIVISOR: u32 = 4;
 
 /// A plan running on the disk index.
-pub(super) struct DiskSearch<'a> {
+pub(super) struct DiskSearch<'a, 'p> {
     searcher: &'a Searcher,
     fields: Fields,
-    plan: &'a Plan,
+    plan: &'p Plan,
     overlay: &'a Overlay,
     segments: Vec<Segment<'a>>,
 }
 
-impl<'a> DiskSearch<'a> {
+impl<'a, 'p> DiskSearch<'a, 'p> {
     /// Looks up the plan's terms.
     pub(super) fn new(
         searcher: &'a Searcher,
         fields: Fields,
-        plan: &'a Plan,
+        plan: &'p Plan,
         overlay: &'a Overlay,
     ) -> Result<Self> {
         let segments = searcher
@@ -76,6 +77,11 @@ impl<'a> DiskSearch<'a> {
         stats
     }
 
+    /// Returns the segments with the plan's terms.
+    pub(super) fn into_segments(self) -> Vec<Segment<'a>> {
+        self.segments
+    }
+
     /// Adds about `max_count` candidates to `hits`.
     pub(super) fn collect(
         &self,
@@ -97,7 +103,7 @@ impl<'a> DiskSearch<'a> {
             if count == 0 {
                 continue;
             }
-            self.collect_named(number, allowed.as_ref(), &mut collect_named)?;
+            self.collect_named(number, allowed.as_ref(), max_count, &mut collect_named)?;
             match &pruned {
                 Some(query)
                     if segment.reader.max_doc() >= PRUNING_MIN_DOCS
@@ -114,16 +120,16 @@ impl<'a> DiskSearch<'a> {
                 _ => self.collect_scored(stats, number, allowed.as_mut(), &mut best)?,
             }
         }
-        let mut docs: Vec<(u32, u32, [bool; 3])> = best
+        let mut docs: Vec<(u32, u32, NameMatch)> = best
             .into_docs()
-            .map(|(segment, doc)| (segment, doc, [false; 3]))
+            .map(|(segment, doc)| (segment, doc, NameMatch::default()))
             .chain(collect_named)
             .collect();
-        docs.sort_unstable();
+        docs.sort_unstable_by_key(|(segment, doc, _)| (*segment, *doc));
         docs.dedup_by(|b, a| {
             let same = (a.0, a.1) == (b.0, b.1);
             if same {
-                a.2.iter_mut().zip(b.2).for_each(|(a, b)| *a |= b);
+                a.2.add(b.2);
             }
             same
         });
@@ -179,6 +185,16 @@ impl<'a> DiskSearch<'a> {
                     &group.tag.text,
                     IndexRecordOption::Basic,
                     TAG * group.times,
+                );
+            }
+            if let Some(exact) = &group.exact
+                && self.segments.iter().any(|segment| segment.groups[number].exact.is_some())
+            {
+                clause(
+                    self.fields.words,
+                    &exact.text,
+                    IndexRecordOption::Basic,
+                    EXACT * group.times,
                 );
             }
             if slug > 0 {
@@ -301,19 +317,22 @@ impl<'a> DiskSearch<'a> {
             }
             add(&segment.keys, found.tag.as_slice(), None, weight * TAG)?;
             add(&segment.keys, found.slug.as_slice(), None, weight * SLUG)?;
+            add(&segment.words, found.exact.as_slice(), None, weight * EXACT)?;
         }
         Ok(scores)
     }
 
-    /// Collects documents whose title, alias or slug is the question.
+    /// Collects documents that the question names.
     fn collect_named(
         &self,
         number: usize,
         allowed: Option<&AllowedDocs>,
-        out: &mut Vec<(u32, u32, [bool; 3])>,
+        max_count: usize,
+        out: &mut Vec<(u32, u32, NameMatch)>,
     ) -> Result<()> {
         let segment = &self.segments[number];
-        for (which, key) in self.plan.names.iter().flatten().enumerate() {
+        let Some(query) = &self.plan.names else { return Ok(()) };
+        for (which, key) in query.whole.iter().enumerate() {
             let Some(mut postings) = segment.with_key(key)? else { continue };
             // Each list starts at the first document again.
             let mut allowed = allowed.cloned();
@@ -321,13 +340,19 @@ impl<'a> DiskSearch<'a> {
             while postings.doc() != TERMINATED && left > 0 {
                 let doc = postings.doc();
                 if self.is_match(segment, allowed.as_mut(), doc) {
-                    let mut names = [false; 3];
-                    names[which] = true;
-                    out.push((number as u32, doc, names));
+                    out.push((number as u32, doc, NameMatch::whole(which)));
                     left -= 1;
                 }
                 postings.advance();
             }
+        }
+        if let Some(begun) = &query.begun {
+            let is_live = |doc| !segment.reader.is_deleted(doc);
+            let mut found = names::begun_in(segment, begun, names::MAX_BEGUN, &is_live)?;
+            let mut allowed = allowed.cloned();
+            found.retain(|(doc, _)| self.is_match(segment, allowed.as_mut(), *doc));
+            names::keep_best(&mut found, max_count);
+            out.extend(found.into_iter().map(|(doc, names)| (number as u32, doc, names)));
         }
         Ok(())
     }
@@ -336,15 +361,16 @@ impl<'a> DiskSearch<'a> {
     fn fill_matches(
         &self,
         segment: &Segment<'_>,
-        docs: &[(u32, u32, [bool; 3])],
+        docs: &[(u32, u32, NameMatch)],
         hits: &mut MatchTable,
     ) -> Result<()> {
         let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
         let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
         let first = hits.candidates.len();
-        for &(_, doc, names) in docs {
+        for &(number, doc, names) in docs {
             hits.push(Candidate {
                 id: segment.ids.first(doc).unwrap_or(u64::MAX),
+                place: (number, doc),
                 updated_at: segment.times.first(doc).unwrap_or(0),
                 body_len: body_norms.fieldnorm(doc),
                 title_len: title_norms.fieldnorm(doc),
@@ -352,14 +378,9 @@ impl<'a> DiskSearch<'a> {
             });
         }
         // Positions are read only for words that can form a pair.
-        let mut paired = vec![false; self.plan.groups.len()];
-        for pair in &self.plan.pairs {
-            paired[pair.first] = true;
-            paired[pair.second] = true;
-        }
         for (group, found) in segment.groups.iter().enumerate() {
             let prefix = self.plan.groups[group].prefix.is_some();
-            let places = paired[group] && !prefix;
+            let places = self.plan.is_paired(group) && !prefix;
             let option = if places {
                 IndexRecordOption::WithFreqsAndPositions
             } else {
@@ -413,6 +434,7 @@ impl<'a> DiskSearch<'a> {
             mark(&segment.words, &found.words, |cell| cell.body.count = cell.body.count.max(1))?;
             mark(&segment.keys, found.tag.as_slice(), |cell| cell.tag = true)?;
             mark(&segment.keys, found.slug.as_slice(), |cell| cell.slug = true)?;
+            mark(&segment.words, found.exact.as_slice(), |cell| cell.exact = true)?;
         }
         Ok(())
     }

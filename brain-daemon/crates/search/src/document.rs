@@ -13,8 +13,11 @@ use parking_lot::Mutex;
 
 use super::{
     IndexPage,
+    days::keys_of_day,
+    exact,
     fold::{BuildTermHasher, hash},
     language::{Lang, Stems, alphabet, detect},
+    names::any_order,
     token::{self, Kind, name_key},
 };
 
@@ -68,18 +71,23 @@ impl Terms {
 /// Bodies from this length in bytes on are counted before their terms are stored.
 const LARGE: usize = 256 * 1024;
 
+/// Bytes of a name that are read.
+const MAX_NAME_BYTES: usize = 600;
+
 /// Namespaces of [`Document::keys`].
 pub(super) mod key {
     pub(crate) const TITLE: char = 'n';
-    pub(crate) const SHORT_TITLE: char = 'p';
     pub(crate) const ALIAS: char = 'a';
     pub(crate) const SLUG: char = 'u';
+    pub(crate) const ANY_ORDER: char = 'o';
+    pub(crate) const BEGINNING: char = 'b';
     pub(crate) const TAG: char = 'g';
     pub(crate) const TAG_WORD: char = 'w';
     pub(crate) const SLUG_WORD: char = 'v';
     pub(crate) const TYPE: char = 't';
     pub(crate) const SOURCE: char = 's';
     pub(crate) const LANGUAGE: char = 'l';
+    pub(crate) const DAY: char = 'd';
 }
 
 /// Returns the key `value` in `namespace`.
@@ -101,6 +109,8 @@ pub(super) struct Document {
     pub(super) title: Terms,
     /// The distinct words that differ from their stems, each after [`TERM_MARK`].
     pub(super) words: String,
+    /// The distinct words of its names, each after [`TERM_MARK`].
+    pub(super) names: String,
     /// Exact values, each after [`TERM_MARK`]; see [`key`].
     pub(super) keys: String,
     /// Their hashes.
@@ -168,6 +178,7 @@ impl Analyzer {
             body,
             title,
             words,
+            names: name_words(page),
             keys,
             key_hashes,
             lang,
@@ -176,11 +187,28 @@ impl Analyzer {
 
     fn terms(&mut self, text: &str, lang: Lang, terms: &mut Terms, words: &mut String) {
         let Self { stems, default, seen } = self;
+        let mut before = (String::new(), usize::MAX);
         token::scan(text, &mut |t| {
             if t.kind != Kind::Word {
                 terms.push(t.text, TERM_MARK);
                 return;
             }
+            let mut add = |key: String| {
+                if seen.insert(hash(key.as_bytes())) {
+                    words.push(char::from(TERM_MARK));
+                    words.push_str(&key);
+                }
+            };
+            let source = &text[t.start..t.end];
+            exact::each_key(source, t.text, &mut add);
+            // Words that an apostrophe divides are one or three bytes apart.
+            if t.start > before.1 && t.start - before.1 <= 3 {
+                let second = (t.text, t.start..t.end);
+                exact::joined_key(text, (&before.0, before.1), second).map(&mut add);
+            }
+            before.0.clear();
+            before.0.push_str(t.text);
+            before.1 = t.end;
             stems.with(t.text, lang.of_word(alphabet(t.text), *default), |stem| {
                 terms.push(stem, TERM_MARK);
                 if stem != t.text && seen.insert(hash(t.text.as_bytes())) {
@@ -201,6 +229,30 @@ pub fn terms(body: &str) -> usize {
     terms.reserve(body);
     analyzer.terms(body, lang, &mut terms, &mut words);
     terms.hashes.len()
+}
+
+/// Returns the names of `page`: its title without and with explanation, its aliases, and the names
+/// of its file.
+fn names(page: &IndexPage) -> impl Iterator<Item = &str> {
+    let aliases = page.aliases.iter().take(64).map(String::as_str);
+    let titles = std::iter::once(page.title.as_str()).chain(short_title(&page.title));
+    titles.chain(aliases).chain([page.slug.name(), page.file_name.as_str()])
+}
+
+/// Returns the distinct words of the names of `page`, each after [`TERM_MARK`].
+fn name_words(page: &IndexPage) -> String {
+    let (mut words, mut seen) = (String::new(), Vec::new());
+    for name in names(page) {
+        token::scan(token::head(name, MAX_NAME_BYTES), &mut |t| {
+            let h = hash(t.text.as_bytes());
+            if !seen.contains(&h) {
+                seen.push(h);
+                words.push(char::from(TERM_MARK));
+                words.push_str(t.text);
+            }
+        });
+    }
+    words
 }
 
 /// Returns the keys of `page`.
@@ -224,20 +276,29 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     add(key::LANGUAGE, lang.code());
     let title = name_key(&page.title);
     add(key::TITLE, &title);
-    add(key::SHORT_TITLE, &short_title(&page.title).map(name_key).unwrap_or_default());
     for alias in page.aliases.iter().take(64) {
         add(key::ALIAS, &name_key(alias));
     }
     // A page is named by its path, by each end of it, and by its file.
     let mut path = Some(page.slug.as_str());
     while let Some(rest) = path {
-        add(key::SLUG, &name_key(rest));
+        let name = name_key(rest);
+        add(key::SLUG, &name);
+        add(key::ANY_ORDER, &any_order(&name));
         path = rest.split_once('/').map(|(_, rest)| rest);
     }
     add(key::SLUG, &name_key(&page.file_name));
+    for name in names(page) {
+        let name = name_key(name);
+        add(key::BEGINNING, &name);
+        add(key::ANY_ORDER, &any_order(&name));
+    }
     for tag in page.tags.iter().take(256) {
         add(key::TAG, &name_key(tag));
         token::scan(tag, &mut |t| add(key::TAG_WORD, t.text));
+    }
+    for key in page.days.iter().flat_map(|day| keys_of_day(*day)) {
+        add(key::DAY, &key);
     }
     token::scan(page.slug.name(), &mut |t| {
         // Dates and hashes in a slug are not words.
@@ -295,6 +356,7 @@ impl Entry {
                     body: Terms::default(),
                     title: Terms::default(),
                     words: String::new(),
+                    names: String::new(),
                     keys: String::new(),
                     key_hashes: Vec::new(),
                     lang: Lang::UNSTEMMED,

@@ -2,6 +2,8 @@
 //!
 //! Marks that are letters of their script stay.
 
+use std::sync::LazyLock;
+
 use unicode_normalization::char::{compose, decompose_compatible, is_combining_mark};
 
 /// Class of a character in tokenization.
@@ -22,6 +24,17 @@ pub(super) fn class(c: char) -> Class {
     if c.is_ascii() {
         return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Separator };
     }
+    CLASSES.get(c as usize).copied().unwrap_or_else(|| find_class(c))
+}
+
+/// The classes of the characters of the basic plane: looking them up in the tables of Unicode takes
+/// a large part of the time of reading a text.
+static CLASSES: LazyLock<Vec<Class>> = LazyLock::new(|| {
+    let class = |code| char::from_u32(code).map_or(Class::Separator, find_class);
+    (0..1 << 16).map(class).collect()
+});
+
+fn find_class(c: char) -> Class {
     if is_pair(c) {
         Class::Pair
     } else if is_dropped(c) || is_combining_mark(c) {
@@ -51,7 +64,7 @@ fn is_pair(c: char) -> bool {
 fn is_dropped(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
-        | '\u{20D0}'..='\u{20FF}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}' | '\u{05BF}'
+        | '\u{02BB}'..='\u{02BF}' | '\u{05F3}'..='\u{05F4}' | '\u{20D0}'..='\u{20FF}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}' | '\u{05BF}'
         | '\u{05C1}'..='\u{05C2}' | '\u{05C4}'..='\u{05C5}' | '\u{05C7}' | '\u{0610}'..='\u{061A}'
         | '\u{0640}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{06D6}'..='\u{06DC}'
         | '\u{06DF}'..='\u{06E8}' | '\u{06EA}'..='\u{06ED}' | '\u{00AD}' | '\u{200B}'..='\u{200F}'

@@ -22,9 +22,10 @@ use super::{
     language::Lang,
     overlay,
     plan::Plan,
-    rank::{MatchTable, rank},
+    rank::{Found, MatchTable, rank},
     restricted_search,
     schema::Fields,
+    typos,
     visible_pages::{PartCache, VisiblePages},
 };
 
@@ -248,11 +249,12 @@ impl Index {
             Some(visible) => visible.languages.clone(),
             None => view.corpus_languages(analyzer),
         };
-        let plan = Plan::new(question, &languages, analyzer);
+        let mut plan = Plan::new(question, &languages, analyzer);
         if plan.is_empty() || question.limit == 0 {
             return Ok(SearchResults {
                 hits: Vec::new(),
                 truncated: false,
+                spelling: None,
                 snippets: Snippeter::new(&plan, None),
             });
         }
@@ -261,28 +263,52 @@ impl Index {
         let max_candidates = MIN_CANDIDATES
             .max(question.limit.saturating_mul(4).min(question.limit + 200))
             .min(10_000);
-        let (stats, hits) = match &visible {
-            Some(visible) => restricted_search::search(
+        let mut found = self.find(view, &plan, visible.as_ref(), max_candidates)?;
+        let mut spelling = None;
+        if !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0) {
+            let pages = (view, visible.as_ref(), self.shared.fields);
+            spelling = typos::correct(&mut plan, question, &found.stats, pages, analyzer)?;
+        }
+        if spelling.is_some() {
+            found = self.find(view, &plan, visible.as_ref(), max_candidates)?;
+        }
+        let newest = |id| match &visible {
+            Some(visible) => visible.newest.iter().find(|entry| entry.id == id).cloned(),
+            None => view.overlay.get(&id).and_then(|slot| slot.entry.clone()),
+        };
+        Ok(SearchResults {
+            hits: rank(&found, &plan, question.limit, question.explain, &newest)?,
+            truncated: found.hits.candidates.len() > question.limit,
+            spelling,
+            snippets: Snippeter::new(&plan, Some(&found.stats)),
+        })
+    }
+
+    /// Returns the statistics and about `max_candidates` candidates of a plan.
+    pub(super) fn find<'v>(
+        &self,
+        view: &'v View,
+        plan: &Plan,
+        visible: Option<&VisiblePages>,
+        max_candidates: usize,
+    ) -> tantivy::Result<Found<'v>> {
+        let fields = self.shared.fields;
+        if let Some(visible) = visible {
+            return restricted_search::search(
                 &view.searcher,
-                self.shared.fields,
-                &plan,
+                fields,
+                plan,
                 visible,
                 max_candidates,
-            )?,
-            None => {
-                let disk_search =
-                    DiskSearch::new(&view.searcher, self.shared.fields, &plan, &view.overlay)?;
-                let mut stats = disk_search.stats();
-                let newest = overlay::count(&view.overlay, &plan, &mut stats);
-                let mut hits = MatchTable::new(plan.groups.len());
-                disk_search.collect(&stats, max_candidates, &mut hits)?;
-                overlay::collect(&newest, &plan, &mut hits);
-                (stats, hits)
-            }
-        };
-        let truncated = hits.candidates.len() > question.limit;
-        let ranked = rank(&hits, &stats, &plan, question.limit, question.explain);
-        Ok(SearchResults { hits: ranked, truncated, snippets: Snippeter::new(&plan, Some(&stats)) })
+            );
+        }
+        let disk_search = DiskSearch::new(&view.searcher, fields, plan, &view.overlay)?;
+        let mut stats = disk_search.stats();
+        let newest = overlay::count(&view.overlay, plan, &mut stats);
+        let mut hits = MatchTable::new(plan.groups.len());
+        disk_search.collect(&stats, max_candidates, &mut hits)?;
+        overlay::collect(&newest, plan, &mut hits);
+        Ok(Found { stats, hits, segments: disk_search.into_segments() })
     }
 
     /// Waits until everything pushed is committed to disk.

@@ -53,6 +53,7 @@ pub(super) fn tantivy_document(document: &Document, fields: Fields) -> TantivyDo
     out.add_text(fields.body, &document.body.encoded);
     out.add_text(fields.title, &document.title.encoded);
     out.add_text(fields.words, &document.words);
+    out.add_text(fields.names, &document.names);
     out.add_text(fields.keys, &document.keys);
     out
 }

@@ -212,6 +212,22 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     }
 }
 
+/// Returns the language of a question with these folded words by its stop words: one of the brain's
+/// `languages`, unless another has more of them, and two at least.
+pub(super) fn of_question(words: &[&str], languages: &[Lang]) -> Option<Lang> {
+    let bits: Vec<u32> = words.iter().map(|w| STOP.get(*w).copied().unwrap_or(0)).collect();
+    let count = |lang: Lang| bits.iter().filter(|&&b| b & lang.bit() != 0).count();
+    let others = Lang::all().filter(|lang| !languages.contains(lang) && count(*lang) > 1);
+    let mut best: Option<(usize, Lang)> = None;
+    for lang in languages.iter().copied().chain(others) {
+        let n = count(lang);
+        if n > best.map_or(0, |(most, _)| most) {
+            best = Some((n, lang));
+        }
+    }
+    best.map(|(_, lang)| lang)
+}
+
 /// Returns the stop words of a question: those of the one language in `languages` with most of its
 /// words. Empty when all words are stop words.
 pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&'a str> {
@@ -317,6 +333,16 @@ mod tests {
             "en"
         );
         assert_eq!(code("東京都庁は新宿区にあります。"), "en");
+    }
+
+    #[test]
+    fn language_of_a_question_is_that_of_its_stop_words() {
+        let brain = [Lang::ENGLISH];
+        let code = |words: &[&str]| of_question(words, &brain).map(Lang::code);
+        assert_eq!(code(&["what", "did", "ann", "say"]), Some("en"));
+        assert_eq!(code(&["was", "hat", "ann", "uber", "das", "budget", "gesagt"]), Some("de"));
+        assert_eq!(code(&["butce", "icin", "ne", "kadar", "para", "var"]), Some("tr"));
+        assert_eq!(code(&["die", "cast"]), None, "one stop word of another language");
     }
 
     #[test]

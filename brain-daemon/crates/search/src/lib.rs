@@ -15,34 +15,46 @@
 //! | `index` | The public index; `index_state` is shared by searches and the indexer |
 //! | `indexer` | The thread that writes to disk |
 //! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
-//! | `token`, `fold`, `language`, `stopwords`, `document` | Turn a page into terms |
-//! | `query`, `plan` | Turn a question into groups of terms and conditions |
+//! | `token`, `fold`, `exact`, `language`, `stopwords`, `document` | Turn a page into terms |
+//! | `query`, `plan`, `days` | Turn a question into groups of terms and conditions |
+//! | `quotes` | Decides whether quoted phrases of a question are conditions |
 //! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
+//! | `names` | Pages that a question names, also while it is being typed |
+//! | `typos` | Other spellings of words that are in no page |
 //! | `visible_pages`, `restricted_search` | The same for callers who can see some sources only |
-//! | `rank` | The scoring function |
+//! | `rank`, `runs` | The scoring function; words side by side as in the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
-//! | `snippet` | The passage to show |
+//! | `snippet` | The passage to show; `begin` skips words that cannot match, `markup` finds syntax |
 
+mod begin;
 mod bm25;
+mod days;
 mod disk;
 mod disk_search;
 #[cfg(test)]
 mod disk_tests;
 mod doc_bit_set;
 mod document;
+mod exact;
 mod fold;
 mod index;
 mod index_state;
 mod index_writer;
 mod indexer;
 mod language;
+mod markup;
 mod merge_policy;
+#[cfg(test)]
+mod name_tests;
+mod names;
 mod overlay;
 mod plan;
 mod query;
 mod question_terms;
+mod quotes;
 mod rank;
 mod restricted_search;
+mod runs;
 mod schema;
 mod snippet;
 mod stopwords;
@@ -51,19 +63,26 @@ mod terms;
 mod tests;
 mod token;
 mod top_docs;
+#[cfg(test)]
+mod typo_tests;
+mod typos;
 mod visible_pages;
 #[cfg(test)]
 mod visible_tests;
+#[cfg(test)]
+mod word_tests;
 
 use std::sync::Arc;
 
 use brain_protocol::{ScorePart, Slug, SourceId};
+use jiff::civil::Date;
 
 pub use disk::known_changes;
 pub use document::terms;
 pub use index::Index;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
+pub use typos::Spelling;
 
 /// A page to index.
 #[derive(Debug, Clone)]
@@ -90,6 +109,8 @@ pub struct IndexPage {
     pub body: Arc<str>,
     /// When it was last changed, in Unix milliseconds.
     pub updated_at: i64,
+    /// The days that it states.
+    pub days: Vec<Date>,
 }
 
 /// A change to index.
@@ -167,8 +188,16 @@ pub struct Question {
     pub since: Option<i64>,
     /// Only pages changed at or before this moment.
     pub until: Option<i64>,
+    /// Only pages that state a day from the first to the second.
+    pub days: Option<(Date, Date)>,
     /// Whether to return the parts of the scores.
     pub explain: bool,
+    /// Whether quoted phrases only rank; see [`Index::unmet_quotes`].
+    pub prefer_quotes: bool,
+    /// Whether the question is being typed: its last word may be the beginning of a word of a name.
+    pub is_being_typed: bool,
+    /// Whether links answer the question: pages that repeat its words then get no bonus for it.
+    pub asks_for_links: bool,
 }
 
 /// Results of a search.
@@ -178,6 +207,8 @@ pub struct SearchResults {
     pub hits: Vec<RankedPage>,
     /// Whether there are more.
     pub truncated: bool,
+    /// How mistyped words were read, if there are any.
+    pub spelling: Option<Spelling>,
     /// Creates the passages to show.
     pub snippets: Snippeter,
 }
@@ -189,8 +220,10 @@ pub struct RankedPage {
     pub id: u64,
     /// The score, comparable within one answer: 1000 for each tier, plus the score of the words.
     pub score: f32,
-    /// 3 if the question is the page's title, 2 for an alias, 1 for its slug, else 0. Merging with
-    /// other rankings keeps higher tiers first.
+    /// 6 if the question is the page's title, 5 for an alias, 4 for its slug, 3 for one of its names
+    /// with the words in another order. While the question is being typed: 2 if it begins a name, 1
+    /// if its words begin words of its names. Else 0. Merging with other rankings keeps higher tiers
+    /// first.
     pub tier: u8,
     /// The fields that matched: `title`, `alias`, `slug`, `text`, `tag`. A word of an alias counts
     /// as `title`.

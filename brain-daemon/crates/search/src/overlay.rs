@@ -7,9 +7,10 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     document::{Document, Entry, GAP_MARK, TERM_MARK, Terms},
     fold::BuildTermHasher,
+    names::{self, NameMatch},
     plan::{Condition, HashedTerm, Phrase, Plan},
     query::Scope,
-    rank::{Candidate, MatchTable, Stats},
+    rank::{Candidate, MatchTable, NEWEST, Stats},
     schema::coarse,
 };
 
@@ -72,17 +73,19 @@ enum TermOccurrence {
     TitlePrefix,
     Tag,
     Slug,
+    Exact,
 }
 
 impl TermOccurrence {
-    /// Returns the field's index in [`Stats::frequency`].
-    fn field(self) -> usize {
-        match self {
+    /// Returns the field's index in [`Stats::frequency`], if it counts there.
+    fn field(self) -> Option<usize> {
+        Some(match self {
             Self::Body(_) | Self::BodyPrefix => 0,
             Self::Title(_) | Self::TitlePrefix => 1,
             Self::Tag => 2,
             Self::Slug => 3,
-        }
+            Self::Exact => return None,
+        })
     }
 }
 
@@ -97,9 +100,10 @@ pub(super) fn collect<'m>(
         let names = plan
             .names
             .as_ref()
-            .map_or([false; 3], |names| names.each_ref().map(|n| document.has_key(n.hash)));
+            .map_or_else(NameMatch::default, |query| names::of_document(query, document));
         let index = hits.push(Candidate {
             id: document.id,
+            place: (NEWEST, 0),
             updated_at: document.updated_at,
             body_len: coarse(document.body.count),
             title_len: coarse(document.title.count),
@@ -126,6 +130,7 @@ pub(super) fn collect<'m>(
                 TermOccurrence::TitlePrefix => cell.title.count = cell.title.count.max(1),
                 TermOccurrence::Tag => cell.tag = true,
                 TermOccurrence::Slug => cell.slug = true,
+                TermOccurrence::Exact => cell.exact = true,
             }
         }
     }
@@ -179,7 +184,7 @@ impl<'a> Finder<'a> {
         let found = self.find(document, entry);
         let mut counted = None;
         for &(group, occurrence) in &found.cells {
-            let field = occurrence.field();
+            let Some(field) = occurrence.field() else { continue };
             if counted != Some((group, field)) {
                 counted = Some((group, field));
                 stats.frequency[group][field] += 1;
@@ -211,6 +216,9 @@ impl<'a> Finder<'a> {
             if document.has_key(group.slug.hash) {
                 cells.push((index, TermOccurrence::Slug));
             }
+            if group.exact.as_ref().is_some_and(|exact| has_term(&document.words, &exact.text)) {
+                cells.push((index, TermOccurrence::Exact));
+            }
         }
         if self.prefixes {
             self.find_prefixes(document, &mut cells);
@@ -221,7 +229,7 @@ impl<'a> Finder<'a> {
             .plan
             .names
             .as_ref()
-            .is_some_and(|names| names.iter().any(|n| document.has_key(n.hash)));
+            .is_some_and(|query| !names::of_document(query, document).is_none());
         let answers =
             (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
         OverlayMatch { entry: answers.then(|| Arc::clone(entry)), cells, answers }
@@ -282,6 +290,15 @@ fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
             && rest.iter().all(|(offset, forms)| {
                 terms.hashes.get(at + *offset as usize).is_some_and(|&h| is(h, forms))
             })
+    })
+}
+
+/// Whether `encoded` has `term`.
+fn has_term(encoded: &str, term: &str) -> bool {
+    encoded.match_indices(term).any(|(at, _)| {
+        at > 0
+            && encoded.as_bytes()[at - 1] == TERM_MARK
+            && encoded.as_bytes().get(at + term.len()).is_none_or(|next| *next == TERM_MARK)
     })
 }
 

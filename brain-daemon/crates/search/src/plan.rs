@@ -4,10 +4,14 @@
 
 use super::{
     Question,
+    days::keys_of_period,
     document::{Analyzer, key, key_of},
+    exact,
     fold::hash,
-    language::{Lang, alphabet, stop_words},
+    language::{Lang, alphabet, of_question, stop_words},
+    names::NameQuery,
     query::{Filter, Scope, Unit, parse},
+    runs::{MAX_WORDS, Sequence, SequenceWord},
     token::{self, Kind, name_key},
 };
 
@@ -15,8 +19,6 @@ use super::{
 pub(super) const MAX_GROUPS: usize = 64;
 /// Maximum words of a phrase.
 const MAX_PHRASE: usize = 32;
-/// Maximum languages of the corpus that are stemmed for.
-const MAX_LANGUAGES: usize = 8;
 
 /// A term and its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(super) struct HashedTerm {
 }
 
 impl HashedTerm {
-    fn new(text: impl Into<String>) -> Self {
+    pub(super) fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let hash = hash(text.as_bytes());
         Self { text, hash }
@@ -49,6 +51,8 @@ pub(super) struct Group {
     /// The word as a word of tags and of slugs.
     pub(super) tag: HashedTerm,
     pub(super) slug: HashedTerm,
+    /// Its exact form, among the words of pages; `None` for other kinds of terms.
+    pub(super) exact: Option<HashedTerm>,
 }
 
 /// Two words of the question, and the distance between their positions.
@@ -83,12 +87,14 @@ pub(super) enum Condition {
 pub(super) struct Plan {
     pub(super) groups: Vec<Group>,
     pub(super) pairs: Vec<Pair>,
+    /// The words of the question with stop words, except required phrases.
+    pub(super) sequences: Vec<Sequence>,
     pub(super) required: Vec<Condition>,
     pub(super) excluded: Vec<Condition>,
     pub(super) since: Option<i64>,
     pub(super) until: Option<i64>,
-    /// The whole question as a title, an alias and a slug.
-    pub(super) names: Option<[HashedTerm; 3]>,
+    /// The whole question as a name.
+    pub(super) names: Option<NameQuery>,
     /// The languages of the plan.
     pub(super) languages: Vec<Lang>,
 }
@@ -104,6 +110,11 @@ impl Plan {
         self.groups.is_empty() && !(self.required.is_empty() && self.excluded.is_empty())
     }
 
+    /// Whether a group forms a pair, so that its positions matter.
+    pub(super) fn is_paired(&self, group: usize) -> bool {
+        self.pairs.iter().any(|pair| pair.first == group || pair.second == group)
+    }
+
     /// Whether there are no conditions, only ranking.
     pub(super) fn is_unconditional(&self) -> bool {
         self.required.is_empty()
@@ -114,12 +125,37 @@ impl Plan {
 
     /// Creates the plan of `question` for pages in `languages`.
     pub(super) fn new(question: &Question, languages: &[Lang], analyzer: &mut Analyzer) -> Self {
-        let mut builder = Builder { plan: Self::default(), analyzer };
-        builder.plan.languages = languages.iter().copied().take(MAX_LANGUAGES).collect();
         let units = parse(&question.text);
-        builder.words(&units);
-        builder.conditions(&units);
-        let mut plan = builder.plan;
+        let mut builder = Builder::new(languages, analyzer);
+        let is_last_open = matches!(units.last(), Some(Unit::Words(_)));
+        let is_being_typed = question.is_being_typed && is_last_open;
+        builder.words(&units, is_being_typed, question.prefer_quotes);
+        builder.conditions(&units, question.prefer_quotes);
+        if question.asks_for_links {
+            builder.plan.sequences.clear();
+        }
+        builder.plan.with_options(question)
+    }
+
+    /// Creates a plan for the pages that meet the conditions of `question`, without its words.
+    pub(super) fn conditions(
+        question: &Question,
+        languages: &[Lang],
+        analyzer: &mut Analyzer,
+    ) -> Self {
+        let mut builder = Builder::new(languages, analyzer);
+        builder.conditions(&parse(&question.text), question.prefer_quotes);
+        builder.plan.with_options(question)
+    }
+
+    /// Adds the conditions of the question's options.
+    fn with_options(self, question: &Question) -> Self {
+        let mut plan = self;
+        if let Some((first, last)) = question.days {
+            let keys = keys_of_period(first, last);
+            plan.required
+                .push(Condition::Keys(keys.iter().map(|day| keyed(key::DAY, day)).collect()));
+        }
         if plan.is_empty() {
             return plan;
         }
@@ -141,6 +177,42 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Adds another spelling of the word of `group` with `weight`, also where the word is adjacent to
+    /// others.
+    pub(super) fn add_spelling(
+        &mut self,
+        group: usize,
+        text: &str,
+        weight: f32,
+        analyzer: &mut Analyzer,
+    ) {
+        let mut builder = Builder { plan: std::mem::take(self), analyzer };
+        let (scope, times) = (builder.plan.groups[group].scope, builder.plan.groups[group].times);
+        let word = Word { text: text.to_owned(), exact: None, position: 0, kind: Kind::Word };
+        let mut spelled = Group { times: 0.0, ..builder.group(&word, scope) };
+        // The text may be a stem.
+        if spelled.terms.iter().all(|term| term.text != text) {
+            spelled.terms.push(HashedTerm::new(text));
+        }
+        let index = builder.plan.groups.len();
+        if builder.plan.groups.iter().all(|known| known.terms != spelled.terms)
+            && index < MAX_GROUPS
+        {
+            spelled.times = times * weight;
+            builder.plan.groups.push(spelled);
+            let replaced = |at: usize| if at == group { index } else { at };
+            let pairs =
+                builder.plan.pairs.iter().filter(|it| it.first == group || it.second == group);
+            let pairs: Vec<Pair> = pairs
+                .map(|it| Pair { first: replaced(it.first), second: replaced(it.second), ..*it })
+                .collect();
+            builder.plan.pairs.extend(pairs);
+        }
+        *self = builder.plan;
+    }
+}
+
 /// Returns the key `value` in `namespace`.
 fn keyed(namespace: char, value: &str) -> HashedTerm {
     HashedTerm::new(key_of(namespace, value))
@@ -154,22 +226,34 @@ struct Builder<'a> {
 /// A word of the question: its folded form and position.
 struct Word {
     text: String,
+    /// The key of its exact form.
+    exact: Option<String>,
     position: u32,
     kind: Kind,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn new(languages: &[Lang], analyzer: &'a mut Analyzer) -> Self {
+        let languages = languages.to_vec();
+        Self { plan: Plan { languages, ..Plan::default() }, analyzer }
+    }
+
     /// Adds the ranking groups.
-    fn words(&mut self, units: &[Unit]) {
+    fn words(&mut self, units: &[Unit], is_being_typed: bool, prefer_quotes: bool) {
         let mut name = String::new();
         let mut plain = true;
         let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
+        let mut sequences = Vec::new();
         for unit in units {
             match unit {
                 Unit::Words(text) | Unit::Required(text, Scope::Anywhere) => {
                     name.push_str(text);
                     name.push(' ');
                     texts.push((words(text), Scope::Anywhere));
+                    let is_quoted = matches!(unit, Unit::Required(..));
+                    if !is_quoted || prefer_quotes {
+                        sequences.push((texts.len() - 1, is_quoted));
+                    }
                 }
                 Unit::Required(text, Scope::Title) => {
                     plain = false;
@@ -180,11 +264,7 @@ impl Builder<'_> {
             }
         }
         if plain {
-            let name = name_key(&name);
-            if !name.is_empty() {
-                self.plan.names =
-                    Some([key::TITLE, key::ALIAS, key::SLUG].map(|space| keyed(space, &name)));
-            }
+            self.plan.names = NameQuery::new(&name, is_being_typed);
         }
         let all: Vec<&str> = texts
             .iter()
@@ -192,16 +272,31 @@ impl Builder<'_> {
             .filter(|w| w.kind == Kind::Word)
             .map(|w| w.text.as_str())
             .collect();
+        if let Some(own) = of_question(&all, &self.plan.languages)
+            && !self.plan.languages.contains(&own)
+        {
+            self.plan.languages.push(own);
+        }
         let has_other = texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
         let mut stop = stop_words(&all, &self.plan.languages);
         if has_other && stop.is_empty() {
             // Beside words of another kind, even the last plain stop word is dropped.
             stop = stop_words(&[&all[..], &["\u{0}"]].concat(), &self.plan.languages);
         }
+        let is_stop = |word: &Word| word.kind == Kind::Word && stop.contains(word.text.as_str());
         for (words, scope) in &texts {
-            self.ranked(words, *scope, |word| {
-                word.kind == Kind::Word && stop.contains(word.text.as_str())
-            });
+            self.ranked(words, *scope, |word| is_stop(word));
+        }
+        for (text, is_quoted) in sequences {
+            self.sequence(&texts[text].0, is_quoted, |word| is_stop(word));
+        }
+        // The last word may be a beginning of a word in titles.
+        if let (true, Some((words, Scope::Anywhere))) = (is_being_typed, texts.last())
+            && let Some(last) = words.last()
+            && last.text.len() > 1
+        {
+            let beginning = self.prefix(&last.text, Scope::Title);
+            self.add(beginning);
         }
         for unit in units {
             let Unit::Prefix(text, scope) = unit else { continue };
@@ -214,6 +309,24 @@ impl Builder<'_> {
             };
             self.add(group);
         }
+    }
+
+    /// Adds the words of a text as a sequence.
+    fn sequence(&mut self, words: &[Word], is_quoted: bool, is_stop: impl Fn(&Word) -> bool) {
+        let mut sequence = Sequence { words: Vec::with_capacity(words.len()), is_quoted };
+        for word in words.iter().filter(|word| word.kind != Kind::Lone).take(MAX_WORDS) {
+            let forms = self.forms(word);
+            let group = (!is_stop(word))
+                .then(|| self.plan.groups.iter().position(|group| group.terms == forms))
+                .flatten();
+            sequence.words.push(SequenceWord {
+                text: word.text.clone(),
+                position: word.position,
+                group,
+                forms,
+            });
+        }
+        self.plan.sequences.push(sequence);
     }
 
     fn ranked(&mut self, words: &[Word], scope: Scope, is_stop: impl Fn(&Word) -> bool) {
@@ -254,7 +367,12 @@ impl Builder<'_> {
         if word.kind == Kind::Lone {
             return self.prefix(&word.text, scope);
         }
-        Group { terms: self.forms(word), ..self.prefix(&word.text, scope) }.without_prefix()
+        Group {
+            terms: self.forms(word),
+            exact: word.exact.as_deref().map(HashedTerm::new),
+            ..self.prefix(&word.text, scope)
+        }
+        .without_prefix()
     }
 
     fn prefix(&self, text: &str, scope: Scope) -> Group {
@@ -266,6 +384,7 @@ impl Builder<'_> {
             scope,
             tag: keyed(key::TAG_WORD, text),
             slug: keyed(key::SLUG_WORD, text),
+            exact: None,
         }
     }
 
@@ -292,12 +411,13 @@ impl Builder<'_> {
         words(text).iter().take(MAX_PHRASE).map(|word| (word.position, self.forms(word))).collect()
     }
 
-    /// Adds the conditions of the question's text.
-    fn conditions(&mut self, units: &[Unit]) {
+    /// Adds the conditions of the question's text; quoted phrases only if they are not preferred.
+    fn conditions(&mut self, units: &[Unit], prefer_quotes: bool) {
         let mut types = Vec::new();
         let mut sources = Vec::new();
         for unit in units {
             let condition = match unit {
+                Unit::Required(_, Scope::Anywhere) if prefer_quotes => continue,
                 Unit::Required(text, scope) | Unit::Excluded(text, scope) => {
                     let words = self.phrase(text);
                     if words.is_empty() {
@@ -369,7 +489,8 @@ fn words(text: &str) -> Vec<Word> {
     token::scan(text, &mut |t| {
         // The position counts, because pages have this token.
         if t.kind != Kind::Tail {
-            out.push(Word { text: t.text.to_owned(), position, kind: t.kind });
+            let exact = (t.kind == Kind::Word).then(|| exact::key(&text[t.start..t.end], t.text));
+            out.push(Word { text: t.text.to_owned(), exact, position, kind: t.kind });
         }
         position += 1;
     });

@@ -2,7 +2,7 @@
 //!
 //! Text that does not parse counts as plain words; there are no errors.
 
-use super::token::{head, name_key};
+use super::token::{divides_hebrew, head, name_key};
 
 /// Maximum bytes of a question that are read.
 pub(super) const MAX_QUESTION_BYTES: usize = 4096;
@@ -119,8 +119,8 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
         return (None, &body[skip..]);
     }
     // A quote within a word ends it: `say:"hello world"`.
-    let word_end =
-        body.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(body.len()).max(1);
+    let quote = find_quote(body).unwrap_or(body.len());
+    let word_end = body.find(char::is_whitespace).unwrap_or(body.len()).min(quote).max(1);
     let word_end =
         (word_end..=body.len()).find(|&i| body.is_char_boundary(i)).unwrap_or(body.len());
     let (word, rest) = body.split_at(word_end);
@@ -152,7 +152,7 @@ fn value(text: &str) -> (&str, bool, &str) {
     if text.starts_with(is_quote) {
         let open = text.chars().next().map_or(0, char::len_utf8);
         let inner = &text[open..];
-        if let Some(close) = inner.find(is_quote) {
+        if let Some(close) = find_quote(inner) {
             let end = inner[close..].chars().next().map_or(0, char::len_utf8);
             return (&inner[..close], true, &inner[close + end..]);
         }
@@ -187,6 +187,13 @@ fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Optio
             (!value.is_empty()).then_some(Unit::Filter { field: *filter, value, excluded })
         }
     }
+}
+
+/// Returns the place of the first quote in `text`, except marks within Hebrew words.
+fn find_quote(text: &str) -> Option<usize> {
+    let mut quotes = text.char_indices().filter(|(_, c)| is_quote(*c));
+    let is_mark = |at: usize, c: char| divides_hebrew(&text[..at], &text[at + c.len_utf8()..]);
+    quotes.find(|&(at, c)| !is_mark(at, c)).map(|(at, _)| at)
 }
 
 fn is_quote(c: char) -> bool {

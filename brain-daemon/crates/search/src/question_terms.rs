@@ -15,9 +15,10 @@ use super::{
     Index, IndexError, Question,
     doc_bit_set::DocBitSet,
     document::{Analyzer, key, key_of},
-    fold::{BuildTermHasher, hash},
+    fold::BuildTermHasher,
     index_state::View,
-    language::{Lang, alphabet, stem, stop_words},
+    language::{Lang, alphabet, of_question, stem, stop_words},
+    names::{any_order, has_little_end},
     overlay,
     plan::{HashedTerm, Plan},
     query::{parse, plain},
@@ -99,7 +100,9 @@ impl QuestionWord {
             return 1.0;
         }
         let longer = self.text.len().max(word.len());
-        if common >= 5 && common * 5 >= longer * 3 { 0.8 } else { 0.0 }
+        let is_family =
+            (common >= 5 && common * 5 >= longer * 3) || (common >= 6 && common * 2 >= longer);
+        if is_family { 0.8 } else { 0.0 }
     }
 }
 
@@ -207,6 +210,13 @@ impl Index {
             Some(visible) => visible.languages.clone(),
             None => view.corpus_languages(analyzer),
         };
+        let mut folded = Vec::new();
+        each_word(text, &mut |word| folded.push(word.to_owned()));
+        let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
+        if let Some(own) = of_question(&folded, &languages) {
+            languages.retain(|lang| *lang != own);
+            languages.insert(0, own);
+        }
         languages.truncate(MAX_LANGUAGES);
         let mut words = Vec::new();
         token::scan(text, &mut |t| {
@@ -256,11 +266,13 @@ impl Index {
                     continue;
                 };
                 let name = name_key(run);
-                for space in [key::TITLE, key::ALIAS, key::SHORT_TITLE, key::SLUG] {
-                    let text = key_of(space, &name);
-                    let hash = hash(text.as_bytes());
-                    keys.entry(hash).or_insert((runs.len(), HashedTerm { text, hash }));
+                // The same run without the little word is the name.
+                if has_little_end(&name) {
+                    continue;
                 }
+                // Names are found with their words in any order.
+                let key = HashedTerm::new(key_of(key::ANY_ORDER, &any_order(&name)));
+                keys.entry(key.hash).or_insert((runs.len(), key));
                 runs.push(from..to);
             }
         }

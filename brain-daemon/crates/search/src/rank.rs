@@ -3,12 +3,18 @@
 //! The score depends only on occurrences of the question's words in the page and on the statistics
 //! of the corpus. So a page ranks the same in the overlay and on disk.
 
+use std::{collections::HashMap, sync::Arc};
+
 use brain_protocol::ScorePart;
 
 use super::{
     RankedPage,
+    document::Entry,
+    names::NameMatch,
     plan::{Pair, Plan},
     query::Scope,
+    runs::{Run, runs},
+    terms::Segment,
 };
 
 const K1: f32 = 1.2;
@@ -19,8 +25,12 @@ const TITLE: f32 = 0.4;
 /// Weights of a word in a tag, and in the slug.
 pub(super) const TAG: f32 = 0.3;
 pub(super) const SLUG: f32 = 0.2;
+/// Weight of the exact form of a word, with its accents or without an apostrophe.
+pub(super) const EXACT: f32 = 0.6;
 /// Weight of two words that are adjacent as in the question.
 const PAIR: f32 = 0.2;
+/// Weight of a run of the whole question, where the best score without runs is 1.
+const RUN: f32 = 1.5;
 /// Ranks exact names above any score of words.
 const TIER: f32 = 1000.0;
 
@@ -99,18 +109,25 @@ pub(super) struct Cell {
     /// Whether it is a word of a tag, and of the slug.
     pub(super) tag: bool,
     pub(super) slug: bool,
+    /// Whether the page has its exact form.
+    pub(super) exact: bool,
 }
+
+/// Stands for the overlay in place of a segment.
+pub(super) const NEWEST: u32 = u32::MAX;
 
 /// A page to score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: u64,
+    /// Its segment, or [`NEWEST`], and its document there.
+    pub(super) place: (u32, u32),
     pub(super) updated_at: i64,
     /// Lengths in terms, rounded as in the disk index.
     pub(super) body_len: u32,
     pub(super) title_len: u32,
-    /// Whether the whole question is its title, an alias, its slug.
-    pub(super) names: [bool; 3],
+    /// How the question names it.
+    pub(super) names: NameMatch,
 }
 
 /// Candidates with the occurrences of the question's groups.
@@ -143,7 +160,7 @@ impl MatchTable {
         &self.cells[candidate * self.groups..(candidate + 1) * self.groups]
     }
 
-    fn places(&self, found: Occurrences) -> &[u32] {
+    pub(super) fn places(&self, found: Occurrences) -> &[u32] {
         self.positions.get(found.at as usize..(found.at + found.places) as usize).unwrap_or(&[])
     }
 
@@ -156,17 +173,26 @@ impl MatchTable {
     }
 }
 
-/// Returns the best `limit` candidates, best first.
+/// What a plan found in all pages, or in those of a caller.
+pub(super) struct Found<'a> {
+    pub(super) stats: Stats,
+    pub(super) hits: MatchTable,
+    /// The segments in which it searched.
+    pub(super) segments: Vec<Segment<'a>>,
+}
+
+/// Returns the best `limit` candidates, best first. `newest` returns a page of the overlay.
 pub(super) fn rank(
-    hits: &MatchTable,
-    stats: &Stats,
+    found: &Found<'_>,
     plan: &Plan,
     limit: usize,
     explain: bool,
-) -> Vec<RankedPage> {
-    let scorer = Scorer::new(hits, stats, plan);
+    newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+) -> tantivy::Result<Vec<RankedPage>> {
+    let hits = &found.hits;
+    let mut scorer = Scorer::new(hits, &found.stats, plan);
     let mut scored: Vec<(u8, f32, usize)> = (0..hits.candidates.len())
-        .map(|i| (hits.candidates[i].tier(), scorer.score(i, &mut |_, _, _| {}), i))
+        .map(|i| (hits.candidates[i].names.tier(), scorer.score(i, &mut |_, _, _| {}), i))
         .collect();
     let order = |a: &(u8, f32, usize), b: &(u8, f32, usize)| {
         let (x, y) = (&hits.candidates[a.2], &hits.candidates[b.2]);
@@ -175,18 +201,16 @@ pub(super) fn rank(
             .then(y.updated_at.cmp(&x.updated_at))
             .then(x.id.cmp(&y.id))
     };
+    if plan.sequences.iter().any(|sequence| sequence.words.len() > 1) {
+        scorer.add_runs(found, &mut scored, newest)?;
+    }
     if scored.len() > limit && limit > 0 {
         scored.select_nth_unstable_by(limit - 1, order);
     }
     scored.truncate(limit);
     scored.sort_unstable_by(order);
-    scored.into_iter().map(|(tier, score, i)| scorer.ranked(i, tier, score, explain)).collect()
-}
-
-impl Candidate {
-    fn tier(&self) -> u8 {
-        tier(self.names)
-    }
+    let ranked = |(tier, score, i)| scorer.ranked(i, tier, score, explain);
+    Ok(scored.into_iter().map(ranked).collect())
 }
 
 /// Counts of a group in a page: in body and title, and whether it is in a tag or the slug.
@@ -196,22 +220,19 @@ pub(super) struct Counts {
     pub(super) title: u32,
     pub(super) tag: bool,
     pub(super) slug: bool,
+    pub(super) exact: bool,
 }
 
 impl Cell {
     /// Returns the cell's counts, without positions.
     pub(super) fn counts(&self) -> Counts {
-        Counts { body: self.body.count, title: self.title.count, tag: self.tag, slug: self.slug }
-    }
-}
-
-/// Returns the tier of a page whose title, alias or slug is the question.
-pub(super) fn tier(names: [bool; 3]) -> u8 {
-    match names {
-        [true, ..] => 3,
-        [_, true, _] => 2,
-        [.., true] => 1,
-        _ => 0,
+        Counts {
+            body: self.body.count,
+            title: self.title.count,
+            tag: self.tag,
+            slug: self.slug,
+            exact: self.exact,
+        }
     }
 }
 
@@ -275,6 +296,9 @@ impl<'a> Weights<'a> {
         if counts.slug {
             add(Reason::Slug, SLUG * idf * group.times);
         }
+        if counts.exact {
+            add(Reason::Exact, EXACT * idf * group.times);
+        }
     }
 }
 
@@ -285,6 +309,9 @@ struct Scorer<'a> {
     /// Number of adjacent occurrences of each pair in each candidate, and the pair's weight.
     together: Vec<u32>,
     pairs: Vec<f32>,
+    /// The runs of candidates, and the score of a run of the whole question.
+    runs: HashMap<usize, Run>,
+    run_score: f32,
 }
 
 #[derive(Clone, Copy)]
@@ -293,7 +320,9 @@ enum Reason {
     Title,
     Tag,
     Slug,
+    Exact,
     Pair(usize),
+    Run,
 }
 
 impl<'a> Scorer<'a> {
@@ -307,14 +336,38 @@ impl<'a> Scorer<'a> {
         let pages =
             |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
         let pairs = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
-        Self { hits, plan, weights: Weights::new(stats, plan), together, pairs }
+        let weights = Weights::new(stats, plan);
+        Self { hits, plan, weights, together, pairs, runs: HashMap::new(), run_score: 0.0 }
+    }
+
+    /// Finds the runs of the candidates, and adds their scores.
+    fn add_runs(
+        &mut self,
+        found: &Found<'_>,
+        scored: &mut [(u8, f32, usize)],
+        newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+    ) -> tantivy::Result<()> {
+        scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.2.cmp(&b.2)));
+        let ranked: Vec<usize> = scored.iter().map(|(.., candidate)| *candidate).collect();
+        let count = self.pairs.len();
+        let has_pair = |candidate, pair| self.together[candidate * count + pair] > 0;
+        let found = runs(found, self.plan, &ranked, has_pair, newest)?;
+        let of_words = |(_, score, candidate): &(u8, f32, usize)| {
+            score - self.hits.candidates[*candidate].names.score()
+        };
+        self.run_score = RUN * scored.iter().map(of_words).fold(0.0, f32::max);
+        for (_, score, candidate) in scored.iter_mut() {
+            *score += found.get(candidate).map_or(0.0, |run| run.share * self.run_score);
+        }
+        self.runs = found;
+        Ok(())
     }
 
     /// Returns a candidate's score without its tier; calls `part` with each part.
     fn score(&self, index: usize, part: &mut dyn FnMut(Reason, usize, f32)) -> f32 {
         let candidate = &self.hits.candidates[index];
         let row = self.hits.row(index);
-        let mut total = 0.0;
+        let mut total = candidate.names.score();
         let mut add = |reason: Reason, group: usize, score: f32| {
             total += score;
             part(reason, group, score);
@@ -337,36 +390,52 @@ impl<'a> Scorer<'a> {
                 );
             }
         }
+        if let Some(run) = self.runs.get(&index) {
+            add(Reason::Run, 0, run.share * self.run_score);
+        }
         total
+    }
+
+    /// Returns the words of a candidate's run.
+    fn run_text(&self, index: usize) -> String {
+        let words = self
+            .runs
+            .get(&index)
+            .and_then(|run| self.plan.sequences.get(run.sequence)?.words.get(run.words.clone()));
+        let words = words.unwrap_or_default().iter().map(|word| word.text.as_str());
+        words.collect::<Vec<_>>().join(" ")
     }
 
     fn ranked(&self, index: usize, tier: u8, score: f32, explain: bool) -> RankedPage {
         let candidate = &self.hits.candidates[index];
         let mut seen = [false; 5];
         let mut parts = Vec::new();
-        for (flag, known) in seen.iter_mut().zip(candidate.names) {
-            *flag = known;
-        }
+        let [title, alias, slug, _] = candidate.names.whole;
+        seen[..3].copy_from_slice(&[title, alias, slug]);
+        // Words of a name count as its title's, whichever name it is.
+        seen[0] |= (1..=3).contains(&tier);
         if explain && tier > 0 {
-            let name = ["", "slug", "alias", "title"][tier as usize];
-            parts
-                .push(ScorePart { reason: format!("exact {name}"), score: f32::from(tier) * TIER });
+            let score = f32::from(tier) * TIER + candidate.names.score();
+            parts.push(ScorePart { reason: candidate.names.reason().to_owned(), score });
         }
         self.score(index, &mut |reason, group, score| {
-            let label = &self.plan.groups[group].label;
+            let label = self.plan.groups.get(group).map_or("", |group| &group.label);
             let (slot, what) = match reason {
                 Reason::Title => (0, "title"),
                 Reason::Slug => (2, "slug"),
-                Reason::Text | Reason::Pair(_) => (3, "text"),
+                Reason::Text | Reason::Pair(_) | Reason::Run => (3, "text"),
+                Reason::Exact => (3, "exact"),
                 Reason::Tag => (4, "tag"),
             };
             seen[slot] = true;
             if explain {
-                let star = if self.plan.groups[group].prefix.is_some() { "*" } else { "" };
+                let is_prefix = self.plan.groups.get(group).is_some_and(|g| g.prefix.is_some());
+                let star = if is_prefix { "*" } else { "" };
                 let reason = match reason {
                     Reason::Pair(second) => {
                         format!("together: {label} {}", self.plan.groups[second].label)
                     }
+                    Reason::Run => format!("phrase: {}", self.run_text(index)),
                     _ => format!("{what}: {label}{star}"),
                 };
                 match parts.iter_mut().find(|part: &&mut ScorePart| part.reason == reason) {

@@ -22,9 +22,10 @@ use tantivy::{
 
 use super::{
     doc_bit_set::DocBitSet,
+    names::{self, NameMatch},
     overlay,
     plan::Plan,
-    rank::{Candidate, Cell, Counts, MatchTable, Occurrences, Stats, Weights, tier},
+    rank::{Candidate, Cell, Counts, Found, MatchTable, NEWEST, Occurrences, Stats, Weights},
     schema::Fields,
     terms::{Segment, reach},
     visible_pages::VisiblePages,
@@ -32,18 +33,15 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Stands for the overlay in place of a segment.
-const NEWEST: u32 = u32::MAX;
-
 /// Runs `plan` on `visible` pages. Returns their statistics and the best `max_count` of them,
 /// scored without pairs.
-pub(super) fn search(
-    searcher: &Searcher,
+pub(super) fn search<'a>(
+    searcher: &'a Searcher,
     fields: Fields,
     plan: &Plan,
     visible: &VisiblePages,
     max_count: usize,
-) -> Result<(Stats, MatchTable)> {
+) -> Result<Found<'a>> {
     let totals = &visible.totals;
     let mut stats = Stats {
         docs: totals.docs,
@@ -70,9 +68,10 @@ pub(super) fn search(
             .map(|(g, cell)| {
                 weights.score(g, cell.counts(), candidate.body_len, candidate.title_len)
             })
-            .sum();
+            .sum::<f32>()
+            + candidate.names.score();
         let times = || (candidate.updated_at, candidate.id);
-        best.offer(tier(candidate.names), score, (NEWEST, index as u32), times);
+        best.offer(candidate.names.tier(), score, (NEWEST, index as u32), times);
     }
     let mut chosen = best.addresses();
     chosen.sort_unstable();
@@ -80,14 +79,18 @@ pub(super) fn search(
     for addresses in chosen.chunk_by(|a, b| a.0 == b.0) {
         let docs = addresses.iter().map(|(_, doc)| *doc);
         match parts.get(addresses[0].0 as usize) {
-            Some(part) => part.add_candidates(&docs.collect::<Vec<_>>(), plan, &mut hits)?,
+            Some(part) => {
+                let segment = addresses[0].0;
+                part.add_candidates(segment, &docs.collect::<Vec<_>>(), plan, &mut hits)?;
+            }
             None => {
                 let docs: Vec<_> = docs.filter_map(|index| matched.get(index as usize)).collect();
                 overlay::collect(docs, plan, &mut hits);
             }
         }
     }
-    Ok((stats, hits))
+    let segments = parts.into_iter().map(|part| part.segment).collect();
+    Ok(Found { stats, hits, segments })
 }
 
 /// The best pages so far.
@@ -136,8 +139,8 @@ struct SegmentMatches<'a> {
     allowed: Arc<DocBitSet>,
     /// Visible documents by group.
     groups: Vec<Vec<(u32, Counts)>>,
-    /// The allowed documents whose name is the question.
-    names: HashMap<u32, [bool; 3]>,
+    /// The allowed documents that the question names.
+    names: HashMap<u32, NameMatch>,
 }
 
 impl<'a> SegmentMatches<'a> {
@@ -159,20 +162,27 @@ impl<'a> SegmentMatches<'a> {
         for (group, frequency) in stats.frequency.iter_mut().enumerate() {
             let counted = count(&segment, plan, group, visible, &mut scratch)?;
             for (_, counts) in &counted {
-                let Counts { body, title, tag, slug } = *counts;
+                let Counts { body, title, tag, slug, .. } = *counts;
                 let has = [body > 0, title > 0, tag, slug];
                 frequency.iter_mut().zip(has).for_each(|(total, has)| *total += u64::from(has));
             }
             groups.push(counted);
         }
-        let mut names: HashMap<u32, [bool; 3]> = HashMap::new();
-        for (which, key) in plan.names.iter().flatten().enumerate() {
+        let mut names: HashMap<u32, NameMatch> = HashMap::new();
+        for (which, key) in plan.names.iter().flat_map(|query| query.whole.iter().enumerate()) {
             let Some(mut postings) = segment.with_key(key)? else { continue };
             while postings.doc() != TERMINATED {
                 if allowed.contains(postings.doc()) {
-                    names.entry(postings.doc()).or_default()[which] = true;
+                    names.entry(postings.doc()).or_default().add(NameMatch::whole(which));
                 }
                 postings.advance();
+            }
+        }
+        if let Some(begun) = plan.names.as_ref().and_then(|query| query.begun.as_ref()) {
+            // Without a limit: names of hidden pages must not displace visible ones.
+            let is_allowed = |doc| allowed.contains(doc);
+            for (doc, found) in names::begun_in(&segment, begun, usize::MAX, &is_allowed)? {
+                names.entry(doc).or_default().add(found);
             }
         }
         Ok(Self {
@@ -212,16 +222,23 @@ impl<'a> SegmentMatches<'a> {
         }
         for (&doc, &names) in &self.names {
             let sum = sums.get(doc as usize).copied().unwrap_or_default();
-            best.offer(tier(names), sum, (number, doc), || times(doc));
+            best.offer(names.tier(), sum + names.score(), (number, doc), || times(doc));
         }
     }
 
-    /// Adds `docs`, ascending, to the candidates.
-    fn add_candidates(&self, docs: &[u32], plan: &Plan, hits: &mut MatchTable) -> Result<()> {
+    /// Adds `docs`, ascending, of the segment with this number to the candidates.
+    fn add_candidates(
+        &self,
+        number: u32,
+        docs: &[u32],
+        plan: &Plan,
+        hits: &mut MatchTable,
+    ) -> Result<()> {
         let mut rows = HashMap::with_capacity(docs.len());
         for &doc in docs {
             let row = hits.push(Candidate {
                 id: self.segment.ids.first(doc).unwrap_or(u64::MAX),
+                place: (number, doc),
                 updated_at: self.segment.times.first(doc).unwrap_or(0),
                 body_len: self.body_norms.fieldnorm(doc),
                 title_len: self.title_norms.fieldnorm(doc),
@@ -235,13 +252,12 @@ impl<'a> SegmentMatches<'a> {
                 let cell = hits.cell(row, group);
                 (cell.body.count, cell.title.count) = (counts.body, counts.title);
                 (cell.tag, cell.slug) = (counts.tag, counts.slug);
+                cell.exact = counts.exact;
             }
         }
-        let is_paired =
-            |group| plan.pairs.iter().any(|pair| pair.first == group || pair.second == group);
         for (group, found) in self.segment.groups.iter().enumerate() {
             // Positions are read only for words that can form a pair.
-            if plan.groups[group].prefix.is_some() || !is_paired(group) {
+            if plan.groups[group].prefix.is_some() || !plan.is_paired(group) {
                 continue;
             }
             let mut places = |reader, infos, cell: fn(&mut Cell) -> &mut Occurrences| {
@@ -333,5 +349,6 @@ fn count(
     }
     each(&segment.keys, found.tag.as_slice(), basic, |counts, _| counts.tag = true)?;
     each(&segment.keys, found.slug.as_slice(), basic, |counts, _| counts.slug = true)?;
+    each(&segment.words, found.exact.as_slice(), basic, |counts, _| counts.exact = true)?;
     Ok(docs.into_iter().map(|doc| (doc, std::mem::take(&mut scratch[doc as usize]))).collect())
 }

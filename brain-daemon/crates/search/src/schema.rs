@@ -8,7 +8,7 @@ use tantivy::{
 use super::document::{GAP, GAP_MARK, TERM_MARK};
 
 /// Raise it when a page would give other terms or fields: older indexes are then rebuilt.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 7;
 
 /// The name of [`EncodedTokenizer`] in the index.
 pub(super) const TOKENIZER: &str = "brain";
@@ -24,6 +24,8 @@ pub(super) struct Fields {
     pub(super) title: Field,
     /// Words that differ from their stems, for prefixes.
     pub(super) words: Field,
+    /// Words of all names, as written, without stems.
+    pub(super) names: Field,
     /// Exact values: names, tags, type, source, language.
     pub(super) keys: Field,
     /// Unix milliseconds.
@@ -50,6 +52,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         body: builder.add_text_field("body", ranked.clone()),
         title: builder.add_text_field("title", ranked),
         words: builder.add_text_field("words", listed.clone()),
+        names: builder.add_text_field("names", listed.clone()),
         keys: builder.add_text_field("keys", listed),
         updated_at: builder.add_i64_field("updated_at", FAST),
     };

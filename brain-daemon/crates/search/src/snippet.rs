@@ -3,8 +3,10 @@
 use std::{cell::RefCell, collections::HashMap, ops::Range};
 
 use super::{
+    begin::Beginnings,
     fold::{BuildTermHasher, hash},
     language::{Lang, alphabet, stem},
+    markup::{self, Shown},
     plan::Plan,
     rank::Stats,
     token::{self, Kind, Token},
@@ -12,6 +14,12 @@ use super::{
 
 /// Maximum characters of a snippet.
 pub const MAX_SNIPPET_CHARS: usize = 240;
+/// A snippet with this many characters can end before a heading.
+const MIN_SNIPPET_CHARS: usize = 80;
+/// Maximum bytes of a text that a snippet is made of.
+const MAX_SHOWN_BYTES: usize = 2048;
+/// Maximum bytes between the beginning of a line and the snippet, for markup that spans both.
+const MAX_LINE_BYTES: usize = 512;
 /// Maximum bytes of a page that are searched.
 const MAX_SCAN: usize = 256 << 10;
 /// Maximum matches that are compared.
@@ -45,8 +53,8 @@ pub struct Snippeter {
     languages: Vec<Lang>,
     /// Cache of groups by the words' hashes: texts repeat their words.
     stemmed: RefCell<HashMap<u64, Option<usize>, BuildTermHasher>>,
-    /// First bytes, and first two bytes, of words that can match.
-    first: [bool; 256],
+    /// Beginnings of words that can match, and their first two bytes.
+    beginnings: Beginnings,
     begin: Vec<[u8; 2]>,
 }
 
@@ -67,7 +75,7 @@ impl Snippeter {
                 .collect(),
             languages: plan.languages.clone(),
             stemmed: RefCell::default(),
-            first: [false; 256],
+            beginnings: Beginnings::default(),
             begin: Vec::new(),
         };
         for (index, group) in plan.groups.iter().enumerate() {
@@ -86,7 +94,7 @@ impl Snippeter {
     fn expect(&mut self, term: &str) {
         let bytes = term.as_bytes();
         if let Some(&first) = bytes.first() {
-            self.first[usize::from(first)] = true;
+            self.beginnings.add(term);
             let begin = [first, bytes.get(1).copied().unwrap_or(0)];
             if !self.begin.contains(&begin) {
                 self.begin.push(begin);
@@ -114,8 +122,13 @@ impl Snippeter {
                 continue;
             }
             let score = self.weigh(&matches);
+            let has_all = self.has_all(&matches);
             if best.as_ref().is_none_or(|(other, ..)| score > *other) {
                 best = Some((score, index, matches));
+            }
+            // A later chunk can only have more matches of the same words.
+            if has_all {
+                break;
             }
         }
         let (index, matches) = best.map_or((0, Vec::new()), |(_, index, matches)| (index, matches));
@@ -130,7 +143,7 @@ impl Snippeter {
 
     fn matches(&self, text: &str, offset: usize) -> Vec<Match> {
         let mut matches = Vec::new();
-        token::scan(text, &mut |t| {
+        self.beginnings.scan(text, &mut |t| {
             if matches.len() < MAX_MATCHES
                 && let Some(group) = self.group(&t)
             {
@@ -144,10 +157,7 @@ impl Snippeter {
     fn group(&self, token: &Token<'_>) -> Option<usize> {
         let text = token.text;
         let bytes = text.as_bytes();
-        if !self.first[usize::from(*bytes.first()?)] && bytes[0] < 0xD8 {
-            return None;
-        }
-        if token.kind == Kind::Tail {
+        if bytes.is_empty() || token.kind == Kind::Tail {
             return None;
         }
         let hashed = hash(bytes);
@@ -193,6 +203,11 @@ impl Snippeter {
         })
     }
 
+    /// Whether every word of the question is among the matches.
+    fn has_all(&self, matches: &[Match]) -> bool {
+        (0..self.weights.len()).all(|group| matches.iter().any(|found| found.group == group))
+    }
+
     /// Returns the weight of matches: distinct groups, and a little for each match.
     fn weigh(&self, matches: &[Match]) -> f32 {
         let mut seen = 0_u64;
@@ -234,12 +249,13 @@ fn passage(
     matches: &[Match],
 ) -> (String, Vec<(u32, u32)>, Range<usize>) {
     let Some(first) = cluster.and_then(<[Match]>::first).map(|first| first.start) else {
-        return line(body, range.clone(), range.start, &[]);
+        return line(body, range.clone(), range.start..range.start, &[]);
     };
     let end = cluster.unwrap_or_default().iter().map(|m| m.end).max().unwrap_or(first);
     let used = body[first..end].chars().count();
     let lead = MAX_SNIPPET_CHARS.saturating_sub(used + 2) * 2 / 5;
-    line(body, range.clone(), beginning(body, range.start, first, lead), matches)
+    let start = beginning(body, range.start, first, lead);
+    line(body, range.clone(), start..end, matches)
 }
 
 fn fits(body: &str, start: usize, end: usize) -> bool {
@@ -254,21 +270,21 @@ fn within(body: &str, range: &Range<usize>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Returns where a passage begins, at most `lead` characters before `first`: after the end of a
-/// sentence or line, or at a word.
+/// Returns where a passage begins, at most `lead` characters before `first`: at the beginning of
+/// the paragraph or of a sentence, else at a word.
 fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
     let mut at = first;
-    let mut word = first;
+    let (mut sentence, mut word) = (None, first);
     let mut chars = body[from..first].char_indices().rev();
-    for _ in 0..lead {
+    for count in 0..lead {
         let Some((index, c)) = chars.next() else { return from };
-        if matches!(c, '\n' | '.' | '!' | '?' | '。' | '！' | '？')
-            && at < first
-            && body[at..first].chars().count() * 3 > lead
-        {
-            // A sentence begins after the following white space.
-            let sentence = &body[at..];
-            if c == '\n' || !c.is_ascii() || sentence.starts_with(char::is_whitespace) {
+        if c == '\n' && ends_paragraph(body, from + index) {
+            return at;
+        }
+        if ends_sentence(body, from + index, c) {
+            sentence = Some(at);
+            // A short sentence is shown with the one before it.
+            if count * 3 > lead {
                 return at;
             }
         }
@@ -277,7 +293,33 @@ fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
             word = at;
         }
     }
-    word
+    sentence.unwrap_or(word)
+}
+
+/// Whether the line feed at `at` ends a paragraph: the line is a heading, or the next line is
+/// blank, a list item, a heading, a quotation or a row of a table.
+fn ends_paragraph(body: &str, at: usize) -> bool {
+    let next = body[at + 1..].trim_start_matches([' ', '\t', '\r']);
+    let line = body[..at].rsplit('\n').next().unwrap_or_default();
+    next.starts_with(['\n', '-', '*', '+', '#', '>', '|'])
+        || line.starts_with('#')
+        || line.trim().is_empty()
+        || next.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ")
+}
+
+/// Whether the mark `c` at `at` ends a sentence: white space follows, and no initial or title
+/// precedes it (`J. Doe`, `Dr. Doe`).
+fn ends_sentence(body: &str, at: usize, c: char) -> bool {
+    if matches!(c, '。' | '！' | '？' | '।') {
+        return true;
+    }
+    if !matches!(c, '.' | '!' | '?' | '؟' | '۔')
+        || !body[at + c.len_utf8()..].starts_with(char::is_whitespace)
+    {
+        return false;
+    }
+    let letters = body[..at].chars().rev().take(3).take_while(|c| c.is_alphabetic()).count();
+    c != '.' || !(1..=2).contains(&letters)
 }
 
 /// Whether a text can be cut before `c`.
@@ -285,13 +327,20 @@ fn token_is_free(c: char) -> bool {
     super::fold::class(c) == super::fold::Class::Pair
 }
 
-/// Returns one line from `start` on, within `range`, and the part of `body` that it shows.
+/// Returns one line of plain text from `shown.start` on, within `range`, and the part of `body` that
+/// it shows. Behind `shown.end`, it ends before a heading.
 fn line(
     body: &str,
     range: Range<usize>,
-    start: usize,
+    shown: Range<usize>,
     matches: &[Match],
 ) -> (String, Vec<(u32, u32)>, Range<usize>) {
+    let start = shown.start;
+    let limit = body.floor_char_boundary(range.end.min(start + MAX_SHOWN_BYTES)).max(start);
+    let earliest = body.ceil_char_boundary(start.saturating_sub(MAX_LINE_BYTES));
+    let begin = body[earliest..start].rfind('\n').map_or(earliest, |at| earliest + at + 1);
+    let marks = markup::marks(body, begin..limit);
+    let mut mark = marks.iter().peekable();
     let mut out = String::with_capacity(MAX_SNIPPET_CHARS + 16);
     let mut highlights: Vec<(u32, u32)> = Vec::new();
     let mut count = 0;
@@ -301,11 +350,9 @@ fn line(
     }
     let mut next = matches.partition_point(|m| m.start < start);
     let mut open: Option<(usize, usize)> = None;
-    // Marks of headings and quotations at the beginning of the line are dropped.
-    let mut fresh = true;
     let mut space: Option<usize> = None;
-    let mut cut = None;
-    for (index, c) in body[start..range.end].char_indices() {
+    let mut cut = (limit < range.end).then_some(limit);
+    for (index, c) in body[start..limit].char_indices() {
         let at = start + index;
         if let Some((from, end)) = open
             && at >= end
@@ -321,15 +368,23 @@ fn line(
             };
             next += 1;
         }
-        if c.is_whitespace() || c.is_control() {
-            fresh |= c == '\n';
+        while mark.next_if(|(mark, _)| mark.end <= at).is_some() {}
+        let hidden = mark.peek().filter(|(mark, _)| mark.start <= at).map(|(_, shown)| *shown);
+        if hidden == Some(Shown::Nothing) {
+            continue;
+        }
+        let is_end = at >= shown.end && count >= MIN_SNIPPET_CHARS;
+        if c == '\n' && is_end && body[at + 1..limit].trim_start().starts_with('#') {
+            cut = Some(at);
+            break;
+        }
+        if c.is_whitespace() || c.is_control() || hidden == Some(Shown::Space) {
             if !out.is_empty() && !out.ends_with([' ', '…']) {
                 space = Some(out.len());
                 out.push(' ');
                 count += 1;
             }
-        } else if !(fresh && matches!(c, '#' | '>') && open.is_none()) {
-            fresh = false;
+        } else {
             out.push(c);
             count += 1;
         }
@@ -358,6 +413,8 @@ fn line(
     let trimmed = out.trim_end().len();
     out.truncate(trimmed);
     highlights.iter_mut().for_each(|(_, to)| *to = (*to).min(trimmed as u32));
+    // A match can be markup, such as the address of a link.
+    highlights.retain(|(from, to)| from < to);
     // Adjacent highlights are joined.
     highlights.dedup_by(|b, a| {
         let touch = b.0 <= a.1;

@@ -173,27 +173,67 @@ pub(super) const HUNGARIAN: &str = "\
 
 pub(super) const ROMANIAN: &str = "\
     și în de la cu pe un o a al ai ale din că ce este sunt care nu mai pentru prin sau dar ca lui \
-    ei fi fost era după între se să";
+    ei fi fost era după între se să acest această acesta aceasta aceste acestea acești acel acea \
+    acele aceia acolo acum aici am are aș așa asta astfel asupra atât atunci au avea avem aveți \
+    avut având ați cât câte câți când căci către căreia căror căruia cel cea cei cele cine cum \
+    cumva dacă deci deja deoarece deși despre ea eu ele ești fie fiecare fiind foarte iar îi îl \
+    îmi împotriva înainte încât încă îți le li lor mă mea mei mele mereu meu mi mult mulți ne \
+    niciun nimeni nimic noi nostru noastră nouă oricare oricum până peste poate pot sa sale său \
+    săi sub sunteți suntem ta tale tău te tot toate toți toată totuși tu unde unei unele uneori \
+    unii unor unui unul va vă vei veți voi vor vostru voastră vreun";
 
 pub(super) const CATALAN: &str = "\
     de la el i a en que els les un una per amb del es és no se al com més o va dels seva seu són \
-    aquest aquesta també";
+    aquest aquesta també abans això aixo algun alguna alguns algunes allà allò altra altre altres \
+    aquell aquella aquelles aquells aquestes aquests aquí bé cada cap contra d des desde doncs \
+    durant eh elles ell ella ells em encara ens entre érem eren eres era ets fa fan fer fins ha \
+    hem heu han hi ho igual jo l li lo m ma mateix me meu meva meus meves mentre molt molta molts \
+    moltes n ni nosaltres nostra nostre nostres on pel pels perquè però poc quan quant quin quina \
+    quins quines què qui s sa ses si sobre sóc som sou sota t ta tan tant te tenir tens té teu \
+    teva tot tota tots totes tu us vaig van vosaltres vostra vostre vostres";
 
 pub(super) const CZECH: &str = "\
     a v na se je s z do o že i k ve po za to jako pro by u jsem ale jeho od jsou který která které \
-    nebo byl byla bylo ze co jak při také než";
+    nebo byl byla bylo ze co jak při také než aby ani až bez bude budeme budete budou budu bych \
+    byli byly být byt během ci dnes dva ho její jejich jen ještě již jim jimi jí jich jiné jsme \
+    jsi jste já kam kde kdo kdy když kdyby kterou kterého kterých kterým má mají máme mám máte \
+    mezi mi mít mne mně mnou můj může my nad nám námi nás náš naše nebyl není nic nich ním on ona \
+    oni ono pak pod podle pokud pouze před přes proč proto protože první sám si sobě svůj své svou \
+    svého tady tak tam tato tedy ten této tím tohle toho tohoto tom tomto tomu tu tuto tvůj ty \
+    tyto už vám vámi vás váš vaše více však všechno všechny všichni vy zda zde";
 
 pub(super) const POLISH: &str = "\
     i w na z do się nie to że jest o a jak po co tak za od przez ale dla ten ta te tego był była \
-    było są być który która które czy przy lub oraz jego jej ich tym gdy już tylko może";
+    było są być który która które czy przy lub oraz jego jej ich tym gdy już tylko może ani aby \
+    albo bardzo bez będzie będą bo byli były byłem cię ci czego czemu coś dlaczego dlatego dwa \
+    gdzie go ile im inne inny ja ją jako jakie jaki jaka jednak jeśli jeżeli jeszcze jestem jesteś \
+    kiedy kto kogo komu ku któremu którego których którym ma mają mam mamy między mi mnie moim mój \
+    moja moje móc można mu my nad nam nami nas nasz nasza nasze nawet nic nich niech nim niż on \
+    ona one oni pan pani pod podczas ponieważ poza przed przede raz również sam siebie sobie swoje \
+    swój skąd taki takie tam tej temu tę tobie tu tutaj twój twoja twoje ty tych tymi u wam wami \
+    was wasz wasza we więc wszystko wszystkie wszyscy wy zawsze ze żeby";
 
 pub(super) const INDONESIAN: &str = "\
     yang dan di dari ke untuk dengan pada ini itu adalah dalam tidak akan oleh juga atau sebagai \
-    ada bisa dapat telah apa bagaimana siapa";
+    ada bisa dapat telah apa bagaimana siapa agar aku anda antara apakah atas bagi bagaimanakah \
+    bahwa banyak barang bawah beberapa begitu belum berapa bukan dahulu demi dia diri dong engkau \
+    guna hanya harus hingga ia ialah ingin jangan jika jadi kalau kami kamu kapan karena kemana \
+    kemudian kepada kita lagi lah lain lalu lebih maka malah mana masih maupun melalui mengapa \
+    menjadi mereka meskipun mungkin namun nya para per pernah pun saat saja saling sambil sampai \
+    sana sangat saya se sebab sebelum sebuah sedang sehingga sejak sekarang selain selama semua \
+    seorang seperti sering serta sesudah setelah setiap siapakah sini sudah supaya tanpa tapi \
+    tentang terhadap tersebut tetapi tiap walaupun ya yaitu";
 
 pub(super) const TURKISH: &str = "\
     ve bir bu da de için ile mi mı mu mü ne o şu çok daha gibi kadar olarak olan ki ama veya ya \
-    hangi nasıl nerede neden kim kaç her en değil var yok ise ben sen biz siz onlar";
+    hangi nasıl nerede neden kim kaç her en değil var yok ise ben sen biz siz onlar acaba ancak \
+    artık aslında aynı bana bazı belki bile bin bize bizi bizim böyle bunu bunun buna bunlar \
+    bunları burada çünkü dahi defa diye dolayı eğer fakat göre hem henüz hep hepsi hiç hangisi iki \
+    ilgili işte itibaren kendi kendine kendini kez kime kimi kimin kimse mıdır midir mudur müdür \
+    neler nerde nereye nereden niçin niye ona onda ondan onların onlara onları onu onun orada oldu \
+    olduğu olduğunu oldukça olmak olur önce sadece sana seni senin sizi sizin sonra şey şimdi \
+    şöyle şunu şunlar tarafından tüm üzere yani yalnız yapılan yerine yine yoksa zaten kimdir \
+    nedir neydi mıydı miydi muydu müydü";
 
 pub(super) const RUSSIAN: &str = "\
     и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по только ее мне \
@@ -208,9 +248,21 @@ pub(super) const RUSSIAN: &str = "\
 
 pub(super) const GREEK: &str = "\
     ο η το οι τα του της των τον την και κι να σε με για από που στο στη στην στον στα στις είναι \
-    δεν θα ως αλλά ή ένα μια ένας τι πώς πού πότε ποιος ποια αυτό αυτή";
+    δεν θα ως αλλά ή ένα μια ένας τι πώς πού πότε ποιος ποια αυτό αυτή αλλα αν απ αυτός \
+    αυτοί αυτές αυτών αυτούς αυτού αυτής γι γιατί δε δηλαδή διότι εάν εγώ εδώ εκεί εκείνος εκείνη \
+    εκείνο εμείς εμένα εμάς ενώ επειδή επί εσείς εσύ εσένα εσάς είμαι είσαι είμαστε είστε ήταν \
+    ήμουν έχω έχει έχεις έχουμε έχετε έχουν είχε είχαν ίσως κάθε κάποιος κάποια κάποιο κατά κάτι \
+    λοιπόν μα μας μαζί μέσα μετά μέχρι μη μην μιας μου μόνο μπορεί ξανά όλα όλες όλοι όμως όπου \
+    όπως όσο όσα όταν ότι ούτε πάλι πάντα παρά πάνω πια πιο ποιο ποιοι ποιες ποιον πολύ πολλά \
+    πρέπει πριν προς σαν σας σου στους συ τη τίποτα τόσο τότε τους τούτο τώρα υπάρχει χωρίς ώστε \
+    έναν ενός κάτω έτσι ακόμα ακόμη";
 
 pub(super) const ARABIC: &str = "\
     في من على إلى عن أن إن كان كانت هذا هذه ذلك تلك التي الذي الذين ما ماذا هل كم كيف أين متى \
     لماذا مع لا لم لن قد كل بعد قبل بين عند أو أم ثم حتى و هو هي هم أي أية إذا إلا لقد وقد تم يتم \
-    كما منذ خلال حول ضد غير بعض";
+    كما منذ خلال حول ضد غير بعض أنا أنت أنتم نحن هن هما هؤلاء أولئك هنا هناك هنالك تكون يكون كانوا \
+    كنت كنا ليس ليست لست لكن ولكن لأن لأنه لدى لديه لديها لها له لهم لنا لي لك به بها بهم بنا بي \
+    فيه فيها فيهم منه منها منهم عليه عليها عليهم إليه إليها عنه عنها معه معها وهو وهي وهم وفي ومن \
+    وعلى وإلى وأن وما ولا فإن فلا إنه إنها أنه أنها أنهم بأن بأنه إما أما سوف مثل حيث حين عندما \
+    كذلك أيضا فقط جدا لكي كي إذ إذن بل مما ممن فيما بينما كلما مهما سوى عبر تحت فوق أمام خلف نحو \
+    جميع كلا كلتا ذا ذي اللذان اللتان اللواتي اللاتي أيان أنى";

@@ -27,6 +27,7 @@ pub(super) struct Segment<'a> {
     pub(super) body: Arc<InvertedIndexReader>,
     pub(super) title: Arc<InvertedIndexReader>,
     pub(super) words: Arc<InvertedIndexReader>,
+    pub(super) names: Arc<InvertedIndexReader>,
     pub(super) keys: Arc<InvertedIndexReader>,
     pub(super) ids: Column<u64>,
     pub(super) times: Column<i64>,
@@ -46,6 +47,8 @@ pub(super) struct GroupTerms {
     pub(super) words: Vec<TermInfo>,
     pub(super) tag: Option<TermInfo>,
     pub(super) slug: Option<TermInfo>,
+    /// The exact form of the word, in the field of words.
+    pub(super) exact: Option<TermInfo>,
 }
 
 impl GroupTerms {
@@ -83,6 +86,7 @@ impl<'a> Segment<'a> {
             body: reader.inverted_index(fields.body)?,
             title: reader.inverted_index(fields.title)?,
             words: reader.inverted_index(fields.words)?,
+            names: reader.inverted_index(fields.names)?,
             keys: reader.inverted_index(fields.keys)?,
             ids: reader.fast_fields().u64("id")?,
             times: reader.fast_fields().i64("updated_at")?,
@@ -109,6 +113,14 @@ impl<'a> Segment<'a> {
             if anywhere {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
+                // A word that pages have needs no look for a name with an apostrophe. For callers
+                // who see some sources, it depends on no other page.
+                let is_needed = |exact: &&HashedTerm| {
+                    !exact.text.is_ascii() || found.body.is_empty() || expansions == usize::MAX
+                };
+                if let Some(exact) = group.exact.as_ref().filter(is_needed) {
+                    found.exact = segment.find(&segment.words, fields.words, &exact.text)?;
+                }
             }
             segment.groups.push(found);
         }
@@ -122,6 +134,11 @@ impl<'a> Segment<'a> {
         text: &str,
     ) -> Result<Option<TermInfo>> {
         Ok(index.get_term_info(&Term::from_field_text(field, text))?)
+    }
+
+    /// Returns the postings of a word of names.
+    pub(super) fn name_word(&self, word: &str) -> Result<Option<TermInfo>> {
+        self.find(&self.names, self.fields.names, word)
     }
 
     /// Returns the documents with the key.
@@ -234,6 +251,16 @@ impl<'a> Segment<'a> {
             words.push(infos);
         }
         Ok(words)
+    }
+
+    /// Returns the terms of `forms` in body and title.
+    pub(super) fn terms_of(&self, forms: &[HashedTerm]) -> Result<[Vec<TermInfo>; 2]> {
+        let mut terms = [Vec::new(), Vec::new()];
+        for form in forms {
+            terms[0].extend(self.find(&self.body, self.fields.body, &form.text)?);
+            terms[1].extend(self.find(&self.title, self.fields.title, &form.text)?);
+        }
+        Ok(terms)
     }
 
     /// Returns the documents with any of the terms of each field.

@@ -11,6 +11,7 @@ use super::*;
 
 pub(super) fn page(id: u64, seq: u64, title: &str, body: &str) -> IndexPage {
     IndexPage {
+        days: Vec::new(),
         id,
         seq,
         source: SourceId::default(),
@@ -58,7 +59,7 @@ pub(super) fn sorted(index: &Index, text: &str) -> Vec<u64> {
 }
 
 /// Runs `check` with the pages in the overlay, on disk, and on disk after reopening.
-fn at_every_stage(changes: &[Change], check: impl Fn(&Index)) {
+pub(super) fn at_every_stage(changes: &[Change], mut check: impl FnMut(&Index)) {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(changes.to_vec());
@@ -109,6 +110,76 @@ fn corpus() -> Vec<Change> {
              уже много лет.",
         ),
     ]
+}
+
+#[test]
+fn page_with_the_words_of_a_question_side_by_side_is_first() {
+    let scattered = "The captain of the boat is old. In the garden the boat of the old captain is \
+                     in the sun, and the captain is in the garden of the old boat.";
+    let filler = "A day passes and then another one comes with new plans. ".repeat(6);
+    let changes = [
+        note(1, scattered),
+        note(2, &format!("{filler} The old captain of the boat is in the garden. {filler}")),
+        note(3, &format!("{filler} Wo ist der alte Mann aus dem Norden? {filler}")),
+        note(4, "Der Mann ist alt. Aus dem Norden kommt der Mann, der Norden ist alt."),
+        note(5, &format!("{scattered} 船長は庭で古い船を見た。")),
+        note(6, "庭で船長は船を見た。古い船は庭で見た。"),
+    ];
+    at_every_stage(&changes, |index| {
+        let first = |text: &str| ids(index, text)[0];
+        assert_eq!(first("old captain of the boat is in"), 2);
+        assert_eq!(first("of the boat is in the"), 2, "mostly stop words");
+        assert_eq!(first("der alte Mann aus dem Norden"), 3);
+        assert_eq!(first("船長は庭で古い船"), 5);
+        let explained = Question { explain: true, ..ask("old captain of the boat is in") };
+        let hits = index.search(&explained).unwrap().hits;
+        let phrase = |hit: &RankedPage| {
+            hit.explain
+                .iter()
+                .find(|part| part.reason == "phrase: old captain of the boat is in")
+                .map(|part| part.score)
+        };
+        assert!(phrase(&hits[0]).is_some_and(|score| score > 0.0), "{hits:?}");
+        assert!(hits[1..].iter().all(|hit| phrase(hit).is_none()), "{hits:?}");
+        // A part of a longer question counts as well.
+        let longer =
+            Question { text: "Zoe: old captain of the boat is in".into(), ..explained.clone() };
+        let hits_of_longer = index.search(&longer).unwrap().hits;
+        assert!(hits_of_longer.iter().any(|hit| hit.id == 2 && phrase(hit).is_some()));
+        let sum: f32 = hits[0].explain.iter().map(|part| part.score).sum();
+        assert!((sum - hits[0].score).abs() < 1e-3, "{hits:?}");
+        // Callers of some sources get the same.
+        let view = Some(vec![SourceId::default()]);
+        let limited = Question { view, ..explained };
+        assert_eq!(index.search(&limited).unwrap().hits[0].id, 2);
+    });
+}
+
+#[test]
+fn quoted_phrase_beside_words_is_required_where_that_finds() {
+    let changes = [
+        note(1, "Ann said that the launch budget is too small."),
+        note(2, "Boris said that the launch budget is fine."),
+        note(3, "Ann said that the safety of the margin matters."),
+    ];
+    at_every_stage(&changes, |index| {
+        let unmet = |text: &str| index.unmet_quotes(&ask(text)).unwrap();
+        let none = Vec::<String>::new();
+        assert_eq!(unmet("What did Ann say about the \"launch budget\"?"), none);
+        assert_eq!(unmet("\"safety margin\""), none, "the whole question");
+        assert_eq!(unmet("\"safety margin\" type:note -draft"), none, "filters are no words");
+        assert_eq!(unmet("Carol \"launch budget\""), none, "other words need not match");
+        assert_eq!(unmet("what is the \"safety margin\""), ["safety margin"]);
+        let text = "What did Ann say about the \"safety margin\"?";
+        assert_eq!(unmet(text), ["safety margin"]);
+        assert_eq!(ids(index, text), Vec::<u64>::new());
+        let preferred = Question { prefer_quotes: true, ..ask(text) };
+        assert_eq!(index.search(&preferred).unwrap().hits[0].id, 3);
+        assert_eq!(index.allowed(&preferred).unwrap(), None);
+        let elsewhere = Some(vec![SourceId::parse("work").unwrap()]);
+        let hidden = Question { view: elsewhere, ..ask("Ann \"launch budget\"") };
+        assert_eq!(index.unmet_quotes(&hidden).unwrap(), ["launch budget"]);
+    });
 }
 
 #[test]
@@ -193,15 +264,15 @@ fn exact_names_rank_first_and_matches_are_named() {
     changes.push(note(20, &"acme ".repeat(300)));
     at_every_stage(&changes, |index| {
         let found = index.search(&Question { explain: true, ..ask("acme") }).unwrap();
-        assert_eq!((found.hits[0].id, found.hits[0].tier), (2, 3));
+        assert_eq!((found.hits[0].id, found.hits[0].tier), (2, 6));
         assert_eq!(found.hits[0].matched, ["title", "text"]);
         let sum: f32 = found.hits[0].explain.iter().map(|p| p.score).sum();
         assert!((sum - found.hits[0].score).abs() < 0.01, "{:?}", found.hits[0].explain);
         assert!(found.hits[0].explain.iter().any(|p| p.reason == "exact title"));
         let alias = index.search(&ask("lady latency")).unwrap();
-        assert_eq!((alias.hits[0].id, alias.hits[0].tier), (1, 2));
+        assert_eq!((alias.hits[0].id, alias.hits[0].tier), (1, 5));
         let slug = index.search(&ask("companies/acme-corp")).unwrap();
-        assert_eq!((slug.hits[0].id, slug.hits[0].tier), (2, 1));
+        assert_eq!((slug.hits[0].id, slug.hits[0].tier), (2, 4));
         assert_eq!(index.search(&ask("person")).unwrap().hits[0].matched, ["tag"]);
         // A filter holds for names too.
         assert_eq!(ids(index, "acme -rockets"), [20, 1]);
@@ -482,4 +553,31 @@ fn a_bulk_change_shows_the_old_page_until_analyzed() {
         (ids(&index, "former"), ids(&index, "latter"), ids(&index, "final")),
         (vec![], vec![1], vec![2])
     );
+}
+
+#[test]
+fn snippets_are_plain_text_from_the_beginning_of_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let filler = "Nothing of interest happens in this sentence at all. ".repeat(6);
+    let body = format!(
+        "{filler}\n\n## Money\n\nThe **budget** for\n[the harbour](places/harbour.md \"x\") is \
+         decided by [[people/ann|Ann Lee]] every spring.\n\n| Item | Price |\n|---|--:|\n| Crane | \
+         `12` |\n"
+    );
+    index.push(vec![note(1, &body)]);
+    let shown = |question: &str| {
+        let snippet = index.search(&ask(question)).unwrap().snippets.snippet(&body, &[]);
+        let marked = snippet.highlights.iter();
+        let marked: Vec<String> =
+            marked.map(|&(a, b)| snippet.text[a as usize..b as usize].to_owned()).collect();
+        (snippet.text, marked)
+    };
+    let (text, marked) = shown("harbour budget");
+    let sentence = "The budget for the harbour is decided by Ann Lee every spring.";
+    assert!(text.starts_with(&format!("…{sentence}")), "{text}");
+    assert_eq!(marked, ["budget", "harbour"]);
+    let (text, _) = shown("crane price");
+    assert!(text.contains("Item Price Crane 12"), "{text}");
+    assert!(!text.contains(['|', '*', '[', '`', '#']), "{text}");
 }

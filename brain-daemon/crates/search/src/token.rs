@@ -117,7 +117,7 @@ impl Scanner<'_> {
             // A chain too long for a compound is emitted in parts at once, to save memory.
             if self.parts.len() > MAX_PARTS {
                 long = true;
-                self.show_parts(sink);
+                self.emit_parts(sink);
                 self.parts.clear();
                 self.buffer.clear();
             }
@@ -135,11 +135,11 @@ impl Scanner<'_> {
                 kind: Kind::Whole,
             });
         }
-        self.show_parts(sink);
+        self.emit_parts(sink);
         at
     }
 
-    fn show_parts(&self, sink: &mut impl FnMut(Token<'_>)) {
+    fn emit_parts(&self, sink: &mut impl FnMut(Token<'_>)) {
         for part in &self.parts {
             let text = head(&self.buffer[part.from..part.to], MAX_WORD_BYTES);
             if !text.is_empty() {
@@ -182,11 +182,15 @@ impl Scanner<'_> {
                 at = end;
                 continue;
             }
-            if b < 0x80 && b != b'\'' {
+            if b < 0x80 && b != b'\'' && b != b'"' {
                 break;
             }
             let Some(c) = self.char_at(at) else { break };
-            if matches!(c, '\'' | '’' | 'ʼ') {
+            if self.is_within_hebrew(at, c) {
+                at += c.len_utf8();
+                continue;
+            }
+            if is_apostrophe(c) {
                 let after = at + c.len_utf8();
                 if !self.char_at(after).is_some_and(char::is_alphabetic)
                     || is_elided(&self.buffer[from..])
@@ -213,6 +217,12 @@ impl Scanner<'_> {
         }
         let to = to.unwrap_or(self.buffer.len());
         (Span { from, to, start, end }, at.max(start + 1))
+    }
+
+    /// Whether the quotation mark `c` at `at` is within a Hebrew word: it marks an abbreviation.
+    fn is_within_hebrew(&self, at: usize, c: char) -> bool {
+        let is_mark = matches!(c, '"' | '”' | '“' | '„');
+        is_mark && divides_hebrew(&self.text[..at], &self.text[at + c.len_utf8()..])
     }
 
     /// Returns the end of an English clitic (`'s`, `'ll`, `'ve`, `'re`, `'d`, `'m`) at the end of
@@ -298,6 +308,17 @@ impl Scanner<'_> {
     }
 }
 
+/// Whether `c` is an apostrophe.
+pub(super) fn is_apostrophe(c: char) -> bool {
+    matches!(c, '\'' | '’' | '‘' | 'ʼ')
+}
+
+/// Whether a mark between two texts is within a Hebrew word, as in `צה"ל`.
+pub(super) fn divides_hebrew(before: &str, after: &str) -> bool {
+    let is_letter = |c: char| matches!(c, '\u{05D0}'..='\u{05EA}');
+    after.starts_with(is_letter) && before.ends_with(is_letter)
+}
+
 /// Whether the word is a French, Italian or Catalan one that elides its vowel.
 fn is_elided(word: &str) -> bool {
     matches!(
@@ -369,6 +390,12 @@ mod tests {
             ["dont", "we", "alice", "alice", "l", "avion", "obrien", "rock", "n", "roll", "it"]
         );
         assert_eq!(words("naïve Café"), ["naive", "cafe"]);
+        assert_eq!(
+            words("Hawaiʻi Hawai'i Hawai‘i Taʿayush"),
+            ["hawaii", "hawaii", "hawaii", "taayush"]
+        );
+        assert_eq!(words("צה\"ל צה״ל צה”ל ג׳ורג׳ ג'ורג'"), ["צהל", "צהל", "צהל", "גורג", "גורג"]);
+        assert_eq!(words("\"שלום\" say\"hello"), ["שלום", "say", "hello"]);
         assert_eq!(words("हिन्दी में"), ["हिन्दी", "में"]);
     }
 

@@ -15,6 +15,7 @@ fn own() -> SourceId {
 
 fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> Change {
     Change::Put(Arc::new(IndexPage {
+        days: Vec::new(),
         id,
         seq,
         source: source.clone(),

@@ -473,3 +473,11 @@ impl LinkRecord {
 pub(super) fn slug_keys(slug: &str) -> [String; 2] {
     [format!("/{slug}"), page::normalize_name(slug)]
 }
+
+/// Returns the keys under which links that can mean this slug by a path are stored: its own, and
+/// those of the ends of its path, because `[[folder/name]]` can mean `a/folder/name`.
+pub(super) fn link_keys(slug: &str) -> impl Iterator<Item = String> {
+    let starts = slug.match_indices('/').map(|(at, _)| &slug[at + 1..]);
+    let ends = starts.filter(|end| end.contains('/'));
+    std::iter::once(slug).chain(ends).flat_map(slug_keys)
+}

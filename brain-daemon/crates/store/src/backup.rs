@@ -64,7 +64,7 @@ impl Store {
         // Writes only when jobs are in the spool, so a read-only home can be backed up. An error
         // here is one of the store, not of the target.
         with_damage_report(self.path(), || self.read_queue().map(drop))
-            .map_err(|e| StoreError::Original(Box::new(e)))?;
+            .map_err(|e| StoreError::BackupSource(Box::new(e)))?;
         let check_space = || self.check_free_space_for(target);
         let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
         let (copy, report) = copy_whole(

@@ -1,4 +1,4 @@
-//! Broken links of active pages: links to no page, or to several.
+//! Broken links of active pages: links to no page, or to an alias of several.
 //!
 //! The store keeps counts by page ([`super::link_check`]). An answer reads only the pages that it
 //! lists and the few that were not checked yet.
@@ -210,7 +210,7 @@ impl Reader {
         room: usize,
     ) -> Result<(), StoreError> {
         let end = broken.links.len() + room;
-        self.count_links(source, id, |link, is_ambiguous| {
+        self.count_links((source, slug), id, |link, is_ambiguous| {
             let (source, slug) = (source.clone(), slug.clone());
             broken.links.push(BrokenLinkEntry { source, slug, link, is_ambiguous });
             broken.links.len() < end
@@ -228,7 +228,7 @@ impl Reader {
         room: usize,
     ) -> Result<(), StoreError> {
         let mut listed = 0;
-        let counts = self.count_links(source, id, |link, is_ambiguous| {
+        let counts = self.count_links((source, slug), id, |link, is_ambiguous| {
             if listed < room {
                 let (source, slug) = (source.clone(), slug.clone());
                 broken.links.push(BrokenLinkEntry { source, slug, link, is_ambiguous });
@@ -245,15 +245,15 @@ impl Reader {
     /// `false`. Links to files beside the pages do not count.
     pub(super) fn count_links(
         &self,
-        source: &SourceId,
+        from: (&SourceId, &Slug),
         id: u64,
         mut each: impl FnMut(LinkRecord, bool) -> bool,
     ) -> Result<LinkCounts, StoreError> {
         let mut counts = LinkCounts::default();
         for link in self.derived(id)?.links {
-            let goes_on = match self.resolve(&link, source)? {
+            let goes_on = match self.resolve(&link, from)? {
                 Resolution::Page(page) => {
-                    counts.abroad += u32::from(page.0 != *source);
+                    counts.abroad += u32::from(page.0 != *from.0);
                     true
                 }
                 Resolution::Missing if page::is_attachment(&link.raw) => true,

@@ -12,7 +12,7 @@ use crate::tables as t;
 use brain_page::normalize_name;
 
 const SOURCES: [&str; 3] = ["default", "s", "t"];
-const SLUGS: [&str; 6] = ["a", "p/a", "b", "q/b", "whats-up", "q/c"];
+const SLUGS: [&str; 8] = ["a", "p/a", "b", "q/b", "whats-up", "q/c", "x/q/b", "y/p/a"];
 const NAMES: [&str; 5] = ["a", "b", "c", "/a", "t:a"];
 
 #[derive(Debug, Clone)]

@@ -35,14 +35,14 @@ fn a_damaged_block_is_reported_with_the_file() {
     store.write(write).unwrap();
     drop(store);
     let good = fs::read(&path).unwrap();
-    let (mut not_opened, mut not_read, mut read_on) = (0, 0, 0);
+    let (mut open_failures, mut read_failures, mut partly_readable) = (0, 0, 0);
     let check_message = |error: StoreError, block| {
         assert!(error.is_damage(), "block {block}: {error:?}");
-        let what = error.to_string();
+        let message = error.to_string();
         // The message names the file, or the page in it.
         assert!(
-            what.contains("bad.redb") || what.contains("is damaged in the store"),
-            "block {block}: {what}"
+            message.contains("bad.redb") || message.contains("is damaged in the store"),
+            "block {block}: {message}"
         );
     };
     for block in 1..good.len() / BLOCK {
@@ -60,7 +60,7 @@ fn a_damaged_block_is_reported_with_the_file() {
         let bad = copy_store("before");
         damage(&bad);
         if let Err(error) = Store::open(&bad, &options(), Box::new(|_| {})) {
-            not_opened += 1;
+            open_failures += 1;
             check_message(error, block);
         }
         fs::remove_file(bad).unwrap();
@@ -80,14 +80,14 @@ fn a_damaged_block_is_reported_with_the_file() {
         match walk {
             Ok(()) => assert_eq!(read, PAGES, "block {block}"),
             Err(error) => {
-                not_read += 1;
+                read_failures += 1;
                 check_message(error, block);
                 let first = store.read_through(|reader| {
                     Ok(reader
                         .page_even_deleted(&SourceId::default(), &slug("area/note-0"))?
                         .is_some())
                 });
-                read_on += usize::from(first.is_ok_and(|there| there));
+                partly_readable += usize::from(first.is_ok_and(|there| there));
                 let copy = dir.path().join("copy.redb");
                 check_message(store.back_up(&copy, 1, &|_, _| true).unwrap_err(), block);
                 assert!(!copy.exists());
@@ -96,7 +96,10 @@ fn a_damaged_block_is_reported_with_the_file() {
         drop(store);
         fs::remove_file(bad).unwrap();
     }
-    assert!(not_opened > 0 && not_read > 20 && read_on > 20, "{not_opened}, {not_read}, {read_on}");
+    assert!(
+        open_failures > 0 && read_failures > 20 && partly_readable > 20,
+        "{open_failures}, {read_failures}, {partly_readable}"
+    );
 }
 
 /// Returns a generator of random numbers, the same in each run.

@@ -76,9 +76,9 @@ pub enum StoreError {
     /// The store has a table that a copy would lack.
     #[error("the store has a table \"{0}\" that a backup does not know")]
     UnknownTable(String),
-    /// A backup failed because of the store, rather than the copy.
+    /// A backup failed because of the store that it copies.
     #[error(transparent)]
-    Original(Box<StoreError>),
+    BackupSource(Box<StoreError>),
     /// The target of a copy exists.
     #[error("{} already exists", .0.display())]
     TargetExists(PathBuf),
@@ -180,7 +180,7 @@ impl StoreError {
             | Self::DamagedSpool { .. }
             | Self::LostJobs { .. }
             | Self::UnequalCopy(_) => true,
-            Self::Original(error) => error.is_damage(),
+            Self::BackupSource(error) => error.is_damage(),
             Self::Refused(fault) => fault.code == FaultCode::StoreDamaged,
             _ => false,
         }

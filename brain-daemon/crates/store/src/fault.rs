@@ -12,7 +12,7 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         let error = match error {
             StoreError::Refused(fault) => return fault,
-            StoreError::Original(error) => return Self::from(*error),
+            StoreError::BackupSource(error) => return Self::from(*error),
             other => other,
         };
         Self { code: code(&error), message: error.to_string(), hint: hint(&error) }
@@ -41,7 +41,7 @@ fn code(error: &StoreError) -> FaultCode {
         E::QueueFull(_) => FaultCode::Busy,
         E::Closed => FaultCode::Stopping,
         E::Refused(fault) => fault.code,
-        E::Original(error) => code(error),
+        E::BackupSource(error) => code(error),
     }
 }
 
@@ -96,7 +96,7 @@ fn hint(error: &StoreError) -> Option<String> {
         E::Defect => "the log of the daemon has the details; please report it",
         E::Closed => "try again; the next command starts the daemon again",
         E::Refused(fault) => return fault.hint.clone(),
-        E::Original(error) => return hint(error),
+        E::BackupSource(error) => return hint(error),
     };
     Some(fixed.into())
 }

@@ -20,18 +20,17 @@ mod scan;
 mod swap;
 mod trash;
 mod tree;
-
 #[cfg(test)]
 mod tree_tests;
+mod walk;
 
 pub use git::{PullOutcome, pull};
-pub use git_history::{CommitTimes, commit_times};
+pub use git_history::{CommitTimes, GitHistory};
 pub use ignore_rules::{IgnoreRules, is_rule_file};
 pub use own_contents::{OwnContents, digest, is_torn};
 pub use replaced_files::LostSave;
 pub use root_dir::RootDir;
-pub use scan::{
-    MarkdownFile, ScanReport, Stat, for_each_markdown_file, is_missing, markdown_files, stat_of,
-};
+pub use scan::{MarkdownFile, ScanReport, Stat, is_missing, markdown_files, stat_of};
 pub use trash::TRASH;
 pub use tree::{Outcome, Tree};
+pub use walk::for_each_markdown_file;

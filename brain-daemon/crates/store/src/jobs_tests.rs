@@ -91,7 +91,7 @@ fn a_callback_runs_after_its_commit_and_may_panic() {
     });
     assert!(receiver.recv().unwrap());
     store.write_then(|_| Ok(()), |_| panic!("a defect of the callback"));
-    assert_eq!(add(&store, "the writer goes on", 6), 2);
+    assert_eq!(add(&store, "the writer continues", 6), 2);
     // A store that closes completes its queued writes first.
     let record = job("last", 7);
     store.write_then(
@@ -109,13 +109,13 @@ fn a_full_queue_refuses_at_once() {
     let (enter, entered) = channel();
     let (leave, wait) = channel::<()>();
     let wait = Mutex::new(wait);
-    // Holds the writer until the queue behind it is full.
-    let held = move |_: &mut Draft<'_>| {
+    // Blocks the writer until the queue behind it is full.
+    let block_writer = move |_: &mut Draft<'_>| {
         let _ = enter.send(());
         let _ = wait.lock().unwrap().recv();
         Ok(())
     };
-    store.write_then(held, |_| {});
+    store.write_then(block_writer, |_| {});
     entered.recv().unwrap();
     let (sender, receiver) = channel();
     for n in 0..1100 {
@@ -315,16 +315,16 @@ fn finished_jobs_free_the_space_of_their_texts() {
             .write(move |draft| {
                 (from..from + 20).try_for_each(|id| {
                     let was = draft.job(id)?.unwrap();
-                    let mut over =
+                    let mut finished =
                         JobRecord { state: JobState::Stored, finished_at: Some(6), ..was.clone() };
-                    over.content.body = String::new();
-                    draft.change_job(id, &was, &over)
+                    finished.content.body = String::new();
+                    draft.change_job(id, &was, &finished)
                 })
             })
             .unwrap();
     }
-    let over = in_use();
-    assert!(over < waiting / 4, "{waiting} bytes while they waited, {over} when they were over");
+    let finished = in_use();
+    assert!(finished < waiting / 4, "{waiting} bytes while waiting, {finished} when finished");
     let reader = store.read(Visibility::All).unwrap();
     for id in 1..=JOBS {
         assert_eq!(reader.job(id).unwrap().unwrap().state, JobState::Stored);

@@ -33,13 +33,13 @@ mod fault;
 pub mod files;
 mod grants;
 mod group_commit;
-mod inbound;
 mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
 mod line_marks;
 mod link_check;
+mod link_target;
 mod links;
 mod listing;
 mod migrate;
@@ -86,7 +86,6 @@ pub use damage::DamagedPage;
 pub use draft::Draft;
 pub use error::{Failure, StoreError, unless_damaged};
 pub use grants::GrantUpdate;
-pub use inbound::InboundLinks;
 pub use line_marks::LineChange;
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};

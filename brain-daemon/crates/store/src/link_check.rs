@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use brain_protocol::{Slug, SourceId};
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
-use super::apply::slug_keys;
+use super::apply::link_keys;
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
 use super::read::Reader;
 use super::{Draft, Store, StoreError, migrate, tables as t};
 use brain_base::caller::Visibility;
+use brain_page as page;
 
 /// Approximate number of new pages, and of rows of [`t::UNCHECKED`], checked from one snapshot.
 const ROUND_PAGES: usize = 10_000;
@@ -29,10 +30,19 @@ pub(super) struct LinkChanges {
     /// Pages whose links must be resolved.
     pages: BTreeSet<u64>,
     /// Change in the number of pages with a name or slug: by source, key as in [`t::LINKS_IN`], and
-    /// whether it is a slug.
-    name_counts: BTreeMap<(String, String, bool), i64>,
+    /// kind of the key.
+    name_counts: BTreeMap<(String, String, KeyKind), i64>,
     /// Amounts to add to [`t::BROKEN_SUMS`].
     sums: BTreeMap<(String, String), i64>,
+}
+
+/// What a page has under a key. A file name counts on its own, too: a page with the file name is
+/// the target of a link even if others have it as an alias.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum KeyKind {
+    Name,
+    FileName,
+    Slug,
 }
 
 /// Pages to check, and what is complete afterwards.
@@ -85,9 +95,13 @@ impl Draft<'_> {
     fn note_links(&mut self, source: &SourceId, slug: &Slug, id: u64, names: &[String], more: i64) {
         let changes = &mut self.link_changes;
         changes.pages.insert(id);
-        let names = names.iter().map(|name| (name.clone(), false));
-        for (key, is_slug) in names.chain([(format!("/{slug}"), true)]) {
-            *changes.name_counts.entry((source.to_string(), key, is_slug)).or_default() += more;
+        let names = names.iter().map(|name| (name.clone(), KeyKind::Name));
+        let path = [
+            (page::normalize_name(slug.name()), KeyKind::FileName),
+            (format!("/{slug}"), KeyKind::Slug),
+        ];
+        for (key, kind) in names.chain(path) {
+            *changes.name_counts.entry((source.to_string(), key, kind)).or_default() += more;
         }
     }
 
@@ -203,7 +217,7 @@ impl Reader {
     /// Returns the page's counts if they differ from the stored ones.
     fn changed_link_row(&self, id: u64) -> Result<Option<LinkRow>, StoreError> {
         let Some((source, slug, _)) = self.by_id(id)? else { return Ok(None) };
-        let counts = self.count_links(&source, id, |_, _| true)?;
+        let counts = self.count_links((&source, &slug), id, |_, _| true)?;
         let kept = self.table(t::BROKEN)?.get((source.as_str(), slug.as_str()))?;
         let kept = kept.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
         Ok((kept != counts).then_some(LinkRow { id, source, slug, counts }))
@@ -271,7 +285,7 @@ impl LinkResolver<'_> {
             let (id, (source, slug)) = (id.value(), key.value());
             self.pages.insert(id);
             if id >= known {
-                for key in self.reader.derived(id)?.names.into_iter().chain(slug_keys(slug)) {
+                for key in self.reader.derived(id)?.names.into_iter().chain(link_keys(slug)) {
                     self.add_linking(source, &key)?;
                 }
             }
@@ -292,7 +306,7 @@ impl LinkResolver<'_> {
         }
         self.add_linking(source, key)?;
         match key.strip_prefix('/') {
-            Some(slug) => slug_keys(slug).iter().try_for_each(|key| self.add_linking(source, key)),
+            Some(slug) => link_keys(slug).try_for_each(|key| self.add_linking(source, &key)),
             None => Ok(()),
         }
     }

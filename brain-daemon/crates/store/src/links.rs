@@ -1,4 +1,4 @@
-//! Resolves links, and finds pages by name and by their links.
+//! Finds pages by name and by their links. [`super::link_target`] resolves links.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use brain_base::caller::Visibility;
 use brain_page as page;
 use brain_protocol::{Slug, SourceId};
 
-use super::apply::slug_keys;
+use super::apply::{link_keys, slug_keys};
 use super::read::{PageEntry, Reader};
 use super::record::{LinkRecord, PageRecord};
 use super::{StoreError, tables as t};
@@ -18,41 +18,11 @@ pub enum Resolution {
     Page(Box<(SourceId, Slug, PageRecord)>),
     /// Links to no existing page.
     Missing,
-    /// Several pages have the name.
+    /// Several pages have it as an alias.
     Ambiguous,
 }
 
 impl Reader {
-    /// Resolves a link of a page in `own_source`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn resolve(
-        &self,
-        link: &LinkRecord,
-        own_source: &SourceId,
-    ) -> Result<Resolution, StoreError> {
-        let source = link.source.as_deref().map_or_else(|| Ok(own_source.clone()), SourceId::parse);
-        if let Ok(source) = source {
-            for slug in &link.slugs {
-                let Ok(slug) = Slug::parse(slug.as_str()) else { continue };
-                if let Some(record) = self.page(&source, &slug)? {
-                    return Ok(Resolution::Page(Box::new((source, slug, record))));
-                }
-            }
-        }
-        for name in link.names() {
-            // Two pages are enough to make the name ambiguous.
-            let mut pages = self.named(own_source, &name, 2)?;
-            match (pages.pop(), pages.is_empty()) {
-                (Some(one), true) => return Ok(Resolution::Page(Box::new(one))),
-                (Some(_), false) => return Ok(Resolution::Ambiguous),
-                (None, _) => {}
-            }
-        }
-        Ok(Resolution::Missing)
-    }
-
     /// Returns up to `limit` active pages of a source whose file name or alias is this normalised
     /// name.
     ///
@@ -165,7 +135,7 @@ impl Reader {
     pub fn linking(&self, to: &PageEntry, limit: usize) -> Result<Vec<u64>, StoreError> {
         let (source, slug, record) = to;
         let keys: BTreeSet<_> =
-            self.derived(record.id)?.names.into_iter().chain(slug_keys(slug.as_str())).collect();
+            self.derived(record.id)?.names.into_iter().chain(link_keys(slug.as_str())).collect();
         let table = self.table(t::LINKS_IN)?;
         let mut from = BTreeSet::new();
         for key in keys {
@@ -208,10 +178,10 @@ impl Reader {
     ) -> Result<Vec<LinkRecord>, StoreError> {
         let mut out = Vec::new();
         for link in self.derived(from.2.id)?.links {
-            let may_link = link.slugs.iter().any(|s| s == to.1.as_str())
-                || link.names().any(|name| names.contains(&name));
+            let may_link =
+                link.may_name_path(to.1.as_str()) || link.names().any(|name| names.contains(&name));
             if may_link
-                && let Resolution::Page(target) = self.resolve(&link, &from.0)?
+                && let Resolution::Page(target) = self.resolve(&link, (&from.0, &from.1))?
                 && target.2.id == to.2.id
             {
                 out.push(link);
@@ -238,7 +208,7 @@ impl Reader {
             let Some(page) = self.by_id(id)? else { continue };
             for link in self.derived(id)?.links {
                 let names_it = link.slugs.iter().any(|s| s == slug.as_str());
-                if names_it && self.resolve(&link, &page.0)? == Resolution::Missing {
+                if names_it && self.resolve(&link, (&page.0, &page.1))? == Resolution::Missing {
                     out.push((page.clone(), link));
                 }
             }

@@ -55,10 +55,10 @@ impl Store {
     /// [`StoreError::Locked`] when another process has the file, [`StoreError::Newer`] when a newer
     /// program wrote it, [`StoreError::Damaged`] when it is not a valid store; errors of the disk.
     pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
-        with_damage_report(path, || Self::open_sound(path, options, hook))
+        with_damage_report(path, || Self::open_inner(path, options, hook))
     }
 
-    fn open_sound(
+    fn open_inner(
         path: &Path,
         options: &StoreOptions,
         hook: CommitHook,

@@ -152,7 +152,9 @@ pub(super) const META_FAILED: &str = "jobs_failed";
 /// Active pages.
 pub(super) const META_ACTIVE: &str = "active";
 /// Links of pages with this id or a greater one were never checked.
-pub(super) const META_LINKS_CHECKED: &str = "links_checked";
+/// Another number than `links_checked` of earlier versions, which resolved links otherwise: their
+/// counts are outdated, so every page is checked once more.
+pub(super) const META_LINKS_CHECKED: &str = "paths_checked";
 /// No link was ever checked without the pages below this id.
 pub(super) const META_LINKS_KNOWN: &str = "links_known";
 /// Random id of the store. Derived data carries it.

@@ -61,7 +61,7 @@ pub(super) fn read_pages(txn: &WriteTransaction) -> Result<bool, StoreError> {
     Ok(has_names)
 }
 
-/// Makes frontmatter of the TOML that is part of the text. Returns whether there is any.
+/// Moves TOML from the text to the frontmatter. Returns whether there is any.
 pub(super) fn read_toml(record: &mut PageRecord, content: &mut Content) -> bool {
     // A damaged text stays as it is: reads report it. So does malformed TOML.
     if !may_have_toml(content) || page::content_digest(&content.body) != record.content_hash {

@@ -95,15 +95,15 @@ impl SystemStarter {
 
 impl Starter for SystemStarter {
     fn find(&self, program: &str) -> Option<PathBuf> {
-        let runs = |path: &Path| {
+        let is_executable = |path: &Path| {
             path.metadata()
                 .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
         };
         if program.contains('/') {
-            return Some(PathBuf::from(program)).filter(|path| runs(path));
+            return Some(PathBuf::from(program)).filter(|path| is_executable(path));
         }
         let path = std::env::var_os("PATH")?;
-        std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| runs(path))
+        std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| is_executable(path))
     }
 
     fn start(&self, launch: &Launch) -> Result<Box<dyn Child>> {
@@ -141,7 +141,7 @@ impl Starter for SystemStarter {
         };
         thread::Builder::new().name("tunnel-agent".into()).spawn(run)?;
         let (pid, out, err) =
-            receiver.recv().map_err(|_| Error::other("the thread for it ended"))??;
+            receiver.recv().map_err(|_| Error::other("the thread of the agent ended"))??;
         let lines = OutputLines::default();
         // From here on, dropping `child` stops the agent if a later step fails.
         let mut running = SystemChild { pid, state, readers: Vec::new(), lines };
@@ -349,16 +349,16 @@ mod tests {
     }
 
     fn lines(child: &dyn Child, count: usize) -> Vec<String> {
-        let kept = Mutex::new(Vec::new());
+        let found = Mutex::new(Vec::new());
         until("lines", || {
-            let mut kept = kept.lock();
-            kept.extend(child.lines());
-            kept.len() >= count
+            let mut found = found.lock();
+            found.extend(child.lines());
+            found.len() >= count
         });
-        kept.into_inner()
+        found.into_inner()
     }
 
-    fn runs(pid: &str) -> bool {
+    fn is_running(pid: &str) -> bool {
         let stat =
             std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         !stat.is_empty() && !stat.contains(") Z ")
@@ -370,9 +370,9 @@ mod tests {
         let child = starter
             .start(&shell("echo out; echo err >&2; echo \"$NGROK_AUTHTOKEN\"; exit 7"))
             .unwrap();
-        let mut kept = lines(&*child, 3);
-        kept.sort();
-        assert_eq!(kept, ["err", "out", "s3cret"]);
+        let mut printed = lines(&*child, 3);
+        printed.sort();
+        assert_eq!(printed, ["err", "out", "s3cret"]);
         until("its end", || child.ended().is_some());
         assert_eq!(child.ended().unwrap(), "it ended with exit status 7");
         // Stopping an agent that has exited does nothing.
@@ -400,16 +400,16 @@ mod tests {
         let starter = SystemStarter::default();
         let child =
             starter.start(&shell("trap '' TERM; sleep 600 & echo $!; wait; sleep 600")).unwrap();
-        let inner = lines(&*child, 1).remove(0);
-        assert!(runs(&inner));
+        let inner_pid = lines(&*child, 1).remove(0);
+        assert!(is_running(&inner_pid));
         child.stop();
         assert!(child.ended().unwrap().contains("signal 9"), "{:?}", child.ended());
-        until("the inner one ends", || !runs(&inner));
+        until("the inner process ends", || !is_running(&inner_pid));
         // Dropping a child stops it.
         let child = starter.start(&shell("echo $$; sleep 600")).unwrap();
-        let inner = lines(&*child, 1).remove(0);
+        let inner_pid = lines(&*child, 1).remove(0);
         drop(child);
-        until("what is dropped ends", || !runs(&inner));
+        until("the dropped agent ends", || !is_running(&inner_pid));
     }
 
     #[test]

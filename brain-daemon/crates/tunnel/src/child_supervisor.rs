@@ -28,9 +28,9 @@ pub(super) const CURRENT_EXE: &str = "/proc/self/exe";
 /// The exit code of shells for a missing program.
 const NOT_FOUND: u8 = 127;
 
-/// Replaces this process with the program that `args` name. Returns `None` if `args` are not for
-/// the supervisor, and an exit code if it failed.
-pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+/// Replaces this process with the program that `args` name, if they are for the supervisor. Returns
+/// `None` if they are not, and an exit code if it failed.
+pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.skip(1);
     if args.next()? != SUBCOMMAND {
         return None;

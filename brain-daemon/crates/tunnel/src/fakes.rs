@@ -70,7 +70,7 @@ impl Starter for FakeStarter {
     fn start(&self, launch: &Launch) -> std::io::Result<Box<dyn Child>> {
         let mut programs = self.0.lock().unwrap();
         if programs.missing {
-            return Err(Error::new(ErrorKind::NotFound, "there is none"));
+            return Err(Error::new(ErrorKind::NotFound, "the program is missing"));
         }
         programs.started.push(launch.clone());
         (programs.ended, programs.lines) = (None, Vec::new());

@@ -1,4 +1,4 @@
-//! The public tunnel: agents of three providers and a watchdog. Knows no pages and no doors.
+//! The public tunnel: agents of three providers and a watchdog. Knows no pages and no HTTP server.
 //!
 //! `diagnosis` is the pure rule from an observation to an action, and `watchdog` carries it out.
 //! `ngrok`, `cloudflared` and `tailscale` implement [`Agent`]. `child` runs programs,

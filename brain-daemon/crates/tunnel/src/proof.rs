@@ -35,13 +35,13 @@ impl Proof {
     #[must_use]
     pub fn answer_for(&self, host: &str, question: &str) -> Option<String> {
         let requested = Url::parse(&format!("http://{host}/")).ok()?;
-        let is_here = match requested.host()? {
+        let is_loopback = match requested.host()? {
             Host::Domain(name) => name == "localhost",
             Host::Ipv4(ip) => IpAddr::from(ip).is_loopback(),
             Host::Ipv6(ip) => IpAddr::from(ip).is_loopback(),
         };
-        let is_valid =
-            question == self.question && (is_here || requested.host_str() == self.url.host_str());
+        let is_valid = question == self.question
+            && (is_loopback || requested.host_str() == self.url.host_str());
         is_valid.then(|| self.answer.clone())
     }
 

@@ -14,7 +14,7 @@ const PROVIDER_DOMAIN: &str = "twilio.com";
 
 /// Returns whether this is an `https` address of the provider.
 #[must_use]
-pub fn is_of_provider(url: &str) -> bool {
+pub fn is_provider_url(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let Some(Host::Domain(host)) = url.host() else { return false };
     let is_in_domain = host
@@ -39,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_providers_addresses_are_known() {
+    fn only_https_urls_of_the_provider_are_accepted() {
         for url in [
             "https://api.twilio.com/2010-04-01/x",
             "https://api.dublin.ie1.twilio.com/x",
             "https://twilio.com",
         ] {
-            assert!(is_of_provider(url), "{url}");
+            assert!(is_provider_url(url), "{url}");
         }
         for url in [
             "http://api.twilio.com/x",
@@ -58,7 +58,7 @@ mod tests {
             "javascript:alert(1)",
             "",
         ] {
-            assert!(!is_of_provider(url), "{url}");
+            assert!(!is_provider_url(url), "{url}");
         }
     }
 }

@@ -45,17 +45,17 @@ pub fn update_webhook(
     url: &str,
 ) -> Result<WebhookUpdate, WebhookError> {
     let url_of_number = number_url(number)?;
-    let pair = STANDARD.encode(format!("{}:{}", number.account_sid, token.expose()));
-    let basic = Secret::new(format!("Basic {pair}"));
+    let credentials = STANDARD.encode(format!("{}:{}", number.account_sid, token.expose()));
+    let basic = Secret::new(format!("Basic {credentials}"));
     let current = send(net, &url_of_number, &basic, None)?;
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    if let Some(over) = ["voice_application_sid", "trunk_sid"]
+    if let Some(target) = ["voice_application_sid", "trunk_sid"]
         .into_iter()
         .find(|name| !text(&current, name).is_empty())
     {
         let message = format!(
-            "the number is set to {over} {}, so its webhook is not used",
-            printable(&text(&current, over))
+            "the number is set to {target} {}, so its webhook is not used",
+            printable(&text(&current, target))
         );
         let hint = "remove that application or trunk from the number in the provider's console";
         return Err(WebhookError { message, hint: hint.into() });
@@ -279,15 +279,20 @@ mod tests {
         // The same address with another method is another webhook.
         api.number.lock().unwrap()["voice_method"] = json!("GET");
         assert!(matches!(api.update(), Ok(WebhookUpdate::Changed { .. })));
-        let deaf = Api { ignores_changes: true, ..Api::new(number("https://old.ngrok.app/voice")) };
+        let unchanging =
+            Api { ignores_changes: true, ..Api::new(number("https://old.ngrok.app/voice")) };
         assert!(
-            deaf.update().unwrap_err().message.contains("leads to https://old.ngrok.app/voice")
+            unchanging
+                .update()
+                .unwrap_err()
+                .message
+                .contains("leads to https://old.ngrok.app/voice")
         );
     }
 
     #[test]
     fn errors_have_a_hint_and_no_token() {
-        let says = |status, code, message: &str| {
+        let error_body = |status, code, message: &str| {
             json!({"code": code, "message": message,
             "more_info": "", "status": status})
         };
@@ -295,13 +300,13 @@ mod tests {
             (
                 "GET",
                 401,
-                says(401, 20003, "Authenticate"),
+                error_body(401, 20003, "Authenticate"),
                 "status 401, code 20003): Authenticate",
                 "auth token",
             ),
-            ("GET", 404, says(404, 20404, "not found"), "code 20404", "voice.number_sid"),
+            ("GET", 404, error_body(404, 20404, "not found"), "code 20404", "voice.number_sid"),
             ("POST", 500, json!(null), "status 500", "status page"),
-            ("POST", 429, says(429, 20429, "Too Many Requests"), "Too Many", "fewer"),
+            ("POST", 429, error_body(429, 20429, "Too Many Requests"), "Too Many", "fewer"),
         ] {
             let api = Api { overrides: vec![(method, status, body)], ..Api::new(number("")) };
             let error = api.update().unwrap_err();

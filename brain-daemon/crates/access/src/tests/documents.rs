@@ -8,7 +8,7 @@ use super::*;
 
 const APP: &str = "https://app.example/client.json";
 
-/// A document at this address, as a client of good will has it.
+/// A document at this address, as an honest client publishes it.
 fn document(id: &str, uris: &[&str]) -> Document {
     let text = json!({ "client_id": id, "client_name": "An app", "redirect_uris": uris });
     Document { body: text.to_string().into_bytes(), max_age: None }
@@ -24,7 +24,7 @@ impl Fixture {
     }
 }
 
-fn why(fixture: &Fixture, request: &AuthorizeRequest) -> String {
+fn refusal(fixture: &Fixture, request: &AuthorizeRequest) -> String {
     match fixture.access().consent(request).unwrap_err() {
         AuthorizeError::Page(fault) => {
             assert_eq!(fault.error, OAuthError::InvalidClient);
@@ -93,7 +93,7 @@ fn a_client_follows_its_document() {
 
 #[test]
 fn a_document_is_cached_for_its_max_age_within_limits() {
-    for (fresh, kept) in [
+    for (max_age, lifetime) in [
         (None, DAY),
         (Some(2 * 24 * 3600), DAY),
         (Some(3600), HOUR),
@@ -101,12 +101,12 @@ fn a_document_is_cached_for_its_max_age_within_limits() {
         (Some(u64::MAX), DAY),
     ] {
         let fixture = Fixture::new();
-        let fresh = fresh.map(Duration::from_secs);
-        fixture.put(APP, Ok(Document { max_age: fresh, ..document(APP, &[CALLBACK]) }));
-        for (turned, fetches) in [(0, 1), (kept - 1, 1), (1, 2)] {
-            fixture.advance(turned);
+        let max_age = max_age.map(Duration::from_secs);
+        fixture.put(APP, Ok(Document { max_age, ..document(APP, &[CALLBACK]) }));
+        for (elapsed, fetches) in [(0, 1), (lifetime - 1, 1), (1, 2)] {
+            fixture.advance(elapsed);
             fixture.access().consent(&authorize_request(APP)).unwrap();
-            assert_eq!(fixture.fetches(), fetches, "{fresh:?} {turned}");
+            assert_eq!(fixture.fetches(), fetches, "{max_age:?} {elapsed}");
         }
     }
 }
@@ -128,9 +128,9 @@ fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
     {
         let id = format!("https://app{n}.example/client.json");
         fixture.put(&id, found);
-        assert!(why(&fixture, &authorize_request(&id)).contains(expected), "{expected}");
+        assert!(refusal(&fixture, &authorize_request(&id)).contains(expected), "{expected}");
         fixture.put(&id, Ok(document(&id, &[CALLBACK])));
-        assert!(why(&fixture, &authorize_request(&id)).contains(expected), "{expected}, again");
+        assert!(refusal(&fixture, &authorize_request(&id)).contains(expected), "{expected}, again");
         assert_eq!(fixture.fetches(), n + 1);
     }
     fixture.advance(MINUTE);
@@ -144,12 +144,12 @@ fn fetches_are_limited_by_host_and_in_total() {
     let fixture = Fixture::new();
     let at = |host: usize, n: usize| format!("https://host{host}.example/{n}");
     for n in 0..40 {
-        let refused = why(&fixture, &authorize_request(&at(0, n)));
+        let refused = refusal(&fixture, &authorize_request(&at(0, n)));
         assert_eq!(refused.contains("try again in a minute"), n >= 5, "{n}: {refused}");
     }
     assert_eq!(fixture.fetches(), 5, "of one host");
     for host in 1..40 {
-        why(&fixture, &authorize_request(&at(host, 0)));
+        refusal(&fixture, &authorize_request(&at(host, 0)));
     }
     assert_eq!(fixture.fetches(), 20, "in all");
     // Built-in copies and cached documents need no fetch.
@@ -160,7 +160,7 @@ fn fetches_are_limited_by_host_and_in_total() {
     };
     assert!(fixture.access().consent(&local).is_ok());
     fixture.advance(MINUTE);
-    why(&fixture, &authorize_request(&at(99, 0)));
+    refusal(&fixture, &authorize_request(&at(99, 0)));
     assert_eq!(fixture.fetches(), 21);
 }
 
@@ -192,7 +192,7 @@ fn errors_are_not_sent_to_an_address_from_a_document() {
     assert_eq!(
         shown_error(fixture.access().consent(&wrong)),
         OAuthError::InvalidScope,
-        "nor after it was let in once"
+        "nor after a consent"
     );
 }
 
@@ -206,8 +206,11 @@ fn fetching_can_be_disabled() {
     let fetches = fixture.fetches();
     let other = "https://other.example/client.json";
     fixture.put(other, Ok(document(other, &[CALLBACK])));
-    assert!(why(&fixture, &authorize_request(other)).contains("http.client_documents"));
-    assert!(fixture.access().consent(&authorize_request(APP)).is_ok(), "who was let in stays");
+    assert!(refusal(&fixture, &authorize_request(other)).contains("http.client_documents"));
+    assert!(
+        fixture.access().consent(&authorize_request(APP)).is_ok(),
+        "a client with a consent stays"
+    );
     let claude = "https://claude.ai/oauth/mcp-oauth-client-metadata";
     let callback = "https://claude.ai/api/mcp/auth_callback";
     let copy =

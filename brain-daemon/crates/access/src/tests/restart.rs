@@ -84,7 +84,7 @@ fn a_restored_store_has_only_personal_tokens() {
         error(fixture.refresh(&app, &consented.refresh_token, None)),
         OAuthError::InvalidGrant
     );
-    assert!(fixture.is_accepted(&personal), "the owner is told to look through these");
+    assert!(fixture.is_accepted(&personal), "the owner is told to review these");
     assert!(
         fixture.is_accepted(&fixture.client_credentials(&credentials, None).unwrap().access_token)
     );
@@ -100,7 +100,7 @@ fn the_last_use_of_a_client_is_saved_on_demand() {
     assert_eq!(error(fixture.client_credentials(&guess, None)), OAuthError::InvalidClient);
     assert!(
         clients(&fixture)[0].last_used_at.as_deref() < Some("2026-11-21T10:33"),
-        "it was not let in"
+        "a refused attempt is no use"
     );
     assert!(fixture.is_accepted(&token));
     // 2026-11-21T10:33:45, to the minute.
@@ -110,7 +110,7 @@ fn the_last_use_of_a_client_is_saved_on_demand() {
     fixture.advance(10 * MINUTE);
     assert!(fixture.is_accepted(&token));
     fixture.reopen();
-    assert_eq!(clients(&fixture)[0].last_used_at, last, "what was not written down is forgotten");
+    assert_eq!(clients(&fixture)[0].last_used_at, last, "a use that was not saved is forgotten");
     fixture.advance(MINUTE);
     assert!(fixture.is_accepted(&token));
     fixture.access().write_last_use().unwrap();

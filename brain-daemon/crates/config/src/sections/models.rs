@@ -92,10 +92,34 @@ section! {
         "idle time after which the local model is unloaded";
 }
 
+/// Where the first results of a search are reranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RerankProvider {
+    /// An endpoint.
+    Endpoint,
+    /// The local model.
+    Local,
+}
+
 section! {
-    /// Full-text search.
+    /// Search.
     SearchConfig [search]
 
     language: String = text(), "en",
         "ISO 639-1 language of pages that are too short to detect";
+    rerank: Option<RerankProvider> = word(&[
+            ("off", None),
+            ("endpoint", Some(RerankProvider::Endpoint)),
+            ("local", Some(RerankProvider::Local)),
+        ]), "off",
+        "whether a second model orders the first results: endpoint (passages are sent to it), local \
+         (an installed reranker), or off";
+    rerank_model: Option<String> = optional(), "",
+        "name of an installed reranker, or of the endpoint's model; empty: the last installed one";
+    rerank_base_url: Option<Url> = endpoint(), "",
+        "the endpoint that reranks, for example https://api.jina.ai/v1";
+    rerank_api_key_file: Option<HomePath> = path(), "",
+        "file with the key: absolute, below ~/, or in brain's home; empty: secrets/rerank-api-key";
+    rerank_price: Dollars = dollars(), "0",
+        "price of a million tokens at the endpoint, in US dollars";
 }

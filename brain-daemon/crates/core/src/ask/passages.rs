@@ -197,6 +197,7 @@ mod tests {
             url: None,
             trust: TrustLevel::default(),
             path: None,
+            also_in: Vec::new(),
         }
     }
 

@@ -159,7 +159,7 @@ impl BackupService {
         let last = newest.map(|at| format!("the last one is of {}", rfc3339(at)));
         // A backup that became due while the daemon was stopped is made after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {
-            let last = last.as_deref().unwrap_or("there is none");
+            let last = last.as_deref().unwrap_or("there is no backup");
             return warn(format!("overdue: {last}"), by_hand());
         }
         ok(last.as_deref().unwrap_or("the first one is about to be made"))

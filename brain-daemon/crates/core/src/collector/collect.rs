@@ -76,7 +76,7 @@ impl CollectorService {
     /// As for a requested run. A missing setup and another active run are no errors here.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.env.clock.now();
-        if !self.env.config.collector.enabled || !self.env.home.is_here() {
+        if !self.env.config.collector.enabled || self.env.home.has_moved() {
             return Ok(None);
         }
         let (state, damage) =

@@ -48,7 +48,7 @@ impl CollectorService {
         let files = CollectedFiles::open(self, caller)?;
         let now = self.env.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
-        let Plan { pages, done, below_gate, unclaimed } =
+        let Plan { pages, done, people_below_threshold, pages_without_account } =
             self.enrichment(caller, &files, since, now)?;
         let total = pages.len() as u64;
         let (mut enriched, mut failures) = (Vec::new(), Vec::new());
@@ -76,8 +76,8 @@ impl CollectorService {
         Ok(CollectorEnrichReply {
             dry_run: request.dry_run,
             pages: enriched,
-            below_gate,
-            unclaimed,
+            people_below_threshold,
+            pages_without_account,
             failures,
         })
     }

@@ -205,10 +205,10 @@ impl NameIndex {
                 continue;
             }
             let names = self.words.get(&word.normal).map_or(&[][..], Vec::as_slice);
-            let is_here = |name: &&Name| name.starts(&words[at..]);
-            let longest = names.iter().find(is_here).map_or(0, |name| name.words.len());
+            let starts_here = |name: &&Name| name.starts(&words[at..]);
+            let longest = names.iter().find(starts_here).map_or(0, |name| name.words.len());
             let longest_names =
-                names.iter().filter(is_here).filter(|name| name.words.len() == longest);
+                names.iter().filter(starts_here).filter(|name| name.words.len() == longest);
             found.extend(longest_names.map(|name| name.page));
             at += longest.max(1);
         }

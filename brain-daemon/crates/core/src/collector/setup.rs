@@ -215,7 +215,7 @@ impl<'a> SetupRun<'a> {
             .brain
             .env
             .secrets
-            .keep(TOKEN, &valid.token)
+            .store(TOKEN, &valid.token)
             .map_err(|e| step_of_fault(e.into()))?;
         let message = format!("{message}; stored in {}", path.display());
         match self.brain.platform_token() {

@@ -40,7 +40,7 @@ impl Health for Process {
 impl Process {
     fn daemon(&self) -> Finding {
         let version = brain_protocol::VERSION;
-        if !self.env.home.is_here() {
+        if self.env.home.has_moved() {
             let message = crate::moved_home::moved_home_message(&self.env.home);
             return fail(message, crate::moved_home::move_back_hint());
         }

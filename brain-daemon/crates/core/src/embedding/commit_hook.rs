@@ -4,6 +4,7 @@
 //! Commits made while no vectors were open are processed when they are opened, in the background;
 //! only then are vectors searched.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,7 +17,7 @@ use brain_base::caller::Visibility;
 use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, Local, Settings,
+    EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, KeyProvider, Local, Settings,
 };
 use brain_page::WINDOWS;
 use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
@@ -169,17 +170,22 @@ impl EmbeddingService {
 
     fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedError> {
         let file = Config::embedding_key_file(&self.env.config, &self.env.home);
+        let key = self.key_provider("embedding-api-key", file);
+        let (price, ledger) = (brain_embed::price(&self.env.config), Arc::clone(&self.ledger));
+        let endpoint = Endpoint::open(settings, &*self.env.net, key, price, ledger)?;
+        Ok(Arc::new(endpoint))
+    }
+
+    /// Returns a provider of the secret with this name, or in `file`.
+    pub(super) fn key_provider(&self, name: &'static str, file: Option<PathBuf>) -> KeyProvider {
         let secrets = Arc::clone(&self.env.secrets);
-        let key = move || match secrets.find("embedding-api-key", file.as_deref()) {
+        Box::new(move || match secrets.find(name, file.as_deref()) {
             Ok(found) => Ok(found.map(|found| found.secret)),
             Err(error) => {
                 let brain_protocol::Fault { message, hint, .. } = error.into();
                 Err(EmbedError { kind: EmbedErrorKind::Refused, message, hint })
             }
-        };
-        let (price, ledger) = (brain_embed::price(&self.env.config), Arc::clone(&self.ledger));
-        let endpoint = Endpoint::open(settings, &*self.env.net, Box::new(key), price, ledger)?;
-        Ok(Arc::new(endpoint))
+        })
     }
 
     /// Opens the vectors of the provider and catches up with the store. `None` if no provider is
@@ -190,13 +196,13 @@ impl EmbeddingService {
             return Ok(Some(open_vectors));
         }
         let Some(provider) = self.embedding_provider() else {
-            shared.shut();
+            shared.set_unavailable();
             return Ok(None);
         };
         match self.open_provider_vectors(provider) {
             Ok(open_vectors) => Ok(Some(open_vectors)),
             Err(fault) => {
-                shared.shut();
+                shared.set_unavailable();
                 Err(fault)
             }
         }

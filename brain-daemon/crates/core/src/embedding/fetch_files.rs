@@ -119,9 +119,9 @@ pub(super) fn cancelled() -> Fault {
 }
 
 fn missing_file(origin: &Origin, name: &str) -> Fault {
-    Fault::new(FaultCode::NotFound, format!("there is no {name} at {}", origin.location.text())).hint(
-        "a model here has config.json, tokenizer.json, and model.safetensors or model.onnx in one \
-         directory",
+    let message = format!("there is no {name} at {}", origin.location.text());
+    Fault::new(FaultCode::NotFound, message).hint(
+        "a model's directory has config.json, tokenizer.json, and model.safetensors or model.onnx",
     )
 }
 

@@ -20,7 +20,8 @@ use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_config::EmbeddingProvider;
 use brain_embed::{
-    EmbedError, EmbedErrorKind, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while,
+    EmbedError, EmbedErrorKind, Embedder, Local, ModelFacts, Purpose, Reranker, inspect,
+    inspect_while, is_reranker,
 };
 use brain_page::hex;
 
@@ -125,6 +126,10 @@ impl EmbeddingService {
             "pages get their vectors in the background{time}: `brain model list` shows how far"
         );
         let message = match provider {
+            _ if is_reranker(target_dir) => format!(
+                "it is a reranker: search uses it with search.rerank = \"local\" and \
+                 search.rerank_model = \"{name}\""
+            ),
             EmbeddingProvider::None => {
                 "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned()
             }
@@ -284,6 +289,11 @@ fn verify(
     }
     if !should_continue() {
         return Err(cancelled());
+    }
+    if is_reranker(dir) {
+        let texts = [PROBE_TEXT.to_owned()];
+        let numbers = Local::new(dir.to_owned(), 1).rerank(PROBE_TEXT, &texts, should_continue);
+        return numbers.map(|_| facts).map_err(unusable);
     }
     let vectors = Local::new(dir.to_owned(), 1)
         .embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)

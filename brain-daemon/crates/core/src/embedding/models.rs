@@ -12,7 +12,7 @@ use super::model_record::{ModelRecord, RECORD_FILE, size};
 use super::{Caller, EmbeddingService};
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::home::Home;
-use brain_embed::inspect;
+use brain_embed::{inspect, is_reranker};
 
 /// Suffix of the directory of an unfinished model.
 pub(super) const STAGING_SUFFIX: &str = ".tmp";
@@ -94,10 +94,21 @@ impl EmbeddingService {
     }
 }
 
-/// Returns the default model: the one installed last. `None` if there is none.
+/// Returns the default embedding model: the one installed last. `None` if there is none.
 #[must_use]
 pub(crate) fn installed(home: &Home) -> Option<PathBuf> {
-    let complete = directories(&home.models()).into_iter().filter(|dir| is_complete(dir));
+    last_installed(home, false)
+}
+
+/// Returns the reranker installed last. `None` if there is none.
+pub(super) fn installed_reranker(home: &Home) -> Option<PathBuf> {
+    last_installed(home, true)
+}
+
+fn last_installed(home: &Home, reranks: bool) -> Option<PathBuf> {
+    let complete = directories(&home.models())
+        .into_iter()
+        .filter(|dir| is_complete(dir) && is_reranker(dir) == reranks);
     complete.max_by_key(|dir| (installed_at(dir), std::cmp::Reverse(dir.clone())))
 }
 
@@ -175,5 +186,12 @@ mod tests {
         assert_eq!(installed(&home), Some(models.join("b")));
         fs::remove_file(models.join("b/tokenizer.json")).unwrap();
         assert_eq!(installed(&home), Some(models.join("a")));
+        // A reranker makes no vectors.
+        assert_eq!(installed_reranker(&home), None);
+        put(&models, "ranks", Some("2026-11-22T10:00:00.000Z"));
+        let config = r#"{"architectures": ["BertForSequenceClassification"]}"#;
+        fs::write(models.join("ranks/config.json"), config).unwrap();
+        assert_eq!(installed(&home), Some(models.join("a")));
+        assert_eq!(installed_reranker(&home), Some(models.join("ranks")));
     }
 }

@@ -214,11 +214,8 @@ fn directory_name(dir: &Path) -> String {
 }
 
 fn unknown_model(from: &str) -> Fault {
-    let nearest = super::known_models::KNOWN
-        .iter()
-        .map(|known| known.name)
-        .max_by(|a, b| strsim::jaro_winkler(a, from).total_cmp(&strsim::jaro_winkler(b, from)));
-    let hint = match nearest.filter(|name| strsim::jaro_winkler(name, from) > 0.8) {
+    let known = super::known_models::KNOWN.iter().map(|known| known.name);
+    let hint = match brain_protocol::nearest(from, known) {
         Some(name) => format!("did you mean {name}? known names: {}", names()),
         None => {
             format!("known names: {}; or give a directory, a file, or an https:// address", names())

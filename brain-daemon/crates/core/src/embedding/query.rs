@@ -276,7 +276,7 @@ impl OpenVectors {
         if !known.is_due(&self.space.model, windows) {
             return known;
         }
-        let scale = Scale::measured(windows);
+        let scale = Scale::measure(windows);
         let mut scales = self.scales.lock();
         if scales.len() >= MAX_SCALES {
             scales.clear();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::commit_hook::{key_of, transient_fault};
 use super::scale::{Scale, Windows};
-use super::state::{EmbedState, OpenVectors};
+use super::state::{OpenVectors, RoundState};
 use super::vector_writer::FLUSH_EVERY;
 use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::caller::Visibility;
@@ -52,10 +52,11 @@ impl EmbeddingService {
         }
         let Some(mut work) = meaning.round_state.try_lock() else { return YIELD_DELAY };
         let idle = self.env.config.embedding.idle;
-        if !self.env.home.is_here() {
+        if self.env.home.has_moved() {
             return idle.min(IDLE_DELAY);
         }
         self.reload_if_needed(&mut work);
+        meaning.reranker.unload_if_idle(idle);
         if let Some(open) = meaning.shared.open_vectors() {
             open.embedder.unload_if_idle(idle);
         }
@@ -127,10 +128,10 @@ impl EmbeddingService {
         self.reload_if_needed(&mut work);
         if work.has_given_up || work.failures > 0 {
             // The cause may be fixed: the model is installed now, or the key is valid.
-            *work = EmbedState {
-                flushed: work.flushed,
+            *work = RoundState {
+                flushed_at: work.flushed_at,
                 flush_failed: work.flush_failed,
-                ..EmbedState::new(Instant::now())
+                ..RoundState::new(Instant::now())
             };
             if meaning.shared.open_vectors().is_none() {
                 *meaning.provider.lock() = None;
@@ -221,20 +222,20 @@ impl EmbeddingService {
     }
 
     /// Closes the vectors and resets the provider if a reload was requested.
-    fn reload_if_needed(&self, work: &mut EmbedState) {
+    fn reload_if_needed(&self, work: &mut RoundState) {
         let meaning = &self.state;
         if !meaning.needs_reload.load(Ordering::Acquire) {
             return;
         }
         let former = meaning.shared.open_vectors();
-        meaning.shared.opening();
+        meaning.shared.set_opening();
         *meaning.provider.lock() = None;
         meaning.needs_reload.store(false, Ordering::Release);
         // Reset twice: another thread may have cached the former model in between.
         *meaning.provider.lock() = None;
         former.iter().for_each(|former| self.flush_open_vectors(former));
         meaning.set_problem(None);
-        *work = EmbedState::new(Instant::now());
+        *work = RoundState::new(Instant::now());
     }
 
     /// Returns whether an import, queued jobs or a sync should go first.
@@ -382,13 +383,13 @@ impl EmbeddingService {
         let windows = Windows::all(&open.vectors);
         let is_due = open.scale.read().is_due(&open.space.model, &windows);
         if is_due {
-            let scale = Scale::measured(&windows);
+            let scale = Scale::measure(&windows);
             tracing::debug!(floor = scale.floor, span = scale.span, "measured the cosine scale");
             *open.scale.write() = scale;
         }
     }
 
-    fn record_success(&self, work: &mut EmbedState) {
+    fn record_success(&self, work: &mut RoundState) {
         if !work.flush_failed {
             self.state.set_problem(None);
         }
@@ -396,7 +397,7 @@ impl EmbeddingService {
     }
 
     /// Records a failure and returns the delay.
-    fn record_failure(&self, work: &mut EmbedState, fault: &EmbedError) -> Duration {
+    fn record_failure(&self, work: &mut RoundState, fault: &EmbedError) -> Duration {
         if fault.kind == EmbedErrorKind::Changed {
             tracing::info!(%fault, "the embedding model changed; reloading it");
             self.embedding_changed();

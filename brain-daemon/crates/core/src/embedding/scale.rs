@@ -1,4 +1,4 @@
-//! Measures the cosine scale of a vector space: unrelated windows and best matches.
+//! Measures which cosines unrelated windows and best matches have in a vector space.
 //!
 //! The scale differs between models, so it is measured on the user's own pages. Ranking needs it to
 //! combine words and vectors.
@@ -16,13 +16,13 @@ pub(super) struct Scale {
     windows: u64,
 }
 
-/// The default until there is enough to measure, and for MiniLM sentence models, on which it was
-/// measured with fourteen sets of questions.
+/// The default until there are enough windows for a measurement. For MiniLM sentence models it is
+/// always used: it was measured on them with fourteen sets of questions.
 const DEFAULT_SCALE: Scale = Scale { floor: 0.10, span: 0.60, windows: 0 };
 /// Minimum windows and pages for a measurement.
 const MIN_WINDOWS: u64 = 500;
 const MIN_PAGES: u64 = 50;
-/// Number of compared pairs, and of windows that search their nearest page.
+/// Number of compared pairs, and of windows whose nearest page is searched.
 const PAIRS: u64 = 2000;
 const QUERIES: u64 = 60;
 /// Approximate maximum of comparisons while a caller waits, and minimum number of searches.
@@ -87,8 +87,8 @@ impl<'a> Windows<'a> {
         near.first().map(|near| near.cosine)
     }
 
-    /// Returns how many windows search their nearest page. For some pages a caller waits, so large
-    /// sets use fewer.
+    /// Returns for how many windows the nearest page is searched. A caller waits for the scale of
+    /// some pages, so large sets use fewer.
     fn queries(&self) -> u64 {
         match self.ends {
             None => QUERIES,
@@ -117,7 +117,7 @@ impl Scale {
 
     /// Measures the scale. The floor is the median cosine of random windows of two pages. The top
     /// is the 95th percentile of nearest-page cosines. Deterministic.
-    pub(super) fn measured(all: &Windows<'_>) -> Self {
+    pub(super) fn measure(all: &Windows<'_>) -> Self {
         let windows = all.windows;
         let mut generator = SampleGenerator(windows);
         let mut random_window = || all.nth(generator.next() % windows.max(1));
@@ -191,8 +191,8 @@ mod tests {
         let vectors = Vectors::open(dir.path(), "s", "m", 64).unwrap().0;
         let mut generator = SampleGenerator(1);
         assert!(!Scale::new().is_due("other", &Windows::all(&vectors)));
-        // All vectors share a direction, so any two have a cosine of 0.5; of each page's two
-        // neighbours, one is nearer by topic.
+        // All vectors share a direction, so any two have a cosine of 0.5. Two pages share a topic,
+        // so each page has one nearer page.
         for page in 0..400_u64 {
             let window = |n: u64, generator: &mut SampleGenerator| {
                 let mut vector = vec![0.0_f32; 64];
@@ -212,26 +212,26 @@ mod tests {
         assert!(Scale::new().is_due("other", &Windows::all(&vectors)));
         assert!(!Scale::new().is_due("all-MiniLM-L6-v2", &Windows::all(&vectors)));
         assert!(Scale::new().is_guess("other") && !Scale::new().is_guess("all-MiniLM-L6-v2"));
-        let scale = Scale::measured(&Windows::all(&vectors));
+        let scale = Scale::measure(&Windows::all(&vectors));
         assert!((scale.floor - 0.5).abs() < 0.03, "{scale:?}");
         assert!((scale.floor + scale.span - 1.0).abs() < 0.12, "{scale:?}");
         assert!(
             !scale.is_due("other", &Windows::all(&vectors)),
-            "not before there are twice as many"
+            "measured again only with twice as many windows"
         );
         assert!(!scale.is_guess("other"));
-        assert_eq!(scale, Scale::measured(&Windows::all(&vectors)));
+        assert_eq!(scale, Scale::measure(&Windows::all(&vectors)));
         // The scale of some pages does not depend on other pages.
-        let own_page: Vec<u64> = (0..350).collect();
-        let before = Scale::measured(&Windows::of(&vectors, &own_page));
+        let own_pages: Vec<u64> = (0..350).collect();
+        let before = Scale::measure(&Windows::of(&vectors, &own_pages));
         assert!((before.floor - 0.5).abs() < 0.03, "{before:?}");
-        let nth = |nth| Windows::of(&vectors, &own_page).nth(nth).map(|(page, _)| page);
+        let nth = |nth| Windows::of(&vectors, &own_pages).nth(nth).map(|(page, _)| page);
         assert_eq!(
             [nth(0), nth(1), nth(2), nth(699), nth(700)],
             [Some(0), Some(0), Some(1), Some(349), None]
         );
         (350..400).for_each(|page| vectors.remove(page));
         vectors.put(1000, Key([0; 16]), &[]).unwrap();
-        assert_eq!(before, Scale::measured(&Windows::of(&vectors, &own_page)));
+        assert_eq!(before, Scale::measure(&Windows::of(&vectors, &own_pages)));
     }
 }

@@ -12,27 +12,29 @@ use tokio::sync::Notify;
 use super::background_throttle::BackgroundThrottle;
 use super::pending_changes::PendingChanges;
 use super::query::QueryEmbedder;
+use super::reranker::RerankerState;
 use super::scale::Scale;
 use brain_embed::vectors::Vectors;
 use brain_embed::{EmbedError, Embedder, VectorSpace};
 
-/// Search by meaning of this process.
+/// The process-wide state of search by meaning.
 pub(crate) struct EmbeddingState {
     pub(super) shared: Arc<SharedState>,
     pub(super) query_embedder: Arc<QueryEmbedder>,
+    pub(super) reranker: RerankerState,
     /// The provider once it was loaded; the inner `None` means "not configured".
     pub(super) provider: Mutex<Option<Option<Provider>>>,
     /// A test's embedder, in place of the configured one.
     pub(super) override_embedder: OnceLock<Arc<dyn Embedder>>,
     /// Locked during an embedding round.
-    pub(super) round_state: Mutex<EmbedState>,
+    pub(super) round_state: Mutex<RoundState>,
     /// Number of commands that wait for a round. Background rounds wait for them.
     pub(super) waiting_commands: AtomicUsize,
     /// Set when another model was configured or installed.
     pub(super) needs_reload: AtomicBool,
     /// Detects imports.
     pub(super) background_throttle: Mutex<BackgroundThrottle>,
-    /// What prevents embedding, with a hint.
+    /// The problem that prevents embedding, with a hint.
     problem: Mutex<Option<(String, Option<String>)>>,
 }
 
@@ -43,14 +45,14 @@ pub(super) struct SharedState {
     /// Locked while a commit is applied, and while a page is compared and its vectors stored. So
     /// stored vectors are never older than the commit.
     pub(super) apply_lock: Mutex<()>,
-    /// The last change that was applied.
+    /// Sequence number of the last change applied to the vectors.
     pub(super) seen: AtomicU64,
     pub(super) pending_changes: Mutex<PendingChanges>,
-    /// Pages imported by a sync with suppressed embedding.
+    /// Pages imported by a sync that suppresses embedding.
     pub(super) suppressed_pages: Mutex<HashSet<u64>>,
     /// Pages whose vectors are computed again. Their former vectors stay until then.
     pub(super) outdated_pages: Mutex<HashSet<u64>>,
-    /// Number of such syncs in progress.
+    /// Number of syncs in progress that suppress embedding.
     pub(super) suppressions: AtomicUsize,
     /// Number of page changes since the start.
     pub(super) changes: AtomicU64,
@@ -60,7 +62,7 @@ pub(super) struct SharedState {
 
 /// The state of the vectors.
 enum VectorStage {
-    /// Not open yet, since this time.
+    /// Being opened since this time.
     Opening(Instant),
     /// Searchable and updated by the commit hook.
     Open(Arc<OpenVectors>),
@@ -92,16 +94,16 @@ pub(super) struct OpenVectors {
     pub(super) scales: Mutex<HashMap<Vec<SourceId>, Scale>>,
 }
 
-/// State between two rounds.
-pub(super) struct EmbedState {
+/// State that is kept from one embedding round to the next.
+pub(super) struct RoundState {
     /// Time of the next attempt after a failure.
     pub(super) retry_at: Option<Instant>,
     /// Consecutive failures.
     pub(super) failures: u32,
     /// Whether retrying is pointless until something changes.
     pub(super) has_given_up: bool,
-    /// When the file was last written.
-    pub(super) flushed: Instant,
+    /// Time of the last attempt to write the file.
+    pub(super) flushed_at: Instant,
     /// Whether the last write failed.
     pub(super) flush_failed: bool,
     /// Whether vectors of other models were removed.
@@ -125,9 +127,10 @@ impl EmbeddingState {
                 wake: Notify::new(),
             }),
             query_embedder: Arc::default(),
+            reranker: RerankerState::default(),
             provider: Mutex::default(),
             override_embedder: OnceLock::new(),
-            round_state: Mutex::new(EmbedState::new(now)),
+            round_state: Mutex::new(RoundState::new(now)),
             waiting_commands: AtomicUsize::new(0),
             needs_reload: AtomicBool::new(false),
             background_throttle: Mutex::new(BackgroundThrottle::new(now)),
@@ -144,13 +147,13 @@ impl EmbeddingState {
     }
 }
 
-impl EmbedState {
+impl RoundState {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             retry_at: None,
             failures: 0,
             has_given_up: false,
-            flushed: now,
+            flushed_at: now,
             flush_failed: false,
             others_removed: false,
         }
@@ -196,13 +199,13 @@ impl SharedState {
     }
 
     /// Marks the vectors as unavailable.
-    pub(super) fn shut(&self) {
+    pub(super) fn set_unavailable(&self) {
         *self.stage.lock() = VectorStage::Unavailable;
         self.stage_changed.notify_all();
     }
 
     /// Marks the vectors as being opened again.
-    pub(super) fn opening(&self) {
+    pub(super) fn set_opening(&self) {
         *self.stage.lock() = VectorStage::Opening(Instant::now());
     }
 

@@ -1,5 +1,5 @@
-//! Tests of the commit hook, the rounds and vector search, with a deterministic embedder: each word
-//! is a direction.
+//! Tests of the commit hook, the rounds and vector search. A deterministic embedder gives each word
+//! its own dimension.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -19,6 +19,7 @@ mod failures;
 
 const DIMENSIONS: usize = 256;
 
+/// A clock that advances by 1 ms at each call.
 struct MockClock(AtomicI64);
 
 impl Clock for MockClock {
@@ -28,7 +29,7 @@ impl Clock for MockClock {
 }
 
 /// A callback that runs while a text is embedded.
-type ConcurrentWrite = Box<dyn Fn(&str) + Send>;
+type EmbedCallback = Box<dyn Fn(&str) + Send>;
 
 /// A fake embedder: one dimension per word.
 #[derive(Default)]
@@ -37,16 +38,16 @@ struct WordEmbedder {
     /// The page texts that it received.
     texts: Mutex<Vec<String>>,
     calls: AtomicUsize,
-    inside: AtomicUsize,
-    max_inside: AtomicUsize,
-    rests: AtomicUsize,
+    concurrent_calls: AtomicUsize,
+    max_concurrent_calls: AtomicUsize,
+    unload_calls: AtomicUsize,
     fault: Mutex<Option<EmbedError>>,
-    stalls: AtomicBool,
-    meanwhile: Mutex<Option<ConcurrentWrite>>,
+    is_stalled: AtomicBool,
+    during_embed: Mutex<Option<EmbedCallback>>,
 }
 
 fn fault(kind: EmbedErrorKind) -> EmbedError {
-    EmbedError { kind, message: "the endpoint is on holiday".into(), hint: Some("wait".into()) }
+    EmbedError { kind, message: "the endpoint is offline".into(), hint: Some("wait".into()) }
 }
 
 impl Embedder for WordEmbedder {
@@ -62,13 +63,13 @@ impl Embedder for WordEmbedder {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
-        self.max_inside.fetch_max(inside, Ordering::SeqCst);
-        while self.stalls.load(Ordering::SeqCst) {
+        let concurrent_calls = self.concurrent_calls.fetch_add(1, Ordering::SeqCst) + 1;
+        self.max_concurrent_calls.fetch_max(concurrent_calls, Ordering::SeqCst);
+        while self.is_stalled.load(Ordering::SeqCst) {
             // An embedder that ignores cancellation.
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.inside.fetch_sub(1, Ordering::SeqCst);
+        self.concurrent_calls.fetch_sub(1, Ordering::SeqCst);
         if let Some(fault) = self.fault.lock().unwrap().clone() {
             return Err(fault);
         }
@@ -80,8 +81,8 @@ impl Embedder for WordEmbedder {
         }
         if purpose == Purpose::Document {
             for text in texts {
-                if let Some(meanwhile) = &*self.meanwhile.lock().unwrap() {
-                    meanwhile(text);
+                if let Some(during_embed) = &*self.during_embed.lock().unwrap() {
+                    during_embed(text);
                 }
                 self.texts.lock().unwrap().push(text.clone());
             }
@@ -94,7 +95,7 @@ impl Embedder for WordEmbedder {
     }
 
     fn unload_if_idle(&self, _idle: Duration) {
-        self.rests.fetch_add(1, Ordering::SeqCst);
+        self.unload_calls.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -201,9 +202,12 @@ fn page_is_never_found_by_its_former_vectors() {
         (0.10, 0.60, 1.0, None)
     );
     let results = brain.embedding.near("illegible boats", 10, &|_| true, None);
-    assert!((results.coverage - 0.25).abs() < 1e-6, "the model says what it can read");
+    assert!(
+        (results.coverage - 0.25).abs() < 1e-6,
+        "the model reports which share of the text it can read"
+    );
     assert!(brain.embedding.distance(harbour, garden).unwrap() > 0.3);
-    // Before a write is acknowledged, the old vectors are gone; the new ones come later.
+    // The old vectors are removed before the write is acknowledged; the new ones follow later.
     put(&brain, "harbour", "cranes unload containers");
     assert_eq!(near(&brain, "boats quay"), [] as [u64; 0]);
     assert_eq!(near(&brain, "cranes containers"), [] as [u64; 0]);
@@ -228,7 +232,7 @@ fn former_vectors_are_used_until_all_are_computed_again() {
     put(&brain, "garden", "tomatoes and basil grow");
     embed_all(&brain);
     words.texts.lock().unwrap().clear();
-    // The embedder answers its test, and then the command ends early.
+    // The probe of the embedder succeeds, and then the command is stopped.
     let calls = AtomicUsize::new(0);
     let ended = brain.embedding.embed_round(true, &|| calls.fetch_add(1, Ordering::SeqCst) == 0);
     assert_eq!(ended.unwrap_err().kind, EmbedErrorKind::Stopped);
@@ -256,12 +260,12 @@ fn metadata_changes_need_no_new_vectors() {
     assert_eq!(
         words.texts.lock().unwrap()[1..],
         ["The quay. boats moor here"],
-        "the title is part of them"
+        "the title is part of the embedded text"
     );
 }
 
 #[test]
-fn newest_pages_come_first() {
+fn newest_pages_are_embedded_first() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     for name in ["a", "b", "c"] {
@@ -280,7 +284,7 @@ fn start_embeds_only_missing_pages() {
     put(&brain, "goes", "snow falls");
     embed_all(&brain);
     brain.settle();
-    // These are never flushed: as after a crash.
+    // These changes are never flushed, as after a crash.
     put(&brain, "changes", "tomatoes rot");
     delete(&brain, "goes");
     drop(brain);
@@ -289,7 +293,7 @@ fn start_embeds_only_missing_pages() {
     let new = put(&brain, "new", "wind blows");
     drop(brain);
     words.texts.lock().unwrap().clear();
-    words.stalls.store(true, Ordering::SeqCst);
+    words.is_stalled.store(true, Ordering::SeqCst);
     let brain = start(dir.path(), Some(&words));
     std::thread::scope(|scope| {
         let working = scope.spawn(|| embed_all(&brain));
@@ -301,7 +305,7 @@ fn start_embeds_only_missing_pages() {
             .wait(Instant::now() + Duration::from_secs(20), Duration::from_secs(20))
             .unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
-        words.stalls.store(false, Ordering::SeqCst);
+        words.is_stalled.store(false, Ordering::SeqCst);
         working.join().unwrap();
     });
     let mut texts = words.texts.lock().unwrap().clone();
@@ -320,7 +324,7 @@ fn page_that_changes_during_embedding_gets_no_vectors() {
     let id = put(&brain, "page", "first wording");
     let other = put(&brain, "other", "short life");
     let writer = Arc::downgrade(&brain);
-    *words.meanwhile.lock().unwrap() = Some(Box::new(move |text| {
+    *words.during_embed.lock().unwrap() = Some(Box::new(move |text| {
         let Some(brain) = writer.upgrade() else { return };
         if text.contains("first wording") {
             put(&brain, "page", "second wording");
@@ -329,7 +333,7 @@ fn page_that_changes_during_embedding_gets_no_vectors() {
         }
     }));
     embed_all(&brain);
-    *words.meanwhile.lock().unwrap() = None;
+    *words.during_embed.lock().unwrap() = None;
     assert_eq!(near(&brain, "second wording"), [id]);
     let open = brain.embedding.state.shared.open_vectors().unwrap();
     assert_eq!((open.vectors.pages(), open.vectors.key(other)), (vec![id], None));
@@ -359,7 +363,7 @@ fn new_model_replaces_old_vectors_when_complete() {
     *words.fault.lock().unwrap() = None;
     while brain.embedding.embed_round(false, &|| true).unwrap().pages > 0 {}
     assert_eq!(near(&brain, "boats moor"), [id]);
-    assert_eq!(files(), 1, "only the new ones");
+    assert_eq!(files(), 1, "only the file of the new vectors");
     drop(brain);
     words.texts.lock().unwrap().clear();
     let brain = start(dir.path(), Some(&words));

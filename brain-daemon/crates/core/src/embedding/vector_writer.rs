@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::EmbeddingService;
-use super::state::{EmbedState, OpenVectors};
+use super::state::{OpenVectors, RoundState};
 use brain_base::home::free_bytes;
 
 /// Interval and amount after which vectors are written. A crash loses at most this much; it is made
@@ -31,14 +31,14 @@ impl EmbeddingService {
     }
 
     /// Writes vectors if it is due, or now.
-    pub(super) fn flush_if_due(&self, work: &mut EmbedState, open: &OpenVectors, now: bool) {
+    pub(super) fn flush_if_due(&self, work: &mut RoundState, open: &OpenVectors, now: bool) {
         let seen = self.state.shared.seen.load(Ordering::Acquire);
         let is_much = open.vectors.waiting() >= FLUSH_BYTES && !work.flush_failed;
-        let is_due = is_much || work.flushed.elapsed() >= FLUSH_EVERY;
+        let is_due = is_much || work.flushed_at.elapsed() >= FLUSH_EVERY;
         if (self.is_flushed(work, open) && open.vectors.seen() == seen) || !(now || is_due) {
             return;
         }
-        work.flushed = Instant::now();
+        work.flushed_at = Instant::now();
         let written = self
             .check_free_space()
             .and_then(|()| open.vectors.flush(seen).map_err(|e| e.to_string()));
@@ -55,7 +55,7 @@ impl EmbeddingService {
     }
 
     /// Returns whether no vectors are only in memory.
-    pub(super) fn is_flushed(&self, work: &EmbedState, open: &OpenVectors) -> bool {
+    pub(super) fn is_flushed(&self, work: &RoundState, open: &OpenVectors) -> bool {
         !work.flush_failed && open.vectors.waiting() == 0
     }
 
@@ -74,7 +74,7 @@ impl EmbeddingService {
     }
 
     /// Removes vectors of other models once all pages have vectors.
-    pub(super) fn remove_other_models(&self, work: &mut EmbedState, open: &OpenVectors) {
+    pub(super) fn remove_other_models(&self, work: &mut RoundState, open: &OpenVectors) {
         if work.others_removed || !self.state.shared.suppressed_pages.lock().is_empty() {
             return;
         }

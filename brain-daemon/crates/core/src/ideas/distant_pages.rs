@@ -1,40 +1,84 @@
-//! The domain bank: selects pages far from the question by their slugs. No I/O.
+//! Draws the distant pages of a run from bands of distance over the whole brain. No I/O.
 //!
-//! Pages are grouped by their first two slug segments. Groups with a close page are excluded; every
-//! other group has one representative. Groups alternate between first segments, those without a
-//! close page first. In a brain of `people/…` pages each page is its own group, and six people are
-//! not six domains. The result never exceeds the requested size.
+//! Pages are ordered by their distance from the close pages. The far part of this order is cut into
+//! as many bands as pages are wanted, and one page is drawn from each band. The draw depends on the
+//! command, the question and the day, so a question has the same distant pages all day, and others
+//! on the next day. It does not depend on page ids, which a hidden page would change.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::{IdeaProfile, Slug, SourceId};
+use sha2::{Digest, Sha256};
+
+use super::run_state::Band;
 
 /// Pages without a change for this long are stale, in milliseconds.
 const STALE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 
-/// Facts about a page that need no reading of its text.
-#[derive(Debug, Clone)]
+/// A page that can be drawn.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Candidate {
-    /// The page id.
-    pub(super) id: u64,
     /// The source.
     pub(super) source: SourceId,
     /// The slug.
     pub(super) slug: Slug,
-    /// Staleness from 0 to 2; always 0 if the profile ignores it.
+    /// The title.
+    pub(super) title: String,
+    /// The distance to each close page, 0 to 1.
+    pub(super) distances: Vec<f32>,
+    /// Whether a search for the question finds it. It is drawn only if there are too few others.
+    pub(super) is_found: bool,
+    /// Staleness from 0 to 2, the number of additional lots; always 0 if the profile ignores it.
     pub(super) stale: u8,
-    /// Approximate number of inbound links.
-    pub(super) links: u32,
 }
 
-/// The selected far set.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct DomainBank {
-    /// Page ids, best first, and whether each represents its group.
-    pub(super) pages: Vec<(u64, bool)>,
-    /// Whether there were too few groups.
-    pub(super) has_too_few_groups: bool,
+impl Candidate {
+    /// Returns the distance to the nearest close page.
+    fn distance(&self) -> f32 {
+        self.distances.iter().copied().fold(f32::INFINITY, f32::min)
+    }
+
+    /// Returns the first two segments of the slug. Two pages of one project are one domain.
+    fn group(&self) -> (&SourceId, &str) {
+        let text = self.slug.as_str();
+        (&self.source, text.match_indices('/').nth(1).map_or(text, |(at, _)| &text[..at]))
+    }
+}
+
+/// The drawn pages.
+#[derive(Debug, PartialEq)]
+pub(super) struct DistantPages {
+    /// The pages and their bands, farthest band first.
+    pub(super) pages: Vec<(Candidate, Band)>,
+    /// Whether there were too few pages that the search does not find.
+    pub(super) is_short: bool,
+}
+
+/// A repeatable draw.
+#[derive(Debug, Clone)]
+pub(super) struct Draw(Sha256);
+
+impl Draw {
+    /// Creates the draw of a question on a day.
+    pub(super) fn new(profile: IdeaProfile, question: &str, day: &str) -> Self {
+        Self(Sha256::new_with_prefix(format!("{}\0{day}\0{question}\0", profile.as_str())))
+    }
+
+    /// Returns the lot number `nth` of a page. The lowest lot wins.
+    pub(super) fn lot(&self, source: &SourceId, slug: &Slug, nth: u8) -> [u8; 8] {
+        let mut lot = self.0.clone();
+        lot.update(format!("{source}\0{slug}"));
+        lot.update([0, nth]);
+        let digest = lot.finalize();
+        std::array::from_fn(|at| digest[at])
+    }
+
+    /// Returns the lowest lot of a page. A page has one lot, and more if it is stale.
+    fn lowest(&self, page: &Candidate) -> [u8; 8] {
+        let lots = (0..=page.stale).map(|nth| self.lot(&page.source, &page.slug, nth));
+        lots.min().unwrap_or([u8::MAX; 8])
+    }
 }
 
 /// Returns the staleness of a page: 2 if it is old and was never edited, 1 if the last edit is old.
@@ -46,76 +90,40 @@ pub(super) fn staleness(version: u32, updated_at: i64, now: i64) -> u8 {
     }
 }
 
-/// Selects at most `max` candidates far from the pages in `close`.
-pub(super) fn select(candidates: &[Candidate], close: &[(u64, Slug)], max: usize) -> DomainBank {
-    let near_ids: HashSet<u64> = close.iter().map(|(id, _)| *id).collect();
-    let near_groups: HashSet<&str> = close.iter().map(|(_, slug)| group(slug)).collect();
-    let near_tops: HashSet<&str> = close.iter().map(|(_, slug)| top(slug)).collect();
-    let free = || candidates.iter().filter(|page| !near_ids.contains(&page.id));
-
-    let mut representatives: BTreeMap<&str, &Candidate> = BTreeMap::new();
-    for page in free().filter(|page| !near_groups.contains(group(&page.slug))) {
-        let representative = representatives.entry(group(&page.slug)).or_insert(page);
-        if rank(page) < rank(representative) {
-            *representative = page;
+/// Draws at most `max` of the candidates, from the farthest `1 / part` of them. The part is larger
+/// if it would have fewer than `max` pages.
+pub(super) fn select(
+    mut candidates: Vec<Candidate>,
+    max: usize,
+    part: usize,
+    draw: &Draw,
+) -> DistantPages {
+    let order = |one: &Candidate, other: &Candidate| -> Ordering {
+        let by_distance = other.distance().total_cmp(&one.distance());
+        let by_lot = || {
+            let lot = |page: &Candidate| draw.lot(&page.source, &page.slug, 0);
+            lot(one).cmp(&lot(other))
+        };
+        one.is_found.cmp(&other.is_found).then(by_distance).then_with(by_lot)
+    };
+    candidates.sort_by(order);
+    let free = candidates.iter().position(|page| page.is_found).unwrap_or(candidates.len());
+    let far = candidates.len().div_ceil(part.max(1)).max(max).min(free);
+    let bands = max.min(far);
+    let mut groups = HashSet::new();
+    let mut drawn = Vec::with_capacity(max);
+    for band in 0..bands {
+        let pages = &candidates[far * band / bands..far * (band + 1) / bands];
+        let lowest =
+            pages.iter().min_by_key(|page| (groups.contains(&page.group()), draw.lowest(page)));
+        if let Some(page) = lowest {
+            groups.insert(page.group());
+            drawn.push((page.clone(), Band::of(band, bands)));
         }
     }
-    let mut tops: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
-    for page in representatives.into_values() {
-        tops.entry(top(&page.slug)).or_default().push(page);
-    }
-    tops.values_mut().for_each(|pages| pages.sort_unstable_by_key(|page| rank(page)));
-    let (near, far): (Vec<_>, Vec<_>) =
-        tops.into_iter().partition(|(top, _)| near_tops.contains(top));
-    let mut pages = Vec::with_capacity(max);
-    for tops in [far, near] {
-        round_robin(tops.into_iter().map(|(_, pages)| pages).collect(), max, &mut pages);
-    }
-    let has_too_few_groups = pages.len() < max;
-    if has_too_few_groups {
-        let taken: HashSet<u64> = pages.iter().map(|page| page.id).collect();
-        let mut rest: Vec<&Candidate> = free().filter(|page| !taken.contains(&page.id)).collect();
-        rest.sort_unstable_by_key(|page| (near_groups.contains(group(&page.slug)), rank(page)));
-        rest.truncate(max - pages.len());
-        let domains = pages.len();
-        pages.extend(rest);
-        let origin = |(at, page): (usize, &Candidate)| (page.id, at < domains);
-        return DomainBank {
-            pages: pages.into_iter().enumerate().map(origin).collect(),
-            has_too_few_groups,
-        };
-    }
-    DomainBank {
-        pages: pages.into_iter().map(|page| (page.id, true)).collect(),
-        has_too_few_groups,
-    }
-}
-
-/// Takes one page of each list in turn until `out` has `max`. The list with the best first page
-/// goes first.
-fn round_robin<'a>(mut lists: Vec<Vec<&'a Candidate>>, max: usize, out: &mut Vec<&'a Candidate>) {
-    lists.sort_unstable_by_key(|pages| pages.first().map(|page| rank(page)));
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let turns = (0..longest)
-        .flat_map(|turn| lists.iter().filter_map(move |pages| pages.get(turn).copied()));
-    let room = max - out.len().min(max);
-    out.extend(turns.take(room));
-}
-
-/// Orders by staleness, links and slug. Ranks are unique.
-fn rank(page: &Candidate) -> (Reverse<u8>, Reverse<u32>, &Slug, &SourceId) {
-    (Reverse(page.stale), Reverse(page.links), &page.slug, &page.source)
-}
-
-/// Returns the first two segments.
-fn group(slug: &Slug) -> &str {
-    let text = slug.as_str();
-    text.match_indices('/').nth(1).map_or(text, |(at, _)| &text[..at])
-}
-
-/// Returns the first segment.
-fn top(slug: &Slug) -> &str {
-    slug.as_str().split('/').next().unwrap_or_default()
+    let rest = candidates[far..].iter().take(max - drawn.len());
+    drawn.extend(rest.map(|page| (page.clone(), Band::Near)));
+    DistantPages { pages: drawn, is_short: bands < max }
 }
 
 #[cfg(test)]
@@ -125,80 +133,132 @@ mod tests {
 
     use super::*;
 
-    fn page(id: u64, slug: &str, stale: u8, links: u32) -> Candidate {
+    const DAY: &str = "2026-11-21";
+
+    fn page(slug: &str, distance: f32) -> Candidate {
         Candidate {
-            id,
             source: SourceId::default(),
             slug: Slug::parse(slug).unwrap(),
-            stale,
-            links,
+            title: slug.into(),
+            distances: vec![1.0, distance],
+            is_found: false,
+            stale: 0,
         }
     }
 
-    fn close(id: u64, slug: &str) -> (u64, Slug) {
-        (id, Slug::parse(slug).unwrap())
+    fn draw(question: &str, day: &str) -> Draw {
+        Draw::new(IdeaProfile::Brainstorm, question, day)
     }
 
-    fn ids(domain_bank: &DomainBank) -> Vec<u64> {
-        domain_bank.pages.iter().map(|(id, _)| *id).collect()
+    fn slugs(drawn: &DistantPages) -> Vec<&str> {
+        drawn.pages.iter().map(|(page, _)| page.slug.as_str()).collect()
     }
 
-    #[test]
-    fn representative_is_chosen_by_rank() {
-        let pages = [
-            page(1, "a/x/one", 0, 9),
-            page(2, "a/x/two", 1, 0),
-            page(3, "b/y/one", 0, 1),
-            page(4, "b/y/two", 0, 2),
-            page(5, "c/z/b", 0, 0),
-            page(6, "c/z/a", 0, 0),
-        ];
-        let domain_bank = select(&pages, &[], 3);
-        assert_eq!((ids(&domain_bank), domain_bank.has_too_few_groups), (vec![2, 4, 6], false));
+    /// 240 pages whose distances differ, with a tenth of them found by the search.
+    fn brain() -> Vec<Candidate> {
+        let page = |n: u16| Candidate {
+            is_found: n.is_multiple_of(10),
+            ..page(&format!("people/p{n}"), f32::from(n) / 240.0)
+        };
+        (0..240).map(page).collect()
     }
 
-    #[test]
-    fn groups_with_close_pages_are_excluded() {
-        let pages = [page(1, "a/x/one", 0, 0), page(2, "a/x/two", 0, 50), page(3, "a/y/one", 0, 0)];
-        let domain_bank = select(&pages, &[close(1, "a/x/one")], 1);
-        assert_eq!(domain_bank, DomainBank { pages: vec![(3, true)], has_too_few_groups: false });
+    /// The number of distinct pages in `draws` even draws from `pages` pages, on average.
+    fn even_draw(pages: f64, draws: i32) -> f64 {
+        pages * (1.0 - (1.0 - 1.0 / pages).powi(draws))
     }
 
     #[test]
-    fn groups_alternate_between_first_segments() {
-        let pages = [
-            page(1, "people/ann", 0, 90),
-            page(2, "people/bob", 0, 80),
-            page(3, "meetings/one", 0, 5),
-            page(4, "meetings/two", 0, 4),
-            page(5, "concepts/one", 0, 3),
-            page(6, "concepts/two", 0, 2),
-        ];
-        let domain_bank = select(&pages, &[close(1, "people/ann")], 5);
-        assert_eq!(ids(&domain_bank), [3, 5, 4, 6, 2]);
-        assert!(!domain_bank.has_too_few_groups);
+    fn questions_use_the_whole_far_part_of_the_brain() {
+        let mut seen = HashSet::new();
+        for question in 0..24 {
+            let drawn = select(brain(), 6, 2, &draw(&format!("Question {question}?"), DAY));
+            assert!(!drawn.is_short);
+            let bands: Vec<Band> = drawn.pages.iter().map(|(_, band)| *band).collect();
+            let thirds = [Band::Farthest, Band::Far, Band::Middle];
+            assert_eq!(bands, thirds.map(|band| [band; 2]).concat());
+            for (page, _) in &drawn.pages {
+                assert!(!page.is_found, "{}", page.slug);
+                seen.insert(page.slug.clone());
+            }
+            // 216 pages are not found, and the farthest 120 of them are cut into bands of 20.
+            let far: Vec<f32> = drawn.pages.iter().map(|(page, _)| page.distance()).collect();
+            assert!(far.is_sorted_by(|one, other| one > other), "one of each band: {far:?}");
+            assert!(far[5] > 0.4 && far[0] > 0.9, "{far:?}");
+        }
+        let expected = even_draw(120.0, 24 * 6);
+        assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
     }
 
     #[test]
-    fn too_few_groups_are_filled_up() {
-        let pages = [
-            page(1, "a/x/one", 0, 0),
-            page(2, "a/x/two", 0, 9),
-            page(3, "b/y/one", 0, 2),
-            page(4, "b/y/two", 0, 1),
-        ];
-        let domain_bank = select(&pages, &[close(1, "a/x/one")], 3);
-        // Remaining pages of other groups come before the close page's own group.
-        assert_eq!(
-            domain_bank,
-            DomainBank { pages: vec![(3, true), (4, false), (2, false)], has_too_few_groups: true }
-        );
-        let domain_bank = select(&pages, &[close(1, "a/x/one")], 12);
-        assert_eq!((domain_bank.pages.len(), domain_bank.has_too_few_groups), (3, true));
-        assert_eq!(
-            select(&pages[..1], &[close(1, "a/x/one")], 6),
-            DomainBank { pages: vec![], has_too_few_groups: true }
-        );
+    fn every_day_has_its_own_pages() {
+        let today = select(brain(), 12, 2, &draw("Why?", DAY));
+        assert_eq!(select(brain(), 12, 2, &draw("Why?", DAY)), today);
+        let mut turned = brain();
+        turned.reverse();
+        assert_eq!(select(turned, 12, 2, &draw("Why?", DAY)), today, "in any order of reading");
+        for other in [
+            draw("Why?", "2026-11-22"),
+            draw("Why not?", DAY),
+            Draw::new(IdeaProfile::Lsd, "Why?", DAY),
+        ] {
+            let other = select(brain(), 12, 2, &other);
+            let today: HashSet<&str> = slugs(&today).into_iter().collect();
+            let same = slugs(&other).iter().filter(|slug| today.contains(*slug)).count();
+            assert!(same <= 4, "{same} of 12 are the same");
+        }
+    }
+
+    #[test]
+    fn pages_without_any_distance_are_drawn_evenly() {
+        let same = || (0..240).map(|n| page(&format!("people/p{n}"), 1.0)).collect();
+        let mut seen = HashSet::new();
+        for question in 0..24 {
+            let drawn = select(same(), 6, 2, &draw(&format!("Question {question}?"), DAY));
+            seen.extend(drawn.pages.into_iter().map(|(page, _)| page.slug));
+        }
+        let expected = even_draw(240.0, 24 * 6);
+        assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
+    }
+
+    #[test]
+    fn pages_of_other_groups_come_first() {
+        let pages: Vec<Candidate> = (0..40)
+            .map(|n| page(&format!("projects/{}/{n}", if n % 4 == 0 { "b" } else { "a" }), 0.9))
+            .collect();
+        for question in 0..20 {
+            let drawn = select(pages.clone(), 2, 2, &draw(&format!("Question {question}?"), DAY));
+            let groups: HashSet<_> = drawn.pages.iter().map(|(page, _)| page.group()).collect();
+            assert_eq!(groups.len(), 2, "{:?}", slugs(&drawn));
+        }
+    }
+
+    #[test]
+    fn stale_pages_have_more_lots() {
+        let pages: Vec<Candidate> = (0..100)
+            .map(|n| Candidate { stale: (n % 2) * 2, ..page(&format!("people/p{n}"), 1.0) })
+            .collect();
+        let stale: usize = (0..50)
+            .map(|question| {
+                let drawn =
+                    select(pages.clone(), 6, 2, &draw(&format!("Question {question}?"), DAY));
+                drawn.pages.iter().filter(|(page, _)| page.stale > 0).count()
+            })
+            .sum();
+        // Three lots of four: 225 of 300. Without additional lots there would be 150.
+        assert!((195..255).contains(&stale), "{stale}");
+    }
+
+    #[test]
+    fn pages_that_the_search_finds_fill_up() {
+        let found = |slug: &str, distance| Candidate { is_found: true, ..page(slug, distance) };
+        let pages = vec![found("a/near", 0.2), page("a/far", 0.6), found("a/nearer", 0.9)];
+        let drawn = select(pages.clone(), 2, 2, &draw("Why?", DAY));
+        assert_eq!((slugs(&drawn), drawn.is_short), (vec!["a/far", "a/nearer"], true));
+        assert_eq!(drawn.pages[1].1, Band::Near);
+        let drawn = select(pages, 1, 2, &draw("Why?", DAY));
+        assert_eq!((slugs(&drawn), drawn.is_short), (vec!["a/far"], false));
+        assert!(select(Vec::new(), 6, 2, &draw("Why?", DAY)).pages.is_empty());
     }
 
     #[test]
@@ -211,51 +271,35 @@ mod tests {
         assert_eq!(staleness(1, now + day, now), 0, "a clock that was set back");
     }
 
-    fn world() -> impl Strategy<Value = (Vec<Candidate>, Vec<usize>, usize)> {
-        let one = ("[ab]/[abc](/[a-e]){0,2}", 0..3_u8, 0..4_u32);
-        (prop::collection::vec(one, 0..60), prop::collection::vec(0..60_usize, 0..4), 0..15_usize)
-            .prop_map(|(pages, close, max)| {
+    fn world() -> impl Strategy<Value = (Vec<Candidate>, usize, usize)> {
+        let one = ("[ab]/[abc](/[a-e]){0,2}", 0..5_u8, any::<bool>(), 0..3_u8);
+        (prop::collection::vec(one, 0..60), 0..15_usize, 0..4_usize).prop_map(
+            |(pages, max, part)| {
                 let mut seen = HashSet::new();
                 let mut out = Vec::new();
-                for (slug, stale, links) in pages {
+                for (slug, distance, is_found, stale) in pages {
                     if seen.insert(slug.clone()) {
-                        out.push(page(out.len() as u64, &slug, stale, links));
+                        let page = page(&slug, f32::from(distance) / 4.0);
+                        out.push(Candidate { is_found, stale, ..page });
                     }
                 }
-                (out, close, max)
-            })
+                (out, max, part)
+            },
+        )
     }
 
     proptest! {
         #[test]
-        fn domain_bank_is_bounded_distinct_and_deterministic((pages, near, max) in world()) {
-            let near: Vec<(u64, Slug)> =
-                near.iter().filter_map(|at| pages.get(*at))
-                    .map(|page| (page.id, page.slug.clone())).collect();
-            let domain_bank = select(&pages, &near, max);
-            prop_assert!(domain_bank.pages.len() <= max);
-            let distinct: HashSet<u64> = ids(&domain_bank).into_iter().collect();
-            prop_assert_eq!(distinct.len(), domain_bank.pages.len());
-            prop_assert!(near.iter().all(|(id, _)| !distinct.contains(id)));
-
-            let near_groups: HashSet<&str> = near.iter().map(|(_, slug)| group(slug)).collect();
-            let groups: HashSet<&str> =
-                pages.iter().map(|page| group(&page.slug))
-                    .filter(|group| !near_groups.contains(group)).collect();
-            prop_assert_eq!(domain_bank.has_too_few_groups, groups.len() < max);
-            let of = |id: u64| pages.iter().find(|page| page.id == id)
-                .map(|page| group(&page.slug)).unwrap();
-            let spoken: Vec<&str> = domain_bank.pages.iter().filter(|(_, domain)| *domain)
-                .map(|(id, _)| of(*id)).collect();
-            let distinct: HashSet<&str> = spoken.iter().copied().collect();
-            prop_assert_eq!(distinct.len(), spoken.len(), "one page a group");
-            prop_assert!(spoken.iter().all(|group| !near_groups.contains(group)));
-            prop_assert_eq!(spoken.len(), groups.len().min(max));
-
-            let mut turned = pages.clone();
-            turned.reverse();
-            prop_assert_eq!(select(&turned, &near, max), domain_bank,
-                "the order of reading does not matter");
+        fn drawn_pages_are_bounded_distinct_and_far((pages, max, part) in world()) {
+            let drawn = select(pages.clone(), max, part, &draw("Why?", DAY));
+            prop_assert_eq!(drawn.pages.len(), max.min(pages.len()));
+            let distinct: HashSet<&str> = slugs(&drawn).into_iter().collect();
+            prop_assert_eq!(distinct.len(), drawn.pages.len());
+            let free = pages.iter().filter(|page| !page.is_found).count();
+            prop_assert_eq!(drawn.is_short, free < max);
+            for (page, band) in &drawn.pages {
+                prop_assert_eq!(page.is_found, *band == Band::Near);
+            }
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::{Caller, IdeaService, Progress};
 use brain_base::random;
 use brain_costs::{Budget, Price};
 
-/// Maximum number of attempts to find an unused mark.
-const MAX_MARK_ATTEMPTS: usize = 8;
+/// Maximum number of attempts to find an unused delimiter.
+const MAX_DELIMITER_ATTEMPTS: usize = 8;
 
 impl IdeaService {
     /// Makes the missing ideas of a run, or estimates their cost.
@@ -39,6 +39,7 @@ impl IdeaService {
         let (open, unjudged) = (run.open().len(), run.unjudged());
         let models = match open + unjudged {
             0 => None,
+            _ if request.prompts_only => None,
             _ => self.select_models(request, &run)?,
         };
         let price = models.as_ref().map_or_else(Price::default, |models| models.price);
@@ -93,16 +94,16 @@ impl IdeaService {
             done: AtomicU64::new(0),
             total: steps as u64,
         };
-        let ended = work.phases(&models);
+        let failure = work.run_phases(&models);
         let mut run = work.run.into_inner();
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.env.clock.now();
-        run.state = if ended.is_some() { RunState::Stopped } else { RunState::Done };
-        reply_context.status = if ended.is_some() { "stopped" } else { "done" };
-        reply_context.judge_failed = ended.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
+        run.state = if failure.is_some() { RunState::Stopped } else { RunState::Done };
+        reply_context.status = if failure.is_some() { "stopped" } else { "done" };
+        reply_context.judge_failed = failure.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
             && run.ideas().next().is_some()
             && run.ideas().all(|(_, _, idea)| idea.judge.is_none());
-        run.problem = ended.map(|(phase, error)| self.problem(phase, &error, &run, price));
+        run.problem = failure.map(|(phase, error)| self.problem(phase, &error, &run, price));
         self.save_run(caller, request, &mut run, &mut reply_context);
         if let Err(fault) = store.save(&run) {
             reply_context
@@ -112,7 +113,8 @@ impl IdeaService {
         Ok(reply::build(&run, request, reply_context))
     }
 
-    /// Finishes a run that is complete or has no model.
+    /// Finishes a run without calling a model: the run is complete, no model is configured, or the
+    /// caller requested prompts only.
     fn finish_without_model(
         &self,
         caller: &Caller,
@@ -126,7 +128,9 @@ impl IdeaService {
         if !is_complete {
             reply_context.status = "prompts";
             reply_context.prompts = self.prompts(caller, &run)?;
-            reply_context.notes.push(self.no_model());
+            if !request.prompts_only {
+                reply_context.notes.push(self.no_model());
+            }
             if run.ideas().next().is_none() {
                 run.state = RunState::Prompts;
             }
@@ -172,7 +176,7 @@ impl IdeaService {
         }
         if run.cost.actual.saturating_add(expected) > models.max_cost {
             notes.push(format!(
-                "this may exceed the budget of ${} for the run, which stops before that; \
+                "the run may cost more than its budget of ${}, and then stops early; \
                  --max-cost raises the budget",
                 usd(models.max_cost)
             ));
@@ -195,17 +199,24 @@ impl IdeaService {
     fn prompts(&self, caller: &Caller, run: &Run) -> Result<Vec<IdeaPrompt>, Fault> {
         let close = self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?;
         let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
-        let mark = self.mark(&close.iter().chain(&far).flatten().map(String::as_str))?;
+        let delimiter = self.delimiter(&close.iter().chain(&far).flatten().map(String::as_str))?;
         let mut prompts = Vec::new();
         for number in run.open() {
-            let Some(prompt) = cross_prompt(run, number, &close, &far, &mark) else { continue };
-            let Some((close_page, far_page)) = run.pages(number) else { continue };
+            let Some(prompt) = cross_prompt(run, number, &close, &far, &delimiter) else {
+                continue;
+            };
+            let (Some(cross), Some((close_page, far_page))) =
+                (run.crosses.get(number), run.pages(number))
+            else {
+                continue;
+            };
             prompts.push(IdeaPrompt {
                 close_slug: close_page.page.slug.clone(),
                 far_slug: far_page.page.slug.clone(),
-                text: prompt::as_one(&prompt),
+                text: prompt::combined_text(&prompt),
                 close_source_id: close_page.page.source.clone(),
                 far_source_id: far_page.page.source.clone(),
+                distance: far_page.distance_to(cross.close),
             });
         }
         Ok(prompts)
@@ -226,15 +237,15 @@ impl IdeaService {
         pages.map(text).collect()
     }
 
-    /// Returns a random mark that occurs in none of the texts.
-    pub(super) fn mark<'t>(
+    /// Returns a random delimiter that does not occur in the texts.
+    pub(super) fn delimiter<'t>(
         &self,
         texts: &(impl Iterator<Item = &'t str> + Clone),
     ) -> Result<String, Fault> {
-        for _ in 1..MAX_MARK_ATTEMPTS {
-            let mark = format!("{:016x}", random::number(&*self.env.random)?);
-            if prompt::is_unique_mark(&mark, texts.clone()) {
-                return Ok(mark);
+        for _ in 1..MAX_DELIMITER_ATTEMPTS {
+            let delimiter = format!("{:016x}", random::number(&*self.env.random)?);
+            if prompt::is_unique_delimiter(&delimiter, texts.clone()) {
+                return Ok(delimiter);
             }
         }
         Ok(format!(
@@ -268,7 +279,8 @@ impl IdeaService {
             Err(fault) => {
                 let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 reply_context.save_problem = Some(format!(
-                    "it could not be saved as a page: {}{hint}; then: brain {} --resume {} --save",
+                    "the ideas could not be saved as a page: {}{hint}; to try again: \
+                     brain {} --resume {} --save",
                     fault.message,
                     run.profile.as_str(),
                     run.run_id
@@ -296,7 +308,7 @@ impl IdeaService {
             u64::from(Profile::of(run.profile).ideas),
             run.unjudged() as u64,
         );
-        // The maximum cost of the remaining work must fit, rounded up to the next cent.
+        // The new budget must cover the maximum cost of the remaining work, rounded up to a cent.
         let max_cost_flag = match error.reason {
             FailureReason::Budget => {
                 let needed = run

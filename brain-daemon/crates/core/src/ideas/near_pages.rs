@@ -4,18 +4,29 @@
 
 use std::collections::HashSet;
 
-use brain_protocol::{Fault, FaultCode, Search, Slug};
+use brain_protocol::{Fault, FaultCode, Search};
 
-use super::distant_pages::{self, Candidate};
+use super::distant_pages::{self, Candidate, DistantPages, Draw};
+use super::page_features;
 use super::profile::Profile;
 use super::run_state::{ClosePageRef, FarPageRef, Run, RunPage};
 use crate::{Caller, IdeaService};
-use brain_store::{PageEntry, PageRecord, Reader};
+use brain_base::clock::local_day;
+use brain_store::{PageEntry, PageRecord, Reader, StoreError};
 
-/// The distance of two pages without vectors.
-pub(super) const UNKNOWN_DISTANCE: f32 = 0.5;
-/// Search hits fetched per close page: some are duplicates or were made from ideas.
-const HITS_PER_PAGE: usize = 5;
+/// Search hits fetched for a question: some are duplicates or were made from ideas. The others are
+/// too near to be distant pages.
+const HITS: u32 = 60;
+/// Maximum number of pages whose distances are computed. In a larger brain, lots choose them.
+const MAX_COMPARED: usize = 5000;
+
+/// The pages near a question.
+struct NearPages {
+    /// The close pages.
+    close: Vec<PageEntry>,
+    /// The ids of all pages that the search found.
+    found: HashSet<u64>,
+}
 
 impl IdeaService {
     /// Selects the pages of a run: at most `close` near and `far` distant ones.
@@ -38,35 +49,34 @@ impl IdeaService {
             .map_err(|fault| with_phase("far set", fault))
     }
 
-    /// Selects the best distinct pages and returns their ids and slugs.
+    /// Selects the best distinct pages and returns them with the ids of all hits.
     fn close_set(
         &self,
         caller: &Caller,
         reader: &Reader,
         run: &mut Run,
         max: usize,
-    ) -> Result<Vec<(u64, Slug)>, Fault> {
-        let search = Search {
-            query: run.question.clone(),
-            limit: (max * HITS_PER_PAGE) as u32,
-            ..Search::default()
-        };
+    ) -> Result<NearPages, Fault> {
+        let search = Search { query: run.question.clone(), limit: HITS, ..Search::default() };
         let hits = self.search.search(caller, search)?;
         run.degraded = hits.degraded;
-        let (mut near, mut texts) = (Vec::new(), HashSet::new());
+        let (mut near, mut texts) =
+            (NearPages { close: Vec::new(), found: HashSet::new() }, HashSet::new());
         for hit in hits.hits {
-            if near.len() == max {
-                break;
-            }
             let Some(record) = reader.page(&hit.source_id, &hit.slug)? else { continue };
-            if !is_eligible(&record) || !texts.insert(record.content_hash) {
+            near.found.insert(record.id);
+            if near.close.len() == max
+                || !is_eligible(&record)
+                || !texts.insert(record.content_hash)
+            {
                 continue;
             }
-            near.push((record.id, hit.slug.clone()));
-            let page = RunPage { source: hit.source_id, slug: hit.slug, title: hit.title };
+            let page =
+                RunPage { source: hit.source_id.clone(), slug: hit.slug.clone(), title: hit.title };
             run.close.push(ClosePageRef { page, score: hit.score });
+            near.close.push((hit.source_id, hit.slug, record));
         }
-        if near.is_empty() {
+        if near.close.is_empty() {
             return Err(Fault::new(
                 FaultCode::NotFound,
                 "no page is close to the question; nothing was spent",
@@ -84,48 +94,95 @@ impl IdeaService {
         reader: &Reader,
         profile: &Profile,
         run: &mut Run,
-        near: &[(u64, Slug)],
+        near: &NearPages,
         max: usize,
     ) -> Result<(), Fault> {
-        let candidates = self.candidates(reader, profile)?;
-        let domain_bank = distant_pages::select(&candidates, near, max);
-        run.short_of_target = domain_bank.has_too_few_groups;
-        for (id, domain) in domain_bank.pages {
-            let Some((source, slug, record)) = reader.by_id(id)? else { continue };
-            let distances = near
-                .iter()
-                .map(|(one, _)| self.embedding.distance(*one, id).unwrap_or(UNKNOWN_DISTANCE))
-                .collect();
-            let page = RunPage { source, slug, title: record.title };
-            run.far.push(FarPageRef { page, distances, domain });
+        let draw = Draw::new(profile.kind, &run.question, &local_day(run.started_at));
+        let candidates = self.candidates(reader, profile, near, &draw)?;
+        let DistantPages { pages, is_short } =
+            distant_pages::select(candidates, max, profile.far_part, &draw);
+        run.short_of_target = is_short;
+        for (page, band) in pages {
+            let Candidate { source, slug, title, distances, .. } = page;
+            run.far.push(FarPageRef { page: RunPage { source, slug, title }, distances, band });
         }
         if run.far.is_empty() {
-            let message = "no page is far from the question: all pages are in the groups of the \
-                           close pages; nothing was spent";
+            let message = "no page is far from the question: all pages are close pages; nothing \
+                           was spent";
             return Err(Fault::new(FaultCode::NotFound, message)
                 .hint("write or import more pages, or use fewer close pages: `--close 1`"));
         }
         Ok(())
     }
 
-    /// Lists all pages that can be distant, from their records alone. Reads no text.
-    fn candidates(&self, reader: &Reader, profile: &Profile) -> Result<Vec<Candidate>, Fault> {
-        let (now, inbound, mut out) = (self.env.clock.now(), reader.inbound()?, Vec::new());
-        reader.in_order(("", ""), |found: PageEntry| {
-            if !is_eligible(&found.2) {
-                return Ok(true);
-            }
-            let (source, slug, record) = found;
+    /// Returns the pages that can be distant, with their distances. Reads no text.
+    ///
+    /// Distances are those of vectors, if at least half of the pages have them; the other pages are
+    /// then left out. Otherwise they are those of features. The two kinds are not comparable.
+    fn candidates(
+        &self,
+        reader: &Reader,
+        profile: &Profile,
+        near: &NearPages,
+        draw: &Draw,
+    ) -> Result<Vec<Candidate>, Fault> {
+        let mut pages = drawn_pages(reader, near, draw)?;
+        let vectors = |(_, _, record): &PageEntry| -> Option<Vec<f32>> {
+            let close = near.close.iter();
+            close.map(|(.., close)| self.embedding.distance(close.id, record.id)).collect()
+        };
+        let by_vectors: Vec<Option<Vec<f32>>> = pages.iter().map(vectors).collect();
+        let known = by_vectors.iter().flatten().count();
+        let distances = if known > 0 && known * 2 >= pages.len() {
+            let mut is_known = by_vectors.iter().map(Option::is_some);
+            pages.retain(|_| is_known.next().unwrap_or(false));
+            by_vectors.into_iter().flatten().collect()
+        } else {
+            let features = |pages: &[PageEntry]| -> Result<Vec<_>, StoreError> {
+                let one = |(_, slug, record): &PageEntry| {
+                    Ok(page_features::features(slug, record, &reader.derived(record.id)?))
+                };
+                pages.iter().map(one).collect()
+            };
+            page_features::distances(&features(&near.close)?, &features(&pages)?)
+        };
+        let now = self.env.clock.now();
+        let candidate = |((source, slug, record), distances): (PageEntry, Vec<f32>)| {
             let stale = match profile.stale_first {
                 true => distant_pages::staleness(record.version, record.updated_at, now),
                 false => 0,
             };
-            let links = inbound.of(&source, &slug);
-            out.push(Candidate { id: record.id, source, slug, stale, links });
-            Ok(true)
-        })?;
-        Ok(out)
+            let is_found = near.found.contains(&record.id);
+            Candidate { source, slug, title: record.title, distances, is_found, stale }
+        };
+        Ok(pages.into_iter().zip(distances).map(candidate).collect())
     }
+}
+
+/// Returns all pages that can be distant, or those with the lowest lots if there are more than
+/// [`MAX_COMPARED`].
+fn drawn_pages(
+    reader: &Reader,
+    near: &NearPages,
+    draw: &Draw,
+) -> Result<Vec<PageEntry>, StoreError> {
+    let close: HashSet<u64> = near.close.iter().map(|(.., record)| record.id).collect();
+    let mut pages = Vec::new();
+    let keep = |pages: &mut Vec<([u8; 8], PageEntry)>| {
+        pages.sort_by_key(|(lot, _)| *lot);
+        pages.truncate(MAX_COMPARED);
+    };
+    reader.in_order(("", ""), |page: PageEntry| {
+        if is_eligible(&page.2) && !close.contains(&page.2.id) {
+            pages.push((draw.lot(&page.0, &page.1, 0), page));
+        }
+        if pages.len() == 2 * MAX_COMPARED {
+            keep(&mut pages);
+        }
+        Ok(true)
+    })?;
+    keep(&mut pages);
+    Ok(pages.into_iter().map(|(_, page)| page).collect())
 }
 
 /// Returns whether a page has content and was not made from ideas.

@@ -1,4 +1,4 @@
-//! Runs the cross and judge phases. Each result is saved before the next call is paid.
+//! Runs the cross and judge phases. Each result is saved before the next paid call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,33 +47,33 @@ const CROSSES: &str = "crosses";
 pub(super) const JUDGE: &str = "judge";
 
 impl RunExecution<'_> {
-    /// Runs the phases. Returns the phase that ended early and its error.
-    pub(super) fn phases(&self, models: &RunModels) -> Option<(&'static str, ModelError)> {
-        let ended = match self.crosses(models) {
-            Ok(ended) => ended,
+    /// Runs the phases. Returns the phase that failed and its error.
+    pub(super) fn run_phases(&self, models: &RunModels) -> Option<(&'static str, ModelError)> {
+        let failure = match self.run_crosses(models) {
+            Ok(failure) => failure,
             Err(fault) => Some(error(&fault)),
         };
         // The budget reserves the judge's cost; an unavailable service could not judge either.
-        if let Some(error) = &ended
+        if let Some(error) = &failure
             && error.reason != FailureReason::Budget
         {
-            return ended.map(|error| (CROSSES, error));
+            return failure.map(|error| (CROSSES, error));
         }
         if self.run().ideas().next().is_none() {
-            return Some((CROSSES, ended.unwrap_or_else(|| self.no_ideas_error())));
+            return Some((CROSSES, failure.unwrap_or_else(|| self.no_ideas_error())));
         }
-        let judged = self.judge(models);
-        ended.map(|error| (CROSSES, error)).or_else(|| judged.map(|error| (JUDGE, error)))
+        let judged = self.run_judge(models);
+        failure.map(|error| (CROSSES, error)).or_else(|| judged.map(|error| (JUDGE, error)))
     }
 
-    fn crosses(&self, models: &RunModels) -> Result<Option<ModelError>, Fault> {
+    fn run_crosses(&self, models: &RunModels) -> Result<Option<ModelError>, Fault> {
         let texts = self.close.iter().chain(&self.far).flatten().map(String::as_str);
-        let mark = self.brain.mark(&texts)?;
+        let delimiter = self.brain.delimiter(&texts)?;
         let mut tasks = Vec::new();
         {
             let mut run = self.run();
             for number in run.open() {
-                match cross_prompt(&run, number, &self.close, &self.far, &mark) {
+                match cross_prompt(&run, number, &self.close, &self.far, &delimiter) {
                     Some(prompt) => tasks.push((number, prompt)),
                     None => {
                         run.crosses[number].state =
@@ -132,7 +132,7 @@ impl RunExecution<'_> {
         })
     }
 
-    fn judge(&self, models: &RunModels) -> Option<ModelError> {
+    fn run_judge(&self, models: &RunModels) -> Option<ModelError> {
         // A copy, so that the ideas do not change during the phase.
         let run = self.run().clone();
         let unjudged: Vec<(usize, usize, &RunIdea)> =
@@ -188,8 +188,8 @@ impl RunExecution<'_> {
         }
         let texts =
             ideas_to_judge.iter().flat_map(|idea| [idea.text, idea.close.text, idea.far.text]);
-        let mark = self.brain.mark(&texts).map_err(|fault| error(&fault))?;
-        Ok(prompt::judge(&run.question, &ideas_to_judge, &mark))
+        let delimiter = self.brain.delimiter(&texts).map_err(|fault| error(&fault))?;
+        Ok(prompt::judge(&run.question, &ideas_to_judge, &delimiter))
     }
 
     /// Changes the run and saves it with its current cost.
@@ -219,8 +219,8 @@ impl RunExecution<'_> {
         });
         ModelError {
             reason: FailureReason::Question,
-            message: format!("no cross gave an idea: {}", why.unwrap_or("there is none")),
-            hint: "another model may: --model".into(),
+            message: format!("no cross gave an idea: {}", why.unwrap_or("the run has no crosses")),
+            hint: "try another model: --model NAME".into(),
         }
     }
 
@@ -235,7 +235,7 @@ pub(super) fn cross_prompt(
     number: usize,
     close: &[Option<String>],
     far: &[Option<String>],
-    mark: &str,
+    delimiter: &str,
 ) -> Option<Prompt> {
     let cross = run.crosses.get(number)?;
     let (close_page, far_page) = run.pages(number)?;
@@ -243,7 +243,7 @@ pub(super) fn cross_prompt(
         page(&close_page.page, text_of(close, cross.close)?),
         page(&far_page.page, text_of(far, cross.far)?),
     );
-    Some(prompt::cross(Profile::of(run.profile), &run.question, close_page, far_page, mark))
+    Some(prompt::cross(Profile::of(run.profile), &run.question, close_page, far_page, delimiter))
 }
 
 fn text_of(texts: &[Option<String>], at: usize) -> Option<&str> {

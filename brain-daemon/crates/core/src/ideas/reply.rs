@@ -45,7 +45,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         slug: pick.page.slug.clone(),
         title: pick.page.title.clone(),
         distance: pick.distance(),
-        origin: if pick.domain { "domain" } else { "corpus" }.into(),
+        band: pick.band.as_str().into(),
         source_id: pick.page.source.clone(),
     });
     let cost = Spending {
@@ -63,9 +63,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         notes.push("the judge gave no usable answer: all ideas are shown, without scores".into());
     }
     if run.short_of_target {
-        notes.push(
-            "there are too few groups of distant pages: far pages come from all groups".into(),
-        );
+        notes.push("there are too few distant pages: some far pages are near the question".into());
     }
     IdeasReply {
         profile: run.profile,
@@ -101,7 +99,7 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
             text: idea.text.clone(),
             close_slug: close.page.slug.clone(),
             far_slug: far.page.slug.clone(),
-            distance: far.distances.get(to).copied().unwrap_or(super::near_pages::UNKNOWN_DISTANCE),
+            distance: far.distance_to(to),
             passes: idea.judge.as_ref().is_some_and(|judge| profile.passes(&judge.scores)),
             judge: idea.judge.clone(),
             close_source_id: close.page.source.clone(),
@@ -140,7 +138,7 @@ fn failures(run: &Run) -> Option<String> {
 mod tests {
     use brain_protocol::{IdeaProfile, Judgement, Scores, Slug, SourceId};
 
-    use super::super::run_state::{ClosePageRef, FarPageRef, RunIdea, RunPage};
+    use super::super::run_state::{Band, ClosePageRef, FarPageRef, RunIdea, RunPage};
     use super::*;
 
     fn idea(text: &str, score: Option<f32>) -> RunIdea {
@@ -169,7 +167,7 @@ mod tests {
             ClosePageRef { page: pick("a/two"), score: 0.5 },
         ];
         run.far =
-            vec![FarPageRef { page: pick("b/one"), distances: vec![0.7, 0.4], domain: false }];
+            vec![FarPageRef { page: pick("b/one"), distances: vec![0.7, 0.4], band: Band::Far }];
         run.cross();
         run.crosses[0].state =
             CrossState::Done { ideas: vec![idea("low", Some(2.0)), idea("none", None)] };
@@ -220,6 +218,7 @@ mod tests {
             far: None,
             resume: None,
             estimate: false,
+            prompts_only: false,
         };
         let reply = build(&run, &request, context);
         let cost = Spending {
@@ -231,6 +230,6 @@ mod tests {
         };
         assert_eq!(reply.cost, cost);
         assert!(reply.notes[0].contains("$0.50"), "{:?}", reply.notes);
-        assert_eq!((reply.far_set[0].distance, reply.far_set[0].origin.as_str()), (0.4, "corpus"));
+        assert_eq!((reply.far_set[0].distance, reply.far_set[0].band.as_str()), (0.4, "far"));
     }
 }

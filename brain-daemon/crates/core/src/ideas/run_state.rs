@@ -8,6 +8,8 @@ use brain_base::clock::rfc3339;
 
 /// The version of the file format.
 pub(super) const FORMAT: u32 = 1;
+/// The distance of two pages in a run without this number.
+pub(super) const UNKNOWN_DISTANCE: f32 = 0.5;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,18 +73,56 @@ pub(super) struct FarPageRef {
     pub(super) page: RunPage,
     /// The distance to each close page, 0 to 1.
     pub(super) distances: Vec<f32>,
-    /// Whether it represents its group.
-    pub(super) domain: bool,
+    /// The band that it was drawn from.
+    #[serde(default)]
+    pub(super) band: Band,
+}
+
+/// A third of the distant pages, by their distance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Band {
+    /// The farthest third.
+    Farthest,
+    /// The second third.
+    #[default]
+    Far,
+    /// The nearest third.
+    Middle,
+    /// No distant page: there were too few.
+    Near,
+}
+
+impl Band {
+    /// Returns the third of the slice number `at` of `all`, farthest first.
+    pub(super) fn of(at: usize, all: usize) -> Self {
+        match at * 3 / all.max(1) {
+            0 => Self::Farthest,
+            1 => Self::Far,
+            _ => Self::Middle,
+        }
+    }
+
+    /// Returns the name.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Farthest => "farthest",
+            Self::Far => "far",
+            Self::Middle => "middle",
+            Self::Near => "near",
+        }
+    }
 }
 
 impl FarPageRef {
+    /// Returns the distance to the close page with this index.
+    pub(super) fn distance_to(&self, close: usize) -> f32 {
+        self.distances.get(close).copied().unwrap_or(UNKNOWN_DISTANCE)
+    }
+
     /// Returns the distance to the nearest close page.
     pub(super) fn distance(&self) -> f32 {
-        self.distances
-            .iter()
-            .copied()
-            .reduce(f32::min)
-            .unwrap_or(super::near_pages::UNKNOWN_DISTANCE)
+        self.distances.iter().copied().reduce(f32::min).unwrap_or(UNKNOWN_DISTANCE)
     }
 }
 

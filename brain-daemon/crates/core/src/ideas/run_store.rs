@@ -243,7 +243,7 @@ fn io_fault(action: &str, path: &Path, error: &io::Error) -> Fault {
 mod tests {
     use brain_protocol::{IdeaProfile, Judgement, Slug, SourceId};
 
-    use super::super::run_state::{ClosePageRef, CrossState, FarPageRef, RunIdea, RunPage};
+    use super::super::run_state::{Band, ClosePageRef, CrossState, FarPageRef, RunIdea, RunPage};
     use super::*;
 
     fn run(id: &str, at: i64) -> Run {
@@ -255,7 +255,7 @@ mod tests {
         let mut run = Run::new(id.into(), IdeaProfile::Lsd, "Why?", at);
         run.close = vec![ClosePageRef { page: pick("a/one"), score: 1.5 }];
         run.far = ["b/one", "c/one"]
-            .map(|slug| FarPageRef { page: pick(slug), distances: vec![0.25], domain: true })
+            .map(|slug| FarPageRef { page: pick(slug), distances: vec![0.25], band: Band::Far })
             .into();
         run.cross();
         run

@@ -162,7 +162,7 @@ fn line(text: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::run_state::{ClosePageRef, FarPageRef};
+    use super::super::run_state::{Band, ClosePageRef, FarPageRef};
     use super::*;
     use brain_page::{body_tags, timeline};
 
@@ -181,7 +181,7 @@ mod tests {
         run.far = vec![FarPageRef {
             page: pick("work", "plans/far"),
             distances: vec![0.61],
-            domain: true,
+            band: Band::Far,
         }];
         run.cross();
         run

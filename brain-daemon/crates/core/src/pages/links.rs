@@ -25,7 +25,7 @@ impl PageService {
         let found = reader.derived(record.id)?.links;
         let truncated = found.len() > MAX_ROWS;
         for link in found.into_iter().take(MAX_ROWS) {
-            let resolution = reader.resolve(&link, &source)?;
+            let resolution = reader.resolve(&link, (&source, &slug))?;
             links.push(self.link_row(caller, link, resolution));
         }
         Ok(LinksReply { slug, source_id: source, direction: "links".into(), links, truncated })
@@ -123,7 +123,7 @@ impl PageService {
             }
             let mut neighbours = Vec::new();
             for link in reader.derived(page.2.id)?.links {
-                if let Resolution::Page(target) = reader.resolve(&link, &page.0)? {
+                if let Resolution::Page(target) = reader.resolve(&link, (&page.0, &page.1))? {
                     neighbours.push(*target);
                 }
             }
@@ -141,9 +141,9 @@ impl PageService {
             }
         }
         let (mut edges, mut seen) = (Vec::new(), HashSet::new());
-        for ((of, _, record), _) in &pages {
+        for ((of, slug, record), _) in &pages {
             for link in reader.derived(record.id)?.links {
-                if let Resolution::Page(target) = reader.resolve(&link, of)?
+                if let Resolution::Page(target) = reader.resolve(&link, (of, slug))?
                     && let Some(&to) = position.get(&target.2.id)
                 {
                     let edge = GraphEdge { from: position[&record.id], to, kind: link.kind };

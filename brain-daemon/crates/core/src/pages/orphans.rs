@@ -35,9 +35,9 @@ impl PageService {
 
 /// Returns whether no link leads from the page to another page, and none from another page to it.
 fn is_orphan(reader: &Reader, page: &PageEntry) -> Result<bool, StoreError> {
-    let (source, _, record) = page;
+    let (source, slug, record) = page;
     for link in reader.derived(record.id)?.links {
-        if let Resolution::Page(target) = reader.resolve(&link, source)?
+        if let Resolution::Page(target) = reader.resolve(&link, (source, slug))?
             && target.2.id != record.id
         {
             return Ok(false);

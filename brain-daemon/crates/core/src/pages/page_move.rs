@@ -10,7 +10,8 @@ use brain_page::{
     retarget_links,
 };
 use brain_store::{
-    Author, Draft, LineChange, LinkRecord, NewPage, PageEntry, PageRecord, Reader, StoreError,
+    Author, Draft, LineChange, LinkRecord, NewPage, PageEntry, PageRecord, Reader, Resolution,
+    StoreError,
 };
 
 /// The move of a page to another slug, to which links must lead afterwards.
@@ -102,7 +103,7 @@ impl PageMove<'_> {
             if from == at {
                 return None;
             }
-            kept_target(reader, source, link).unwrap_or_else(|error| {
+            kept_target(reader, source, (from, at), link).unwrap_or_else(|error| {
                 failure = Some(error);
                 None
             })
@@ -150,20 +151,38 @@ fn link_key(link: &LinkRecord) -> LinkKey {
     (kind.clone(), source.clone(), slugs.clone(), name)
 }
 
-/// Returns the target that a link of a moved page must keep although its folder changes.
+/// Returns the target that a link of a page must keep although the page moves from one slug to
+/// another, and so to another folder.
 fn kept_target(
     reader: &Reader,
     source: &SourceId,
+    (from, at): (&Slug, &Slug),
     link: &Link,
 ) -> Result<Option<NewTarget>, StoreError> {
-    let Target::Slug { source: None, slug, also } = &link.target else { return Ok(None) };
-    let keep = |slug: &Slug| NewTarget { former: slug.clone(), slug: slug.clone(), name: None };
-    if link.raw.starts_with("./") || link.raw.starts_with("../") {
-        return Ok(Some(keep(slug)));
+    let keep = |slug: Slug| NewTarget { former: slug.clone(), slug, name: None };
+    let also = match &link.target {
+        Target::Slug { source: Some(_), .. } => return Ok(None),
+        Target::Slug { slug, .. } if link.raw.starts_with("./") || link.raw.starts_with("../") => {
+            return Ok(Some(keep(slug.clone())));
+        }
+        Target::Slug { also, .. } => also.clone(),
+        Target::Name(_) => None,
+    };
+    let record = link_record(link.clone());
+    let Resolution::Page(before) = reader.resolve(&record, (source, from))? else {
+        return Ok(None);
+    };
+    if before.0 != *source {
+        return Ok(None);
     }
-    let Some(also) = also else { return Ok(None) };
-    let by_folder = reader.page(source, slug)?.is_none() && reader.page(source, also)?.is_some();
-    Ok(by_folder.then(|| keep(also)))
+    // A path from the former folder is one from the new folder, even if a name leads there, too.
+    let is_by_folder = also.is_some_and(|also| also == before.1);
+    let stays = !is_by_folder
+        && match reader.resolve(&record, (source, at))? {
+            Resolution::Page(after) => after.2.id == before.2.id,
+            _ => false,
+        };
+    Ok((!stays).then(|| keep(before.1)))
 }
 
 impl LinkUpdates {

@@ -62,7 +62,7 @@ impl PageService {
         let page_slug = slug.clone();
         let replaces = self.digest_of_own_file(caller, &source, request)?;
         let (Document { frontmatter: sent, body }, text) = (document.clone(), document);
-        let is_edit = request.origin == Origin::Editor;
+        let is_edit = matches!(request.origin, Origin::Editor | Origin::Browser);
         let build_page = move |former: Option<FormerPage>| {
             let Document { mut frontmatter, body } = text.clone();
             let previous = former.as_ref().map(|former| &former.provenance);

@@ -1,6 +1,6 @@
 //! Finds existing pages with a slug or title that is similar to one that does not exist.
 
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::{EditDistance, MAX_EDITS, Slug, SourceId};
 
 use brain_page::normalize_name;
 use brain_store::{Reader, StoreError};
@@ -85,7 +85,7 @@ impl<'a> RequestedSlug<'a> {
         if self.letters.max_similarity(&Letters::of(title)) < MIN_SIMILARITY {
             return 0.0;
         }
-        strsim::normalized_damerau_levenshtein(&self.name, title)
+        similarity(&self.name, title)
     }
 
     /// Compares the whole slugs and their last parts. A common folder alone does not make slugs
@@ -94,10 +94,17 @@ impl<'a> RequestedSlug<'a> {
         if self.letters.max_similarity(&Letters::of(&normalize_name(slug.name()))) < 0.5 {
             return 0.0;
         }
-        let whole = strsim::normalized_damerau_levenshtein(self.slug.as_str(), slug.as_str());
-        let name = strsim::normalized_damerau_levenshtein(self.slug.name(), slug.name());
+        let whole = similarity(self.slug.as_str(), slug.as_str());
+        let name = similarity(self.slug.name(), slug.name());
         name.min(whole + 0.4).max(if name >= 0.5 { whole } else { 0.0 })
     }
+}
+
+/// Returns the share of letters that need no edit, from 0 to 1; 0 if more than [`MAX_EDITS`] do.
+fn similarity(a: &str, b: &str) -> f64 {
+    let longer = a.chars().count().max(b.chars().count()).max(1);
+    let edits = EditDistance::new(a, MAX_EDITS).to(b);
+    edits.map_or(0.0, |edits| 1.0 - edits as f64 / longer as f64)
 }
 
 /// How often each letter occurs, folded to 32 groups: texts with few common letters need no

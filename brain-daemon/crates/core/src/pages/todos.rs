@@ -28,7 +28,12 @@ impl PageService {
             to_skip -= skipped;
             if skipped < tasks.len() {
                 let path = self.files.visible_path(caller, &of, &record);
-                let text = page::file_text(&content.frontmatter, &content.body);
+                // The line is for an editor of this file, if the caller sees it.
+                let file =
+                    path.as_ref().and_then(|_| self.files.text_of_file(&reader, &of, &record));
+                let text = file
+                    .filter(|text| text.ends_with(&content.body))
+                    .unwrap_or_else(|| page::file_text(&content.frontmatter, &content.body));
                 let above = page::lines_above_body(&text, &content.body);
                 todos.extend(tasks.into_iter().skip(skipped).map(|task| TodoRow {
                     slug: slug.clone(),

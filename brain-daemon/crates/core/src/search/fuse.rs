@@ -4,7 +4,8 @@
 //! [`VECTOR_WEIGHT`] times the best text score. So a weak ranking cannot displace a strong one, as
 //! it can where ranks are fused.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use brain_protocol::ScorePart;
 
@@ -33,6 +34,8 @@ const LINK_WEIGHT: f32 = 1.5;
 /// The factor for vector scores of all pages if links answer the question, and for all scores of
 /// the page that the question names: that page is near the question and is not its answer.
 const SUBJECT_FACTOR: f32 = 0.3;
+/// The weight of a page of the days that the question names, where the best text score is 1.
+const DAY_WEIGHT: f32 = 2.0;
 /// The bonus of a page updated now, if the question asks for recent pages.
 const RECENCY_WEIGHT: f32 = 0.15;
 /// Days after which that bonus is halved.
@@ -46,6 +49,10 @@ pub(super) struct Rankings<'a> {
     pub(super) vectors: &'a VectorResults,
     /// The pages that links lead to.
     pub(super) relations: Relations,
+    /// The pages that the question names, each with its bonus, where the best text score is 1.
+    pub(super) named: Vec<(u64, f32)>,
+    /// How much of the question each page of its days answers, 0 to 1.
+    pub(super) dated: &'a BTreeMap<u64, f32>,
     /// The word of the question that asks for recent pages, and the age of each page in days.
     pub(super) recency: Option<(String, HashMap<u64, f32>)>,
     /// Whether to return the parts of each score.
@@ -65,13 +72,24 @@ pub(super) struct RankingEntry {
     pub(super) explain: Vec<ScorePart>,
     /// The window nearest to the question. Set only if no word matched the text.
     pub(super) window: Option<(u32, u32)>,
-    tier: u8,
+    /// The tier of an exact match of a name, or 0.
+    pub(super) tier: u8,
     /// Whether the full-text index found it, by a word or by a filter alone (`tag:work`).
-    by_words: bool,
+    pub(super) by_words: bool,
 }
 
 impl RankingEntry {
-    fn add(&mut self, score: f32, explain: bool, reason: impl FnOnce() -> String) {
+    /// Returns whether the question names the page, or links lead to it: no model changes its place.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.tier > 0 || self.matched.contains(&"link")
+    }
+
+    /// Returns the window nearest to the question, if no word matched the text.
+    pub(super) fn window(&self) -> Option<Range<usize>> {
+        self.window.map(|(start, end)| start as usize..end as usize)
+    }
+
+    pub(super) fn add(&mut self, score: f32, explain: bool, reason: impl FnOnce() -> String) {
         self.score += score;
         if explain {
             self.explain.push(ScorePart { reason: reason(), score });
@@ -114,7 +132,7 @@ impl Nearness {
 
 /// Returns all pages of `rankings`, best first. Without vectors and links, the text ranking.
 pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
-    let Rankings { text, vectors, relations, recency, explain } = rankings;
+    let Rankings { text, vectors, relations, named, dated, recency, explain } = rankings;
     let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
     // Without text scores, vector scores are not scaled.
     let scale = if best > 1e-3 { best } else { 1.0 };
@@ -171,11 +189,23 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
         let reduction = page.score * (SUBJECT_FACTOR - 1.0);
         page.add(reduction, explain, || "named by the question, which asks for others".to_owned());
     }
+    for (id, bonus) in named {
+        // A page that the filters exclude is in no ranking.
+        if let Some(page) = pages.iter_mut().find(|page| page.id == id) {
+            page.add(bonus * scale, explain, || "named by the question".to_owned());
+        }
+    }
     for related in relations.related {
         let index = at(&mut pages, related.page);
         let page = &mut pages[index];
         page.matched.push("link");
         page.add(related.weight * LINK_WEIGHT * scale, explain, || related.explanation);
+    }
+    for (&id, weight) in dated {
+        let index = at(&mut pages, id);
+        let page = &mut pages[index];
+        page.matched.push("date");
+        page.add(weight * DAY_WEIGHT * scale, explain, || "a day that the question names".into());
     }
     if let Some((word, ages)) = recency {
         let full_scale = if vectors.near.is_empty() {
@@ -234,7 +264,8 @@ mod tests {
         vectors: &VectorResults,
         relations: Relations,
     ) -> Vec<RankingEntry> {
-        fuse(Rankings { text, vectors, relations, recency: None, explain: true })
+        let (named, dated) = (Vec::new(), &BTreeMap::new());
+        fuse(Rankings { text, vectors, relations, named, dated, recency: None, explain: true })
     }
 
     fn ids(pages: &[RankingEntry]) -> Vec<u64> {
@@ -376,11 +407,13 @@ mod tests {
     #[test]
     fn newer_page_comes_first_if_asked_for() {
         let ages = HashMap::from([(1, 400.0), (2, 1.0)]);
-        let nothing = VectorResults::default();
+        let (nothing, none) = (VectorResults::default(), BTreeMap::new());
         let rankings = |recency| Rankings {
             text: vec![ranked(1, 9.0, 0), ranked(2, 8.9, 0)],
             vectors: &nothing,
             relations: Relations::default(),
+            named: Vec::new(),
+            dated: &none,
             recency,
             explain: true,
         };

@@ -5,14 +5,16 @@ use std::ops::Range;
 
 use brain_search::{QuestionTerms, QuestionWord};
 
+use super::times::{is_order_word, is_when};
+
 /// Words that ask for a person.
-const WHO: [&str; 14] = [
+pub(super) const WHO: [&str; 14] = [
     "who", "whom", "whose", "wer", "wem", "wen", "wessen", "qui", "quien", "quienes", "chi",
     "quem", "kto", "кто",
 ];
 
 /// Words that ask for pages of the kind that the next word names.
-const WHICH: [&str; 39] = [
+pub(super) const WHICH: [&str; 39] = [
     "which",
     "what",
     "list",
@@ -54,8 +56,23 @@ const WHICH: [&str; 39] = [
     "все",
 ];
 
+/// Words that ask for a number, in the first words of a question.
+pub(super) const COUNT: [&str; 11] = [
+    "many",
+    "viele",
+    "vielen",
+    "combien",
+    "cuantos",
+    "cuantas",
+    "quanti",
+    "quante",
+    "quantos",
+    "quantas",
+    "сколько",
+];
+
 /// Prepositions between the wanted pages and the named page: `investors of Acme`.
-const PREPOSITIONS: [&str; 44] = [
+pub(super) const PREPOSITIONS: [&str; 44] = [
     "of", "at", "in", "into", "with", "from", "for", "by", "on", "to", "about", "an", "bei",
     "beim", "von", "vom", "mit", "aus", "zu", "zum", "zur", "der", "des", "im", "fur", "uber",
     "de", "du", "des", "chez", "avec", "dans", "pour", "del", "con", "en", "para", "di", "da",
@@ -64,7 +81,7 @@ const PREPOSITIONS: [&str; 44] = [
 
 /// Words for the content of a page. They are also headings of lists in pages (`## Notes`), but a
 /// question with such a word asks for the named page itself.
-const PAGE_CONTENT: [&str; 16] = [
+pub(super) const PAGE_CONTENT: [&str; 16] = [
     "note",
     "notes",
     "summary",
@@ -126,7 +143,15 @@ const KINDS: [&[&str]; 9] = [
     &[
         "meeting",
         "meetings",
+        "meet",
+        "met",
         "treffen",
+        "traf",
+        "getroffen",
+        "rencontre",
+        "rencontrer",
+        "incontrato",
+        "ontmoet",
         "besprechung",
         "besprechungen",
         "sitzung",
@@ -144,7 +169,15 @@ const KINDS: [&[&str]; 9] = [
 ];
 
 /// Types and folders of pages about persons, besides the first line of [`KINDS`].
-const PEOPLE: [&str; 30] = [
+const PEOPLE: [&str; 38] = [
+    "teilnehmer",
+    "anwesend",
+    "asistente",
+    "participante",
+    "gast",
+    "invite",
+    "invitado",
+    "cast",
     "actor",
     "advisor",
     "artist",
@@ -177,9 +210,10 @@ const PEOPLE: [&str; 30] = [
     "writer",
 ];
 
-/// Endings of nouns for persons by their role (`investor`), in English and German.
-const ROLE_ENDINGS: [&str; 18] = [
+/// Endings of nouns for persons by their role (`investor`), in English, German, French and Spanish.
+const ROLE_ENDINGS: [&str; 31] = [
     "er",
+    "ern",
     "ers",
     "or",
     "ors",
@@ -197,6 +231,18 @@ const ROLE_ENDINGS: [&str; 18] = [
     "isten",
     "mitglied",
     "mitglieder",
+    "eur",
+    "eurs",
+    "euse",
+    "euses",
+    "trice",
+    "trices",
+    "ora",
+    "oras",
+    "ores",
+    "ante",
+    "antes",
+    "entes",
 ];
 
 /// The form of a question.
@@ -206,8 +252,10 @@ pub(super) struct Form {
     pub(super) asks_for_persons: bool,
     /// Whether it asks for pages of a kind.
     pub(super) asks_for_kind: bool,
-    /// Whether a preposition or possessive connects the name with a noun: `investors of Acme`,
-    /// `Acme's investors`.
+    /// Whether it asks for the last or first day of something: `when did I last meet Ann`.
+    pub(super) asks_for_last_day: bool,
+    /// Whether a preposition, a possessive or nothing connects the name with a noun: `investors of
+    /// Acme`, `Acme's investors`, `Acme investors`.
     pub(super) has_possessive: bool,
     /// Indices of the words that describe the relation to the named page. Excludes names, stop
     /// words and question words.
@@ -223,31 +271,46 @@ pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let matches = |at: usize, list: &[&str]| !named(at) && list.contains(&word(at));
     let asks_for_persons = (0..3).any(|at| matches(at, &WHO));
-    let asks_for_kind = (0..3).any(|at| matches(at, &WHICH));
+    let asks_for_kind = (0..3).any(|at| matches(at, &WHICH) || matches(at, &COUNT));
+    let asks_for_last_day = (0..2).any(|at| !named(at) && is_when(word(at)))
+        && terms.words.iter().any(|word| is_order_word(&word.text));
     let follows_preposition = |s: &Range<usize>| {
         // `of the Acme …`
         (1..=2).any(|back| s.start.checked_sub(back).is_some_and(|at| matches(at, &PREPOSITIONS)))
     };
-    let has_possessive = terms
-        .subjects
-        .iter()
-        .any(|s| follows_preposition(&s.words) || is_possessive(terms, &s.words));
-    let content = (0..terms.words.len())
+    let content: Vec<usize> = (0..terms.words.len())
         .filter(|&at| !named(at) && !terms.words[at].stop && word(at).chars().count() > 1)
+        .filter(|&at| !is_order_word(word(at)) && !is_when(word(at)))
         .filter(|&at| {
-            [&WHO[..], &WHICH, &PREPOSITIONS, &PAGE_CONTENT].iter().all(|list| !matches(at, list))
+            [&WHO[..], &WHICH, &COUNT, &PREPOSITIONS, &PAGE_CONTENT]
+                .iter()
+                .all(|list| !matches(at, list))
         })
         .collect();
-    (asks_for_persons || asks_for_kind || has_possessive).then_some(Form {
+    // `Acme investors`, `founder Acme`: the noun is beside the name.
+    let is_beside_noun = |s: &Range<usize>| {
+        content.len() <= 2
+            && content.iter().any(|&at| {
+                (at == s.end || at + 1 == s.start)
+                    && (is_role_noun(word(at))
+                        || word(at).len() > 4 && KINDS.iter().any(|kind| kind.contains(&word(at))))
+            })
+    };
+    let has_possessive = terms.subjects.iter().any(|s| {
+        follows_preposition(&s.words) || is_possessive(terms, &s.words) || is_beside_noun(&s.words)
+    });
+    let asks = asks_for_persons || asks_for_kind || asks_for_last_day || has_possessive;
+    asks.then_some(Form {
         asks_for_persons,
         asks_for_kind,
+        asks_for_last_day,
         has_possessive,
         content,
     })
 }
 
 /// Returns whether a name ends with a possessive mark, such as `'s`.
-fn is_possessive(terms: &QuestionTerms, name: &Range<usize>) -> bool {
+pub(super) fn is_possessive(terms: &QuestionTerms, name: &Range<usize>) -> bool {
     let Some(last) = name.end.checked_sub(1).and_then(|at| terms.words.get(at)) else {
         return false;
     };
@@ -267,7 +330,9 @@ pub(super) fn names_kind(word: &QuestionWord, kind: &str) -> bool {
     if kind == "note" {
         return false;
     }
-    let line = |text: &str| KINDS.iter().position(|line| line.contains(&text));
+    let known = |text: &str| KINDS.iter().position(|line| line.contains(&text));
+    // `l'entreprise` is one word without its apostrophe.
+    let line = |text: &str| known(text).or_else(|| text.strip_prefix(['l', 'd']).and_then(known));
     word.similarity(kind) >= 1.0
         || line(&word.text).is_some_and(|of| line(kind) == Some(of) || (of == 0 && is_person(kind)))
 }
@@ -284,14 +349,34 @@ pub(super) fn is_role_noun(word: &str) -> bool {
     word.len() > 4 && ROLE_ENDINGS.iter().any(|end| word.ends_with(end))
 }
 
+/// Returns the verb in a noun for persons by their role: `work` in `workers`.
+pub(super) fn role_root(word: &str) -> Option<&str> {
+    const ENDINGS: [&str; 23] = [
+        "adores", "adoras", "ateurs", "atrice", "ateur", "adora", "ador", "innen", "eurs", "ores",
+        "ants", "eur", "ers", "ors", "ees", "ern", "ant", "in", "er", "or", "ee", "es", "s",
+    ];
+    let root = ENDINGS.iter().find_map(|ending| word.strip_suffix(ending))?;
+    (root.len() >= 4).then_some(root)
+}
+
+/// Returns other forms of a word that stems do not join: the verb of a noun for persons, and a
+/// German participle without its prefix (`gegründet`).
+pub(super) fn other_forms(word: &str) -> Vec<QuestionWord> {
+    let participle = word.strip_prefix("ge").filter(|rest| {
+        rest.len() >= 4 && ["t", "te", "ten", "ter", "tes", "en"].iter().any(|e| rest.ends_with(e))
+    });
+    let root = role_root(word).filter(|_| is_role_noun(word));
+    participle.into_iter().chain(root).map(QuestionWord::new).collect()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use brain_search::{Subject, each_word};
 
     /// Parses a question whose subject is in brackets.
-    fn terms(text: &str) -> QuestionTerms {
+    pub(in super::super) fn terms(text: &str) -> QuestionTerms {
         let (before, rest) = text.split_once('[').unwrap_or((text, ""));
         let (name, after) = rest.split_once(']').unwrap_or((rest, ""));
         let plain = format!("{before}{name}{after}");
@@ -334,6 +419,7 @@ mod tests {
         assert_eq!(of("investors of the [Acme]"), Some((false, false, true)));
         assert_eq!(of("Wer hat an [Acme Board] teilgenommen?"), Some((true, false, true)));
         assert_eq!(of("[Acme] latency"), None);
+        assert_eq!(of("[Acme] investors"), Some((false, false, true)));
         assert_eq!(of("[Acme]' latency"), Some((false, false, true)));
         assert_eq!(of("'[Acme]' latency"), None, "quoted");
         assert_eq!(of("who attended the board"), None);

@@ -10,14 +10,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::question::{Form, form, is_person, is_role_noun, names_kind};
+use super::chain::chains;
+use super::question::{Form, form, is_person, is_role_noun, names_kind, other_forms, role_root};
 use super::sentence::{each_link, plain_sentence};
 use brain_page::MENTIONS;
 use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
 use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
-/// Maximum number of pages with the name in the question.
-const MAX_STARTS: usize = 4;
+/// Maximum number of pages with the name in the question, or between it and the answers.
+const MAX_STARTS: usize = 8;
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
 /// Maximum number of rows read about links to a page.
@@ -34,8 +35,12 @@ const LINK_WEIGHT: f32 = 0.2;
 const SENTENCE_WEIGHT: f32 = 0.8;
 /// Added for a page of the wanted kind.
 const KIND_WEIGHT: f32 = 0.4;
+/// What another form of a word counts, where the word itself counts 1.
+const OTHER_FORM: f32 = 0.8;
 /// Factor for a page of another kind, if there are pages of the wanted kind.
 const OTHER_KIND_FACTOR: f32 = 0.5;
+/// The share of the best weight that a page between the named page and the answers must have.
+const MIN_MIDDLE_SHARE: f32 = 0.75;
 /// Factor for a link to a second page that the question names.
 const SECOND_LINK_FACTOR: f32 = 0.3;
 
@@ -74,6 +79,8 @@ struct RelationLink {
     share: f32,
     /// How much of the question the title of its list or its key has, 0 to 1.
     role: f32,
+    /// Whether it is in a list of people: `attendees`.
+    is_listed: bool,
     /// The sentence or key, for people.
     text: String,
 }
@@ -83,6 +90,8 @@ struct WantedPages<'a> {
     person: bool,
     noun: Option<&'a QuestionWord>,
     content: Vec<&'a QuestionWord>,
+    /// Other forms of each word: see [`other_forms`].
+    forms: Vec<Vec<QuestionWord>>,
 }
 
 impl WantedPages<'_> {
@@ -90,6 +99,20 @@ impl WantedPages<'_> {
         kinds.iter().any(|kind| {
             (self.person && is_person(kind)) || self.noun.is_some_and(|noun| names_kind(noun, kind))
         })
+    }
+
+    /// Returns how similar `word` is to a content word or one of its other forms, 0 to 1.
+    fn similarity(&self, content: usize, word: &str) -> f32 {
+        let own = self.content.get(content).map_or(0.0, |own| own.similarity(word));
+        if own >= OTHER_FORM {
+            return own;
+        }
+        let is_root =
+            |own: &QuestionWord| role_root(word).is_some_and(|root| own.similarity(root) >= 1.0);
+        let forms = self.forms.get(content);
+        let is_form = forms.is_some_and(|forms| forms.iter().any(|f| f.similarity(word) > 0.0))
+            || self.content.get(content).copied().is_some_and(is_root);
+        if is_form { OTHER_FORM } else { own }
     }
 
     /// Returns how much of the question's content words the texts have, 0 to 1.
@@ -100,9 +123,9 @@ impl WantedPages<'_> {
         let mut best = vec![0.0_f32; self.content.len()];
         for text in texts {
             each_word(text, &mut |word| {
-                for (best, content) in best.iter_mut().zip(&self.content) {
+                for (n, best) in best.iter_mut().enumerate() {
                     if *best < 1.0 {
-                        *best = best.max(content.similarity(word));
+                        *best = best.max(self.similarity(n, word));
                     }
                 }
             });
@@ -123,18 +146,170 @@ pub(super) fn relations(
     admits: &dyn Fn(u64) -> bool,
 ) -> Result<Relations, StoreError> {
     let Some(form) = form(terms) else { return Ok(Relations::default()) };
-    let starts: HashSet<u64> =
-        terms.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect();
-    let mut weights: HashMap<u64, (f32, String)> = HashMap::new();
-    let mut has_related = false;
-    for subject in &terms.subjects {
-        let mut neighbourhood = Neighbourhood {
-            reader,
-            starts: &starts,
-            positions,
-            admits,
-            neighbours: HashMap::new(),
-        };
+    let mut starts = self::starts(terms);
+    let limits = [MAX_BACKWARD, MAX_BODIES];
+    let search = RelationSearch { reader, terms, positions, admits, limits };
+    let mut found: HashMap<u64, FoundPage> = HashMap::new();
+    if let Some((mut form, middle)) = search.middle_pages(&form, &starts)? {
+        starts.extend(&middle.pages);
+        // `meetings with the founder of Acme`: the preposition is before the pages between.
+        form.has_possessive |= !form.asks_for_persons && !form.asks_for_kind;
+        found = search.hop(&form, &middle, &starts)?;
+    }
+    if found.is_empty() {
+        starts = self::starts(terms);
+        for subject in &terms.subjects {
+            for (id, page) in search.hop(&form, subject, &starts)? {
+                match found.get_mut(&id) {
+                    Some(known) => known.join(page),
+                    None => {
+                        found.insert(id, page);
+                    }
+                }
+            }
+        }
+    }
+    let mut related: Vec<RelatedPage> = found
+        .into_iter()
+        .map(|(page, FoundPage { weight, explanation, .. })| RelatedPage {
+            page,
+            weight,
+            explanation,
+        })
+        .collect();
+    related.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.page.cmp(&b.page)));
+    let subjects = if related.is_empty() { Vec::new() } else { starts.into_iter().collect() };
+    Ok(Relations { related, subjects })
+}
+
+/// Returns the pages that the question names.
+pub(super) fn starts(terms: &QuestionTerms) -> HashSet<u64> {
+    terms.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect()
+}
+
+/// Returns whether a title or key names people by their role: `Attendees`.
+fn names_people(text: &str) -> bool {
+    let mut found = false;
+    each_word(text, &mut |word| found |= is_person(word));
+    found
+}
+
+/// Returns whether a page has a list of people.
+///
+/// # Errors
+/// If the store cannot be read.
+pub(super) fn has_people_list(reader: &Reader, id: u64) -> Result<bool, StoreError> {
+    let Some(page) = reader.by_id(id)? else { return Ok(false) };
+    if reader.derived(id)?.links.iter().any(|link| names_people(&link.kind.replace('_', " "))) {
+        return Ok(true);
+    }
+    let content = unless_damaged(reader.content(&page.2))?;
+    let mut found = false;
+    if let Some(Content { body, .. }) = content {
+        each_link(&body, &|_| true, &mut |link| {
+            let label = list_label(link.sentence);
+            found |= [label, link.lead[0], link.lead[1]].iter().any(|text| names_people(text));
+        });
+    }
+    Ok(found)
+}
+
+/// A page at the other end of a relation.
+pub(super) struct FoundPage {
+    weight: f32,
+    /// How much of the question the sentence of the link has, 0 to 1.
+    pub(super) share: f32,
+    pub(super) is_wanted_kind: bool,
+    /// Whether the link is in a list of people.
+    pub(super) is_listed: bool,
+    /// The word of the question for its kind.
+    pub(super) noun: String,
+    explanation: String,
+}
+
+impl FoundPage {
+    /// Adds a link to a second page that the question names.
+    fn join(&mut self, other: Self) {
+        if other.weight > self.weight {
+            self.explanation = other.explanation;
+        }
+        self.weight =
+            self.weight.max(other.weight) + SECOND_LINK_FACTOR * self.weight.min(other.weight);
+    }
+}
+
+/// A question and where its answers are looked for.
+pub(super) struct RelationSearch<'a> {
+    reader: &'a Reader,
+    terms: &'a QuestionTerms,
+    positions: &'a HashMap<u64, usize>,
+    admits: &'a dyn Fn(u64) -> bool,
+    /// Maximum number of linking pages, and of bodies that are read.
+    limits: [usize; 2],
+}
+
+impl<'a> RelationSearch<'a> {
+    /// Creates a search that must find all answers.
+    pub(super) fn for_answers(
+        reader: &'a Reader,
+        terms: &'a QuestionTerms,
+        positions: &'a HashMap<u64, usize>,
+    ) -> Self {
+        Self { reader, terms, positions, admits: &|_| true, limits: [MAX_ROWS, MAX_ROWS] }
+    }
+
+    /// Returns the pages between the named page and the wanted pages, and the form of the rest of
+    /// the question: `who invested in the company that Mia founded`. `None` if the question has one
+    /// relation only, or if no link has the first one.
+    pub(super) fn middle_pages(
+        &self,
+        form: &Form,
+        starts: &HashSet<u64>,
+    ) -> Result<Option<(Form, Subject)>, StoreError> {
+        // The filters of a question apply to its answers, not to the pages between.
+        let inner_search = RelationSearch { admits: &|_| true, ..*self };
+        for chain in chains(self.terms, form) {
+            let Some(subject) = self.terms.subjects.get(chain.subject) else { continue };
+            let inner = Form {
+                asks_for_persons: false,
+                asks_for_kind: true,
+                asks_for_last_day: false,
+                has_possessive: true,
+                content: chain.inner.clone(),
+            };
+            let found = inner_search.hop(&inner, subject, starts)?;
+            let is_middle = |page: &&FoundPage| match chain.has_verb() {
+                true => page.share > 0.0,
+                false => page.share > 0.0 || page.is_wanted_kind,
+            };
+            let best = found.values().filter(is_middle).map(|page| page.weight).fold(0.0, f32::max);
+            let mut pages: Vec<(u64, f32)> = found
+                .iter()
+                .filter(|(_, page)| is_middle(page) && page.weight >= best * MIN_MIDDLE_SHARE)
+                .map(|(id, page)| (*id, page.weight))
+                .collect();
+            if pages.is_empty() {
+                continue;
+            }
+            pages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            pages.truncate(MAX_STARTS);
+            let pages = pages.into_iter().map(|(id, _)| id).collect();
+            let middle = Subject { words: subject.words.clone(), pages };
+            return Ok(Some((Form { content: chain.outer, ..form.clone() }, middle)));
+        }
+        Ok(None)
+    }
+
+    /// Returns the neighbours of the pages of `subject` that answer a question of this form.
+    pub(super) fn hop(
+        &self,
+        form: &Form,
+        subject: &Subject,
+        starts: &HashSet<u64>,
+    ) -> Result<HashMap<u64, FoundPage>, StoreError> {
+        let RelationSearch { reader, terms, positions, admits, limits } = *self;
+        let mut neighbourhood =
+            Neighbourhood { reader, starts, positions, admits, limits, neighbours: HashMap::new() };
         let mut pages = Vec::new();
         for &id in subject.pages.iter().take(MAX_STARTS) {
             pages.extend(reader.by_id(id)?);
@@ -146,10 +321,10 @@ pub(super) fn relations(
         for page in &pages {
             neighbourhood.add_backward(page)?;
         }
-        let wanted = wanted(terms, &form, &neighbourhood.neighbours);
-        let (is_strong, is_role_question) = strength(&form, &wanted, subject, &pages, terms);
+        let wanted = wanted(terms, form, &neighbourhood.neighbours);
+        let (is_strong, is_role_question) = strength(form, &wanted, subject, &pages, terms);
         if !is_strong && !is_role_question {
-            continue;
+            return Ok(HashMap::new());
         }
         let has_role_noun = wanted.content.iter().any(|word| is_role_noun(&word.text));
         for (page, links) in pages.iter().zip(&forward) {
@@ -162,39 +337,31 @@ pub(super) fn relations(
             .neighbours
             .values()
             .any(|n| !n.ways.is_empty() && wanted.matches_kind(&n.kinds));
+        let mut found = HashMap::new();
         for (id, neighbour) in neighbourhood.neighbours {
             let share =
                 |way: &RelationLink| if is_strong || has_role_noun { way.share } else { way.role };
             let best = neighbour.ways.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
             let Some(way) = best.filter(|way| is_strong || share(way) > 0.0) else { continue };
-            let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * share(way);
-            if wanted.matches_kind(&neighbour.kinds) {
+            let share = share(way);
+            let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * share;
+            let is_wanted_kind = wanted.matches_kind(&neighbour.kinds);
+            if is_wanted_kind {
                 weight += KIND_WEIGHT;
             } else if has_wanted_kind {
                 weight *= OTHER_KIND_FACTOR;
             }
-            has_related = true;
             let explanation = format!("link on {}: {}", way.on, way.text);
-            match weights.get_mut(&id) {
-                Some((total, best_explanation)) => {
-                    if weight > *total {
-                        *best_explanation = explanation;
-                    }
-                    *total = total.max(weight) + SECOND_LINK_FACTOR * total.min(weight);
-                }
-                None => {
-                    weights.insert(id, (weight, explanation));
-                }
-            }
+            let is_listed = neighbour.ways.iter().any(|way| way.is_listed);
+            let noun = match wanted.noun {
+                Some(noun) => terms.text.get(noun.range.clone()).unwrap_or_default().to_owned(),
+                None => String::new(),
+            };
+            let page = FoundPage { weight, share, is_wanted_kind, is_listed, noun, explanation };
+            found.insert(id, page);
         }
+        Ok(found)
     }
-    let mut related: Vec<RelatedPage> = weights
-        .into_iter()
-        .map(|(page, (weight, explanation))| RelatedPage { page, weight, explanation })
-        .collect();
-    related.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.page.cmp(&b.page)));
-    let subjects = if has_related { starts.into_iter().collect() } else { Vec::new() };
-    Ok(Relations { related, subjects })
 }
 
 /// Determines the wanted pages from the question's words and the kinds of the neighbours.
@@ -208,9 +375,10 @@ fn wanted<'a>(
     let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
     let named = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
     let noun = if form.asks_for_persons { None } else { words.iter().copied().find(named) };
-    let content =
+    let content: Vec<&QuestionWord> =
         words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
-    WantedPages { person: form.asks_for_persons, noun, content }
+    let forms = content.iter().map(|word: &&QuestionWord| other_forms(&word.text)).collect();
+    WantedPages { person: form.asks_for_persons, noun, content, forms }
 }
 
 /// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
@@ -224,15 +392,19 @@ fn strength(
     terms: &QuestionTerms,
 ) -> (bool, bool) {
     let has_few_words = wanted.content.len() <= 2;
-    // `people at Acme`, but not `how people work at Acme with little sleep`, and not `company
+    // `people at Acme`, `Acme's meetings`, but not `how people work at Acme with little sleep`, and not `company
     // Acme`.
-    let names_kind_first = wanted.noun.is_some_and(|noun| {
+    let names_kind = wanted.noun.is_some_and(|noun| {
         let start = terms.words.get(subject.words.start).map_or(0, |word| word.range.start);
-        noun.range.start < start && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
+        let after = terms.words.get(subject.words.end).map_or(0, |word| word.range.start);
+        (noun.range.start < start || noun.range.start == after)
+            && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
     });
-    let is_strong = (form.asks_for_persons && (!wanted.content.is_empty() || form.has_possessive))
+    let is_strong = (form.asks_for_last_day
+        && !(wanted.noun.is_none() && wanted.content.is_empty()))
+        || (form.asks_for_persons && (!wanted.content.is_empty() || form.has_possessive))
         || (wanted.noun.is_some() && form.asks_for_kind)
-        || (form.has_possessive && has_few_words && names_kind_first);
+        || (form.has_possessive && has_few_words && names_kind);
     (is_strong, form.has_possessive && has_few_words && !wanted.content.is_empty())
 }
 
@@ -242,6 +414,7 @@ struct Neighbourhood<'a> {
     starts: &'a HashSet<u64>,
     positions: &'a HashMap<u64, usize>,
     admits: &'a dyn Fn(u64) -> bool,
+    limits: [usize; 2],
     neighbours: HashMap<u64, Neighbour>,
 }
 
@@ -263,7 +436,7 @@ impl Neighbourhood<'_> {
     fn add_forward(&mut self, page: &PageEntry) -> Result<Vec<(u64, LinkRecord)>, StoreError> {
         let mut out = Vec::new();
         for link in self.reader.derived(page.2.id)?.links.into_iter().take(MAX_FORWARD) {
-            if let Resolution::Page(target) = self.reader.resolve(&link, &page.0)?
+            if let Resolution::Page(target) = self.reader.resolve(&link, (&page.0, &page.1))?
                 && self.is_answer(target.2.id)
             {
                 out.push((target.2.id, link));
@@ -279,7 +452,7 @@ impl Neighbourhood<'_> {
         from.retain(|id| self.is_answer(*id));
         // The sort is stable: pages that no ranking found stay newest first.
         from.sort_by_key(|id| self.positions.get(id).copied().unwrap_or(usize::MAX));
-        for id in from.into_iter().take(MAX_BACKWARD) {
+        for id in from.into_iter().take(self.limits[0]) {
             if let Some(found) = self.reader.by_id(id)? {
                 self.add_neighbour(found);
             }
@@ -337,7 +510,7 @@ impl Neighbourhood<'_> {
             })
             .collect();
         ids.sort_unstable();
-        for (_, _, id) in ids.into_iter().take(MAX_BODIES) {
+        for (_, _, id) in ids.into_iter().take(self.limits[1]) {
             let Some(from) = self.neighbours.get(&id).map(|n| n.page.clone()) else { continue };
             let links = self.reader.links_between(&from, page, &names)?;
             let mut raws = HashSet::new();
@@ -363,7 +536,11 @@ impl Neighbourhood<'_> {
 
     fn add_link(&mut self, id: u64, way: RelationLink) {
         if let Some(neighbour) = self.neighbours.get_mut(&id)
-            && neighbour.ways.iter().all(|known| known.share < way.share || known.role < way.role)
+            && neighbour.ways.iter().all(|known| {
+                known.share < way.share
+                    || known.role < way.role
+                    || (!known.is_listed && way.is_listed)
+            })
         {
             neighbour.ways.push(way);
         }
@@ -371,11 +548,22 @@ impl Neighbourhood<'_> {
 }
 
 /// Returns the kinds of a page: its type and its folders.
-fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
+pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
     let folders = slug.as_str().rsplit_once('/').map_or("", |(folders, _)| folders);
     std::iter::once(record.page_type.to_lowercase())
         .chain(folders.split('/').filter(|f| !f.is_empty()).map(str::to_owned))
+        .map(|kind| match kind.is_ascii() {
+            true => kind,
+            false => folded(&kind),
+        })
         .collect()
+}
+
+/// Returns the text without accents, as the words of a question are.
+fn folded(text: &str) -> String {
+    let mut out = String::new();
+    each_word(text, &mut |word| out.push_str(word));
+    out
 }
 
 /// Returns a link in the frontmatter. Its key is compared with the question.
@@ -386,8 +574,15 @@ fn frontmatter_link(on: &PageEntry, link: &LinkRecord, wanted: &WantedPages<'_>)
         on: on.1.as_str().to_owned(),
         share,
         role: share,
+        is_listed: names_people(&key),
         text: format!("its \"{key}\""),
     }
+}
+
+/// Returns the name of a list in its own line: `**Attendees:** [A](a), [B](b)`.
+fn list_label(sentence: &str) -> &str {
+    let label = sentence.split_once(':').filter(|(label, _)| !label.contains('['));
+    label.map_or("", |(label, _)| label)
 }
 
 /// Returns a link in the body. Its sentence and the titles above it are compared with the question.
@@ -397,12 +592,14 @@ fn body_link(
     lead: [&str; 2],
     wanted: &WantedPages<'_>,
 ) -> RelationLink {
-    // `**Attendees:** [A](a), [B](b)` names its list in the line itself.
-    let label = sentence
-        .split_once(':')
-        .filter(|(label, _)| !label.contains('['))
-        .map_or("", |(label, _)| label);
+    let label = list_label(sentence);
     let share = wanted.content_share(&[sentence, lead[0], lead[1]]);
     let role = wanted.content_share(&[label, lead[0], lead[1]]);
-    RelationLink { on: on.1.as_str().to_owned(), share, role, text: plain_sentence(sentence, 120) }
+    RelationLink {
+        on: on.1.as_str().to_owned(),
+        share,
+        role,
+        is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
+        text: plain_sentence(sentence, 120),
+    }
 }

@@ -18,8 +18,10 @@ impl SourceService {
         if record.path.is_none() && (settings.include.is_some() || settings.exclude.is_some()) {
             let message =
                 format!("the source \"{id}\" is in brain's own home: all of its files are pages");
-            return Err(Fault::new(FaultCode::Usage, message)
-                .hint("leave files out of a source with a directory of its own"));
+            return Err(Fault::new(FaultCode::Usage, message).hint(
+                "only a source with a directory of its own can leave files out; \
+                     add one: `brain sources add <name> --path <path>`",
+            ));
         }
         self.check_patterns(&self.source_dir(&record), &settings)?;
         let source = id.clone();

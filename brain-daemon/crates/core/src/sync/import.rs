@@ -114,7 +114,7 @@ impl SyncService {
         let total = all as u64;
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
-        let commits = files::commit_times(&dir, None, &|| {
+        let commits = self.git_history.commit_times(&dir, None, &|| {
             progress.at(done, total) && !self.env.stop.is_cancelled()
         });
         let now = self.env.clock.now();

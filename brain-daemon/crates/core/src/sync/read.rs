@@ -10,7 +10,7 @@ use brain_protocol::{MAX_CONTENT, Slug};
 use crate::provenance::SYNC;
 use crate::write_page::{read_document, read_page};
 use brain_page::NoteDates;
-use brain_store::files::{self, CommitTimes, RootDir, Stat, digest, is_missing};
+use brain_store::files::{CommitTimes, GitHistory, RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, LineChange, NewPage, Provenance};
 
 /// A file that changed within this time before it was read may change again with the same times.
@@ -100,6 +100,7 @@ pub(super) fn row(
 
 /// Returns the commits of the files to read. Their paths are looked up in git's history once.
 pub(super) fn commit_times(
+    history: &GitHistory,
     root: &Path,
     to_read: &[FileToRead],
     is_watched: bool,
@@ -107,12 +108,12 @@ pub(super) fn commit_times(
 ) -> CommitTimes {
     // A new file may have had another name.
     if !is_watched && to_read.iter().any(|file| !file.has_page) {
-        return files::commit_times(root, None, should_continue);
+        return history.commit_times(root, None, should_continue);
     }
     // The watcher sees a page while it is written: the time of the file is that of the change.
     let files = to_read.iter().filter(|file| !is_watched || !file.has_page);
     let paths: Vec<&str> = files.map(|file| file.path.as_str()).collect();
-    files::commit_times(root, Some(&paths), should_continue)
+    history.commit_times(root, Some(&paths), should_continue)
 }
 
 /// Reads a file of the source at `root`, at `now`. `commits` has the commits of its path.

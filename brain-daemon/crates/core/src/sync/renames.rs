@@ -45,8 +45,8 @@ struct DigestedFile<'a> {
 }
 
 /// Finds the renames among missing pages and new files. `since` is the end of the last whole sync:
-/// pages stored after it may belong to a sync that was interrupted. If `goes_on` returns false, no
-/// more files are read, and the result must not be used.
+/// pages stored after it may belong to a sync that was interrupted. If `should_continue` returns
+/// false, no more files are read, and the result must not be used.
 pub(super) fn find(
     reader: &Reader,
     context: &SyncContext,
@@ -54,7 +54,7 @@ pub(super) fn find(
     missing: &[MissingPage],
     to_read: &[FileToRead],
     since: i64,
-    goes_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Move>, StoreError> {
     let new: Vec<&FileToRead> = to_read.iter().filter(|file| !file.has_page).collect();
     if missing.is_empty() || new.is_empty() {
@@ -85,7 +85,7 @@ pub(super) fn find(
     }
     let new: Vec<&FileToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
     let contents = on_all_cores(&new, |file| {
-        if !goes_on() {
+        if !should_continue() {
             return None;
         }
         read_bytes(&context.root, &file.path)

@@ -1,6 +1,8 @@
 //! Compares a source's directory with the store's rows of its files, both in the order of paths.
 //! An unchanged file is only counted, so a sync without changes needs no memory for it.
 
+use std::cmp::Ordering;
+use std::iter::Peekable;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread::{self, Scope};
@@ -41,22 +43,21 @@ impl Survey {
         for part in scope {
             let inside = |path: &str| covers(part, path);
             let (rows, paths) = (reader.files(source, part)?, reader.paths(source, part)?);
+            let rows = Joined { rows: rows.peekable(), paths: paths.peekable() };
             let found = thread::scope(|scope| {
-                // A whole source is worth two threads; a changed file is not.
-                let is_whole = part.is_empty();
-                let mut rows = PeekedRows::new(read_ahead(scope, rows, is_whole));
-                let mut paths = PeekedRows::new(read_ahead(scope, paths, is_whole));
+                // A whole source is worth a second thread; a changed file is not.
+                let mut rows = read_ahead(scope, rows, part.is_empty()).peekable();
                 let mut problem = None;
                 let found = files::for_each_markdown_file(root, part, rules, None, &mut |file| {
-                    let added = survey.add_file(file, &mut rows, &mut paths, full, &inside);
-                    problem = added.err();
+                    problem = survey.add_file(file, &mut rows, full, &inside).err();
                     problem.is_none()
                 });
                 if let Some(problem) = problem {
                     return Err(problem);
                 }
-                rows.advance_to(None, |path, row| survey.known.add_row(&inside, path, row))?;
-                paths.advance_to(None, |path, page| survey.known.add_page(&inside, path, page))?;
+                for row in rows {
+                    survey.known.add(&inside, row?);
+                }
                 Ok(found)
             })?;
             survey.found.unreadable.extend(found.unreadable);
@@ -69,44 +70,98 @@ impl Survey {
     fn add_file(
         &mut self,
         file: MarkdownFile,
-        rows: &mut PeekedRows<FileRecord, impl Iterator<Item = PathRow<FileRecord>>>,
-        paths: &mut PeekedRows<u64, impl Iterator<Item = PathRow<u64>>>,
+        rows: &mut Peekable<impl Iterator<Item = Result<KnownFile, StoreError>>>,
         full: bool,
         inside: &impl Fn(&str) -> bool,
     ) -> Result<(), StoreError> {
         self.files += 1;
-        let known = &mut self.known;
-        let row =
-            rows.advance_to(Some(&file.path), |path, row| known.add_row(inside, path, row))?;
-        let page =
-            paths.advance_to(Some(&file.path), |path, page| known.add_page(inside, path, page))?;
-        let is_unchanged = !full
-            && page.is_some()
-            && row.as_ref().is_some_and(|row| {
-                row.page == page && row.problem.is_none() && is_as_recorded(row, file.stat)
-            });
-        if is_unchanged {
+        let mut known = None;
+        let reaches = |row: &Result<KnownFile, StoreError>| {
+            row.as_ref().map_or(true, |row| row.path.as_str() <= file.path.as_str())
+        };
+        while let Some(row) = rows.next_if(reaches) {
+            let row = row?;
+            if row.path == file.path {
+                known = Some(row);
+                break;
+            }
+            self.known.add(inside, row);
+        }
+        let is_unchanged = known.as_ref().is_some_and(|known| {
+            known.page.is_some()
+                && known.row.as_ref().is_some_and(|row| {
+                    row.page == known.page
+                        && row.problem.is_none()
+                        && is_as_recorded(row, file.stat)
+                })
+        });
+        if is_unchanged && !full {
             self.unchanged += 1;
             return Ok(());
         }
-        known.rows.extend(row.map(|row| (file.path.clone(), row)));
-        known.paths.extend(page.map(|page| (file.path.clone(), page)));
+        if let Some(known) = known {
+            self.known.add(&|_| true, known);
+        }
         self.found.files.push(file);
         Ok(())
     }
 }
 
+/// What the store knows of a path: the row of its file, and its page.
+struct KnownFile {
+    path: String,
+    row: Option<FileRecord>,
+    page: Option<u64>,
+}
+
 impl KnownFiles {
-    fn add_row(&mut self, inside: &impl Fn(&str) -> bool, path: String, row: FileRecord) {
-        if inside(&path) {
-            self.rows.insert(path, row);
+    fn add(&mut self, inside: &impl Fn(&str) -> bool, known: KnownFile) {
+        if !inside(&known.path) {
+            return;
+        }
+        if let Some(page) = known.page {
+            self.paths.insert(known.path.clone(), page);
+        }
+        if let Some(row) = known.row {
+            self.rows.insert(known.path, row);
         }
     }
+}
 
-    fn add_page(&mut self, inside: &impl Fn(&str) -> bool, path: String, page: u64) {
-        if inside(&path) {
-            self.paths.insert(path, page);
-        }
+/// Joins the rows of files and the pages by path; both are sorted by it.
+struct Joined<R: Iterator, P: Iterator> {
+    rows: Peekable<R>,
+    paths: Peekable<P>,
+}
+
+impl<R, P> Iterator for Joined<R, P>
+where
+    R: Iterator<Item = PathRow<FileRecord>>,
+    P: Iterator<Item = PathRow<u64>>,
+{
+    type Item = Result<KnownFile, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let order = match (self.rows.peek(), self.paths.peek()) {
+            (Some(Ok((row, _))), Some(Ok((path, _)))) => row.cmp(path),
+            // An error comes at once.
+            (Some(Err(_)), _) | (Some(_), None) => Ordering::Less,
+            (_, Some(Err(_))) | (None, Some(_)) => Ordering::Greater,
+            (None, None) => return None,
+        };
+        let row = if order.is_le() { self.rows.next() } else { None };
+        let page = if order.is_ge() { self.paths.next() } else { None };
+        Some(match (row.transpose(), page.transpose()) {
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(row), Ok(page)) => {
+                let (path, row) = row.map_or((None, None), |(path, row)| (Some(path), Some(row)));
+                let (path, page) = match page {
+                    Some((at, page)) => (path.unwrap_or(at), Some(page)),
+                    None => (path.unwrap_or_default(), None),
+                };
+                Ok(KnownFile { path, row, page })
+            }
+        })
     }
 }
 
@@ -114,9 +169,9 @@ impl KnownFiles {
 /// kernel. The thread ends when the receiver is dropped.
 fn read_ahead<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
-    mut rows: impl Iterator<Item = PathRow<T>> + Send + 'scope,
+    mut rows: impl Iterator<Item = T> + Send + 'scope,
     is_whole: bool,
-) -> Box<dyn Iterator<Item = PathRow<T>> + 'scope> {
+) -> Box<dyn Iterator<Item = T> + 'scope> {
     const BATCH: usize = 1000;
     if !is_whole {
         return Box::new(rows);
@@ -131,39 +186,4 @@ fn read_ahead<'scope, T: Send + 'scope>(
         }
     });
     Box::new(receiver.into_iter().flatten())
-}
-
-/// Rows in the order of their paths. The next one is read ahead.
-struct PeekedRows<T, I> {
-    rows: I,
-    next: Option<(String, T)>,
-    begun: bool,
-}
-
-impl<T, I: Iterator<Item = PathRow<T>>> PeekedRows<T, I> {
-    fn new(rows: I) -> Self {
-        Self { rows, next: None, begun: false }
-    }
-
-    /// Returns the row at `path`. Passes the rows before it to `before`; without a path, all rows.
-    fn advance_to(
-        &mut self,
-        path: Option<&str>,
-        mut before: impl FnMut(String, T),
-    ) -> Result<Option<T>, StoreError> {
-        if !self.begun {
-            self.begun = true;
-            self.next = self.rows.next().transpose()?;
-        }
-        while let Some((at, value)) =
-            self.next.take_if(|(at, _)| path.is_none_or(|path| at.as_str() <= path))
-        {
-            self.next = self.rows.next().transpose()?;
-            if path == Some(at.as_str()) {
-                return Ok(Some(value));
-            }
-            before(at, value);
-        }
-        Ok(None)
-    }
 }

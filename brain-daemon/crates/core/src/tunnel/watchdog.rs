@@ -26,7 +26,7 @@ impl TunnelService {
     pub fn check_tunnel(&self) -> Option<u64> {
         let settings = Settings::from_config(&self.env.config)?;
         let mut work = self.state.work();
-        if self.env.stop.is_cancelled() || !self.env.home.is_here() {
+        if self.env.stop.is_cancelled() || self.env.home.has_moved() {
             return Some(CHECK_INTERVAL_MS.unsigned_abs());
         }
         let next_ms = match self.run_tunnel_check(&mut work, &settings) {

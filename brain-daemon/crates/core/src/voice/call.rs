@@ -12,7 +12,7 @@ use crate::{Caller, VoiceService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
 use brain_store::{LineChange, NewPage, Provenance, Reader, StoreError};
-use brain_voice::is_of_provider;
+use brain_voice::is_provider_url;
 
 /// The folder of call pages.
 const FOLDER: &str = "calls/";
@@ -132,12 +132,12 @@ type PageLines = Vec<(&'static str, String, String)>;
 
 /// Returns the lines of a turn.
 fn turn_lines(turn: &VoiceTurn, reply: &VoiceReply) -> PageLines {
-    let caller = |text: String| (TRANSCRIPT, speaker_prefix("Caller", turn), text);
+    let caller_line = |text: String| (TRANSCRIPT, speaker_prefix("Caller", turn), text);
     let mut lines = match &turn.event {
         VoiceEvent::Incoming | VoiceEvent::Ended(_) => Vec::new(),
-        VoiceEvent::Speech { text, .. } => vec![caller(escape_line(text))],
-        VoiceEvent::Digits(keys) => vec![caller(format!("(pressed {})", escape_line(keys)))],
-        VoiceEvent::Silence => vec![caller("(nothing)".into())],
+        VoiceEvent::Speech { text, .. } => vec![caller_line(escape_line(text))],
+        VoiceEvent::Digits(keys) => vec![caller_line(format!("(pressed {})", escape_line(keys)))],
+        VoiceEvent::Silence => vec![caller_line("(nothing)".into())],
         VoiceEvent::Recording { id, url, seconds } => {
             let at = if is_linkable(url) { format!("<{url}>") } else { String::new() };
             return vec![(
@@ -171,7 +171,7 @@ fn escape_line(text: &str) -> String {
 fn is_linkable(url: &str) -> bool {
     url.len() <= 500
         && url.bytes().all(|b| b.is_ascii_graphic() && !b"<>()[]\\`|".contains(&b))
-        && is_of_provider(url)
+        && is_provider_url(url)
 }
 
 /// Returns the prefix of one speaker's line in a turn.
@@ -179,7 +179,7 @@ fn speaker_prefix(speaker: &str, turn: &VoiceTurn) -> String {
     format!("- **{speaker} ({}):**", turn.turn)
 }
 
-/// Adds missing lines. Returns whether there were any.
+/// Adds the lines that the page lacks. Returns whether the page changed.
 fn add_lines(
     document: &mut Document,
     turn: &VoiceTurn,
@@ -250,9 +250,9 @@ mod tests {
         };
         assert!(add_turn(&mut page, &turn(3, recording.clone()), &reply("Thanks.")));
         assert!(!add_turn(&mut page, &turn(3, recording), &reply("Thanks.")));
-        let written =
+        let transcription =
             VoiceEvent::Transcription { id: "RE1".into(), text: "Call\nme [[back]]".into() };
-        assert!(add_turn(&mut page, &turn(0, written), &reply("")));
+        assert!(add_turn(&mut page, &turn(0, transcription), &reply("")));
         let text = "## Transcript\n\n- **Brain (0):** Hello.\n- **Caller (1):** Note \\*this\\*\n- \
                     **Brain (1):** Noted.\n\
                     - **Caller (2):** (nothing)\n- **Brain (2):** Goodbye.\n\n## Recordings\n\n\

@@ -23,7 +23,7 @@ use tokenizers::Tokenizer;
 use super::error::{damaged, missing};
 use super::graph;
 use super::model_card::{ModelCard, Pooling, Weights, read_small_file};
-use super::text::{self, Tokens};
+use super::text::{self, Before, Tokens};
 use crate::{EmbedError, EmbedErrorKind, Purpose};
 
 /// Interval at which a caller is asked whether to continue.
@@ -65,7 +65,7 @@ enum Input {
     Tokens,
     /// 1 where there is a token, 0 where there is padding.
     Mask,
-    /// The type of each token, always the first.
+    /// The type of each token.
     Types,
     /// Position of each token, the same for all texts.
     Positions,
@@ -121,13 +121,39 @@ impl Engine {
             Purpose::Query => &self.card.query,
             Purpose::Document => &self.card.document,
         };
+        self.vectors(Before::Prefix(prefix), texts, should_continue)
+    }
+
+    /// Returns a number for each text, higher for a better answer to the question; see
+    /// [`Reranker::rerank`](crate::Reranker::rerank).
+    pub(super) fn rerank(
+        &self,
+        question: &str,
+        texts: &[String],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, EmbedError> {
+        let numbers = self.vectors(Before::Question(question), texts, should_continue)?;
+        let numbers: Vec<f32> = numbers.into_iter().flatten().collect();
+        match numbers.len() == texts.len() && numbers.iter().all(|number| number.is_finite()) {
+            true => Ok(numbers),
+            false => Err(damaged(&self.card.file, "is damaged: it makes no number of a text")),
+        }
+    }
+
+    /// Returns the model's output for texts, each with what is before it.
+    fn vectors(
+        &self,
+        before: Before<'_>,
+        texts: &[String],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut tokens = Vec::with_capacity(texts.len());
-        for (text, words) in texts.iter().enumerate() {
-            if text % AT_ONCE == 0 && !should_continue() {
+        for (at, text) in texts.iter().enumerate() {
+            if at % AT_ONCE == 0 && !should_continue() {
                 return Err(stopped());
             }
-            let ids = text::tokens(&self.tokenizer, &self.card, prefix, words, self.runner.known)?;
-            tokens.push(Tokens { text, ids });
+            let known = self.runner.known;
+            tokens.push(text::tokens(&self.tokenizer, &self.card, before, (at, text), known)?);
         }
         let batches = text::batches(&mut tokens);
         let mut vectors = vec![Vec::new(); texts.len()];
@@ -143,7 +169,7 @@ impl Engine {
 
     /// See [`Embedder::coverage`](crate::Embedder::coverage).
     pub(super) fn coverage(&self, text: &str) -> f32 {
-        text::read(&self.tokenizer, &text::prepare(&self.card, "", text))
+        text::coverage(&self.tokenizer, &text::prepare(&self.card, "", text))
     }
 
     /// Runs batches in parallel and passes their vectors to `take`.
@@ -235,6 +261,10 @@ impl Engine {
         let rows = numbers.chunks_exact((tokens * self.dimensions).max(1));
         let mut made = IndexedVectors::with_capacity(texts.len());
         for (text, rows) in texts.iter().zip(rows) {
+            if self.card.is_reranker {
+                made.push((text.text, rows.to_vec()));
+                continue;
+            }
             let many = match self.card.pooling {
                 Pooling::Mean => text.ids.len().min(tokens),
                 Pooling::First => 1,
@@ -290,7 +320,7 @@ impl Runner {
                 graph::TOKENS => Input::Tokens,
                 graph::MASK => Input::Mask,
                 graph::POSITIONS => Input::Positions,
-                "token_type_ids" => Input::Types,
+                graph::TYPES => Input::Types,
                 "position_ids" => Input::PlacesOfEach,
                 other => {
                     return Err(damaged(
@@ -318,8 +348,8 @@ impl Runner {
         width: usize,
         pool: &Arc<ThreadPool>,
     ) -> Result<(Vec<usize>, Vec<f32>), EmbedError> {
-        let padded = |value: fn(usize, &[i32]) -> i32| -> Vec<i32> {
-            texts.iter().flat_map(|text| (0..width).map(move |at| value(at, &text.ids))).collect()
+        let padded = |value: fn(usize, &Tokens) -> i32| -> Vec<i32> {
+            texts.iter().flat_map(|text| (0..width).map(move |at| value(at, text))).collect()
         };
         let data: Vec<(NodeId, Vec<usize>, Vec<i32>)> = self
             .inputs
@@ -327,11 +357,9 @@ impl Runner {
             .map(|(id, input)| {
                 let all = vec![texts.len(), width];
                 match input {
-                    Input::Tokens => {
-                        (*id, all, padded(|at, ids| ids.get(at).copied().unwrap_or_default()))
-                    }
-                    Input::Mask => (*id, all, padded(|at, ids| i32::from(at < ids.len()))),
-                    Input::Types => (*id, all, padded(|_, _| 0)),
+                    Input::Tokens => (*id, all, padded(|at, text| item(&text.ids, at))),
+                    Input::Mask => (*id, all, padded(|at, text| i32::from(at < text.ids.len()))),
+                    Input::Types => (*id, all, padded(|at, text| item(&text.types, at))),
                     Input::PlacesOfEach => {
                         (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default()))
                     }
@@ -360,6 +388,11 @@ impl Runner {
         };
         Ok((shape, numbers))
     }
+}
+
+/// Returns a number of a text, or 0 for padding.
+fn item(numbers: &[i32], at: usize) -> i32 {
+    numbers.get(at).copied().unwrap_or_default()
 }
 
 /// Runs `work` and converts a panic of the runtime to an error of the file.

@@ -1,4 +1,5 @@
-//! Builds an ONNX graph of a BERT encoder from the tensors of its file.
+//! Builds an ONNX graph of a BERT encoder from the tensors of its file. A reranker has two dense
+//! layers above the encoder, and reads the types of tokens.
 //!
 //! All tensors are in one memory block that the runtime takes over, in the layout in which they are
 //! used. Matrices are transposed so that rows are inputs, and the three of an attention block are
@@ -14,6 +15,8 @@ use crate::EmbedError;
 /// Names of the graph's inputs and output.
 pub(super) const TOKENS: &str = "input_ids";
 pub(super) const MASK: &str = "attention_mask";
+/// The type of each token, for a reranker.
+pub(super) const TYPES: &str = "token_type_ids";
 /// Positions of a text's tokens from 0; one row for all texts.
 pub(super) const POSITIONS: &str = "places";
 pub(super) const OUTPUT: &str = "last_hidden_state";
@@ -65,13 +68,27 @@ fn embeddings(shape: &Shape) -> [(&'static str, Vec<usize>); 5] {
     ]
 }
 
+/// Returns names and shapes of the tensors above the last layer.
+fn head(shape: &Shape) -> Vec<(String, Vec<usize>)> {
+    let Some(head) = shape.head else { return Vec::new() };
+    let hidden = shape.hidden;
+    let parts = [
+        (head.inner, "weight", vec![hidden, hidden]),
+        (head.inner, "bias", vec![hidden]),
+        (head.output, "weight", vec![1, hidden]),
+        (head.output, "bias", vec![1]),
+    ];
+    parts.into_iter().map(|(name, part, shape)| (format!("{name}.{part}"), shape)).collect()
+}
+
 /// Checks that the file has all tensors of the shape in `config.json`.
 pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedError> {
     let tensors = Tensors::open(path)?;
     for (name, shape) in &embeddings(shape) {
         tensors.check(name, shape)?;
     }
-    for (name, shape) in (0..shape.layers).flat_map(|at| layer(shape, at)) {
+    let layers = (0..shape.layers).flat_map(|at| layer(shape, at));
+    for (name, shape) in layers.chain(head(shape)) {
         tensors.check(&name, &shape)?;
     }
     Ok(())
@@ -92,9 +109,15 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError
     for at in 0..shape.layers {
         last = builder.layer(at, &last)?;
     }
+    if shape.head.is_some() {
+        last = builder.head(&last)?;
+    }
     let Builder { mut graph, memory, .. } = builder;
     graph.run("Identity", &[&last], OUTPUT, &[]);
-    graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(shape.hidden)]);
+    match shape.head {
+        Some(_) => graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Err(1)]),
+        None => graph.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(shape.hidden)]),
+    }
     Ok(BuiltGraph { graph: graph.finish(), memory })
 }
 
@@ -103,7 +126,8 @@ fn reserve_memory(shape: &Shape) -> Vec<u8> {
     let of = |tensor: &[usize]| tensor.iter().product::<usize>() * 4 + ALIGN;
     let before: usize = embeddings(shape).iter().map(|(_, tensor)| of(tensor)).sum();
     let each: usize = layer(shape, 0).iter().map(|(_, tensor)| of(tensor)).sum();
-    Vec::with_capacity(before + each * shape.layers)
+    let after: usize = head(shape).iter().map(|(_, tensor)| of(tensor)).sum();
+    Vec::with_capacity(before + each * shape.layers + after)
 }
 
 /// A graph under construction.
@@ -155,7 +179,8 @@ impl Builder<'_> {
         self.graph.input(Kind::Int64, POSITIONS, &[Ok("tokens")]);
         let [words, places, types, scale, shift] = embeddings(shape);
         self.copy_tensor(words.0, &words.1)?;
-        // Every token has the first type: its row is added to the positions.
+        // In a single text, every token has the first type: its row is added to the positions. In
+        // pairs, the difference of the second type is added to the words.
         let kinds = self.tensors.read(types.0, &types.1)?;
         let rows = self.tensors.read(places.0, &places.1)?;
         let kept = rows.get(shape.first_position * shape.hidden..).unwrap_or_default();
@@ -168,8 +193,38 @@ impl Builder<'_> {
         self.copy_tensor(shift.0, &shift.1)?;
         self.graph.run("Gather", &[words.0, TOKENS], "words", &[]);
         self.graph.run("Gather", &[places.0, POSITIONS], "places_of_words", &[]);
-        self.norm(["words", "places_of_words"], "embeddings.LayerNorm", "embedded");
+        let mut words = "words";
+        if shape.head.is_some() && shape.types > 1 {
+            let (first, second) = kinds.split_at(shape.hidden);
+            let difference = second.iter().zip(first).map(|(second, first)| second - first);
+            let rows: Vec<f32> = vec![0.0; shape.hidden].into_iter().chain(difference).collect();
+            self.put(types.0, &[2, shape.hidden], rows.into_iter());
+            self.graph.input(Kind::Int64, TYPES, &[Ok("texts"), Ok("tokens")]);
+            self.graph.run("Gather", &[types.0, TYPES], "types_of_words", &[]);
+            self.graph.run("Add", &[words, "types_of_words"], "typed_words", &[]);
+            words = "typed_words";
+        }
+        self.norm([words, "places_of_words"], "embeddings.LayerNorm", "embedded");
         Ok(())
+    }
+
+    /// Adds the layers above the encoder, for the first token of each text, and returns the name of
+    /// their output: one number for each text.
+    fn head(&mut self, input: &str) -> Result<String, EmbedError> {
+        let Some(head) = self.shape.head else { return Ok(input.to_owned()) };
+        let hidden = self.shape.hidden;
+        self.graph.integers("first", &[0]);
+        self.graph.integers("first_axis", &[1]);
+        self.graph.run("Gather", &[input, "first"], "first_tokens", &[("axis", Attribute::Int(1))]);
+        self.graph.run("Squeeze", &["first_tokens", "first_axis"], "texts_read", &[]);
+        self.copy_transposed(&format!("{}.weight", head.inner), hidden, hidden)?;
+        self.copy_tensor(&format!("{}.bias", head.inner), &[hidden])?;
+        self.dense("texts_read", head.inner, "pooled");
+        self.graph.run("Tanh", &["pooled"], "pooled_tanh", &[]);
+        self.copy_transposed(&format!("{}.weight", head.output), 1, hidden)?;
+        self.copy_tensor(&format!("{}.bias", head.output), &[1])?;
+        self.dense("pooled_tanh", head.output, "relevance");
+        Ok("relevance".into())
     }
 
     /// Adds the layer norm of a sum.

@@ -43,8 +43,10 @@ pub(super) struct ModelCard {
     pub(super) query: String,
     /// Prefix of a window of a page.
     pub(super) document: String,
-    /// Length of its vectors, if specified.
+    /// Length of its vectors, if specified; 1 for a reranker.
     pub(super) dimensions: Option<usize>,
+    /// Whether it is a cross-encoder: it reads a question and a text together, and makes a number.
+    pub(super) is_reranker: bool,
 }
 
 /// Kind of weights.
@@ -88,6 +90,17 @@ pub(super) struct Shape {
     pub(super) epsilon: f32,
     /// Activation of a feed-forward block.
     pub(super) activation: Activation,
+    /// The layers above the encoder of a reranker; `None` for an encoder alone.
+    pub(super) head: Option<Head>,
+}
+
+/// The two dense layers above the encoder of a reranker, by the names of their tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The square layer, before the hyperbolic tangent.
+    pub(super) inner: &'static str,
+    /// The layer with one output.
+    pub(super) output: &'static str,
 }
 
 /// Activation of a feed-forward block.
@@ -105,6 +118,7 @@ pub(super) enum Activation {
 #[derive(Deserialize)]
 struct Config {
     model_type: Option<String>,
+    architectures: Option<Vec<String>>,
     hidden_size: Option<usize>,
     num_hidden_layers: Option<usize>,
     num_attention_heads: Option<usize>,
@@ -116,6 +130,14 @@ struct Config {
     type_vocab_size: Option<usize>,
     pad_token_id: Option<usize>,
     position_embedding_type: Option<String>,
+}
+
+impl Config {
+    /// Returns whether the model classifies texts: a reranker has one class.
+    fn is_classifier(&self) -> bool {
+        let names = self.architectures.iter().flatten();
+        names.into_iter().any(|name| name.ends_with("ForSequenceClassification"))
+    }
 }
 
 /// `1_Pooling/config.json`, old and new form.
@@ -205,8 +227,12 @@ impl ModelCard {
                 "excludes prompts from the vector, which brain does not support",
             ));
         }
+        let is_reranker = config.as_ref().is_some_and(Config::is_classifier);
         let written = pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
-        let dimensions = written.or(config.as_ref().and_then(|config| config.hidden_size));
+        let dimensions = match is_reranker {
+            true => Some(1),
+            false => written.or(config.as_ref().and_then(|config| config.hidden_size)),
+        };
         Ok(Self {
             name: directory
                 .file_name()
@@ -222,8 +248,17 @@ impl ModelCard {
             query,
             document,
             dimensions,
+            is_reranker,
         })
     }
+}
+
+/// Returns whether the model in `directory` is a reranker. `false` if its `config.json` cannot be
+/// read.
+#[must_use]
+pub fn is_reranker(directory: &Path) -> bool {
+    let config: Result<Option<Config>, _> = settings(&directory.join("config.json"));
+    config.ok().flatten().is_some_and(|config| config.is_classifier())
 }
 
 /// Returns the weights' file, and whether it is a graph.
@@ -323,6 +358,10 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
         first_position,
         types: within("type_vocab_size", config.type_vocab_size.or(Some(2)), 16)?,
         epsilon: config.layer_norm_eps.unwrap_or(1e-12) as f32,
+        head: config.is_classifier().then_some(match kind {
+            "bert" => Head { inner: "pooler.dense", output: "classifier" },
+            _ => Head { inner: "classifier.dense", output: "classifier.out_proj" },
+        }),
         activation: match config.hidden_act.as_deref() {
             None | Some("gelu") => Activation::Gelu,
             Some("gelu_new" | "gelu_pytorch_tanh" | "gelu_fast") => Activation::GeluTanh,

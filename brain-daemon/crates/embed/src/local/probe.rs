@@ -35,7 +35,7 @@ const REFUSED: u8 = 3;
 const UNLIMITED: u8 = 4;
 
 /// Runs the check if this program's arguments `args` request it; returns its exit code.
-pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.skip(1);
     if args.next()? != COMMAND {
         return None;

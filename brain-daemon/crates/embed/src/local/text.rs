@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::{EncodeInput, Tokenizer, TruncationParams};
 
 use super::error::{damaged, missing};
 use super::model_card::{ModelCard, read_small_file};
@@ -21,13 +21,24 @@ const MAX_BATCH_TEXTS: usize = 32;
 /// Tokens that stand for unknown text.
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 
-/// The tokens of a text.
+/// What the model reads before a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Before<'a> {
+    /// A prefix of the text.
+    Prefix(&'a str),
+    /// The first text of a pair.
+    Question(&'a str),
+}
+
+/// The tokens of a text or a pair.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tokens {
     /// Index of the text.
     pub(super) text: usize,
     /// Token ids, at least one.
     pub(super) ids: Vec<i32>,
+    /// The type of each token: 1 in the second text of a pair.
+    pub(super) types: Vec<i32>,
 }
 
 /// Loads a model's tokenizer.
@@ -50,17 +61,17 @@ pub(super) fn prepare(card: &ModelCard, prefix: &str, text: &str) -> String {
     if card.lower_case { text.to_lowercase() } else { text }
 }
 
-/// Returns the share of letters in known tokens, excluding letters spelled one by one or in parts.
-/// For scripts that are rare in its training data, a model has only tokens of single characters.
-/// Single characters that are words or word parts (Han, kana, Hangul) count when they are one
-/// token. 1 for a text without letters.
-pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
+/// Returns the share of letters that the model knows as words or parts of words (0 to 1), or 1 for
+/// a text without letters. A letter that is spelled by a token of its own, or by several, does not
+/// count: for scripts that are rare in its training data, a model has only such tokens. Characters
+/// that can be words (Han, kana, Hangul) count when they are one token.
+pub(super) fn coverage(tokenizer: &Tokenizer, text: &str) -> f32 {
     let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
     let is_letter = |c: &char| c.is_alphabetic();
-    let (mut all, mut read) = (0_usize, 0_usize);
-    let pieces: Vec<_> = tokens.get_offsets().iter().zip(tokens.get_tokens()).collect();
+    let (mut all, mut known) = (0_usize, 0_usize);
+    let tokens: Vec<_> = tokens.get_offsets().iter().zip(tokens.get_tokens()).collect();
     // Tokens at one position are parts of it: bytes of a character, or parts of a syllable.
-    for parts in pieces.chunk_by(|one, next| one.0 == next.0) {
+    for parts in tokens.chunk_by(|one, next| one.0 == next.0) {
         let Some(&(&(begin, end), token)) = parts.first() else { continue };
         let (Some(before), Some(inside), Some(after)) =
             (text.get(..begin), text.get(begin..end), text.get(end..))
@@ -76,10 +87,10 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
         };
         let is_known = parts.len() == 1 && !UNKNOWN.contains(&token.as_str());
         if is_known && (letters > 1 || alone()) {
-            read += letters;
+            known += letters;
         }
     }
-    if all == 0 { 1.0 } else { read as f32 / all as f32 }
+    if all == 0 { 1.0 } else { known as f32 / all as f32 }
 }
 
 /// Whether tokenizers keep the character as a token of its own in its languages.
@@ -89,26 +100,36 @@ fn stands_alone(c: char) -> bool {
         | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
 }
 
-/// Tokenizes a text. `known` is the size of the vocabulary, if known.
+/// Tokenizes the text with the index `at`, or a pair: a question and this text. `known` is the size
+/// of the vocabulary, if known.
 pub(super) fn tokens(
     tokenizer: &Tokenizer,
     card: &ModelCard,
-    prefix: &str,
-    text: &str,
+    before: Before<'_>,
+    (at, text): (usize, &str),
     known: Option<usize>,
-) -> Result<Vec<i32>, EmbedError> {
-    let text = prepare(card, prefix, text);
+) -> Result<Tokens, EmbedError> {
+    let input: EncodeInput<'_> = match before {
+        Before::Prefix(prefix) => prepare(card, prefix, text).into(),
+        Before::Question(question) => (prepare(card, "", question), prepare(card, "", text)).into(),
+    };
     let refused = |_| EmbedError {
         kind: EmbedErrorKind::Text,
         message: "the model's tokenizer cannot tokenize a text".into(),
         hint: None,
     };
-    let ids = tokenizer.encode_fast(text, true).map_err(refused)?;
+    let encoded = tokenizer.encode_fast(input, true).map_err(refused)?;
     let max_id = known.map_or(i32::MAX, |known| i32::try_from(known).unwrap_or(i32::MAX));
-    let ids: Option<Vec<i32>> =
-        ids.get_ids().iter().map(|id| i32::try_from(*id).ok().filter(|id| *id < max_id)).collect();
+    let ids: Option<Vec<i32>> = encoded
+        .get_ids()
+        .iter()
+        .map(|id| i32::try_from(*id).ok().filter(|id| *id < max_id))
+        .collect();
     match ids {
-        Some(ids) if !ids.is_empty() => Ok(ids),
+        Some(ids) if !ids.is_empty() => {
+            let types = encoded.get_type_ids().iter().map(|kind| i32::from(*kind > 0)).collect();
+            Ok(Tokens { text: at, ids, types })
+        }
         Some(_) => Err(damaged(
             &card.tokenizer,
             "returned no tokens for a text, not even start and end tokens",
@@ -159,14 +180,14 @@ mod tests {
             nfd,
             serde_json::json!({"[UNK]": 0, "\u{1100}": 1, "##\u{1161}": 2, "##\u{1100}": 3}),
         );
-        assert!(read(&parts, "가가").abs() < 1e-6);
+        assert!(coverage(&parts, "가가").abs() < 1e-6);
         let whole =
             tokenizer(serde_json::Value::Null, serde_json::json!({"[UNK]": 0, "가": 1, "##가": 2}));
-        assert!((read(&whole, "가가") - 1.0).abs() < 1e-6);
+        assert!((coverage(&whole, "가가") - 1.0).abs() < 1e-6);
         let vocab = serde_json::json!({"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5,
             "##ر": 6, "漢": 7, "##字": 8});
         let tokenizer = tokenizer(serde_json::Value::Null, vocab);
-        let read = |text: &str| read(&tokenizer, text);
+        let coverage = |text: &str| coverage(&tokenizer, text);
         for (text, part) in [
             ("boat i boat", 1.0),
             ("boats", 0.8),
@@ -178,7 +199,7 @@ mod tests {
             ("2026 ?!", 1.0),
             ("", 1.0),
         ] {
-            assert!((read(text) - part).abs() < 1e-6, "{text}: {}", read(text));
+            assert!((coverage(text) - part).abs() < 1e-6, "{text}: {}", coverage(text));
         }
     }
 
@@ -187,7 +208,7 @@ mod tests {
         fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000,
             0..200)) {
             let mut texts: Vec<Tokens> =
-                lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many] })
+                lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many], types: vec![0; *many] })
                     .collect();
             let batches = batches(&mut texts);
             prop_assert_eq!(batches.iter().map(Range::len).sum::<usize>(), lengths.len());

@@ -63,7 +63,9 @@ impl Tensors {
     /// Returns a tensor's offset in the file, number of elements and data type.
     fn find(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Dtype), EmbedError> {
         let damaged = |what: std::fmt::Arguments<'_>| damaged(&self.path, what);
-        let full = format!("{}{name}", self.prefix);
+        // The layers of a classifier are beside the encoder.
+        let prefix = if name.starts_with("classifier.") { "" } else { &self.prefix };
+        let full = format!("{prefix}{name}");
         let found =
             self.head.info(&full).ok_or_else(|| damaged(format_args!("has no tensor {full}")))?;
         if found.shape != shape {

@@ -55,7 +55,7 @@ fn only_file(dir: &Path) -> PathBuf {
 }
 
 /// Three pages of different sizes, on the disk.
-fn three(dir: &Path) -> Vectors {
+fn three_pages(dir: &Path) -> Vectors {
     let vectors = open(dir);
     let mut dice = RandomNumbers(7);
     for page in 1..=3 {
@@ -134,7 +134,7 @@ fn the_exact_search_agrees_with_its_definition() {
         assert!(found.windows(2).all(|two| two[0].cosine >= two[1].cosine));
         agree += found.iter().filter(|near| pages[..10].contains(&near.page)).count();
     }
-    assert!(agree >= 195, "{agree} of 200: int8 may change places of what is equally near");
+    assert!(agree >= 195, "{agree} of 200: int8 may reorder windows that are nearly equally near");
 }
 
 #[test]
@@ -188,22 +188,22 @@ fn a_search_with_sketches_agrees_with_a_full_scan() {
 #[test]
 fn flushed_vectors_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let vectors = three(dir.path());
+    let vectors = three_pages(dir.path());
     vectors.remove(2);
     vectors.put(3, key(33), &[]).unwrap();
     vectors.flush(40).unwrap();
     vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
-    let there = contents(&vectors);
+    let pages = contents(&vectors);
     drop(vectors);
     let again = open(dir.path());
-    assert_eq!(contents(&again), there[..2], "page 4 was not flushed");
+    assert_eq!(contents(&again), pages[..2], "page 4 was not flushed");
     assert_eq!(again.seen(), 40);
 }
 
 #[test]
 fn a_file_truncated_anywhere_is_recovered() {
     let dir = tempfile::tempdir().unwrap();
-    let whole_of_it = contents(&three(dir.path()));
+    let all = contents(&three_pages(dir.path()));
     let file = only_file(dir.path());
     let bytes = fs::read(&file).unwrap();
     // A cut at the end of a record cannot be detected.
@@ -216,10 +216,10 @@ fn a_file_truncated_anywhere_is_recovered() {
     for length in 0..=bytes.len() {
         fs::write(&file, &bytes[..length]).unwrap();
         let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();
-        let there = contents(&vectors);
-        assert_eq!(there, whole_of_it[..there.len()], "at {length}");
+        let pages = contents(&vectors);
+        assert_eq!(pages, all[..pages.len()], "at {length}");
         assert!(
-            vectors.seen() <= 10 * there.len() as u64,
+            vectors.seen() <= 10 * pages.len() as u64,
             "the last change covers only pages in the file"
         );
         assert!(lost.is_some() || ends.contains(&length), "at {length}: the lost end is reported");
@@ -234,7 +234,7 @@ fn a_file_truncated_anywhere_is_recovered() {
 #[test]
 fn a_damaged_byte_invents_no_vector() {
     let dir = tempfile::tempdir().unwrap();
-    let whole_of_it = contents(&three(dir.path()));
+    let all = contents(&three_pages(dir.path()));
     let file = only_file(dir.path());
     let bytes = fs::read(&file).unwrap();
     for at in 0..bytes.len() {
@@ -242,16 +242,16 @@ fn a_damaged_byte_invents_no_vector() {
         damaged[at] ^= 0x10;
         fs::write(&file, &damaged).unwrap();
         let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();
-        let there = contents(&vectors);
-        assert_eq!(there, whole_of_it[..there.len()], "at {at}");
-        assert!(lost.is_some() && there.len() < 4 && vectors.seen() < 30, "at {at}");
+        let pages = contents(&vectors);
+        assert_eq!(pages, all[..pages.len()], "at {at}");
+        assert!(lost.is_some() && pages.len() < 4 && vectors.seen() < 30, "at {at}");
     }
 }
 
 #[test]
 fn files_of_another_store_or_format_are_replaced() {
     let dir = tempfile::tempdir().unwrap();
-    drop(three(dir.path()));
+    drop(three_pages(dir.path()));
     let (other, lost) = Vectors::open(dir.path(), "another store", "model", 8).unwrap();
     assert!(lost.unwrap().contains("another store"));
     assert_eq!((other.size().pages, other.seen()), (0, 0));
@@ -274,7 +274,7 @@ fn files_of_another_store_or_format_are_replaced() {
 #[test]
 fn a_flush_to_a_full_disk_is_repeated_later() {
     let dir = tempfile::tempdir().unwrap();
-    let vectors = three(dir.path());
+    let vectors = three_pages(dir.path());
     let file = only_file(dir.path());
     let before = fs::read(&file).unwrap();
     vectors.log.lock().file = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
@@ -282,7 +282,7 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     vectors.remove(1);
     let error = vectors.flush(50).unwrap_err().to_string();
     assert!(error.contains("No space left") && error.contains(".vec"), "{error}");
-    assert_eq!(vectors.key(4), Some(key(4)), "it is found all the same");
+    assert_eq!(vectors.key(4), Some(key(4)), "it is found anyway");
     // The rewrite fails, too: the disk is still full.
     let unfinished = file.with_extension("unfinished");
     symlink("/dev/full", &unfinished).unwrap();
@@ -313,7 +313,7 @@ fn many_changes_do_not_grow_the_file() {
     }
     assert!(
         largest < 1_600_000,
-        "{largest}: 100 pages of 1 KB, and a megabyte that is out of date"
+        "{largest}: 100 pages of 1 KB, and a megabyte of obsolete records"
     );
     assert!(vectors.size().bytes < 1_000_000, "{:?}", vectors.size());
     let again = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
@@ -323,12 +323,12 @@ fn many_changes_do_not_grow_the_file() {
 #[test]
 fn unfinished_files_are_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let there = contents(&three(dir.path()));
+    let pages = contents(&three_pages(dir.path()));
     let file = only_file(dir.path());
     let bytes = fs::read(&file).unwrap();
     for length in (0..=bytes.len()).step_by(7) {
         fs::write(file.with_extension("unfinished"), &bytes[..length]).unwrap();
-        assert_eq!(contents(&open(dir.path())), there);
+        assert_eq!(contents(&open(dir.path())), pages);
         assert_eq!(only_file(dir.path()), file);
     }
 }
@@ -360,13 +360,13 @@ fn changes_during_a_rewrite_are_in_the_file() {
     assert_eq!(contents(&open(dir.path())), contents(&vectors));
 }
 
-const CHURNED: &str = "BRAIN_TEST_VECTORS_TO_CHURN";
+const DIR_VARIABLE: &str = "BRAIN_TEST_VECTORS_TO_CHURN";
 
 /// The child process that [`a_kill_at_any_moment_leaves_a_valid_file`] kills.
 #[test]
 #[ignore = "runs until it is killed"]
 fn changes_vectors_until_killed() {
-    let Some(dir) = std::env::var_os(CHURNED) else { return };
+    let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
     let vectors = open(Path::new(&dir));
     let mut dice = RandomNumbers(11);
     for turn in vectors.seen() + 1.. {
@@ -389,7 +389,7 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
     for round in 0..12 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "vectors::tests::changes_vectors_until_killed", "--ignored"])
-            .env(CHURNED, dir.path())
+            .env(DIR_VARIABLE, dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -417,5 +417,5 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
         }
         assert_eq!(vectors.size().pages, 40);
     }
-    assert!(seen > 12, "it was killed at work: {seen}");
+    assert!(seen > 12, "it was killed while it wrote: {seen}");
 }

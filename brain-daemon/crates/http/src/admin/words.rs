@@ -5,7 +5,7 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-/// A list of words: one text, separated by spaces or commas, or an array of texts.
+/// A list of words: a string with words separated by spaces or commas, or an array of strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(pub(super) Vec<String>);
 
@@ -17,7 +17,7 @@ impl<'de> Deserialize<'de> for Words {
             type Value = Words;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a text, or an array of texts")
+                f.write_str("a string, or an array of strings")
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Words, E> {
@@ -90,7 +90,7 @@ pub(super) fn scopes(
         for word in &words.0 {
             if word.contains([' ', ',', '\t']) || word.is_empty() {
                 return Err(invalid_scope(format!(
-                    "{:?} is not a scope: there are read, write and admin",
+                    "{:?} is not a scope: the scopes are read, write and admin",
                     shorten(word)
                 )));
             }
@@ -117,7 +117,7 @@ pub(super) fn required_scopes(
 ) -> Result<Scopes, Fault> {
     scopes(scope, alias)?.ok_or_else(|| {
         Fault::new(FaultCode::InvalidScope, "\"scope\" is missing")
-            .hint("there are read, write and admin")
+            .hint("the scopes are read, write and admin")
     })
 }
 
@@ -146,7 +146,7 @@ pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault>
                 FaultCode::InvalidRequest,
                 format!("\"grant_types\": there is no {:?}", shorten(&word)),
             )
-            .hint(format!("there are {}", known.join(", ")))
+            .hint(format!("the grant types are {}", known.join(", ")))
         })
     };
     words.map_or_else(Vec::new, |words| words.0).into_iter().map(parse).collect()
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_come_in_every_way_that_people_send_them() {
+    fn scopes_are_parsed_from_strings_and_arrays() {
         for json in
             [r#""read write""#, r#""read,write""#, r#"" write, read ""#, r#"["read","write"]"#]
         {
@@ -188,7 +188,7 @@ mod tests {
         }
         assert_eq!(scopes(None, None).unwrap(), None);
         let both = scopes(Some(&words(r#""read write""#)), Some(&words(r#"["write","read"]"#)));
-        assert_eq!(both.unwrap(), Some(Scopes::READ_WRITE), "the same twice");
+        assert_eq!(both.unwrap(), Some(Scopes::READ_WRITE), "both members have the same scopes");
         let differ = scopes(Some(&words(r#""read""#)), Some(&words(r#"["write"]"#))).unwrap_err();
         assert_eq!(differ.code, FaultCode::InvalidRequest);
         for json in
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_and_kinds_of_grants_are_named_or_refused() {
+    fn unknown_sources_and_grant_types_are_refused() {
         assert_eq!(sources(None).unwrap(), None);
         assert_eq!(sources(Some(words(r#""work, home""#))).unwrap().unwrap().len(), 2);
         assert_eq!(sources(Some(words(r#"["../x"]"#))).unwrap_err().code, FaultCode::InvalidSource);

@@ -31,7 +31,8 @@ struct ClientMetadata {
     /// The scopes that it can request, separated by spaces.
     scope: Option<String>,
     grant_types: Option<Vec<String>>,
-    /// The client gets `none`. `client_secret_post` and `client_secret_basic` are accepted, too.
+    /// `client_secret_post` and `client_secret_basic` are accepted, but the client always gets
+    /// `none`.
     token_endpoint_auth_method: Option<String>,
 }
 
@@ -134,7 +135,7 @@ fn parse_metadata(members: &Map<String, Value>) -> Result<RegistrationRequest, O
     let text = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(invalid(format!("{name} must be a text"))),
+        Some(_) => Err(invalid(format!("{name} must be a string"))),
     };
     let texts = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -143,9 +144,9 @@ fn parse_metadata(members: &Map<String, Value>) -> Result<RegistrationRequest, O
                 .iter()
                 .map(|value| value.as_str().map(str::to_owned))
                 .collect::<Option<Vec<_>>>();
-            texts.ok_or_else(|| invalid(format!("{name} must be an array of texts")))
+            texts.ok_or_else(|| invalid(format!("{name} must be an array of strings")))
         }
-        Some(_) => Err(invalid(format!("{name} must be an array of texts"))),
+        Some(_) => Err(invalid(format!("{name} must be an array of strings"))),
     };
     let redirect_uris = texts("redirect_uris")
         .map_err(|fault| OAuthFault::new(OAuthError::InvalidRedirectUri, fault.description))?;

@@ -34,7 +34,7 @@ const MAX_DURATION: Duration = Duration::from_secs(4 * 60 * 60);
 /// The time until the second side of a WebSocket must end, too.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Fields that are not forwarded: fields of one connection (RFC 9110 section 7.6.1), and fields
-/// about the way of the request.
+/// about the route of the request.
 const NOT_FORWARDED: [&str; 13] = [
     "connection",
     "keep-alive",

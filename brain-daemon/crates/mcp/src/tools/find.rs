@@ -288,6 +288,7 @@ impl ToolCall for Query {
                 since: self.since,
                 until: self.until,
                 explain: false,
+                prefix: false,
             },
         )?;
         let has_more = found.truncated && end < MAX_QUERY_RESULTS;
@@ -322,6 +323,8 @@ impl ToolCall for Query {
             )),
             (None, false) => None,
         };
+        let notes: Vec<String> = found.note.into_iter().chain(note).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(QueryOutput {
             results: part.rows,
             next_cursor: part.next.map(|position| cursors.after(&position)),

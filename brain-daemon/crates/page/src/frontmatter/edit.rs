@@ -24,10 +24,12 @@ impl Frontmatter {
     /// Sets several keys as [`Frontmatter::set`] does. Parses the text once.
     pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
         let known = self.values();
-        let is_new = |key: &str, value: &str| !matches!(known.get(key), Some(Value::Text(text)) if text == value);
+        let is_known = |key: &str, value: &str| {
+            known.get(key).is_some_and(|it| matches!(it, Value::Text(text) if text == value))
+        };
         let values: Vec<_> = pairs
             .iter()
-            .filter(|(key, value)| is_new(key, value))
+            .filter(|(key, value)| !is_known(key, value))
             .map(|(key, value)| (*key, NewValue::Text(value)))
             .collect();
         self.set_values(&values);

@@ -38,9 +38,9 @@ impl Fields {
         let mut fields = Self::default();
         let mut rest = frontmatter.clone();
         if let Some(text) = frontmatter.title() {
-            let (title, whole) = usable_title(&text);
+            let (title, is_complete) = short_title(&text);
             fields.title = title;
-            if whole {
+            if is_complete {
                 rest.remove("title");
             }
         }
@@ -99,11 +99,11 @@ impl Fields {
     }
 }
 
-/// Returns `text` as a title, and whether it was not shortened.
-pub(super) fn usable_title(text: &str) -> (Option<String>, bool) {
+/// Returns `text` as a title of limited length, and whether the title has the complete text.
+pub(super) fn short_title(text: &str) -> (Option<String>, bool) {
     let title = title::short(text, MAX_GIVEN_TITLE);
-    let whole = title.is_some() && text.chars().count() <= MAX_GIVEN_TITLE;
-    (title, whole)
+    let is_complete = title.is_some() && text.chars().count() <= MAX_GIVEN_TITLE;
+    (title, is_complete)
 }
 
 /// Returns whether `text` can be a page's type: one lower-case word.

@@ -109,12 +109,12 @@ fn join(out: &mut String, part: &str, joint: Joint) {
         return;
     }
     // The list or the table may have ended at the end of the preceding part.
-    let goes_on = match joint {
+    let continues = match joint {
         Joint::Block => false,
         Joint::Item => part.starts_with(|c: char| c == '-' || c.is_ascii_digit()),
         Joint::Row => part.starts_with('|'),
     };
-    let gap = match (out.is_empty(), goes_on) {
+    let gap = match (out.is_empty(), continues) {
         (true, _) => "",
         (_, false) => "\n\n",
         (_, true) => "\n",

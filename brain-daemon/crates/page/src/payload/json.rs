@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, usable_title};
+use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, short_title};
 use super::{Payload, PayloadError, fenced};
 use crate::{normalize_tag, title};
 
@@ -47,8 +47,8 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
 /// Returns the fields of an object without its text member.
 fn fields(mut members: Vec<Member>) -> Fields {
     let title = take(&mut members, "title", |raw| {
-        let (title, whole) = usable_title(&string(raw)?);
-        title.filter(|_| whole)
+        let (title, is_complete) = short_title(&string(raw)?);
+        title.filter(|_| is_complete)
     });
     let mut fields = Fields { title, ..Fields::default() };
     fields.page_type = take(&mut members, "type", |raw| string(raw).filter(|t| is_type(t)));
@@ -57,7 +57,7 @@ fn fields(mut members: Vec<Member>) -> Fields {
     if fields.title.is_none() {
         // A title that is too long stays among the other fields in full.
         let long = members.iter().rev().find(|(key, _)| key == "title");
-        fields.title = long.and_then(|(_, raw)| usable_title(&string(raw)?).0);
+        fields.title = long.and_then(|(_, raw)| short_title(&string(raw)?).0);
     }
     if !members.is_empty() {
         let mut rest = String::from("{\n");
@@ -91,7 +91,7 @@ fn plain(raw: &RawValue) -> Option<String> {
 
 /// Returns a list of texts and numbers, or the parts of one text with commas, as tags.
 fn tags(raw: &RawValue) -> Option<Vec<String>> {
-    // Over the limit in any encoding, so it is not parsed.
+    // Longer than any encoding of a list within the limit, so it is not parsed.
     if raw.get().len() > 16 * MAX_LIST {
         return None;
     }

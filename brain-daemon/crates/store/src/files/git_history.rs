@@ -27,49 +27,59 @@ const COMMIT: char = '\u{1}';
 /// Settings of a clone that fetches what it lacks when git needs it.
 const PARTIAL_CLONE: &str = r"^(extensions\.partialclone|remote\..*\.promisor)$";
 
-/// Directories whose history could not be read, with the commit of their `HEAD`. It is not read
-/// again for the same commit: each attempt can take until the time limit.
-static FAILED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
-
 /// The commits of files, by the path.
 pub type CommitTimes = HashMap<String, FileCommits>;
 
-/// Returns the times of the commits of files by their paths below `dir`. `changed` are the files of
-/// interest; `None` means all files, and follows renames that leave the content as it is. There are
-/// none if `dir` is in no work tree or in a partial clone, or if git fails.
-#[must_use]
-pub fn commit_times(
-    dir: &Path,
-    changed: Option<&[&str]>,
-    should_continue: &dyn Fn() -> bool,
-) -> CommitTimes {
-    let has_none = changed.is_some_and(<[_]>::is_empty);
-    if has_none || !dir.ancestors().any(|d| d.join(".git").exists()) {
-        return CommitTimes::new();
-    }
-    let git = Git { dir, approved: &[], should_continue };
-    let (head, commits) = match git.head() {
-        Ok(None) => return CommitTimes::new(),
-        Err(error) if error.contains("not a git repository") => return CommitTimes::new(),
-        Ok(Some(head)) if FAILED.lock().get(dir) == Some(&head) => return CommitTimes::new(),
-        Ok(Some(head)) => (head, git.commits(changed)),
-        Err(error) => (String::new(), Err(error)),
-    };
-    commits.unwrap_or_else(|error| {
-        // A sync that is stopped says nothing about the repository.
-        if should_continue()
-            && FAILED.lock().insert(dir.to_owned(), head.clone()).as_ref() != Some(&head)
-        {
-            let directory = dir.display();
-            tracing::warn!(%directory, error, "the history of git cannot be read; until its next \
-                 commit, notes have the dates of their files");
+/// Reads the histories of git work trees, and remembers those that cannot be read.
+#[derive(Debug, Default)]
+pub struct GitHistory {
+    /// Directories whose history could not be read, with the commit of their `HEAD`. It is not read
+    /// again for the same commit: each attempt can take until the time limit.
+    unreadable: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+impl GitHistory {
+    /// Returns the times of the commits of files by their paths below `dir`. `changed` are the
+    /// files of interest; `None` means all files, and follows renames that leave the content as it
+    /// is. The result is empty if `dir` is in no work tree or in a partial clone, or if git fails.
+    #[must_use]
+    pub fn commit_times(
+        &self,
+        dir: &Path,
+        changed: Option<&[&str]>,
+        should_continue: &dyn Fn() -> bool,
+    ) -> CommitTimes {
+        let has_none = changed.is_some_and(<[_]>::is_empty);
+        if has_none || !dir.ancestors().any(|d| d.join(".git").exists()) {
+            return CommitTimes::new();
         }
-        CommitTimes::new()
-    })
+        let git = Git { dir, approved: &[], should_continue };
+        let (head, commits) = match git.head() {
+            Ok(None) => return CommitTimes::new(),
+            Err(error) if error.contains("not a git repository") => return CommitTimes::new(),
+            Ok(Some(head)) if self.unreadable.lock().get(dir) == Some(&head) => {
+                return CommitTimes::new();
+            }
+            Ok(Some(head)) => (head, git.commits(changed)),
+            Err(error) => (String::new(), Err(error)),
+        };
+        commits.unwrap_or_else(|error| {
+            // A sync that is stopped says nothing about the repository.
+            if should_continue()
+                && self.unreadable.lock().insert(dir.to_owned(), head.clone()).as_ref()
+                    != Some(&head)
+            {
+                let directory = dir.display();
+                tracing::warn!(%directory, error, "the history of git cannot be read; until its \
+                     next commit, notes have the dates of their files");
+            }
+            CommitTimes::new()
+        })
+    }
 }
 
 impl Git<'_> {
-    /// Returns the commits of files. See [`commit_times`].
+    /// Returns the commits of files. See [`GitHistory::commit_times`].
     fn commits(&self, changed: Option<&[&str]>) -> Result<CommitTimes, String> {
         if self.answer(&["config", "--get-regexp", PARTIAL_CLONE])?.is_some() {
             return Ok(CommitTimes::new());
@@ -225,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_history_of_a_file_goes_on_behind_its_rename() {
+    fn history_of_a_renamed_file_includes_its_former_name() {
         // A later file has the former name.
         let log = "\u{1}d 400\0\nA\0old.md\0\0\u{1}c 300\0\nM\0new.md\0A\0b c.md\0\0\
                    \u{1}b 200\0\nR100\0old.md\0new.md\0\0\u{1}a 100\0\nA\0old.md\0";

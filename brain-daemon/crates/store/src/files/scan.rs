@@ -1,23 +1,16 @@
 //! Finds the markdown files of a directory and their sizes and times, without reading them.
 
-use std::cmp::Ordering;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
+use super::ignore_rules::IgnoreRules;
 use super::root_dir::RootDir;
-use super::trash::TRASH;
-use brain_page::is_markdown;
+use super::walk::for_each_markdown_file;
 use brain_protocol::SkippedFiles;
-
-/// Hidden directories that are not worth a mention: of git, and of brain.
-const UNCOUNTED: [&str; 2] = [".git", TRASH];
 
 /// Size and times of a file, to notice changes without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,149 +93,6 @@ pub fn markdown_files(
     ScanReport { files, ..found }
 }
 
-/// Calls `each` with the files of [`markdown_files`], sorted by the bytes of their paths. Stops
-/// when it returns `false`.
-pub fn for_each_markdown_file(
-    dir: &Path,
-    below: &str,
-    rules: &IgnoreRules,
-    except: Option<&Path>,
-    each: &mut dyn FnMut(MarkdownFile) -> bool,
-) -> ScanReport {
-    let mut found = ScanReport::default();
-    let start = if below.is_empty() { dir.to_owned() } else { dir.join(below) };
-    let mut active = ActiveRules::new(rules);
-    if !below.is_empty() {
-        if !is_reached(dir, below) || rules.leave_out(dir, below, start.is_dir()) {
-            return found;
-        }
-        let mut file_path = dir.to_owned();
-        // The walk itself finds the rule files of a directory at `below`.
-        for part in below.split('/') {
-            active.load_directory(&file_path, 0);
-            file_path.push(part);
-        }
-    }
-    let name = |path: &Path| path.strip_prefix(dir).unwrap_or(path).display().to_string();
-    let (mut repositories, mut left_out) = (Vec::new(), SkippedFiles::default());
-    // Only the root directory can be a link.
-    let walk = walkdir::WalkDir::new(&start).follow_root_links(below.is_empty());
-    let visible = |e: &walkdir::DirEntry| {
-        if e.file_name() == ".git"
-            && let Some(parent) = e.path().parent().filter(|parent| *parent != dir)
-        {
-            repositories.push(name(parent));
-        }
-        let (is_dir, file_path) = (e.file_type().is_dir(), e.path());
-        active.leave(e.depth());
-        if !is_dir {
-            // A directory's rule files come before its other entries.
-            if is_rule_file(e.file_name().as_encoded_bytes()) {
-                active.load(file_path, e.depth());
-            }
-            let is_out =
-                active.has_rules() && is_markdown(file_path) && active.leave_out(file_path, false);
-            if is_out {
-                left_out.add(name(file_path), false);
-            }
-            return !is_out;
-        }
-        if e.depth() == 0 && file_path == dir {
-            return true;
-        }
-        if except == Some(file_path) {
-            return false;
-        }
-        let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
-        if !dotted && !active.leave_out(file_path, true) {
-            return true;
-        }
-        if !UNCOUNTED.iter().any(|uncounted| e.file_name() == *uncounted) {
-            left_out.add(name(file_path), true);
-        }
-        false
-    };
-    let mut directory = Directory::default();
-    for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
-        // A file that disappears during the walk is ignored.
-        let gone = |e: &walkdir::Error| {
-            e.path() != Some(dir)
-                && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound)
-        };
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(e) if gone(&e) => continue,
-            Err(e) => {
-                let why = e.io_error().map_or_else(|| e.to_string(), ToString::to_string);
-                found.unreadable.push((name(e.path().unwrap_or(dir)), why));
-                continue;
-            }
-        };
-        if entry.file_type().is_dir() {
-            continue;
-        }
-        if !entry.file_type().is_file() || !is_markdown(entry.path()) {
-            found.skipped += 1;
-            continue;
-        }
-        let Some(path) = entry.path().strip_prefix(dir).ok().and_then(Path::to_str) else {
-            found.unreadable.push((name(entry.path()), "its name is not UTF-8".into()));
-            continue;
-        };
-        match directory.stat(entry.path()) {
-            Ok(stat) if !each(MarkdownFile { path: path.to_owned(), stat }) => break,
-            Ok(_) | Err(Errno::NOENT) => {}
-            Err(e) => found.unreadable.push((path.to_owned(), io::Error::from(e).to_string())),
-        }
-    }
-    (found.repositories, found.left_out) = (repositories, left_out);
-    found
-}
-
-/// Handle of the last file's directory. The kernel finds a name in an open directory faster than at
-/// the end of a path.
-#[derive(Default)]
-struct Directory(Option<(PathBuf, OwnedFd)>);
-
-impl Directory {
-    /// Returns size and times of the file at `path`. Does not follow a link.
-    fn stat(&mut self, path: &Path) -> Result<Stat, Errno> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Errno::NOENT);
-        };
-        let open = match self.0.take() {
-            Some((open, handle)) if open == parent => (open, handle),
-            _ => {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                (parent.to_owned(), openat(CWD, parent, flags, Mode::empty())?)
-            }
-        };
-        let (_, handle) = self.0.insert(open);
-        Ok(statat(&*handle, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
-    }
-}
-
-/// Orders directory entries so that all files below come in byte order of their paths; a
-/// directory's name ends with `/`. Rule files come first.
-fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
-    fn parts(entry: &walkdir::DirEntry) -> (&[u8], &[u8]) {
-        let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
-        (entry.file_name().as_encoded_bytes(), end)
-    }
-    let ((a, a_end), (b, b_end)) = (parts(a), parts(b));
-    if a.first() == Some(&b'.') || b.first() == Some(&b'.') {
-        match is_rule_file(b).cmp(&is_rule_file(a)) {
-            Ordering::Equal => {}
-            first => return first,
-        }
-    }
-    let common = a.len().min(b.len());
-    // Names are compared as memory; only one that begins the other needs more.
-    a[..common]
-        .cmp(&b[..common])
-        .then_with(|| a[common..].iter().chain(a_end).cmp(b[common..].iter().chain(b_end)))
-}
-
 /// Returns size and times of the file at `path` in `dir`; `None` when a walk would not find it.
 ///
 /// # Errors
@@ -272,7 +122,7 @@ pub fn is_missing(error: &io::Error) -> bool {
 }
 
 /// Whether a walk reaches `path`: through directories that are neither links nor hidden.
-fn is_reached(dir: &Path, path: &str) -> bool {
+pub(super) fn is_reached(dir: &Path, path: &str) -> bool {
     let mut file_path = dir.to_owned();
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {

@@ -19,8 +19,11 @@ pub(crate) trait StoredValue: Serialize + DeserializeOwned {
 }
 
 macro_rules! stored {
-    ($($type:ty = $format:literal, $what:literal;)*) => {
-        $(impl StoredValue for $type { const FORMAT: u8 = $format; const NAME: &'static str = $what; })*
+    ($($type:ty = $format:literal, $name:literal;)*) => {
+        $(impl StoredValue for $type {
+            const FORMAT: u8 = $format;
+            const NAME: &'static str = $name;
+        })*
     };
 }
 

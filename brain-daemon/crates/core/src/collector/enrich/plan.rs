@@ -53,10 +53,10 @@ pub(super) struct Plan {
     pub(super) pages: Vec<Target>,
     /// Keys of earlier enrichments.
     pub(super) done: HashSet<String>,
-    /// Number of people whom the gate rejected.
-    pub(super) below_gate: u64,
-    /// Descriptions of pages that may be about an author but do not claim the account.
-    pub(super) unclaimed: Vec<String>,
+    /// Number of people without a page who are below the notability threshold.
+    pub(super) people_below_threshold: u64,
+    /// Messages about pages that have the name of an author but not the account.
+    pub(super) pages_without_account: Vec<String>,
 }
 
 /// The parts of a post that the rules need.
@@ -117,10 +117,10 @@ impl CollectorService {
         let mut plan = Plan {
             pages: Vec::new(),
             done: events.enriched.into_iter().collect(),
-            below_gate: 0,
-            unclaimed: Vec::new(),
+            people_below_threshold: 0,
+            pages_without_account: Vec::new(),
         };
-        let pages = targets(&names, &collected, &mut plan.unclaimed);
+        let pages = targets(&names, &collected, &mut plan.pages_without_account);
         let mut patterns = patterns(&collected, week);
         let config = &self.env.config.collector;
         let (followers, posts) = (config.notable_followers, config.notable_posts);
@@ -151,7 +151,7 @@ impl CollectorService {
                 plan.pages.push(Target { source, slug, created, uri: profile_url(author), edit });
             }
         }
-        plan.below_gate = newcomers.rejected;
+        plan.people_below_threshold = newcomers.rejected;
         Ok(plan)
     }
 }
@@ -221,7 +221,7 @@ fn line_topic(record: &Record, topics: &[String]) -> Option<String> {
 fn targets(
     names: &NameIndex,
     collected: &PostsByAuthor,
-    unclaimed: &mut Vec<String>,
+    pages_without_account: &mut Vec<String>,
 ) -> HashMap<String, Option<usize>> {
     let mut pages: HashMap<String, Option<usize>> = HashMap::new();
     for (id, author) in &collected.authors {
@@ -235,7 +235,7 @@ fn targets(
         let Some(&at) = candidates.first() else { continue };
         pages.insert(id.clone(), None);
         if let Some(handle) = handle.filter(|_| collected.is_in_span(id)) {
-            unclaimed.push(format!(
+            pages_without_account.push(format!(
                 "{}: may be about @{handle}, who has no page yet; if it is, write `x: {handle}` \
                     into its frontmatter",
                 names.page(at).slug

@@ -1,5 +1,5 @@
-//! Tests of failures: failing, stalled or changed providers, a full disk, and other work that goes
-//! first.
+//! Tests of failures: failing, stalled or changed providers, a full disk, and yielding to other
+//! work.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,14 +15,17 @@ fn stalled_provider_blocks_no_search() {
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
     embed_all(&brain);
-    words.stalls.store(true, Ordering::SeqCst);
-    let late = "search by meaning: the embedding model did not answer within 2 s";
+    words.is_stalled.store(true, Ordering::SeqCst);
+    let timeout_message = "search by meaning: the embedding model did not answer within 2 s";
     std::thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
                 let began = Instant::now();
                 let results = brain.embedding.near("boats", 10, &|_| true, None);
-                assert_eq!((text(&results).as_deref(), results.near.len()), (Some(late), 0));
+                assert_eq!(
+                    (text(&results).as_deref(), results.near.len()),
+                    (Some(timeout_message), 0)
+                );
                 // The deadline is 2 s; the rest allows for a busy machine.
                 assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
             });
@@ -31,18 +34,18 @@ fn stalled_provider_blocks_no_search() {
     let calls = words.calls.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(500));
     let began = Instant::now();
-    assert_eq!(degradation(&brain, "boats").as_deref(), Some(late));
+    assert_eq!(degradation(&brain, "boats").as_deref(), Some(timeout_message));
     assert!(
         began.elapsed() < Duration::from_secs(1),
-        "while it stalls nobody waits: {:?}",
+        "searches do not wait for a stalled provider: {:?}",
         began.elapsed()
     );
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
-    assert_eq!(words.max_inside.load(Ordering::SeqCst), 1);
-    words.stalls.store(false, Ordering::SeqCst);
+    assert_eq!(words.max_concurrent_calls.load(Ordering::SeqCst), 1);
+    words.is_stalled.store(false, Ordering::SeqCst);
     let until = Instant::now() + Duration::from_secs(20);
     while near(&brain, "boats moor") != [id] {
-        assert!(Instant::now() < until, "it is asked again once it answers");
+        assert!(Instant::now() < until, "the recovered provider was not called again");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -56,16 +59,16 @@ fn only_transient_failures_are_retried() {
     assert_eq!(
         brain.embedding.embed_in_background(),
         Duration::from_secs(60),
-        "it looks again in a minute, and rests 300 s"
+        "the next round is in 60 s; the provider is called again after 300 s"
     );
     let calls = words.calls.load(Ordering::SeqCst);
     brain.embedding.embed_in_background();
-    assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it rests");
+    assert_eq!(words.calls.load(Ordering::SeqCst), calls, "no call before 300 s");
     let status = brain.embedding.meaning_status();
-    assert_eq!(status.problem, Some(("the endpoint is on holiday".into(), Some("wait".into()))));
+    assert_eq!(status.problem, Some(("the endpoint is offline".into(), Some("wait".into()))));
     assert_eq!(status.missing, 1);
     let all = "search by meaning: 0 % of the pages have their vectors";
-    assert_eq!(degradation(&brain, "boats").unwrap(), format!("{all}: the endpoint is on holiday"));
+    assert_eq!(degradation(&brain, "boats").unwrap(), format!("{all}: the endpoint is offline"));
     // The problem may contain local paths, which outsiders must not see.
     let guest = Caller::granted("guest", Scope::Read.into(), Visibility::All);
     assert_eq!(
@@ -76,7 +79,7 @@ fn only_transient_failures_are_retried() {
         super::super::Degradation { share: None, why: Some("/home/ann/model is gone".into()) };
     assert_eq!(none.text(&guest), "search by meaning: the embedding model is not available now");
     assert!(none.text(&Caller::local(0)).contains("/home/ann"));
-    // A command retries, and it still fails.
+    // A command retries at once; the provider still fails.
     assert_eq!(
         brain.embedding.embed_round(false, &|| true).unwrap_err().kind,
         EmbedErrorKind::Later(Some(300))
@@ -90,19 +93,23 @@ fn only_transient_failures_are_retried() {
     for _ in 0..3 {
         assert_eq!(brain.embedding.embed_in_background(), Duration::from_secs(60));
     }
-    assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it has given up");
+    assert_eq!(words.calls.load(Ordering::SeqCst), calls, "a refusal is not retried");
     *words.fault.lock().unwrap() = None;
     assert_eq!(brain.embedding.embed_round(false, &|| true).unwrap().pages, 1);
     assert_eq!(brain.embedding.embed_round(false, &|| true).unwrap().pages, 0);
     assert_eq!(brain.embedding.meaning_status().problem, None);
     assert_eq!(near(&brain, "boats moor"), [id]);
-    assert_eq!(brain.embedding.embed_round(true, &|| true).unwrap().pages, 1, "all of them again");
+    assert_eq!(
+        brain.embedding.embed_round(true, &|| true).unwrap().pages,
+        1,
+        "all pages are embedded again"
+    );
     assert_eq!(
         brain.embedding.embed_round(true, &|| false).unwrap_err().kind,
         EmbedErrorKind::Stopped
     );
     embed_all(&brain);
-    assert_eq!(near(&brain, "boats moor"), [id], "the background makes the remaining vectors");
+    assert_eq!(near(&brain, "boats moor"), [id], "background rounds compute the remaining vectors");
 }
 
 #[test]
@@ -137,7 +144,7 @@ fn stop_interrupts_a_round() {
         put(&brain, &format!("page-{n}"), &format!("text number {n}"));
     }
     let stopper = Arc::downgrade(&brain);
-    *words.meanwhile.lock().unwrap() = Some(Box::new(move |_| {
+    *words.during_embed.lock().unwrap() = Some(Box::new(move |_| {
         if let Some(brain) = stopper.upgrade() {
             brain.begin_stop();
         }
@@ -150,10 +157,10 @@ fn stop_interrupts_a_round() {
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
     brain.settle();
     drop(brain);
-    *words.meanwhile.lock().unwrap() = None;
+    *words.during_embed.lock().unwrap() = None;
     let brain = start(dir.path(), Some(&words));
     embed_all(&brain);
-    assert_eq!(words.texts.lock().unwrap().len(), 40, "what was made is kept");
+    assert_eq!(words.texts.lock().unwrap().len(), 40, "computed vectors are kept");
     assert_eq!(brain.embedding.meaning_status().pages, 40);
 }
 
@@ -176,7 +183,7 @@ fn changed_model_replaces_all_vectors() {
         }
         *words.fault.lock().unwrap() = None;
         embed_all(&brain);
-        assert_eq!(words.texts.lock().unwrap().len(), 1, "every page, by what makes vectors now");
+        assert_eq!(words.texts.lock().unwrap().len(), 1, "the new model embeds every page");
         assert_eq!(
             (near(&brain, "boats moor"), brain.embedding.meaning_status().problem),
             (vec![id], None)
@@ -194,9 +201,9 @@ fn failing_embedder_keeps_existing_vectors() {
     assert!(brain.embedding.embed(&Embed { all: true, dry_run: false }, &NoProgress).is_err());
     assert_eq!(brain.embedding.meaning_status().pages, 1);
     // A worker that gave up still releases the model.
-    let rests = words.rests.load(Ordering::SeqCst);
+    let unload_calls = words.unload_calls.load(Ordering::SeqCst);
     brain.embedding.embed_in_background();
-    assert!(words.rests.load(Ordering::SeqCst) > rests);
+    assert!(words.unload_calls.load(Ordering::SeqCst) > unload_calls);
 }
 
 #[test]
@@ -213,13 +220,13 @@ fn restored_store_is_compared_page_by_page() {
     put(&brain, "other", "snow falls");
     drop(brain);
     let brain = start(dir.path(), Some(&words));
-    words.stalls.store(true, Ordering::SeqCst);
+    words.is_stalled.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
         let working = scope.spawn(|| embed_all(&brain));
         let max_wait = Duration::from_secs(20);
         let open = brain.embedding.state.shared.wait(Instant::now() + max_wait, max_wait).unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
-        words.stalls.store(false, Ordering::SeqCst);
+        words.is_stalled.store(false, Ordering::SeqCst);
         working.join().unwrap();
     });
     let other = number(&brain, "other");
@@ -235,8 +242,9 @@ fn low_disk_space_keeps_vectors_in_memory() {
     let brain = start(dir.path(), None);
     let id = put(&brain, "page", "boats moor");
     drop(brain);
-    let much = |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| "1000000".to_owned());
-    let brain = start_with(dir.path(), Some(&words), much);
+    let large_reserve =
+        |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| "1000000".to_owned());
+    let brain = start_with(dir.path(), Some(&words), large_reserve);
     embed_all(&brain);
     assert_eq!(near(&brain, "boats moor"), [id], "they are in memory");
     assert_eq!(std::fs::read_dir(dir.path().join("home/index/vectors")).unwrap().count(), 0);
@@ -252,7 +260,7 @@ fn pages_are_embedded_after_a_round_and_a_sync_panicked() {
         let state = &brain.embedding;
         let failing = scope.spawn(|| {
             let _locks = (state.state.round_state.lock(), state.syncing.lock());
-            panic!("a defect in a round");
+            panic!("simulated failure in a round");
         });
         failing.join().is_err()
     });
@@ -263,25 +271,25 @@ fn pages_are_embedded_after_a_round_and_a_sync_panicked() {
 }
 
 #[test]
-fn long_page_gives_way_between_batches() {
+fn long_page_yields_to_a_sync_between_batches() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     put(&brain, "long", &"lorem ipsum dolor sit amet ".repeat(600));
-    let (begun, begins) = std::sync::mpsc::channel();
-    let (goes, go) = std::sync::mpsc::channel::<()>();
-    *words.meanwhile.lock().unwrap() = Some(Box::new(move |_| {
-        if begun.send(()).is_ok() {
-            go.recv().unwrap();
+    let (started_tx, started_rx) = std::sync::mpsc::channel();
+    let (resume_tx, resume_rx) = std::sync::mpsc::channel::<()>();
+    *words.during_embed.lock().unwrap() = Some(Box::new(move |_| {
+        if started_tx.send(()).is_ok() {
+            resume_rx.recv().unwrap();
         }
     }));
     std::thread::scope(|scope| {
         let working = scope.spawn(|| embed_all(&brain));
-        begins.recv().unwrap();
+        started_rx.recv().unwrap();
         let syncing = brain.embedding.syncing.lock();
-        drop(begins);
-        goes.send(()).unwrap();
+        drop(started_rx);
+        resume_tx.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(400));
-        assert_eq!(words.calls.load(Ordering::SeqCst), 1, "a sync goes first");
+        assert_eq!(words.calls.load(Ordering::SeqCst), 1, "no batch runs during a sync");
         drop(syncing);
         working.join().unwrap();
     });
@@ -295,7 +303,8 @@ fn crash_loses_at_most_one_round() {
     for n in 0..140 {
         put(&brain, &format!("page-{n}"), &format!("text number {n}"));
     }
-    // An import goes first; after a long gap, the same number of changes does not count as one.
+    // Background rounds wait during imports. The pause keeps the rate of changes below that of an
+    // import.
     std::thread::sleep(Duration::from_millis(1600));
     assert!(brain.embedding.embed_in_background().is_zero());
     let made = words.texts.lock().unwrap().len();

@@ -1,0 +1,137 @@
+//! Options that lists share, and parts of long lists.
+
+use brain_protocol::Fault;
+use clap::Args;
+use serde::Serialize;
+
+use super::{FormatOption, Listing, Outcome, Show, Text};
+use crate::context::Context;
+
+/// The options `--limit` and `--page`.
+#[derive(Debug, Args)]
+pub(crate) struct PagingOptions {
+    /// Number of rows, 1 to 1000
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    pub(crate) limit: u32,
+
+    /// Page of the list, from 1
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    page: u32,
+}
+
+impl PagingOptions {
+    /// Returns the number of rows before this part.
+    pub(crate) fn skip(&self) -> u32 {
+        self.limit.saturating_mul(self.page - 1)
+    }
+
+    /// Returns the note of a part without rows. `things` are what the list consists of.
+    pub(crate) fn empty_note(&self, things: &str) -> String {
+        match self.page {
+            1 => format!("no {things}"),
+            page => format!("the list has no part {page}"),
+        }
+    }
+
+    /// Returns the note of a part after which more `things` exist.
+    pub(crate) fn more_note(&self, things: &str) -> String {
+        format!("more {things} exist: use --limit, or --page {}", self.page.saturating_add(1))
+    }
+
+    /// Prints a part of a list. `truncated` says whether more `things` exist.
+    ///
+    /// # Errors
+    /// As [`Context::list`].
+    pub(crate) fn print<L: Listing>(
+        &self,
+        context: &Context,
+        format: &FormatOption,
+        list: L,
+        truncated: bool,
+        things: &str,
+    ) -> Result<Outcome, Fault> {
+        let note = match list.records().is_empty() {
+            true => Some(self.empty_note(things)),
+            false => truncated.then(|| self.more_note(things)),
+        };
+        context.list(&ListWithNote { list, note }, format)
+    }
+}
+
+/// The options of a list of pages, or of lines of pages.
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    #[command(flatten)]
+    pub(crate) paging: PagingOptions,
+
+    /// Only pages of this source
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) format: FormatOption,
+}
+
+/// A part of a list, with its note.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct ListWithNote<L> {
+    list: L,
+    #[serde(skip)]
+    note: Option<String>,
+}
+
+impl<L: Show> Show for ListWithNote<L> {
+    fn text(&self, t: &mut Text) {
+        self.list.text(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        self.list.quiet(t);
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.note.iter().cloned().collect()
+    }
+}
+
+impl<L: Listing> Listing for ListWithNote<L> {
+    const FIELDS: &'static [&'static str] = L::FIELDS;
+
+    fn records(&self) -> Vec<Vec<String>> {
+        self.list.records()
+    }
+
+    fn paths(&self) -> Option<Vec<&str>> {
+        self.list.paths()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_name_the_next_part() {
+        let first = PagingOptions { limit: 20, page: 1 };
+        assert_eq!((first.skip(), first.empty_note("calls")), (0, "no calls".into()));
+        assert_eq!(first.more_note("calls"), "more calls exist: use --limit, or --page 2");
+        let third = PagingOptions { limit: 20, page: 3 };
+        assert_eq!(
+            (third.skip(), third.empty_note("calls")),
+            (40, "the list has no part 3".into())
+        );
+        let last = PagingOptions { limit: 1000, page: u32::MAX };
+        assert_eq!(last.skip(), u32::MAX);
+    }
+}

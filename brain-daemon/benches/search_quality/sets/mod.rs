@@ -1,0 +1,24 @@
+//! Generated sets: invented pages and questions with known answers, one file for each subject. They
+//! are always the same, and need no data from elsewhere.
+
+mod dates;
+mod lexicon;
+mod names;
+mod phrases;
+mod quotes;
+mod relations;
+
+use crate::films;
+use crate::set::Set;
+
+/// Returns all generated sets.
+pub(crate) fn sets() -> Vec<Set> {
+    let mut sets = Vec::new();
+    sets.extend(films::sets());
+    sets.extend(phrases::sets());
+    sets.extend(quotes::sets());
+    sets.extend(names::sets());
+    sets.extend(dates::sets());
+    sets.extend(relations::sets());
+    sets
+}

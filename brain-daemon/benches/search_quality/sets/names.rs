@@ -1,0 +1,353 @@
+//! Names of pages: words in another order, inside sentences, half typed, and mistyped; and
+//! mistyped words.
+
+use super::lexicon::{LEXICONS, Lexicon};
+use super::phrases::sentence;
+use crate::films::Dice;
+use crate::set::{Doc, Set};
+
+const BEGINNINGS: [&str; 16] = [
+    "Mar", "Lo", "Ven", "Ka", "Tor", "Bel", "Ru", "Si", "Dan", "Fe", "Gor", "Hal", "In", "Jo",
+    "Pe", "Zan",
+];
+const MIDDLES: [&str; 10] = ["a", "e", "in", "or", "al", "is", "un", "ara", "eli", "ost"];
+const ENDS: [&str; 12] =
+    ["ta", "ck", "son", "dez", "vic", "ner", "ley", "ghi", "mann", "quist", "ro", "lin"];
+/// Things that are named after a place or a person.
+const THINGS: [&str; 10] = [
+    "Water Pump",
+    "Night Ferry",
+    "Review Board",
+    "Solar Array",
+    "Reading Club",
+    "Tax Office",
+    "Garden Plan",
+    "Data Bridge",
+    "Choir",
+    "Repair Shop",
+];
+/// Sentences that ask about a name.
+const SENTENCES: [&str; 8] = [
+    "how does NAME work",
+    "what do we know about NAME?",
+    "tell me everything about NAME please",
+    "notes on NAME from the last years",
+    "when did anybody talk about NAME",
+    "was wissen wir über NAME?",
+    "que savons-nous de NAME ?",
+    "I need the page of NAME now",
+];
+
+/// Names and rare words of a language, for mistyped questions.
+struct Vocabulary {
+    code: &'static str,
+    first: &'static str,
+    last: &'static str,
+    words: &'static str,
+}
+
+const VOCABULARIES: [Vocabulary; 6] = [
+    Vocabulary {
+        code: "en",
+        first: "Margaret|Benjamin|Charlotte|Theodore|Penelope",
+        last: "Whitcombe|Lovelace|Harrington|Ellsworth|Pemberton",
+        words: "telescope|marmalade|lighthouse|orchestra|parachute|saxophone|cinnamon|\
+            scaffold|pendulum|avalanche|porcelain|hurricane|cathedral|molasses|trampoline|\
+            submarine|chandelier|caterpillar|barometer|gondola|walnut|thimble|lantern|\
+            peppermint|accordion",
+    },
+    Vocabulary {
+        code: "de",
+        first: "Friedrich|Mechthild|Siegfried|Annegret|Leopold",
+        last: "Zimmermann|Hohenstein|Brückner|Lindemann|Schwarzkopf",
+        words: "Fernrohr|Leuchtturm|Schornstein|Regenschirm|Kreuzworträtsel|Blockflöte|Gewächshaus|\
+            Pfefferminze|Wollmütze|Schraubstock|Lawine|Kathedrale|Quittengelee|Lötkolben|Windmühle|\
+            Standuhr|Eichhörnchen|Schlittschuh|Trompete|Zwiebelturm|Hängematte|Feldstecher|\
+            Glühwürmchen|Schubkarre|Wasserwaage",
+    },
+    Vocabulary {
+        code: "tr",
+        first: "Mehmet|Zeynep|Mustafa|Elifnur|İbrahim",
+        last: "Yıldırım|Karadeniz|Çelikkol|Özdemir|Demirtaş",
+        words: "teleskop|kelebek|kaplumbağa|şemsiye|portakal|keman|sincap|fırtına|makas|\
+            denizaltı|pusula|çarkıfelek|kestane|trampet|merdiven|balıkçıl|zencefil|kuyumcu|\
+            değirmen|sardunya|patlıcan|salıncak|gergedan|çekirge|mıknatıs",
+    },
+    Vocabulary {
+        code: "ru",
+        first: "Маргарита|Вениамин|Людмила|Ярослав|Серафима",
+        last: "Воробьёва|Левандовский|Крестовская|Голубкин|Мельниченко",
+        words: "телескоп|черепаха|парашют|виолончель|скворечник|подсолнух|маятник|подлодка|\
+            сметана|барометр|карусель|фонарь|светлячок|ножницы|водопад|каракатица|кузнечик|\
+            ласточка|облепиха|самовар|шиповник|телега|журавль|тромбон|ежевика",
+    },
+    Vocabulary {
+        code: "el",
+        first: "Μαργαρίτα|Θεόδωρος|Πηνελόπη|Αλέξανδρος|Καλλιόπη",
+        last: "Παπαδόπουλος|Καραμανλής|Βενιζέλος|Σταθοπούλου|Μαυρομάτης",
+        words: "τηλεσκόπιο|χελώνα|αλεξίπτωτο|ομπρέλα|πορτοκάλι|κανέλα|φανάρι|πυξίδα|τρομπέτα|\
+            καταρράκτης|υποβρύχιο|μαρμελάδα|πεταλούδα|ψαλίδι|μαγνήτης|κάστανο|ανεμόμυλος|\
+            βαρόμετρο|ακορντεόν|σκίουρος|κουκουβάγια|τζίτζικας|δελφίνι|σαλιγκάρι|γεράνι",
+    },
+    Vocabulary {
+        code: "ar",
+        first: "إبراهيم|فاطمة|عبدالرحمن|مصطفى|سليمان",
+        last: "الحمداني|المنصوري|القحطاني|الزهراني|البغدادي",
+        words: "تلسكوب|سلحفاة|مظلة|برتقال|كمنجة|سنجاب|عاصفة|غواصة|بوصلة|كستناء|طاحونة|\
+            زنجبيل|باذنجان|أرجوحة|مغناطيس|فراشة|منارة|ياسمين|شلال|ملعقة|خفاش|قنديل|\
+            عنكبوت|فستق|مطرقة",
+    },
+];
+
+/// Returns all sets.
+pub(crate) fn sets() -> Vec<Set> {
+    vec![
+        disorder(),
+        in_sentences(),
+        half_typed().while_typing(),
+        mistyped_names(),
+        mistyped_words(),
+    ]
+}
+
+fn invented(dice: &mut Dice) -> String {
+    [&BEGINNINGS[..], &MIDDLES, &ENDS].map(|parts| parts[dice.up_to(parts.len())]).concat()
+}
+
+/// Names of pages, of two to three words.
+struct Names {
+    /// Persons: first and last name.
+    people: Vec<(String, String)>,
+    things: Vec<String>,
+}
+
+fn names(dice: &mut Dice) -> Names {
+    let people = (0..300).map(|_| (invented(dice), invented(dice))).collect();
+    let thing = |number: usize, dice: &mut Dice| {
+        format!("{} {}", invented(dice), THINGS[number % THINGS.len()])
+    };
+    Names { people, things: (0..100).map(|number| thing(number, dice)).collect() }
+}
+
+/// Returns pages of people and things, and of calls that have their names in title and text. Every
+/// page speaks of others, too.
+fn pages(names: &Names, dice: &mut Dice) -> Vec<Doc> {
+    let prose = |dice: &mut Dice, count: usize| -> String {
+        (0..count).map(|_| format!("{}. ", sentence(&LEXICONS[0], dice))).collect()
+    };
+    let mention = |dice: &mut Dice| -> String {
+        let (first, last) = &names.people[dice.up_to(names.people.len())];
+        let (other, _) = &names.people[dice.up_to(names.people.len())];
+        let thing = &names.things[dice.up_to(names.things.len())];
+        format!("{first} {last} showed {other} how the {thing} works. ")
+    };
+    let page = |id: String, title: String, text: String, frontmatter: String| Doc {
+        id,
+        title,
+        text,
+        frontmatter,
+        file: None,
+    };
+    let mut docs = Vec::new();
+    for (number, (first, last)) in names.people.iter().enumerate() {
+        let aliases = match number % 3 {
+            0 => format!("aliases: [\"{}{number}\"]\n", &last[..3]),
+            _ => String::new(),
+        };
+        let text = format!("{}{}{}", prose(dice, 3), mention(dice), prose(dice, 2));
+        docs.push(page(format!("people/{number}"), format!("{first} {last}"), text, aliases));
+    }
+    for (number, name) in names.things.iter().enumerate() {
+        let text = format!("{}{}{}", prose(dice, 4), mention(dice), prose(dice, 3));
+        docs.push(page(format!("things/{number}"), name.clone(), text, String::new()));
+    }
+    for number in 0..200 {
+        let (first, last) = &names.people[number % names.people.len()];
+        let thing = &names.things[dice.up_to(names.things.len())];
+        let text = format!(
+            "{first} {last} called. {}We spoke about the {thing}: how {first} thinks it should \
+                work, and what we know about {last}. {}{}",
+            prose(dice, 2),
+            mention(dice),
+            prose(dice, 2)
+        );
+        let title = format!("Call with {first} {last} about work");
+        docs.push(page(format!("calls/{number}"), title, text, String::new()));
+    }
+    docs
+}
+
+/// All words of a name, in another order.
+fn disorder() -> Set {
+    let mut dice = Dice(20_261_127);
+    let names = names(&mut dice);
+    let docs = pages(&names, &mut dice);
+    let people = names.people.iter().enumerate().take(150);
+    let mut questions: Vec<(String, Vec<String>)> = people
+        .map(|(number, (first, last))| {
+            let text = match number % 3 {
+                0 => format!("{last} {first}"),
+                1 => format!("{last}, {first}").to_lowercase(),
+                _ => format!("{last} the {first}"),
+            };
+            (text, vec![format!("people/{number}")])
+        })
+        .collect();
+    for (number, name) in names.things.iter().enumerate() {
+        let mut words: Vec<&str> = name.split(' ').collect();
+        let by = 1 + number % (words.len() - 1);
+        words.rotate_left(by);
+        questions.push((words.join(" "), vec![format!("things/{number}")]));
+    }
+    Set::new("names-disorder", docs, &questions)
+}
+
+/// Names with other words around.
+fn in_sentences() -> Set {
+    let mut dice = Dice(20_261_128);
+    let names = names(&mut dice);
+    let docs = pages(&names, &mut dice);
+    let mut questions = Vec::new();
+    for (number, name) in names.things.iter().enumerate() {
+        let sentence = SENTENCES[number % SENTENCES.len()];
+        questions.push((sentence.replace("NAME", name), vec![format!("things/{number}")]));
+    }
+    for (number, (first, last)) in names.people.iter().enumerate().take(200) {
+        let name = match number % 4 {
+            3 => format!("{last} {first}"),
+            _ => format!("{first} {last}"),
+        };
+        let sentence = SENTENCES[(number + number / 8) % SENTENCES.len()];
+        questions.push((sentence.replace("NAME", &name), vec![format!("people/{number}")]));
+    }
+    Set::new("names-in-sentences", docs, &questions)
+}
+
+/// Beginnings of names.
+fn half_typed() -> Set {
+    let mut dice = Dice(20_261_129);
+    let names = names(&mut dice);
+    let docs = pages(&names, &mut dice);
+    let beginning = |text: &str, letters: usize| text.chars().take(letters).collect::<String>();
+    let mut questions: Vec<(String, Vec<String>)> = Vec::new();
+    for (number, (first, last)) in names.people.iter().enumerate().take(200) {
+        let text = match number % 5 {
+            0 => beginning(last, 4),
+            1 => beginning(first, 4).to_lowercase(),
+            2 => format!("{first} {}", beginning(last, 2)),
+            3 => format!("{last} {}", beginning(first, 2)).to_lowercase(),
+            _ => beginning(last, 5),
+        };
+        questions.push((text, vec![format!("people/{number}")]));
+    }
+    for (number, name) in names.things.iter().enumerate() {
+        let words: Vec<&str> = name.split(' ').collect();
+        let text = match number % 3 {
+            0 => beginning(name, words[0].chars().count() + 3),
+            1 => format!("{} {}", words[1], beginning(words[0], 3)),
+            _ => beginning(name, 5),
+        };
+        questions.push((text, vec![format!("things/{number}")]));
+    }
+    Set::new("names-half-typed", docs, &questions)
+}
+
+/// Returns notes of all languages in [`VOCABULARIES`] that have a name as title and two rare words
+/// in the text, with the words of each note.
+fn notes(dice: &mut Dice) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
+    let mut out = Vec::new();
+    for vocabulary in &VOCABULARIES {
+        let Some(lexicon) = LEXICONS.iter().find(|it| it.code == vocabulary.code) else { continue };
+        let parts = |text: &'static str| text.split('|').map(str::trim).collect::<Vec<_>>();
+        let (first, last) = (parts(vocabulary.first), parts(vocabulary.last));
+        let words = parts(vocabulary.words);
+        for number in 0..25 {
+            let rare = vec![words[number], words[(number + 7) % 25]];
+            let name = format!("{} {}", first[number % 5], last[number / 5]);
+            let text = prose(lexicon, &rare, dice);
+            let id = format!("notes/{}-{number}", vocabulary.code);
+            let doc = Doc { id, title: name, text, frontmatter: String::new(), file: None };
+            out.push((doc, vocabulary.code, rare));
+        }
+        for number in 0..40 {
+            let other = [first[dice.up_to(5)]];
+            let text = prose(lexicon, &other, dice);
+            let id = format!("days/{}-{number}", vocabulary.code);
+            let title = format!("{} {number}", vocabulary.code);
+            let doc = Doc { id, title, text, frontmatter: String::new(), file: None };
+            out.push((doc, vocabulary.code, Vec::new()));
+        }
+    }
+    out
+}
+
+fn prose(lexicon: &Lexicon, words: &[&str], dice: &mut Dice) -> String {
+    let mut text = String::new();
+    for word in words {
+        for _ in 0..3 {
+            text.push_str(&sentence(lexicon, dice));
+            text.push_str(lexicon.end);
+        }
+        text.push_str(&format!(
+            "{}{}{word}{}",
+            sentence(lexicon, dice),
+            lexicon.space,
+            lexicon.end
+        ));
+    }
+    text
+}
+
+/// Names of pages with a letter that is wrong, missing, added or exchanged with the next.
+fn mistyped_names() -> Set {
+    let mut dice = Dice(20_261_130);
+    let notes = notes(&mut dice);
+    let mut questions = Vec::new();
+    for (doc, _, words) in &notes {
+        if words.is_empty() {
+            continue;
+        }
+        let mut words: Vec<String> = doc.title.split(' ').map(str::to_owned).collect();
+        let wrong = dice.up_to(words.len());
+        words[wrong] = mistyped(&words[wrong], &mut dice);
+        questions.push((words.join(" "), vec![doc.id.clone()]));
+    }
+    Set::new("typos-names", notes.into_iter().map(|note| note.0).collect(), &questions)
+}
+
+/// Single words that are in two notes, mistyped.
+fn mistyped_words() -> Set {
+    let mut dice = Dice(20_261_131);
+    let notes = notes(&mut dice);
+    let mut questions = Vec::new();
+    for (_, code, words) in &notes {
+        let Some(word) = words.first() else { continue };
+        let answers = notes
+            .iter()
+            .filter(|(_, other, words)| other == code && words.contains(word))
+            .map(|(doc, ..)| doc.id.clone());
+        questions.push((mistyped(word, &mut dice), answers.collect()));
+    }
+    Set::new("typos-words", notes.into_iter().map(|note| note.0).collect(), &questions)
+}
+
+/// Returns `word` with one wrong letter, or with two if it is long.
+fn mistyped(word: &str, dice: &mut Dice) -> String {
+    let mut letters: Vec<char> = word.to_lowercase().chars().collect();
+    let errors = if letters.len() >= 10 { 1 + dice.up_to(2) } else { 1 };
+    for error in 0..errors {
+        // Most errors are behind the first letter.
+        let first = usize::from(dice.up_to(8) > 0);
+        let half = (letters.len() - first).div_ceil(errors);
+        let at = (first + error * half + dice.up_to(half)).min(letters.len() - 2);
+        let others: Vec<char> = letters.iter().copied().filter(|c| *c != letters[at]).collect();
+        let other = others[dice.up_to(others.len())];
+        match dice.up_to(4) {
+            0 if letters[at] != letters[at + 1] => letters.swap(at, at + 1),
+            1 => _ = letters.remove(at),
+            2 => letters.insert(at, other),
+            _ => letters[at] = other,
+        }
+    }
+    letters.into_iter().collect()
+}

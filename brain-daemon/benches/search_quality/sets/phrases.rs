@@ -1,0 +1,101 @@
+//! Phrases that stand in a note, without quotes, in several scripts. The notes share their words
+//! and many parts of sentences; some are long.
+
+use crate::films::Dice;
+use crate::set::{Doc, Set};
+use crate::sets::lexicon::{LEXICONS, Lexicon};
+
+/// Notes of each language.
+const NOTES: usize = 160;
+/// Maximum notes with a phrase.
+const MAX_ANSWERS: usize = 3;
+/// Questions of each language.
+const QUESTIONS: usize = 100;
+
+/// Returns a set for each language.
+pub(crate) fn sets() -> Vec<Set> {
+    LEXICONS.iter().map(phrases).collect()
+}
+
+fn phrases(lexicon: &Lexicon) -> Set {
+    let mut dice = Dice(20_261_123);
+    let docs: Vec<Doc> = (0..NOTES).map(|number| note(lexicon, number, &mut dice)).collect();
+    let mut questions = Vec::new();
+    while questions.len() < QUESTIONS {
+        let text = &docs[dice.up_to(docs.len())].text;
+        let Some(phrase) = phrase(lexicon, text, &mut dice) else { continue };
+        let same = docs.iter().filter(|doc| doc.text.contains(&phrase));
+        let same: Vec<String> = same.map(|doc| doc.id.clone()).collect();
+        // What is in every note tells none apart.
+        if same.len() <= MAX_ANSWERS {
+            questions.push((phrase, same));
+        }
+    }
+    Set::new(&format!("phrase-{}", lexicon.code), docs, &questions)
+}
+
+/// Returns four to six words of `text`, or a run of characters in a script without spaces; `None`
+/// over the end of a sentence.
+fn phrase(lexicon: &Lexicon, text: &str, dice: &mut Dice) -> Option<String> {
+    let length = 4 + dice.up_to(3);
+    let pieces: Vec<&str> = match lexicon.space {
+        "" => text.split_inclusive(|_| true).collect(),
+        _ => text.split(' ').collect(),
+    };
+    // A word of Thai has about four letters; one of Chinese or Japanese two.
+    let length = match (lexicon.space, lexicon.code) {
+        ("", "th") => length * 4,
+        ("", _) => length * 2,
+        _ => length,
+    };
+    let from = dice.up_to(pieces.len().saturating_sub(length).max(1));
+    let phrase = pieces.get(from..from + length)?.join(lexicon.space);
+    (!phrase.contains(['\n', '#', '.', '。'])).then(|| phrase.trim().to_owned())
+}
+
+fn note(lexicon: &Lexicon, number: usize, dice: &mut Dice) -> Doc {
+    // One note in eight is long.
+    let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + dice.up_to(14);
+    let title = part(lexicon.objects, dice);
+    let mut text = String::new();
+    for index in 0..sentences {
+        if index % 12 == 11 {
+            text.push_str(&format!("\n\n## {}\n\n", part(lexicon.places, dice)));
+        }
+        text.push_str(&sentence(lexicon, dice));
+        if dice.up_to(3) == 0 {
+            let joint = part(lexicon.joints, dice);
+            let more = sentence(lexicon, dice);
+            text.push_str(&format!("{}{joint}{}{more}", lexicon.space, lexicon.space));
+        }
+        text.push_str(lexicon.end);
+    }
+    Doc {
+        id: format!("notes/{}-{number}", lexicon.code),
+        title: format!("{title} {number}"),
+        text: text.trim().to_owned(),
+        frontmatter: String::new(),
+        file: None,
+    }
+}
+
+/// Returns a sentence without its end.
+pub(super) fn sentence(lexicon: &Lexicon, dice: &mut Dice) -> String {
+    let parts: Vec<&str> = part(lexicon.orders, dice)
+        .chars()
+        .map(|kind| match kind {
+            's' => part(lexicon.subjects, dice),
+            'v' => part(lexicon.verbs, dice),
+            'o' => part(lexicon.objects, dice),
+            'p' => part(lexicon.places, dice),
+            _ => part(lexicon.times, dice),
+        })
+        .collect();
+    parts.join(lexicon.space)
+}
+
+/// Returns one of `parts`.
+fn part(parts: &'static str, dice: &mut Dice) -> &'static str {
+    let all: Vec<&str> = parts.split('|').collect();
+    all[dice.up_to(all.len())]
+}

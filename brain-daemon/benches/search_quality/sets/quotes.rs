@@ -1,0 +1,201 @@
+//! Words in quotes beside other words, names with apostrophes, and words that differ in accents
+//! only.
+
+use crate::films::Dice;
+use crate::set::{Doc, Set};
+
+const PEOPLE: [&str; 24] = [
+    "Ann", "Boris", "Chidi", "Dana", "Emil", "Farah", "Goran", "Hana", "Ivo", "Jun", "Kemal",
+    "Lotte", "Marek", "Nadia", "Otis", "Priya", "Rashid", "Selma", "Tomas", "Ulla", "Vera", "Wim",
+    "Yusuf", "Zita",
+];
+/// Pairs of words that notes have side by side, or apart.
+const PAIRS: [(&str, &str); 16] = [
+    ("launch", "budget"),
+    ("safety", "margin"),
+    ("winter", "schedule"),
+    ("export", "licence"),
+    ("battery", "supplier"),
+    ("customer", "survey"),
+    ("harvest", "forecast"),
+    ("pension", "fund"),
+    ("water", "pump"),
+    ("night", "shift"),
+    ("paper", "archive"),
+    ("bridge", "inspection"),
+    ("spring", "festival"),
+    ("glass", "delivery"),
+    ("kitchen", "renovation"),
+    ("language", "course"),
+];
+const VERDICTS: [&str; 12] = [
+    "should be cut before the autumn",
+    "is larger than anyone expected",
+    "needs a second signature",
+    "was postponed again",
+    "depends on the weather",
+    "must not reach the press",
+    "had been copied from last year",
+    "will be paid by the partners",
+    "is the only thing that works",
+    "has no owner",
+    "could wait until the new year",
+    "cost more than the building",
+];
+const TALK: [&str; 14] = [
+    "The meeting began late because of the snow.",
+    "Nobody had read the minutes of the last round.",
+    "The coffee machine was repaired in the meantime.",
+    "Two guests from the north listened and said nothing.",
+    "The plan for the garden was praised by everyone.",
+    "After lunch the group walked along the canal.",
+    "The budget of the library is a question for another day.",
+    "A launch of the small boat is planned for Sunday.",
+    "The fund for the museum has a new chair.",
+    "The schedule of the trains was on the wall.",
+    "Somebody asked about the survey of the old trees.",
+    "The supplier of the chairs sent flowers.",
+    "The night was short and the water cold.",
+    "There was a delivery of bread at the door.",
+];
+
+/// Returns all sets.
+pub(crate) fn sets() -> Vec<Set> {
+    vec![quotes_in_prose(), names_with_apostrophes(), accents()]
+}
+
+fn note(id: String, title: String, text: String) -> Doc {
+    Doc { id, title, text, frontmatter: String::new(), file: None }
+}
+
+fn one<'a>(of: &[&'a str], dice: &mut Dice) -> &'a str {
+    of[dice.up_to(of.len())]
+}
+
+/// Notes of meetings in which people speak about things. The words of a quote are side by side in
+/// the notes, or apart in all of them.
+fn quotes_in_prose() -> Set {
+    let mut dice = Dice(20_261_124);
+    let mut docs = Vec::new();
+    let mut questions = Vec::new();
+    for number in 0..240 {
+        let (person, (first, second)) =
+            (PEOPLE[number % PEOPLE.len()], PAIRS[(number * 7 + number / 24) % PAIRS.len()]);
+        let verdict = VERDICTS[(number * 5 + number / 16) % VERDICTS.len()];
+        let talk = |dice: &mut Dice, count: usize| -> String {
+            (0..count).map(|_| format!("{} ", one(&TALK, dice))).collect()
+        };
+        let together = PAIRS.iter().position(|pair| *pair == (first, second)).unwrap_or(0) % 3 != 0;
+        let said = if together {
+            format!("{person} said that the {first} {second} {verdict}.")
+        } else {
+            format!("{person} said that the {second} for the {first} {verdict}.")
+        };
+        let length = 2 + dice.up_to(12);
+        let text = format!(
+            "{}{said} {}\n\n{}",
+            talk(&mut dice, length),
+            talk(&mut dice, length),
+            talk(&mut dice, 3)
+        );
+        let id = format!("meetings/round-{number}");
+        docs.push(note(id.clone(), format!("Round {number}"), text));
+        let text = match number % 4 {
+            0 => format!("What did {person} say about the \"{first} {second}\"?"),
+            1 => format!("who said that the \"{first} {second}\" {verdict}"),
+            2 => format!("the round in which {person} thought the \"{first} {second}\" {verdict}"),
+            _ => format!("{person} \"{first} {second}\""),
+        };
+        questions.push((text, vec![id]));
+    }
+    Set::new("quote-in-prose", docs, &questions)
+}
+
+/// People, companies and places whose names have apostrophes or Hebrew marks.
+fn names_with_apostrophes() -> Set {
+    const FIRST: [&str; 8] = ["Maeve", "Conor", "Bianca", "Luc", "Shira", "Kai", "Amina", "Rory"];
+    /// The surname as the page has it, and other spellings of it.
+    const LAST: [(&str, [&str; 3]); 14] = [
+        ("O'Brien", ["O’Brien", "OBrien", "O Brien"]),
+        ("O’Connell", ["O'Connell", "OConnell", "o connell"]),
+        ("D'Angelo", ["D’Angelo", "DAngelo", "dangelo"]),
+        ("D’Arcy", ["D'Arcy", "DArcy", "darcy"]),
+        ("L'Hôpital", ["L’Hôpital", "LHopital", "l'hopital"]),
+        ("N'Diaye", ["N’Diaye", "NDiaye", "n'diaye"]),
+        ("M’Baye", ["M'Baye", "MBaye", "mbaye"]),
+        ("Dell'Orto", ["Dell’Orto", "DellOrto", "dell'orto"]),
+        ("T'Challa", ["T’Challa", "TChalla", "tchalla"]),
+        ("Hawaiʻi", ["Hawai'i", "Hawaii", "hawai’i"]),
+        ("צה״ל", ["צה\"ל", "צהל", "צה”ל"]),
+        ("ג׳ורג׳", ["ג'ורג'", "גורג", "ג’ורג’"]),
+        ("שָׁלוֹם", ["שלום", "שָׁלוֹם", "שלוֹם"]),
+        ("Ta'ayush", ["Ta’ayush", "Taayush", "Taʿayush"]),
+    ];
+    let mut dice = Dice(20_261_125);
+    let mut docs = Vec::new();
+    let mut questions = Vec::new();
+    for (at, first) in FIRST.iter().enumerate() {
+        for (number, (last, others)) in LAST.iter().enumerate() {
+            let name = format!("{first} {last}");
+            let friend = LAST[(number + at + 1) % LAST.len()].0;
+            let id = format!("people/{at}-{number}");
+            let mut text = format!("{name} shares an office with {first} {friend}. ");
+            (0..3 + dice.up_to(5))
+                .for_each(|_| text.push_str(&format!("{} ", one(&TALK, &mut dice))));
+            docs.push(note(id.clone(), name.clone(), text));
+            questions.push((name, vec![id.clone()]));
+            let other = others[(at + number) % others.len()];
+            questions.push((format!("{first} {other}"), vec![id.clone()]));
+            let other = others[(at + number + 1) % others.len()];
+            questions.push((format!("what do we know about {first} {other}"), vec![id]));
+        }
+    }
+    Set::new("apostrophe-names", docs, &questions)
+}
+
+/// Words of which only the accents tell the meaning. The question has the accents.
+fn accents() -> Set {
+    const WORDS: [(&str, &str); 20] = [
+        ("má", "mà"),
+        ("bàn", "bạn"),
+        ("gạo", "gáo"),
+        ("đường", "dương"),
+        ("hội", "hơi"),
+        ("cưới", "cười"),
+        ("año", "ano"),
+        ("papá", "papa"),
+        ("résumé", "resume"),
+        ("pêcheur", "pécheur"),
+        ("côté", "coté"),
+        ("schon", "schön"),
+        ("Bar", "Bär"),
+        ("Mutter", "Mütter"),
+        ("kış", "kis"),
+        ("açık", "acık"),
+        ("låg", "lag"),
+        ("hår", "har"),
+        ("все", "всё"),
+        ("небо", "нёбо"),
+    ];
+    let mut dice = Dice(20_261_126);
+    let mut docs = Vec::new();
+    let mut questions = Vec::new();
+    for (number, (first, second)) in WORDS.iter().enumerate() {
+        for (which, word) in [first, second].into_iter().enumerate() {
+            for copy in 0..3 {
+                let id = format!("words/{number}-{which}-{copy}");
+                let text = format!(
+                    "{} The word of the day is {word}. {}",
+                    one(&TALK, &mut dice),
+                    one(&TALK, &mut dice)
+                );
+                docs.push(note(id, format!("Day {number} {copy}"), text));
+            }
+            if !word.is_ascii() {
+                let answers = (0..3).map(|copy| format!("words/{number}-{which}-{copy}"));
+                questions.push((format!("word of the day {word}"), answers.collect()));
+            }
+        }
+    }
+    Set::new("accents", docs, &questions)
+}

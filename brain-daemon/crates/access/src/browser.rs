@@ -1,0 +1,150 @@
+//! Sessions of the owner's browsers on this machine.
+//!
+//! `brain open` asks for a code over the control socket, whose peer is checked. The code opens one
+//! session, once, within a minute. The browser has the session's id, this process its SHA-256.
+//! Sessions are in memory only: they end with the daemon, with a new admin token, and by sign-out.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use brain_protocol::{BrowserOpen, BrowserOpenReply, Fault, FaultCode, PageRef, Secret};
+use parking_lot::Mutex;
+
+use crate::Access;
+use crate::grant_table::digest;
+use brain_base::random;
+use brain_store::Hash;
+
+/// How long a code is valid, in milliseconds.
+const CODE_MS: i64 = 60 * 1000;
+/// How long a session lasts, in milliseconds.
+const SESSION_MS: i64 = 12 * 60 * 60 * 1000;
+/// Codes and sessions that exist at the same time; another one ends the oldest.
+const MAX_CODES: usize = 16;
+const MAX_SESSIONS: usize = 32;
+
+/// The session of a browser.
+#[derive(Debug, Clone)]
+pub struct BrowserSession {
+    /// Must come with every change; only our own pages have it.
+    pub csrf_token: Secret,
+    /// When it was opened, in Unix milliseconds.
+    pub opened_at: i64,
+    /// When it ends, in Unix milliseconds.
+    pub expires_at: i64,
+}
+
+/// The codes and sessions of one daemon.
+#[derive(Default)]
+pub(crate) struct BrowserSessions(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// Oldest first.
+    codes: Vec<Code>,
+    /// Oldest first, by the digest of their id.
+    sessions: Vec<(Hash, BrowserSession)>,
+}
+
+struct Code {
+    hash: Hash,
+    page: Option<PageRef>,
+    expires_at: i64,
+}
+
+impl Inner {
+    fn forget_expired(&mut self, now: i64) {
+        self.codes.retain(|code| now < code.expires_at);
+        self.sessions.retain(|(_, session)| now < session.expires_at);
+    }
+}
+
+impl BrowserSessions {
+    /// Ends all sessions and codes, and returns the number of sessions.
+    pub(crate) fn close_all(&self) -> usize {
+        let mut inner = self.0.lock();
+        inner.codes.clear();
+        std::mem::take(&mut inner.sessions).len()
+    }
+}
+
+impl Access {
+    /// Returns an address that signs one browser in, or ends all sessions of browsers.
+    ///
+    /// # Errors
+    /// [`FaultCode::NotSetUp`] if there is no local listener; [`FaultCode::Internal`] when the
+    /// system has no randomness.
+    pub fn browser_open(&self, request: &BrowserOpen) -> Result<BrowserOpenReply, Fault> {
+        if request.sign_out {
+            let signed_out = self.browsers.close_all() as u32;
+            return Ok(BrowserOpenReply { url: None, valid_seconds: 0, signed_out });
+        }
+        let Some(mut address) = self.http_addresses().local else {
+            let message = "the local HTTP listener is not open, so there is no page to show";
+            return Err(Fault::new(FaultCode::NotSetUp, message)
+                .hint("set http.local in the configuration; `brain status` shows the listeners"));
+        };
+        if address.ip().is_unspecified() {
+            address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        }
+        let code = random::text::<32>(&*self.random)?;
+        let now = self.clock.now();
+        let mut inner = self.browsers.0.lock();
+        inner.forget_expired(now);
+        if inner.codes.len() >= MAX_CODES {
+            inner.codes.remove(0);
+        }
+        let (hash, page) = (digest(&code), request.page.clone());
+        inner.codes.push(Code { hash, page, expires_at: now + CODE_MS });
+        let url = Some(Secret::new(format!("http://{address}/open/{code}")));
+        Ok(BrowserOpenReply { url, valid_seconds: (CODE_MS / 1000) as u32, signed_out: 0 })
+    }
+
+    /// Opens a session with a code of [`Self::browser_open`], and returns the session's id and the
+    /// page to show. `None` if the code is unknown, used or expired.
+    ///
+    /// # Errors
+    /// [`FaultCode::Internal`] when the system has no randomness. The code is used up.
+    pub fn browser_sign_in(&self, code: &str) -> Result<Option<(String, Option<PageRef>)>, Fault> {
+        let now = self.clock.now();
+        let mut inner = self.browsers.0.lock();
+        inner.forget_expired(now);
+        // Found by digest, so the time of the look-up tells nothing about existing codes.
+        let hash = digest(code);
+        let Some(at) = inner.codes.iter().position(|code| code.hash == hash) else {
+            return Ok(None);
+        };
+        let code = inner.codes.remove(at);
+        let id = random::text::<32>(&*self.random)?;
+        let csrf_token = Secret::new(random::text::<32>(&*self.random)?);
+        if inner.sessions.len() >= MAX_SESSIONS {
+            inner.sessions.remove(0);
+        }
+        let session = BrowserSession { csrf_token, opened_at: now, expires_at: now + SESSION_MS };
+        inner.sessions.push((digest(&id), session));
+        Ok(Some((id, code.page)))
+    }
+
+    /// Returns the session with this id, if it exists.
+    #[must_use]
+    pub fn browser_session(&self, id: &str) -> Option<BrowserSession> {
+        let (hash, now) = (digest(id), self.clock.now());
+        let inner = self.browsers.0.lock();
+        let (_, session) = inner.sessions.iter().find(|(known, _)| *known == hash)?;
+        Some(session.clone()).filter(|session| now < session.expires_at)
+    }
+
+    /// Returns all sessions, oldest first.
+    #[must_use]
+    pub fn browser_sessions(&self) -> Vec<BrowserSession> {
+        let now = self.clock.now();
+        let mut inner = self.browsers.0.lock();
+        inner.forget_expired(now);
+        inner.sessions.iter().map(|(_, session)| session.clone()).collect()
+    }
+
+    /// Ends a session.
+    pub fn browser_sign_out(&self, id: &str) {
+        let hash = digest(id);
+        self.browsers.0.lock().sessions.retain(|(known, _)| *known != hash);
+    }
+}

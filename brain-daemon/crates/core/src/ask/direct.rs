@@ -1,0 +1,32 @@
+//! Answers without a language model: pages that links relate to the page in the question. No I/O.
+
+use brain_protocol::{AskReply, Citation};
+
+use crate::search::LinkAnswer;
+
+/// Maximum number of pages in an answer. The count is of all.
+const MAX_LINES: usize = 50;
+const HINT: &str =
+    "this answer comes from the links of your pages; no language model is configured";
+
+/// Returns the answer: a line for each page, with its day and its number as a citation.
+pub(super) fn answer(found: LinkAnswer, unanswered: AskReply) -> AskReply {
+    let total = found.pages.len();
+    let mut lines = Vec::new();
+    if found.is_count || total > 1 {
+        lines.push(format!("{total} {}", found.noun).trim().to_owned() + ":");
+    }
+    let mut citations = Vec::new();
+    for (number, ((source_id, slug, record), day)) in
+        (1_u32..).zip(found.pages.into_iter().take(MAX_LINES))
+    {
+        let title = record.title.split_whitespace().collect::<Vec<_>>().join(" ");
+        let day = day.map(|day| format!("{day}  ")).unwrap_or_default();
+        lines.push(format!("- {day}{title} [{number}]"));
+        citations.push(Citation { number, slug, source_id, title, line: 1 });
+    }
+    if total > MAX_LINES {
+        lines.push(format!("- … {} more", total - MAX_LINES));
+    }
+    AskReply { answer: Some(lines.join("\n")), citations, hint: Some(HINT.into()), ..unanswered }
+}

@@ -1,0 +1,134 @@
+//! The configured reranker, and its calls within the time of a search.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Doctor, Operation as _};
+use parking_lot::Mutex;
+
+use super::models::installed_reranker;
+use super::{Caller, EmbeddingService, QUERY_DEADLINE};
+use brain_base::permission::permit;
+use brain_config::RerankProvider;
+use brain_embed::{EmbedError, EmbedErrorKind, Local, RerankEndpoint, Reranker, rerank_price};
+
+/// Maximum number of concurrent calls. One that takes too long goes on in the background.
+const MAX_CALLS: usize = 4;
+
+/// The reranker of this process.
+#[derive(Default)]
+pub(super) struct RerankerState {
+    /// The reranker and its directory, which is empty for an endpoint. A newly installed model has
+    /// another directory or other files, which [`Local`] notices.
+    loaded: Mutex<Option<(PathBuf, Arc<dyn Reranker>)>>,
+    /// One more reference for each call.
+    calls: Arc<()>,
+}
+
+impl RerankerState {
+    /// Frees the model if it was not used for `idle`.
+    pub(super) fn unload_if_idle(&self, idle: Duration) {
+        if let Some((_, reranker)) = &*self.loaded.lock() {
+            reranker.unload_if_idle(idle);
+        }
+    }
+}
+
+impl EmbeddingService {
+    /// Returns whether the configuration asks for a reranker.
+    pub(crate) fn has_reranker(&self) -> bool {
+        self.env.config.search.rerank.is_some()
+    }
+
+    /// Returns a number for each text, higher for a better answer to `question`. Never takes longer
+    /// than [`QUERY_DEADLINE`].
+    ///
+    /// # Errors
+    /// Why there are no numbers, for `degraded`.
+    pub(crate) fn rerank(
+        &self,
+        caller: &Caller,
+        question: &str,
+        texts: Vec<String>,
+    ) -> Result<Vec<f32>, String> {
+        // The reason can contain local paths and addresses.
+        self.rerank_in_time(question, texts).map_err(|error| {
+            match permit(caller, Doctor::INFO).is_ok() {
+                true => format!("reranking: {}", error.message),
+                false => "reranking: the reranker is not available now".into(),
+            }
+        })
+    }
+
+    fn rerank_in_time(&self, question: &str, texts: Vec<String>) -> Result<Vec<f32>, EmbedError> {
+        let until = Instant::now() + QUERY_DEADLINE;
+        let reranker = self.reranker()?;
+        let call = Arc::clone(&self.state.reranker.calls);
+        if Arc::strong_count(&call) > MAX_CALLS + 1 {
+            return Err(late("is busy"));
+        }
+        let (send, receive) = sync_channel(1);
+        let question = question.to_owned();
+        let work = move || {
+            let numbers = reranker.rerank(&question, &texts, &|| Instant::now() < until);
+            drop(call);
+            // The search may have gone on without it.
+            let _ = send.send(numbers.map(|numbers| (texts.len(), numbers)));
+        };
+        let spawned = std::thread::Builder::new().name("rerank".into()).spawn(work);
+        spawned.map_err(|error| late(&format!("has no thread: {error}")))?;
+        match receive.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Ok((count, numbers))) if numbers.len() == count => Ok(numbers),
+            Ok(Ok(_)) => Err(late("does not number every text")),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(late(&format!("did not answer within {} s", QUERY_DEADLINE.as_secs()))),
+        }
+    }
+
+    /// Returns the configured reranker. Loads no model and sends nothing.
+    fn reranker(&self) -> Result<Arc<dyn Reranker>, EmbedError> {
+        let config = &self.env.config.search;
+        let directory = match (config.rerank, &config.rerank_model) {
+            (Some(RerankProvider::Endpoint), _) => PathBuf::new(),
+            (_, Some(name)) => self.env.home.models().join(name),
+            (_, None) => installed_reranker(&self.env.home).ok_or_else(|| EmbedError {
+                kind: EmbedErrorKind::Model,
+                message: "no reranker is installed".into(),
+                hint: Some("`brain model install DIR`, or search.rerank = \"off\"".into()),
+            })?,
+        };
+        let mut loaded = self.state.reranker.loaded.lock();
+        if let Some((known, reranker)) = &*loaded
+            && *known == directory
+        {
+            return Ok(Arc::clone(reranker));
+        }
+        let reranker: Arc<dyn Reranker> = match directory == Path::new("") {
+            true => Arc::new(self.rerank_endpoint()?),
+            false => Arc::new(Local::new(directory.clone(), self.env.config.embedding.threads)),
+        };
+        *loaded = Some((directory, Arc::clone(&reranker)));
+        Ok(reranker)
+    }
+
+    fn rerank_endpoint(&self) -> Result<RerankEndpoint, EmbedError> {
+        let config = &self.env.config;
+        let file = config.rerank_key_file(&self.env.home);
+        RerankEndpoint::open(
+            config.search.rerank_base_url.as_ref(),
+            config.search.rerank_model.clone().unwrap_or_default(),
+            &*self.env.net,
+            self.key_provider("rerank-api-key", file),
+            rerank_price(config),
+            Arc::clone(&self.ledger),
+        )
+    }
+}
+
+/// Returns the error of a call that gave no numbers in time.
+fn late(what: &str) -> EmbedError {
+    let message = format!("the reranker {what}");
+    EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
+}

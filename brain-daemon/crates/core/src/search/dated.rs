@@ -1,0 +1,196 @@
+//! Pages of the days that a question names, and pages in the order that it asks for.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use brain_page::{line_with_day, own_days};
+use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Subject};
+use brain_store::{Content, Reader, StoreError, unless_damaged};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::fuse::RankingEntry;
+use super::question::names_kind;
+use super::relations::kinds;
+use super::times::{Order, Period, Times};
+
+/// Number of pages of a period that are considered for the question's other words.
+const DEPTH: usize = 200;
+/// Number of pages of a period that are considered besides, the newest.
+const MAX_PAGES: usize = 1_000;
+/// Weight of a page of the period that has none of the question's other words.
+const DAY_ONLY: f32 = 0.25;
+/// Its weight if no page of the period has one of these words.
+const NO_WORDS: f32 = 0.6;
+/// Weight of a page of the period that has some of these words, and what is added for all.
+const WITH_WORDS: f32 = 0.3;
+const ALL_WORDS: f32 = 0.4;
+/// Added for a page of the kind that the question names.
+const OF_KIND: f32 = 0.5;
+/// Weight of a page that was changed in the period and states no day of it.
+const CHANGED: f32 = 0.4;
+/// Number of pages that are put into order.
+const MAX_ORDERED: usize = 40;
+/// Pages below this share of the best one do not answer the question.
+const MIN_SHARE: f32 = 0.4;
+
+/// Pages of the period of a question.
+#[derive(Debug, Default)]
+pub(super) struct DatedPages {
+    /// How much of the question each page answers, by page id: 0 to 1.
+    pub(super) weights: BTreeMap<u64, f32>,
+    /// The period.
+    pub(super) period: Option<Period>,
+}
+
+impl DatedPages {
+    /// Returns the first line of `body` with a day of the period, if the page is one of these.
+    pub(super) fn line(&self, page: u64, body: &str) -> Option<Range<usize>> {
+        let period = self.period.as_ref().filter(|_| self.weights.contains_key(&page))?;
+        line_with_day(body, period.first, period.last)
+    }
+
+    /// Finds the pages of the period that the question names.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub(super) fn find(
+        index: &Index,
+        question: &Question,
+        times: &Times,
+        zone: &TimeZone,
+    ) -> Result<Self, IndexError> {
+        let Some(period) = times.period.clone() else { return Ok(Self::default()) };
+        let rest = times.rest(&question.text);
+        let days = Some((period.first, period.last));
+        let search = |text: &str, days, since, until| {
+            let question = Question { limit: DEPTH, days, since, until, ..question.clone() };
+            index.search(&Question { text: text.to_owned(), explain: false, ..question })
+        };
+        let (since, until) = (question.since, question.until);
+        let with_words = search(&rest, days, since, until)?.hits;
+        let on_days = Question { text: rest.clone(), days, ..question.clone() };
+        let mut all: Vec<u64> = index.allowed(&on_days)?.into_iter().flatten().collect();
+        // Newer pages have greater ids.
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        all.truncate(MAX_PAGES);
+        let mut weights = BTreeMap::new();
+        let day_only = match with_words.first() {
+            // Without other words than those that ask, such as "which", all of them answer.
+            Some(page) if page.matched.is_empty() => 1.0,
+            Some(_) => DAY_ONLY,
+            None => NO_WORDS,
+        };
+        weights.extend(all.into_iter().map(|page| (page, day_only)));
+        weights.extend(
+            shares(&with_words).map(|(page, share)| (page, WITH_WORDS + ALL_WORDS * share)),
+        );
+        // An edit is a day of a page, too, but a weaker one than a day that it states.
+        let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
+        let from = since.max(start(period.first));
+        let end = period.last.tomorrow().ok().and_then(start).map(|next| next - 1);
+        let to = until.into_iter().chain(end).min();
+        for (page, share) in shares(&search(&rest, None, from, to)?.hits) {
+            weights.entry(page).or_insert(CHANGED * share);
+        }
+        Ok(Self { weights, period: Some(period) })
+    }
+
+    /// Removes the names of pages from `terms` that are words of the period: in a question for March,
+    /// a page with the title "March" is not named.
+    pub(super) fn keep_other_names(&self, terms: &mut QuestionTerms, today: Date) {
+        let Some(period) = Times::of(&terms.text, today).period else { return };
+        let is_other = |subject: &Subject| {
+            let words = terms.words.get(subject.words.clone()).unwrap_or_default();
+            !words.iter().all(|word| period.range.contains(&word.range.start))
+        };
+        let subjects = std::mem::take(&mut terms.subjects);
+        let kept: Vec<Subject> = subjects.into_iter().filter(is_other).collect();
+        terms.subjects = kept;
+    }
+
+    /// Raises the pages of a kind that the question names: `which meetings took place in March`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) fn raise_kind(
+        &mut self,
+        reader: &Reader,
+        terms: &QuestionTerms,
+    ) -> Result<(), StoreError> {
+        for (&id, weight) in &mut self.weights {
+            let Some(page) = reader.by_id(id)? else { continue };
+            let kinds = kinds(&page);
+            let mut words = terms.words.iter().filter(|word| !word.stop);
+            if words.any(|word| kinds.iter().any(|kind| names_kind(word, kind))) {
+                *weight += OF_KIND;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the pages with their share of the best score. Pages without words have the share 1.
+fn shares(hits: &[RankedPage]) -> impl Iterator<Item = (u64, f32)> {
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+    hits.iter().map(move |hit| (hit.id, if best > 0.0 { hit.score / best } else { 1.0 }))
+}
+
+/// Puts the pages that answer a question for the newest or oldest ones into that order: those that
+/// links lead to, else those of the kind that the question names. Returns whether there are any.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) fn order_answers(
+    merged: &mut [RankingEntry],
+    order: Order,
+    today: Date,
+    reader: &Reader,
+    terms: &QuestionTerms,
+    explain: bool,
+) -> Result<bool, StoreError> {
+    let is_linked = merged.iter().any(|page| page.matched.contains(&"link"));
+    let best = merged.iter().filter(|page| page.tier == 0).map(|page| page.score);
+    let least = best.fold(0.0, f32::max) * MIN_SHARE;
+    let mut slots = Vec::new();
+    let mut answers: Vec<(Date, RankingEntry)> = Vec::new();
+    for (slot, page) in merged.iter().enumerate() {
+        if answers.len() >= MAX_ORDERED || page.score < least {
+            break;
+        }
+        if page.tier > 0 || (is_linked && !page.matched.contains(&"link")) {
+            continue;
+        }
+        let Some(entry) = reader.by_id(page.id)? else { continue };
+        let kinds = kinds(&entry);
+        let mut words = terms.words.iter().filter(|word| !word.stop);
+        let is_kind = words.any(|word| kinds.iter().any(|kind| names_kind(word, kind)));
+        if !is_linked && !is_kind {
+            continue;
+        }
+        let (_, slug, record) = entry;
+        let Some(Content { frontmatter, .. }) = unless_damaged(reader.content(&record))? else {
+            continue;
+        };
+        let days = own_days(&slug, &record.title, &frontmatter, std::iter::empty());
+        let day = match order {
+            Order::Newest => days.iter().rev().find(|day| **day <= today),
+            Order::Oldest => days.first(),
+        };
+        if let Some(day) = day {
+            slots.push(slot);
+            answers.push((*day, page.clone()));
+        }
+    }
+    match order {
+        Order::Newest => answers.sort_by(|(one, _), (other, _)| other.cmp(one)),
+        Order::Oldest => answers.sort_by_key(|(day, _)| *day),
+    }
+    let scores: Vec<f32> = slots.iter().map(|slot| merged[*slot].score).collect();
+    let found = !slots.is_empty();
+    for ((slot, score), (day, mut page)) in slots.into_iter().zip(scores).zip(answers) {
+        page.add(score - page.score, explain, || format!("by its day, {day}"));
+        merged[slot] = page;
+    }
+    Ok(found)
+}

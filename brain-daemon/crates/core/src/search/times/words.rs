@@ -1,0 +1,330 @@
+//! Words of times in English, German, French, Spanish, Portuguese, Italian and Dutch, in lower case
+//! and without accents. No I/O.
+
+use jiff::civil::Weekday;
+
+/// A unit of the calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+/// The months, one a line.
+const MONTHS: [&[&str]; 12] = [
+    &["january", "jan", "januar", "janner", "janvier", "enero", "janeiro", "gennaio", "januari"],
+    &["february", "feb", "februar", "fevrier", "febrero", "fevereiro", "febbraio", "februari"],
+    &["march", "mar", "marz", "mars", "marzo", "marco", "maart"],
+    &["april", "apr", "avril", "abril", "aprile"],
+    &["may", "mai", "mayo", "maio", "maggio", "mei"],
+    &["june", "jun", "juni", "juin", "junio", "junho", "giugno"],
+    &["july", "jul", "juli", "juillet", "julio", "julho", "luglio"],
+    &["august", "aug", "aout", "agosto", "augustus"],
+    &["september", "sep", "sept", "septembre", "septiembre", "setembro", "settembre"],
+    &["october", "oct", "oktober", "okt", "octobre", "octubre", "outubro", "ottobre"],
+    &["november", "nov", "novembre", "noviembre", "novembro"],
+    &["december", "dec", "dezember", "dez", "decembre", "diciembre", "dezembro", "dicembre"],
+];
+
+/// The days of the week, from Monday. Portuguese days are two words; see [`FEIRA`].
+const WEEKDAYS: [&[&str]; 7] = [
+    &["monday", "montag", "lundi", "lunes", "lunedi", "maandag"],
+    &["tuesday", "dienstag", "mardi", "martes", "martedi", "dinsdag"],
+    &["wednesday", "mittwoch", "mercredi", "miercoles", "mercoledi", "woensdag"],
+    &["thursday", "donnerstag", "jeudi", "jueves", "giovedi", "donderdag"],
+    &["friday", "freitag", "vendredi", "viernes", "venerdi", "vrijdag"],
+    &["saturday", "samstag", "sonnabend", "samedi", "sabado", "sabato", "zaterdag"],
+    &["sunday", "sonntag", "dimanche", "domingo", "domenica", "zondag"],
+];
+/// Days of the week that are followed by [`FEIRA`], from Monday.
+const NUMBERED_WEEKDAYS: [&str; 5] = ["segunda", "terca", "quarta", "quinta", "sexta"];
+const FEIRA: &str = "feira";
+
+const UNITS: [(Unit, &[&str]); 5] = [
+    (
+        Unit::Day,
+        &[
+            "day", "days", "tag", "tage", "tagen", "jour", "jours", "dia", "dias", "giorno",
+            "giorni", "dag", "dagen",
+        ],
+    ),
+    (
+        Unit::Week,
+        &[
+            "week",
+            "weeks",
+            "woche",
+            "wochen",
+            "semaine",
+            "semaines",
+            "semana",
+            "semanas",
+            "settimana",
+            "settimane",
+            "weken",
+        ],
+    ),
+    (
+        Unit::Month,
+        &[
+            "month", "months", "monat", "monate", "monaten", "mois", "mes", "meses", "mese",
+            "mesi", "maand", "maanden",
+        ],
+    ),
+    (
+        Unit::Quarter,
+        &[
+            "quarter",
+            "quarters",
+            "quartal",
+            "quartale",
+            "quartalen",
+            "trimestre",
+            "trimestres",
+            "trimestri",
+            "kwartaal",
+            "kwartalen",
+        ],
+    ),
+    (
+        Unit::Year,
+        &[
+            "year", "years", "jahr", "jahre", "jahren", "an", "ans", "annee", "annees", "ano",
+            "anos", "anno", "anni", "jaar", "jaren",
+        ],
+    ),
+];
+
+/// Days by their distance from today.
+const DAYS: [(i64, &[&str]); 5] = [
+    (0, &["today", "heute", "aujourd'hui", "aujourdhui", "hoy", "hoje", "oggi", "vandaag"]),
+    (-1, &["yesterday", "gestern", "ayer", "ontem", "ieri", "gisteren"]),
+    (1, &["tomorrow", "demain", "amanha", "domani"]),
+    (-2, &["vorgestern", "anteayer", "anteontem", "eergisteren"]),
+    (2, &["ubermorgen", "overmorgen", "dopodomani"]),
+];
+
+/// Words between the parts of a time that mean nothing by themselves.
+const FILLERS: [&str; 31] = [
+    "the", "of", "der", "die", "das", "dem", "den", "des", "de", "du", "la", "le", "les", "el",
+    "los", "las", "del", "do", "da", "il", "lo", "gli", "i", "o", "a", "het", "van", "month",
+    "year", "monat", "mes",
+];
+
+/// Words before a time that say it is one: a month, a year or a day of the week alone is not.
+const PREPOSITIONS: [&str; 27] = [
+    "in", "on", "during", "of", "from", "im", "am", "vom", "von", "wahrend", "en", "au", "du",
+    "pendant", "el", "durante", "nel", "nell", "a", "no", "na", "em", "op", "tijdens", "de", "le",
+    "del",
+];
+
+pub(super) const LAST: [&str; 28] = [
+    "last",
+    "past",
+    "previous",
+    "letzte",
+    "letzter",
+    "letztes",
+    "letzten",
+    "letztem",
+    "vergangene",
+    "vergangenen",
+    "vorige",
+    "vorigen",
+    "dernier",
+    "derniere",
+    "derniers",
+    "dernieres",
+    "passe",
+    "passee",
+    "ultimo",
+    "ultima",
+    "ultimos",
+    "ultimas",
+    "ultimi",
+    "pasado",
+    "pasada",
+    "passado",
+    "passada",
+    "afgelopen",
+];
+/// More words for the last one, which never stand before a number of units.
+pub(super) const LAST_ONE: [&str; 4] = ["scorso", "scorsa", "vorig", "laatste"];
+pub(super) const THIS: [&str; 17] = [
+    "this", "current", "diese", "dieser", "dieses", "diesem", "diesen", "ce", "cette", "este",
+    "esta", "questo", "questa", "quest", "deze", "dit", "neste",
+];
+pub(super) const NEXT: [&str; 14] = [
+    "next",
+    "nachste",
+    "nachster",
+    "nachstes",
+    "nachsten",
+    "nachstem",
+    "prochain",
+    "prochaine",
+    "proximo",
+    "proxima",
+    "prossimo",
+    "prossima",
+    "volgende",
+    "komende",
+];
+pub(super) const SINCE: [&str; 8] =
+    ["since", "seit", "depuis", "desde", "dal", "dalla", "sinds", "vanaf"];
+pub(super) const AFTER: [&str; 8] =
+    ["after", "nach", "apres", "despues", "depois", "dopo", "na", "later"];
+pub(super) const BEFORE: [&str; 6] = ["before", "vor", "avant", "antes", "prima", "voor"];
+pub(super) const UNTIL: [&str; 10] =
+    ["until", "till", "by", "bis", "jusqu", "jusque", "hasta", "ate", "fino", "tot"];
+pub(super) const BETWEEN: [&str; 14] = [
+    "between", "from", "zwischen", "von", "vom", "entre", "de", "du", "tra", "fra", "dal", "del",
+    "tussen", "van",
+];
+pub(super) const AND: [&str; 15] = [
+    "and", "to", "und", "bis", "et", "y", "e", "a", "en", "au", "al", "hasta", "ate", "tot",
+    "through",
+];
+/// Words behind an age: `3 days ago`, `3 giorni fa`.
+pub(super) const AGO: [&str; 5] = ["ago", "fa", "geleden", "atras", "zuvor"];
+/// Words before an age: `vor 3 Tagen`, `hace 3 días`, `il y a 3 jours`, `há 3 dias`.
+pub(super) const AGO_BEFORE: [&str; 5] = ["vor", "hace", "a", "ha", "faz"];
+/// Numbers as words.
+const NUMBERS: [(i64, &[&str]); 6] = [
+    (1, &["one", "a", "ein", "einem", "einer", "eine", "un", "une", "una", "um", "uma", "een"]),
+    (2, &["two", "zwei", "deux", "dos", "dois", "duas", "due", "twee"]),
+    (3, &["three", "drei", "trois", "tres", "tre", "drie"]),
+    (4, &["four", "vier", "quatre", "cuatro", "quatro", "quattro"]),
+    (5, &["five", "funf", "cinq", "cinco", "cinque", "vijf"]),
+    (6, &["six", "sechs", "seis", "sei", "zes"]),
+];
+/// Ordinals of quarters.
+const ORDINALS: [&[&str]; 4] = [
+    &[
+        "first", "1st", "erste", "ersten", "erstes", "premier", "primer", "primeiro", "primo",
+        "eerste",
+    ],
+    &["second", "2nd", "zweite", "zweiten", "zweites", "deuxieme", "segundo", "secondo", "tweede"],
+    &[
+        "third",
+        "3rd",
+        "dritte",
+        "dritten",
+        "drittes",
+        "troisieme",
+        "tercer",
+        "terceiro",
+        "terzo",
+        "derde",
+    ],
+    &["fourth", "4th", "vierte", "vierten", "viertes", "quatrieme", "cuarto", "quarto", "vierde"],
+];
+
+/// Words that ask for the newest pages.
+pub(super) const NEWEST: [&str; 37] = [
+    "last",
+    "latest",
+    "newest",
+    "recent",
+    "recently",
+    "lately",
+    "letzte",
+    "letzter",
+    "letztes",
+    "letzten",
+    "letztens",
+    "zuletzt",
+    "neueste",
+    "neuesten",
+    "neuester",
+    "neuestes",
+    "neulich",
+    "kurzlich",
+    "jungst",
+    "jungste",
+    "dernier",
+    "derniere",
+    "dernieres",
+    "recents",
+    "recente",
+    "ultimo",
+    "ultima",
+    "ultimos",
+    "ultimas",
+    "ultimi",
+    "ultime",
+    "laatste",
+    "laatst",
+    "nieuwste",
+    "reciente",
+    "recientes",
+    "recentes",
+];
+/// Words that ask for the oldest pages.
+pub(super) const OLDEST: [&str; 24] = [
+    "first", "earliest", "oldest", "erste", "erster", "erstes", "ersten", "zuerst", "fruheste",
+    "alteste", "altesten", "premier", "premiere", "primer", "primera", "primero", "primeiro",
+    "primeira", "primo", "prima", "eerste", "oudste", "vroegste", "antigua",
+];
+/// Words that ask for a day.
+pub(super) const WHEN: [&str; 7] = ["when", "wann", "quand", "cuando", "quando", "wanneer", "date"];
+
+/// Returns the month of a word, from 1.
+pub(super) fn month(word: &str) -> Option<i8> {
+    (1..).zip(MONTHS).find(|(_, names)| names.contains(&word)).map(|(month, _)| month)
+}
+
+/// Returns the day of the week that begins with `word`, and its number of words.
+pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
+    let found = |at: usize, words| {
+        let day = Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()?;
+        Some((day, words))
+    };
+    if let Some(at) = WEEKDAYS.iter().position(|names| names.contains(&word)) {
+        return found(at, 1);
+    }
+    let at = NUMBERED_WEEKDAYS.iter().position(|name| *name == word)?;
+    if next == FEIRA { found(at, 2) } else { None }
+}
+
+/// Returns the unit of a word.
+pub(super) fn unit(word: &str) -> Option<Unit> {
+    UNITS.iter().find(|(_, names)| names.contains(&word)).map(|(unit, _)| *unit)
+}
+
+/// Returns the distance of a day from today in days.
+pub(super) fn day(word: &str) -> Option<i64> {
+    DAYS.iter().find(|(_, names)| names.contains(&word)).map(|(distance, _)| *distance)
+}
+
+/// Returns a number, in digits or as a word.
+pub(super) fn number(word: &str) -> Option<i64> {
+    if word.len() <= 4 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) {
+        return word.parse().ok();
+    }
+    NUMBERS.iter().find(|(_, names)| names.contains(&word)).map(|(number, _)| *number)
+}
+
+/// Returns the number of a quarter, from 1: `q3`, `t3`, `third`.
+pub(super) fn quarter(word: &str) -> Option<(i8, bool)> {
+    let short = word.strip_prefix(['q', 't', 'k']).and_then(|digit| digit.parse::<i8>().ok());
+    if let Some(number) = short.filter(|number| (1..=4).contains(number)) {
+        return Some((number, true));
+    }
+    let named = (1..).zip(ORDINALS).find(|(_, names)| names.contains(&word));
+    let digit = || word.parse::<i8>().ok().filter(|number| (1..=4).contains(number));
+    named.map(|(number, _)| number).or_else(digit).map(|number| (number, false))
+}
+
+/// Returns whether a word between the parts of a time means nothing by itself.
+pub(super) fn is_filler(word: &str) -> bool {
+    FILLERS.contains(&word)
+}
+
+/// Returns whether a word before a time says that it is one.
+pub(super) fn is_preposition(word: &str) -> bool {
+    PREPOSITIONS.contains(&word)
+}

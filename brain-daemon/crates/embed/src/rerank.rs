@@ -1,0 +1,214 @@
+//! Rerankers, and the client of an endpoint that reranks: `POST {base}/rerank`.
+//!
+//! A reranker reads a question and a text together. Jina, Cohere (version 2), vLLM and llama.cpp
+//! have the same API: `{model, query, documents, top_n}` is answered with `{results: [{index,
+//! relevance_score}]}`. Voyage answers with `data` instead of `results`. The key is sent in the
+//! request's header only. Of the endpoint's error, only its status is repeated, and nothing is sent
+//! again: a caller waits.
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brain_protocol::Secret;
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use crate::endpoint::{is_unsent, over_budget};
+use crate::{EmbedError, EmbedErrorKind, KeyProvider};
+use brain_costs::{Ledger, Price};
+use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
+
+/// Maximum bytes of a response.
+const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
+/// Maximum time without data: that of a search.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// What to do about a wrong address, name or key.
+const HINT: &str = "check search.rerank_base_url, search.rerank_model and the key (rerank-api-key)";
+
+/// Tells how well texts answer a question.
+pub trait Reranker: Send + Sync {
+    /// Returns a number for each text, in their order: higher for a better answer. Numbers of
+    /// different questions do not compare. Calls `should_continue` about every second, and stops
+    /// when it returns `false`. Blocks.
+    ///
+    /// # Errors
+    /// Why there are no numbers; never a part of them.
+    fn rerank(
+        &self,
+        question: &str,
+        texts: &[String],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, EmbedError>;
+
+    /// Frees resources that were not used for `idle`. Called from time to time.
+    fn unload_if_idle(&self, idle: Duration);
+}
+
+/// A client of one endpoint.
+pub struct RerankEndpoint {
+    url: Url,
+    model: String,
+    link: Box<dyn RetryingClient>,
+    key: KeyProvider,
+    price: Price,
+    ledger: Arc<Ledger>,
+}
+
+impl RerankEndpoint {
+    /// Creates the client of the endpoint `{base}/rerank`. Sends nothing yet.
+    ///
+    /// # Errors
+    /// [`EmbedErrorKind::Model`] when no model or no address is given, or the address is invalid.
+    pub fn open(
+        base: Option<&Url>,
+        model: String,
+        net: &dyn HttpClient,
+        key: KeyProvider,
+        price: Price,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self, EmbedError> {
+        let wrong = |message: String| error(EmbedErrorKind::Model, message);
+        let Some(base) = base.filter(|_| !model.is_empty()) else {
+            return Err(wrong("the reranker has no address or no model".into()));
+        };
+        let base = base.as_str().trim_end_matches('/');
+        let address =
+            |why: String| wrong(format!("the reranker at {base} cannot be called: {why}"));
+        let url = Url::parse(&format!("{base}/rerank")).map_err(|e| address(e.to_string()))?;
+        let link = net.retrying_client(&url).map_err(|e| address(e.to_string()))?;
+        Ok(Self { url, model, link, key, price, ledger })
+    }
+
+    /// Returns the error of a call.
+    fn failed(&self, kind: EmbedErrorKind, what: impl std::fmt::Display) -> EmbedError {
+        error(kind, format!("the reranker \"{}\" at {} {what}", self.model, self.url))
+    }
+}
+
+impl Reranker for RerankEndpoint {
+    fn rerank(
+        &self,
+        question: &str,
+        texts: &[String],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, EmbedError> {
+        use EmbedErrorKind::{Later, Refused, Stopped};
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bearer = (self.key)()?.map(|key| Secret::new(format!("Bearer {}", key.expose())));
+        let entry = match self.price.input {
+            0 => None,
+            _ => {
+                // The question is read with each text.
+                let worst: usize =
+                    texts.iter().map(|text| (question.len() + text.len()) / 2 + 8).sum();
+                let (model, price) = (&self.model, self.price);
+                let entered = self.ledger.enter("rerank", model, price, None, worst as u64, 0);
+                Some(entered.map_err(|fault| over_budget("reranker", &fault))?)
+            }
+        };
+        let body = json!({
+            "model": self.model, "query": question, "documents": texts, "top_n": texts.len(),
+        })
+        .to_string();
+        let call = HttpRequest {
+            url: &self.url,
+            body: Some(body.as_bytes()),
+            headers: &[("content-type", "application/json"), ("accept", "application/json")],
+            authorization: bearer.as_ref(),
+            public: false,
+            is_complete: |_| false,
+        };
+        let (mut received, mut is_stopped) = (Vec::new(), false);
+        let answer = self.link.stream(&call, IDLE_TIMEOUT, &mut |part| {
+            if let StreamEvent::Bytes(bytes) = part {
+                received.extend_from_slice(bytes);
+            }
+            is_stopped = !should_continue();
+            !is_stopped && received.len() <= MAX_RESPONSE_BYTES
+        });
+        match answer {
+            // The service may have done the work: a dropped entry counts at its maximum.
+            _ if is_stopped => Err(self.failed(Stopped, "was stopped")),
+            Err(trouble) => {
+                if let Some(entry) = entry.filter(|_| is_unsent(&trouble)) {
+                    entry.cancel();
+                }
+                Err(self.failed(Later(None), format_args!("does not answer: {trouble}")))
+            }
+            Ok(answer) if answer.status != 200 => {
+                if let Some(entry) = entry.filter(|_| answer.status < 500) {
+                    entry.cancel();
+                }
+                let kind = match answer.status {
+                    408 | 429 | 500.. => Later(None),
+                    _ => Refused,
+                };
+                Err(self.failed(kind, format_args!("answers with status {}", answer.status)))
+            }
+            Ok(_) => {
+                let (numbers, tokens) = read(&received, texts.len()).ok_or_else(|| {
+                    self.failed(Later(None), "does not answer with one number for each text")
+                })?;
+                if let Some(entry) = entry {
+                    // Services that do not count tokens are paid at the maximum.
+                    if let Some(tokens) = tokens {
+                        entry.settle(tokens, 0);
+                    }
+                }
+                Ok(numbers)
+            }
+        }
+    }
+
+    fn unload_if_idle(&self, _: Duration) {
+        // The link closes idle connections itself.
+    }
+}
+
+fn error(kind: EmbedErrorKind, message: String) -> EmbedError {
+    EmbedError { kind, message, hint: Some(HINT.into()) }
+}
+
+/// The answer of an endpoint.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(alias = "data")]
+    results: Vec<Row>,
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    index: usize,
+    relevance_score: f32,
+}
+
+#[derive(Default, Deserialize)]
+struct Usage {
+    total_tokens: Option<u64>,
+}
+
+/// Returns the numbers in the order of the texts, and the paid tokens if the service counts them.
+/// `None` unless every one of the `count` texts has one finite number.
+fn read(body: &[u8], count: usize) -> Option<(Vec<f32>, Option<u64>)> {
+    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let mut numbers = vec![None; count];
+    for row in answer.results {
+        match numbers.get_mut(row.index) {
+            Some(free @ None) if row.relevance_score.is_finite() => {
+                *free = Some(row.relevance_score);
+            }
+            _ => return None,
+        }
+    }
+    let numbers: Option<Vec<f32>> = numbers.into_iter().collect();
+    Some((numbers?, answer.usage.total_tokens))
+}

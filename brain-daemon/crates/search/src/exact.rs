@@ -1,0 +1,91 @@
+//! Exact forms of words: with their accents (`má` and `mà` are one folded word), and names without
+//! their apostrophe (`D'Angelo` is found as `dangelo`, `O'Brien` as `brien`).
+//!
+//! They are in the index's field of words, after [`MARK`], only where they differ from the folded
+//! words. A page with the exact form of a question's word ranks before pages with the folded one.
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::token::is_apostrophe;
+
+/// Precedes exact forms among words. No word begins with it, so no prefix finds them.
+const MARK: char = '=';
+
+/// Returns the key of the exact form of a question's word, whose folded form is `folded`.
+pub(super) fn key(source: &str, folded: &str) -> String {
+    let mut key = String::with_capacity(source.len() + 1);
+    key.push(MARK);
+    if is_plain(source, folded) {
+        key.push_str(folded);
+    } else {
+        key.extend(exact(source));
+    }
+    key
+}
+
+/// Calls `add` with the keys of the exact forms of a page's word that differ from its folded form.
+pub(super) fn each_key(source: &str, folded: &str, add: &mut impl FnMut(String)) {
+    if is_plain(source, folded) {
+        return;
+    }
+    let form: String = exact(source).collect();
+    if form != folded {
+        add(format!("{MARK}{form}"));
+    }
+    // The part of a name after its apostrophe.
+    if let Some((_, name)) = source.split_once(is_apostrophe)
+        && name.starts_with(char::is_uppercase)
+    {
+        let mut part = String::with_capacity(name.len() + 1);
+        part.push(MARK);
+        name.chars().for_each(|c| super::fold::fold(c, &mut part));
+        add(part);
+    }
+}
+
+/// Returns the key of a name that an apostrophe divides into two words, such as `D'Angelo`: `text`
+/// has the words' ranges. `None` if there is no apostrophe between them, or no name after it.
+pub(super) fn joined_key(
+    text: &str,
+    first: (&str, usize),
+    second: (&str, std::ops::Range<usize>),
+) -> Option<String> {
+    let between = text.get(first.1..second.1.start)?;
+    let mut chars = between.chars();
+    let is_one = chars.next().is_some_and(is_apostrophe) && chars.next().is_none();
+    let is_name = || text.get(second.1).is_some_and(|name| name.starts_with(char::is_uppercase));
+    (is_one && is_name()).then(|| format!("{MARK}{}{}", first.0, second.0))
+}
+
+/// Whether a word has only its folded form.
+fn is_plain(source: &str, folded: &str) -> bool {
+    source.len() == folded.len() && source.is_ascii()
+}
+
+/// Returns the lower-case characters of a word, without apostrophes.
+fn exact(source: &str) -> impl Iterator<Item = char> {
+    source.chars().filter(|&c| !is_apostrophe(c)).flat_map(char::to_lowercase).nfc()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(source: &str, folded: &str) -> Vec<String> {
+        let mut keys = Vec::new();
+        each_key(source, folded, &mut |key| keys.push(key));
+        keys
+    }
+
+    #[test]
+    fn words_with_accents_and_apostrophes_have_exact_forms() {
+        assert_eq!(keys("Plain", "plain"), Vec::<String>::new());
+        assert_eq!(keys("Má", "ma"), ["=má"]);
+        assert_eq!(keys("Ma\u{301}", "ma"), ["=má"]);
+        assert_eq!(keys("O'Brien", "obrien"), ["=brien"]);
+        assert_eq!(keys("Москва", "москва"), Vec::<String>::new());
+        assert_eq!((key("MÁ", "ma"), key("Brien", "brien")), ("=má".into(), "=brien".into()));
+        assert_eq!(joined_key("D’Angelo", ("d", 1), ("angelo", 4..10)), Some("=dangelo".into()));
+        assert_eq!(joined_key("l'avion", ("l", 1), ("avion", 2..7)), None);
+    }
+}

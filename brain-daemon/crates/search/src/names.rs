@@ -1,0 +1,307 @@
+//! Pages that a question names: by a whole name, by its words in another order, or, while the
+//! question is being typed, by the beginning of a name.
+
+use std::ops::ControlFlow;
+
+use tantivy::{
+    DocSet, InvertedIndexReader, TERMINATED, postings::TermInfo, schema::IndexRecordOption,
+};
+
+use super::{
+    doc_bit_set::DocBitSet,
+    document::{Document, TERM_MARK, key, key_of},
+    plan::HashedTerm,
+    terms::Segment,
+    token::{self, Kind, name_key},
+};
+
+type Result<T> = tantivy::Result<T>;
+
+/// Maximum documents of a segment that are found by the beginning of a name, for callers who see
+/// all. Short beginnings have more; then the names that come first in alphabetical order are found.
+pub(super) const MAX_BEGUN: usize = 2048;
+/// The weight of the share of a name that was typed, beside scores of words.
+const BEGUN: f32 = 10.0;
+
+/// The whole question as a name.
+#[derive(Debug, Clone)]
+pub(super) struct NameQuery {
+    /// As a title, an alias, a slug, and as a name with its words in any order.
+    pub(super) whole: [HashedTerm; 4],
+    /// As the beginning of a name, if it is being typed.
+    pub(super) begun: Option<BegunName>,
+}
+
+/// A name that is being typed.
+#[derive(Debug, Clone)]
+pub(super) struct BegunName {
+    /// The key with which keys of such names begin.
+    key: String,
+    /// Its words without the last.
+    words: Vec<String>,
+    /// The beginning of its last word.
+    last: String,
+}
+
+impl NameQuery {
+    /// Creates the query of `text`; `None` if it has no words.
+    pub(super) fn new(text: &str, is_being_typed: bool) -> Option<Self> {
+        let name = name_key(text);
+        if name.is_empty() {
+            return None;
+        }
+        let any_order = any_order(&name);
+        let keys = [
+            key_of(key::TITLE, &name),
+            key_of(key::ALIAS, &name),
+            key_of(key::SLUG, &name),
+            key_of(key::ANY_ORDER, &any_order),
+        ];
+        let begun = is_being_typed.then(|| BegunName::new(text, &name)).flatten();
+        Some(Self { whole: keys.map(HashedTerm::new), begun })
+    }
+}
+
+impl NameQuery {
+    /// Returns the last word while it is being typed.
+    pub(super) fn half_typed_word(&self) -> Option<&str> {
+        self.begun.as_ref().map(|begun| begun.last.as_str())
+    }
+}
+
+impl BegunName {
+    fn new(text: &str, name: &str) -> Option<Self> {
+        // With a slash, the text is the beginning of a path.
+        let space = if text.contains('/') { key::SLUG } else { key::BEGINNING };
+        let mut words = Vec::new();
+        token::scan(text, &mut |t| {
+            if !matches!(t.kind, Kind::Whole | Kind::Tail) {
+                words.push(t.text.to_owned());
+            }
+        });
+        let last = words.pop()?;
+        Some(Self { key: key_of(space, name), words, last })
+    }
+
+    /// Returns the share of a name with the key `key` that was typed; `None` if it begins
+    /// otherwise.
+    fn share(&self, key: &[u8]) -> Option<f32> {
+        // Two bytes are the namespace.
+        let begins = key.starts_with(self.key.as_bytes());
+        begins.then(|| (self.key.len() - 2) as f32 / (key.len() - 2).max(1) as f32)
+    }
+}
+
+/// Articles and little words, which people leave out of names.
+const LITTLE_WORDS: [&str; 26] = [
+    "the", "a", "an", "of", "and", "der", "die", "das", "des", "und", "von", "le", "la", "les",
+    "du", "de", "et", "el", "los", "las", "del", "y", "il", "lo", "di", "o",
+];
+
+/// Returns the words of a name, as [`name_key`] has them, in alphabetical order and without little
+/// words, if at least two others are left.
+pub(super) fn any_order(name: &str) -> String {
+    let mut words: Vec<&str> = name.split(' ').filter(|word| !is_little(word)).collect();
+    if words.len() < 2 {
+        words = name.split(' ').collect();
+    }
+    words.sort_unstable();
+    words.join(" ")
+}
+
+/// Returns whether a name, as [`name_key`] has it, has little words at an end that its key in any
+/// order lacks.
+pub(super) fn has_little_end(name: &str) -> bool {
+    let words: Vec<&str> = name.split(' ').collect();
+    let is_little_at = |at: Option<&&str>| at.is_some_and(|word| is_little(word));
+    (is_little_at(words.first()) || is_little_at(words.last()))
+        && words.iter().filter(|word| !is_little(word)).count() > 1
+}
+
+fn is_little(word: &str) -> bool {
+    LITTLE_WORDS.contains(&word)
+}
+
+/// How a question names a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct NameMatch {
+    /// Whether the whole question is its title, an alias, its slug, and a name in any order.
+    pub(super) whole: [bool; 4],
+    /// The share of a name that was typed, more than 0 if the question begins a name.
+    pub(super) begun: f32,
+    /// Whether the typed words begin words of its names.
+    pub(super) has_words: bool,
+}
+
+impl NameMatch {
+    /// The match of the name at `index` in [`NameQuery::whole`].
+    pub(super) fn whole(index: usize) -> Self {
+        let mut found = Self::default();
+        found.whole[index] = true;
+        found
+    }
+
+    /// Whether the question does not name the page.
+    pub(super) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what another list says about the same page.
+    pub(super) fn add(&mut self, other: Self) {
+        self.whole.iter_mut().zip(other.whole).for_each(|(a, b)| *a |= b);
+        self.begun = self.begun.max(other.begun);
+        self.has_words |= other.has_words;
+    }
+
+    /// Returns the tier; higher tiers rank first.
+    pub(super) fn tier(&self) -> u8 {
+        match self.whole {
+            [true, ..] => 6,
+            [_, true, ..] => 5,
+            [_, _, true, _] => 4,
+            [.., true] => 3,
+            _ if self.begun > 0.0 => 2,
+            _ if self.has_words => 1,
+            _ => 0,
+        }
+    }
+
+    /// Returns what the tier says, for explanations.
+    pub(super) fn reason(&self) -> &'static str {
+        match self.tier() {
+            6 => "exact title",
+            5 => "exact alias",
+            4 => "exact slug",
+            3 => "name in another order",
+            2 => "beginning of a name",
+            1 => "beginnings of words of a name",
+            _ => "",
+        }
+    }
+
+    /// Returns the score of the part that was typed, which ranks pages of one tier.
+    pub(super) fn score(&self) -> f32 {
+        BEGUN * self.begun
+    }
+}
+
+/// Returns how the question names a page of the overlay.
+pub(super) fn of_document(query: &NameQuery, document: &Document) -> NameMatch {
+    let mut found = NameMatch {
+        whole: query.whole.each_ref().map(|name| document.has_key(name.hash)),
+        ..NameMatch::default()
+    };
+    if let Some(begun) = &query.begun {
+        let keys = document.keys.split(char::from(TERM_MARK));
+        found.begun =
+            keys.filter_map(|key| begun.share(key.as_bytes())).fold(found.begun, f32::max);
+        let mut words = document.names.split(char::from(TERM_MARK));
+        let has = |word: &String| document.names.split(char::from(TERM_MARK)).any(|w| w == word);
+        found.has_words =
+            words.any(|word| word.starts_with(&begun.last)) && begun.words.iter().all(has);
+    }
+    found
+}
+
+/// Returns about `max_count` documents of `segment` that `begun` may mean, ascending. `is_visible`
+/// says which documents count.
+pub(super) fn begun_in(
+    segment: &Segment<'_>,
+    begun: &BegunName,
+    max_count: usize,
+    is_visible: &impl Fn(u32) -> bool,
+) -> Result<Vec<(u32, NameMatch)>> {
+    let mut found: Vec<(u32, NameMatch)> = Vec::new();
+    each_beginning(&segment.keys, &begun.key, &mut |key, info| {
+        let Some(share) = begun.share(key) else { return Ok(ControlFlow::Continue(())) };
+        each_doc(&segment.keys, info, &mut |doc| {
+            if is_visible(doc) {
+                found.push((doc, NameMatch { begun: share, ..NameMatch::default() }));
+            }
+        })?;
+        Ok(match found.len() < max_count {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        })
+    })?;
+    found.extend(with_words(segment, begun, is_visible)?);
+    found.sort_unstable_by_key(|(doc, _)| *doc);
+    found.dedup_by(|b, a| {
+        let same = a.0 == b.0;
+        if same {
+            a.1.add(b.1);
+        }
+        same
+    });
+    Ok(found)
+}
+
+/// Returns the documents that have the typed words in their names, the last as a beginning.
+fn with_words(
+    segment: &Segment<'_>,
+    begun: &BegunName,
+    is_visible: &impl Fn(u32) -> bool,
+) -> Result<Vec<(u32, NameMatch)>> {
+    // One letter begins too many words.
+    if begun.words.is_empty() && begun.last.chars().nth(1).is_none() {
+        return Ok(Vec::new());
+    }
+    let mut words = Vec::with_capacity(begun.words.len());
+    for word in &begun.words {
+        let Some(info) = segment.name_word(word)? else { return Ok(Vec::new()) };
+        words.push(info);
+    }
+    let mut docs = DocBitSet::empty(segment.reader.max_doc());
+    each_beginning(&segment.names, &begun.last, &mut |_, info| {
+        each_doc(&segment.names, info, &mut |doc| docs.insert(doc))?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for info in &words {
+        let mut with_word = DocBitSet::empty(segment.reader.max_doc());
+        each_doc(&segment.names, info, &mut |doc| with_word.insert(doc))?;
+        docs.keep(&with_word);
+    }
+    let found = NameMatch { has_words: true, ..NameMatch::default() };
+    Ok(docs.iter().filter(|doc| is_visible(*doc)).map(|doc| (doc, found)).collect())
+}
+
+/// Keeps the `max_count` best of `found`, in ascending order of documents.
+pub(super) fn keep_best(found: &mut Vec<(u32, NameMatch)>, max_count: usize) {
+    if found.len() > max_count && max_count > 0 {
+        let rank = |it: &(u32, NameMatch)| (it.1.tier(), it.1.begun);
+        found.select_nth_unstable_by(max_count - 1, |a, b| {
+            let ((x, s), (y, t)) = (rank(a), rank(b));
+            y.cmp(&x).then(t.total_cmp(&s)).then(a.0.cmp(&b.0))
+        });
+        found.truncate(max_count);
+        found.sort_unstable_by_key(|(doc, _)| *doc);
+    }
+}
+
+/// Takes a term of the index, and says whether to go on.
+type EachTerm<'a> = dyn FnMut(&[u8], &TermInfo) -> Result<ControlFlow<()>> + 'a;
+
+/// Calls `each` with the terms that begin with `prefix`, in order.
+fn each_beginning(
+    index: &InvertedIndexReader,
+    prefix: &str,
+    each: &mut EachTerm<'_>,
+) -> Result<()> {
+    let mut stream = index.terms().range().ge(prefix.as_bytes()).into_stream()?;
+    while stream.advance() && stream.key().starts_with(prefix.as_bytes()) {
+        if each(stream.key(), stream.value())?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `each` with the documents of a term.
+fn each_doc(index: &InvertedIndexReader, info: &TermInfo, each: &mut dyn FnMut(u32)) -> Result<()> {
+    let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+    while postings.doc() != TERMINATED {
+        each(postings.doc());
+        postings.advance();
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Quoted phrases beside other words: `What did Ann say about "launch budget"?`
+//!
+//! A question that is only a phrase requires it. Beside other words, a phrase is required as long
+//! as that finds a page. Otherwise it ranks.
+
+use super::{
+    Index, IndexError, Question,
+    plan::Plan,
+    query::{Scope, Unit, parse},
+};
+
+impl Index {
+    /// Returns the quoted phrases of `question` if they must not be conditions, because it has other
+    /// words and no page meets its conditions. Set [`Question::prefer_quotes`] then.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub fn unmet_quotes(&self, question: &Question) -> Result<Vec<String>, IndexError> {
+        let units = parse(&question.text);
+        let has_words = units.iter().any(|unit| {
+            matches!(unit, Unit::Words(text) | Unit::Prefix(text, Scope::Anywhere)
+                if text.chars().any(char::is_alphanumeric))
+        });
+        let quotes: Vec<String> = units
+            .iter()
+            .filter_map(|unit| match unit {
+                Unit::Required(text, Scope::Anywhere) => Some(text.clone()),
+                _ => None,
+            })
+            .collect();
+        if quotes.is_empty() || !has_words {
+            return Ok(Vec::new());
+        }
+        self.with_view(|view, analyzer| {
+            let visible = self.visible(view, question.view.as_deref(), analyzer)?;
+            let languages = match &visible {
+                Some(visible) => visible.languages.clone(),
+                None => view.corpus_languages(analyzer),
+            };
+            let plan = Plan::conditions(question, &languages, analyzer);
+            let found = self.find(view, &plan, visible.as_ref(), 1)?;
+            Ok(if found.hits.candidates.is_empty() { quotes.clone() } else { Vec::new() })
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! Runs: words of a question that stand in a page side by side, in the question's order.
+//!
+//! The first pass ranks by single words and pairs, without stop words. A phrase from a page that is
+//! typed without quotes needs more: all its words, with stop words, at their places. That is checked
+//! only for the best candidates whose pairs allow a long run, so most questions check nothing.
+
+use std::{collections::HashMap, ops::Range, sync::Arc};
+
+use tantivy::{
+    postings::{Postings, SegmentPostings},
+    schema::IndexRecordOption,
+};
+
+use super::{
+    document::Entry,
+    plan::{HashedTerm, Plan},
+    rank::{Found, MatchTable, Stats},
+    terms::{Segment, reach},
+};
+
+/// Minimum words of a run that is not the whole question.
+const MIN_WORDS: usize = 4;
+/// Maximum words of a sequence that are compared.
+pub(super) const MAX_WORDS: usize = 64;
+/// Minimum share of the question's weight that a part of it needs.
+const MIN_SHARE: f32 = 0.5;
+/// Maximum candidates whose positions are read.
+const MAX_CHECKED: usize = 50;
+/// Weight of a stop word, where that of another word is its inverse document frequency.
+const STOP_WEIGHT: f32 = 0.3;
+/// The value of a run of nearly all words of the question, where the whole question has 1.
+const PART: f32 = 0.4;
+
+/// Words of a question that are side by side, with stop words.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    pub(super) words: Vec<SequenceWord>,
+    /// Whether they were quoted: then only the whole sequence counts.
+    pub(super) is_quoted: bool,
+}
+
+/// A word of a sequence.
+#[derive(Debug)]
+pub(super) struct SequenceWord {
+    /// The folded word.
+    pub(super) text: String,
+    /// Its position in the sequence.
+    pub(super) position: u32,
+    /// Its group, which has its forms; `None` for a stop word.
+    pub(super) group: Option<usize>,
+    /// The forms of a stop word.
+    pub(super) forms: Vec<HashedTerm>,
+}
+
+/// The best run of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Run {
+    /// Its value: 1 for the whole question.
+    pub(super) share: f32,
+    /// Its sequence, and its words there.
+    pub(super) sequence: usize,
+    pub(super) words: Range<usize>,
+}
+
+/// Finds the best run of each candidate; `ranked` has the candidates, best first, and `has_pair`
+/// says whether a candidate has a pair of the plan.
+pub(super) fn runs(
+    found: &Found<'_>,
+    plan: &Plan,
+    ranked: &[usize],
+    has_pair: impl Fn(usize, usize) -> bool,
+    newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+) -> tantivy::Result<HashMap<usize, Run>> {
+    let mut runs: HashMap<usize, Run> = HashMap::new();
+    let total: f32 = plan.sequences.iter().flat_map(|s| weights(s, &found.stats)).sum();
+    for (number, sequence) in plan.sequences.iter().enumerate() {
+        if sequence.words.len() < 2 {
+            continue;
+        }
+        let weights = weights(sequence, &found.stats);
+        let is_whole = plan.sequences.len() == 1 || sequence.is_quoted;
+        let total = if sequence.is_quoted { weights.iter().sum() } else { total };
+        let links = Links::of(sequence, plan);
+        let enough = |words: Range<usize>| {
+            let weight: f32 = weights[words.clone()].iter().sum();
+            let is_all = is_whole && words.len() == sequence.words.len();
+            (is_all || (is_long(sequence, false, words.len()) && weight >= MIN_SHARE * total))
+                .then_some(words.len())
+        };
+        let mut checked: Vec<(usize, usize)> = ranked
+            .iter()
+            .filter_map(|&candidate| {
+                let pairs = |pair| has_pair(candidate, pair);
+                Some((links.longest(sequence, pairs, &enough)?, candidate))
+            })
+            .collect();
+        // The sort is stable: equally long runs keep the order of the ranking.
+        checked.sort_by_key(|(words, _)| std::cmp::Reverse(*words));
+        checked.truncate(MAX_CHECKED);
+        let candidates: Vec<usize> = checked.into_iter().map(|(_, candidate)| candidate).collect();
+        let read = Positions::read(found, plan, sequence, &candidates, newest)?;
+        for (row, &candidate) in candidates.iter().enumerate() {
+            for field in 0..FIELDS {
+                let places: Vec<&[u32]> = (0..sequence.words.len())
+                    .map(|word| read.of(&found.hits, plan, sequence, (row, candidate), word, field))
+                    .collect();
+                let enough = |len| is_long(sequence, is_whole, len);
+                let Some(words) = longest(sequence, &weights, &places, enough) else { continue };
+                let weight: f32 = weights[words.clone()].iter().sum();
+                let length = ((words.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
+                let whole = is_whole && words.len() == sequence.words.len();
+                let share = weight / total.max(f32::MIN_POSITIVE);
+                let share = length * length * if whole { share } else { PART * share * share };
+                let run = Run { share, sequence: number, words };
+                if runs.get(&candidate).is_none_or(|best| best.share < share) {
+                    runs.insert(candidate, run);
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Body and title.
+const FIELDS: usize = 2;
+
+fn weights(sequence: &Sequence, stats: &Stats) -> Vec<f32> {
+    let weight = |word: &SequenceWord| match word.group {
+        None => STOP_WEIGHT,
+        // A word that no page has distinguishes none.
+        Some(group) if stats.pages_with(group) == 0 => 0.0,
+        Some(group) => stats.idf(group),
+    };
+    sequence.words.iter().map(weight).collect()
+}
+
+/// Whether a run of so many words counts.
+fn is_long(sequence: &Sequence, is_whole: bool, words: usize) -> bool {
+    (is_whole && words == sequence.words.len()) || (!sequence.is_quoted && words >= MIN_WORDS)
+}
+
+/// The words of a sequence that are no stop words, and the pairs that they form.
+struct Links {
+    /// Index of each word, and the pair that it forms with the next one.
+    words: Vec<(usize, Option<usize>)>,
+}
+
+impl Links {
+    fn of(sequence: &Sequence, plan: &Plan) -> Self {
+        let content: Vec<usize> = (0..sequence.words.len())
+            .filter(|&word| sequence.words[word].group.is_some())
+            .collect();
+        let pair = |first: usize, second: usize| {
+            let (a, b) = (&sequence.words[first], &sequence.words[second]);
+            plan.pairs.iter().position(|pair| {
+                (Some(pair.first), Some(pair.second)) == (a.group, b.group)
+                    && pair.distance == b.position - a.position
+            })
+        };
+        let next = content.iter().skip(1).map(|next| Some(*next)).chain([None]);
+        let words = content
+            .iter()
+            .zip(next)
+            .map(|(&word, next)| (word, next.and_then(|next| pair(word, next))))
+            .collect();
+        Self { words }
+    }
+
+    /// Returns the number of words of the longest run that the pairs of a page allow, of those that
+    /// are `enough`.
+    fn longest(
+        &self,
+        sequence: &Sequence,
+        has_pair: impl Fn(usize) -> bool,
+        enough: &impl Fn(Range<usize>) -> Option<usize>,
+    ) -> Option<usize> {
+        let (mut longest, mut begin) = (None, 0);
+        for (at, &(word, pair)) in self.words.iter().enumerate() {
+            let next = self.words.get(at + 1).map_or(sequence.words.len(), |next| next.0);
+            longest = longest.max(enough(begin..next));
+            // Words that form no pair, such as a repeated one, may be side by side.
+            if pair.is_some_and(|pair| !has_pair(pair)) {
+                begin = word + 1;
+            }
+        }
+        longest
+    }
+}
+
+/// Returns the words of the heaviest run that is long enough.
+fn longest(
+    sequence: &Sequence,
+    weights: &[f32],
+    places: &[&[u32]],
+    enough: impl Fn(usize) -> bool,
+) -> Option<Range<usize>> {
+    let mut best: Option<(f32, Range<usize>)> = None;
+    // Positions of the word before, and the first word of the run that ends there.
+    let mut ends: Vec<(u32, usize)> = Vec::new();
+    let mut next: Vec<(u32, usize)> = Vec::new();
+    let mut before = 0;
+    for (word, places) in places.iter().enumerate() {
+        let position = sequence.words[word].position;
+        next.clear();
+        for &place in *places {
+            let former = place
+                .checked_sub(position - before)
+                .and_then(|wanted| ends.binary_search_by_key(&wanted, |(place, _)| *place).ok());
+            let first = former.map_or(word, |former| ends[former].1);
+            next.push((place, first));
+            if enough(word + 1 - first) {
+                let weight: f32 = weights[first..=word].iter().sum();
+                if best.as_ref().is_none_or(|(best, _)| *best < weight) {
+                    best = Some((weight, first..word + 1));
+                }
+            }
+        }
+        std::mem::swap(&mut ends, &mut next);
+        before = position;
+    }
+    best.map(|(_, words)| words)
+}
+
+/// Returns the forms of a word whose positions are not in the table of matches.
+fn forms_to_read<'a>(plan: &'a Plan, word: &'a SequenceWord) -> Option<&'a [HashedTerm]> {
+    match word.group {
+        None => Some(&word.forms),
+        Some(group) if !plan.is_paired(group) => Some(&plan.groups[group].terms),
+        Some(_) => None,
+    }
+}
+
+/// Positions of words that are not in the table of matches.
+struct Positions {
+    words: usize,
+    /// By candidate, word and field.
+    places: Vec<Vec<u32>>,
+}
+
+impl Positions {
+    /// Reads the positions of the sequence's words in the candidates.
+    fn read(
+        found: &Found<'_>,
+        plan: &Plan,
+        sequence: &Sequence,
+        candidates: &[usize],
+        newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+    ) -> tantivy::Result<Self> {
+        let words = sequence.words.len();
+        let mut read = Self { words, places: vec![Vec::new(); candidates.len() * words * FIELDS] };
+        let mut rows: Vec<usize> = (0..candidates.len()).collect();
+        let place = |row: usize| found.hits.candidates[candidates[row]].place;
+        rows.sort_unstable_by_key(|&row| place(row));
+        for rows in rows.chunk_by(|a, b| place(*a).0 == place(*b).0) {
+            match found.segments.get(place(rows[0]).0 as usize) {
+                Some(segment) => {
+                    let docs: Vec<(usize, u32)> =
+                        rows.iter().map(|&row| (row, place(row).1)).collect();
+                    read.read_segment(segment, plan, sequence, &docs)?;
+                }
+                None => {
+                    for &row in rows {
+                        let id = found.hits.candidates[candidates[row]].id;
+                        if let Some(entry) = newest(id) {
+                            read.read_entry(&entry, plan, sequence, row);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    fn read_segment(
+        &mut self,
+        segment: &Segment<'_>,
+        plan: &Plan,
+        sequence: &Sequence,
+        docs: &[(usize, u32)],
+    ) -> tantivy::Result<()> {
+        for (word, of) in sequence.words.iter().enumerate() {
+            let Some(forms) = forms_to_read(plan, of) else { continue };
+            for (field, infos) in segment.terms_of(forms)?.into_iter().enumerate() {
+                let index = [&segment.body, &segment.title][field];
+                let open = |info| {
+                    let option = IndexRecordOption::WithFreqsAndPositions;
+                    index.read_postings_from_terminfo(info, option)
+                };
+                let mut forms: Vec<SegmentPostings> =
+                    infos.iter().map(open).collect::<std::io::Result<_>>()?;
+                for &(row, doc) in docs {
+                    let slot = self.slot(row, word, field);
+                    let places = &mut self.places[slot];
+                    for form in &mut forms {
+                        if reach(form, doc) {
+                            form.append_positions_with_offset(0, places);
+                        }
+                    }
+                    places.sort_unstable();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_entry(&mut self, entry: &Entry, plan: &Plan, sequence: &Sequence, row: usize) {
+        let Some(document) = entry.ready() else { return };
+        for (field, terms) in [&document.body, &document.title].into_iter().enumerate() {
+            for (word, of) in sequence.words.iter().enumerate() {
+                let Some(forms) = forms_to_read(plan, of) else { continue };
+                let slot = self.slot(row, word, field);
+                let is_form = |hash: u64| forms.iter().any(|form| form.hash == hash);
+                let hashes = (0..).zip(&terms.hashes);
+                let places = hashes.filter(|(_, hash)| is_form(**hash)).map(|(place, _)| place);
+                self.places[slot].extend(places);
+            }
+        }
+    }
+
+    fn slot(&self, row: usize, word: usize, field: usize) -> usize {
+        (row * self.words + word) * FIELDS + field
+    }
+
+    /// Returns the positions of a word in a field of a candidate, ascending.
+    fn of<'a>(
+        &'a self,
+        hits: &'a MatchTable,
+        plan: &Plan,
+        sequence: &Sequence,
+        (row, candidate): (usize, usize),
+        word: usize,
+        field: usize,
+    ) -> &'a [u32] {
+        match sequence.words[word].group {
+            Some(group) if plan.is_paired(group) => {
+                let cell = &hits.row(candidate)[group];
+                hits.places([cell.body, cell.title][field])
+            }
+            _ => &self.places[self.slot(row, word, field)],
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Mistyped words find the pages that were meant.
+
+#![allow(clippy::unwrap_used)]
+
+use brain_protocol::SourceId;
+
+use super::*;
+use crate::tests::{ask, at_every_stage, note, page, put};
+
+fn answer(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
+    let found = index.search(&ask(text)).unwrap();
+    let words = found.spelling.map(|it| it.words).unwrap_or_default();
+    (found.hits.iter().map(|hit| hit.id).collect(), words)
+}
+
+fn corpus() -> Vec<Change> {
+    let mut changes = vec![
+        put(page(1, 1, "Ada Lovelace", "Wrote the first program.")),
+        note(2, "A telescope stands in the old observatory."),
+        note(3, "Мы видели телескоп и черепаху."),
+        note(4, "Der Leuchtturm an der Küste wird gestrichen."),
+        note(5, "Το τηλεσκόπιο είναι παλιό."),
+        note(6, "The studies of the committee were short."),
+        note(7, "Order AB1234 from host alpha.example.org."),
+        note(8, "He said: telegraph."),
+        note(9, "東京都庁の望遠鏡"),
+    ];
+    changes.extend((20..60).map(|id| note(id, "The budget of the harbour was discussed.")));
+    changes.push(note(70, "A hrbour without an a."));
+    changes
+}
+
+#[test]
+fn a_mistyped_word_finds_its_pages() {
+    at_every_stage(&corpus(), |index| {
+        for (typed, id, meant) in [
+            ("telescpoe", 2, "telescope"),
+            ("tlescope", 2, "telescope"),
+            ("teleskope", 2, "telescope"),
+            ("telesscoope", 2, "telescope"),
+            ("observaotry", 2, "observatory"),
+            ("телексоп", 3, "телескоп"),
+            ("Leuchtrum", 4, "leuchtturm"),
+            ("τηλεσκόπυο", 5, "τηλεσκοπιο"),
+            ("comittee", 6, "committee"),
+            ("stuides", 6, "studies"),
+            ("ada lovelcae", 1, "lovelace"),
+            ("what did lovelcae write", 1, "lovelace"),
+        ] {
+            let (ids, words) = answer(index, typed);
+            assert_eq!(ids.first(), Some(&id), "{typed}: {ids:?} {words:?}");
+            assert_eq!(words.first().map(String::as_str), Some(meant), "{typed}");
+        }
+        let found = index.search(&ask("Ada Lovelcae")).unwrap();
+        assert_eq!(found.hits[0].tier, 6, "the title in the right spelling");
+        assert_eq!(found.spelling.unwrap().text, "Ada lovelace");
+    });
+}
+
+#[test]
+fn words_as_typed_stay_first() {
+    at_every_stage(&corpus(), |index| {
+        // In one page as typed, in many otherwise.
+        let (ids, words) = answer(index, "hrbour");
+        assert_eq!((ids[0], ids.len()), (70, 20), "{ids:?}");
+        assert_eq!(words, ["harbour"]);
+        // In one page each: both are words.
+        assert_eq!(answer(index, "telegraph"), (vec![8], Vec::new()));
+        assert_eq!(answer(index, "harbour").1, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn quotes_codes_and_short_words_are_not_corrected() {
+    at_every_stage(&corpus(), |index| {
+        for text in [
+            "\"telescpoe\"",
+            "AB1243",
+            "ab1243",
+            "TELESCPOE is",
+            "alhpa.example.net",
+            "teh",
+            "xyzzyx",
+            "東京庁",
+            "telescpoe*",
+            "-telescpoe xyzzyx",
+            "title:lovelcae",
+            "tag:telescpoe",
+        ] {
+            let (_, words) = answer(index, text);
+            assert_eq!(words, Vec::<String>::new(), "{text}");
+        }
+        assert_eq!(answer(index, "TELESCPOE").1, ["telescope"], "all in capitals");
+        let typed = Question { is_being_typed: true, ..ask("observator") };
+        assert_eq!(index.search(&typed).unwrap().spelling, None, "half typed");
+        for text in ["ada lovlea", "adda love", "lovlea", "lvoe"] {
+            let typed = Question { is_being_typed: true, ..ask(text) };
+            let found = index.search(&typed).unwrap();
+            assert_eq!(found.hits.first().map(|hit| hit.id), Some(1), "{text}");
+            assert!(found.hits[0].tier > 0 && found.spelling.is_some(), "{text}");
+        }
+    });
+}
+
+#[test]
+fn words_of_hidden_pages_are_not_suggested() {
+    let own = SourceId::parse("own").unwrap();
+    let in_own = |id, body: &str| IndexPage { source: own.clone(), ..page(id, id, "", body) };
+    let visible =
+        vec![put(in_own(101, "A telescopy of the harbours.")), put(in_own(102, "Budged."))];
+    let all: Vec<Change> = corpus().into_iter().chain(visible.clone()).collect();
+    let answers = |changes: &[Change]| {
+        let mut answers = Vec::new();
+        at_every_stage(changes, |index| {
+            for text in ["telescpoe", "observaotry", "budgef", "lovelcae", "harbuors hrbour"] {
+                let question =
+                    Question { view: Some(vec![own.clone()]), explain: true, ..ask(text) };
+                let found = index.search(&question).unwrap();
+                answers.push(format!("{:?} {:?}", found.hits, found.spelling));
+            }
+        });
+        answers
+    };
+    let (alone, among_others) = (answers(&visible), answers(&all));
+    assert_eq!(alone, among_others);
+    assert!(alone[0].contains("telescopy") && !alone[0].contains("telescope\""), "{}", alone[0]);
+    assert!(alone[1].contains("None"), "{}", alone[1]);
+}

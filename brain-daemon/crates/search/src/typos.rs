@@ -1,0 +1,392 @@
+//! Mistyped words. A word that is in no page, or in very few, is also searched in the spelling of
+//! a word of the pages that differs in one letter, or in two if it is long.
+//!
+//! Only pages that the caller can see count: no suggestion depends on hidden ones.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use brain_protocol::EditDistance;
+use tantivy::{
+    DocSet, InvertedIndexReader, TERMINATED,
+    postings::TermInfo,
+    schema::{Field, IndexRecordOption},
+};
+use tantivy_fst::Automaton;
+
+use super::{
+    Question,
+    doc_bit_set::DocBitSet,
+    document::{Analyzer, Document, GAP_MARK, TERM_MARK},
+    fold::{BuildTermHasher, hash},
+    index_state::View,
+    names::NameQuery,
+    plan::Plan,
+    query::{Unit, parse},
+    rank::Stats,
+    schema::Fields,
+    token::{self, Kind},
+    visible_pages::VisiblePages,
+};
+
+type Result<T> = tantivy::Result<T>;
+
+/// Letters of the shortest word that may be mistyped.
+const MIN_LETTERS: usize = 4;
+/// Letters from which on two may be wrong.
+const LONG_LETTERS: usize = 9;
+/// A word is in very few pages if it is in one, or in one of this many.
+const FEW_DIVISOR: u64 = 20_000;
+/// How many times as many pages another spelling of such a word needs, and how many at least.
+const MANY_FACTOR: u64 = 20;
+/// Maximum spellings of one word.
+const MAX_SPELLINGS: usize = 3;
+/// The weight of a word with one and with two other letters, beside the word as typed.
+const WEIGHTS: [f32; 2] = [0.6, 0.4];
+/// Pages of a word that are counted for a caller who can see some sources only.
+const MAX_COUNTED: u64 = 1000;
+
+/// How a question with mistyped words was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spelling {
+    /// The question in the most likely spelling.
+    pub text: String,
+    /// The spellings that were also searched, the most likely of each word first.
+    pub words: Vec<String>,
+}
+
+/// Adds other spellings of rare words to `plan`. Returns them, or `None` if there are none.
+pub(super) fn correct(
+    plan: &mut Plan,
+    question: &Question,
+    stats: &Stats,
+    (view, visible, fields): (&View, Option<&VisiblePages>, Fields),
+    analyzer: &mut Analyzer,
+) -> Result<Option<Spelling>> {
+    let few = 1 + stats.docs / FEW_DIVISOR;
+    let mut spelling = Spelling { text: question.text.clone(), words: Vec::new() };
+    let mut is_certain = true;
+    let rare: Vec<(usize, u64)> = (0..plan.groups.len())
+        .filter(|&group| !plan.groups[group].terms.is_empty())
+        .map(|group| (group, stats.pages_with(group)))
+        .filter(|&(_, pages)| pages <= few)
+        .collect();
+    let half_typed = plan.names.as_ref().and_then(NameQuery::half_typed_word).map(str::to_owned);
+    if rare.is_empty() && half_typed.is_none() {
+        return Ok(None);
+    }
+    let words = words_that_may_be_mistyped(question);
+    for (group, pages) in rare {
+        let word = plan.groups[group].label.clone();
+        if !words.contains(&word) {
+            continue;
+        }
+        let mut neighbours = neighbours(&word, Part::Whole, view, visible, fields)?;
+        if pages > 0 {
+            neighbours.retain(|it| it.pages() >= pages * MANY_FACTOR);
+        }
+        let nearest = neighbours.first().map_or(0, |it| it.distance);
+        neighbours.retain(|it| it.distance == nearest);
+        neighbours.truncate(MAX_SPELLINGS);
+        let Some(best) = neighbours.first() else { continue };
+        spelling.text = with_word(&spelling.text, &word, &best.text);
+        is_certain &= pages == 0;
+        for neighbour in neighbours {
+            let weight = WEIGHTS[usize::from(neighbour.distance > 1)];
+            plan.add_spelling(group, &neighbour.text, weight, analyzer);
+            spelling.words.push(neighbour.text);
+        }
+    }
+    if let Some(word) = half_typed.filter(|word| is_long_enough(word) && !has_digits(word)) {
+        let names = neighbours(&word, Part::Beginning, view, visible, fields)?;
+        if let Some(name) = names.into_iter().next().filter(|name| name.distance > 0) {
+            spelling.text = with_word(&spelling.text, &word, &name.text);
+            spelling.words.push(name.text);
+        }
+    }
+    if spelling.words.is_empty() {
+        return Ok(None);
+    }
+    if is_certain && plan.names.is_some() {
+        let question = Question { text: spelling.text.clone(), ..question.clone() };
+        plan.names = Plan::new(&question, &plan.languages, analyzer).names;
+    }
+    Ok(Some(spelling))
+}
+
+/// Returns the folded words of the question that may be mistyped: not quoted, no numbers, no codes,
+/// no parts of addresses.
+fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
+    let units = parse(&question.text);
+    let texts: Vec<&String> = units
+        .iter()
+        .filter_map(|unit| if let Unit::Words(text) = unit { Some(text) } else { None })
+        .collect();
+    let has_small = texts.iter().any(|text| text.contains(char::is_lowercase));
+    let mut words = Vec::new();
+    for text in texts {
+        let mut compound_end = 0;
+        token::scan(text, &mut |t| {
+            if t.kind == Kind::Whole {
+                compound_end = t.end;
+            }
+            let source = text.get(t.start..t.end).unwrap_or_default();
+            let is_code = has_digits(t.text)
+                || (has_small && !source.contains(char::is_lowercase) && has_capitals(source));
+            if t.kind == Kind::Word && t.start >= compound_end && !is_code && is_long_enough(t.text)
+            {
+                words.push(t.text.to_owned());
+            }
+        });
+    }
+    // An unfinished word differs from all words of pages.
+    if question.is_being_typed && question.text.ends_with(char::is_alphanumeric) {
+        words.pop();
+    }
+    words
+}
+
+fn is_long_enough(word: &str) -> bool {
+    word.chars().nth(MIN_LETTERS - 1).is_some()
+}
+
+fn has_digits(word: &str) -> bool {
+    word.contains(char::is_numeric)
+}
+
+fn has_capitals(text: &str) -> bool {
+    text.contains(char::is_uppercase)
+}
+
+/// Returns `text` with another spelling of a word.
+fn with_word(text: &str, word: &str, spelling: &str) -> String {
+    let (mut out, mut end) = (String::with_capacity(text.len()), 0);
+    token::scan(text, &mut |t| {
+        if t.text == word && t.start >= end {
+            out.push_str(text.get(end..t.start).unwrap_or_default());
+            out.push_str(spelling);
+            end = t.end;
+        }
+    });
+    out.push_str(text.get(end..).unwrap_or_default());
+    out
+}
+
+/// A word of the pages that differs little from a word of the question.
+#[derive(Debug)]
+struct Neighbour {
+    text: String,
+    distance: usize,
+    /// Pages that have it in their names, and in their texts.
+    in_names: u64,
+    in_texts: u64,
+}
+
+impl Neighbour {
+    fn pages(&self) -> u64 {
+        self.in_names.max(self.in_texts)
+    }
+}
+
+/// What is compared: whole words of texts and names, or beginnings of words of names.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Part {
+    Whole,
+    Beginning,
+}
+
+/// Returns the words of the pages that are near `word`, the most likely first: those with fewer
+/// other letters, those in names, those in more pages.
+fn neighbours(
+    word: &str,
+    part: Part,
+    view: &View,
+    visible: Option<&VisiblePages>,
+    fields: Fields,
+) -> Result<Vec<Neighbour>> {
+    let max = if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 };
+    let mut found = Neighbours { word: EditDistance::new(word, max), part, all: HashMap::new() };
+    for (number, reader) in view.searcher.segment_readers().iter().enumerate() {
+        let docs = visible.and_then(|visible| visible.segments.get(number)).map(|docs| &**docs);
+        let searched: &[Field] = match part {
+            Part::Whole => &[fields.names, fields.words, fields.body],
+            Part::Beginning => &[fields.names],
+        };
+        for &field in searched {
+            let index = reader.inverted_index(field)?;
+            found.add_of_index(&index, docs, field == fields.names)?;
+        }
+    }
+    match visible {
+        Some(visible) => {
+            found.add_of_documents(visible.newest.iter().filter_map(|entry| entry.ready()));
+        }
+        None => {
+            let newest = view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready());
+            found.add_of_documents(newest);
+        }
+    }
+    let mut all: Vec<Neighbour> = found.all.into_values().collect();
+    all.sort_unstable_by(|a, b| {
+        let key = |it: &Neighbour| (it.distance, it.in_names == 0, Reverse(it.pages()));
+        key(a).cmp(&key(b)).then_with(|| a.text.cmp(&b.text))
+    });
+    Ok(all)
+}
+
+struct Neighbours {
+    word: EditDistance,
+    part: Part,
+    all: HashMap<String, Neighbour>,
+}
+
+impl Neighbours {
+    /// Counts pages of a word that is near.
+    fn add(&mut self, text: &str, distance: usize, pages: u64, is_name: bool) {
+        let new = || Neighbour { text: text.to_owned(), distance, in_names: 0, in_texts: 0 };
+        let neighbour = self.all.entry(text.to_owned()).or_insert_with(new);
+        if is_name {
+            neighbour.in_names += pages;
+        } else {
+            neighbour.in_texts += pages;
+        }
+    }
+
+    /// Returns the distance of another word, or of its nearest beginning; `None` for words that are
+    /// far, and for the word itself.
+    fn distance(&self, text: &str) -> Option<usize> {
+        if !text.chars().all(|c| c.is_alphabetic() || !c.is_ascii()) {
+            return None;
+        }
+        match self.part {
+            Part::Whole => self.word.to(text).filter(|distance| *distance > 0),
+            Part::Beginning => {
+                let mut row = self.word.start();
+                let rows = text.chars().map(|letter| {
+                    row = self.word.read(&row, letter);
+                    row
+                });
+                rows.filter_map(|row| self.word.at_end(&row)).min()
+            }
+        }
+    }
+
+    /// Adds the near words of one field of a segment; only those in `docs`, if given.
+    fn add_of_index(
+        &mut self,
+        index: &InvertedIndexReader,
+        docs: Option<&DocBitSet>,
+        is_name: bool,
+    ) -> Result<()> {
+        let word = self.word.clone();
+        let near = NearWords { word: &word, part: self.part };
+        let mut stream = index.terms().search(near).into_stream()?;
+        while stream.advance() {
+            let Some(text) = std::str::from_utf8(stream.key()).ok() else { continue };
+            let Some(distance) = self.distance(text) else { continue };
+            let pages = match docs {
+                Some(docs) => count_within(index, stream.value(), docs)?,
+                None => u64::from(stream.value().doc_freq),
+            };
+            if pages > 0 {
+                self.add(text, distance, pages, is_name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the near words of the newest pages.
+    fn add_of_documents<'d>(&mut self, documents: impl Iterator<Item = &'d Document>) {
+        // The distance of each word that was seen, and the last page that has it by field.
+        let mut seen: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
+            HashMap::default();
+        for (number, document) in (1..).zip(documents) {
+            let fields = [(&document.names, 0), (&document.words, 1), (&document.body.encoded, 1)];
+            let searched = if self.part == Part::Whole { &fields[..] } else { &fields[..1] };
+            for &(encoded, field) in searched {
+                for text in encoded.split([char::from(TERM_MARK), char::from(GAP_MARK)]) {
+                    let (distance, last) = seen
+                        .entry(hash(text.as_bytes()))
+                        .or_insert_with(|| (self.distance(text), [0; 2]));
+                    if let Some(distance) = *distance
+                        && last[field] != number
+                    {
+                        last[field] = number;
+                        self.add(text, distance, 1, field == 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the number of `docs` that have a term, up to [`MAX_COUNTED`].
+fn count_within(index: &InvertedIndexReader, info: &TermInfo, docs: &DocBitSet) -> Result<u64> {
+    let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+    let mut count = 0;
+    while postings.doc() != TERMINATED && count < MAX_COUNTED {
+        count += u64::from(docs.contains(postings.doc()));
+        postings.advance();
+    }
+    Ok(count)
+}
+
+/// Accepts the terms that are near a word, or begin with something near.
+struct NearWords<'a> {
+    word: &'a EditDistance,
+    part: Part,
+}
+
+/// A term that was read so far.
+#[derive(Clone)]
+struct ReadTerm {
+    row: brain_protocol::EditRow,
+    /// The bytes of an incomplete character.
+    bytes: [u8; 4],
+    count: usize,
+    /// Whether its beginning is near.
+    has_near_beginning: bool,
+}
+
+impl Automaton for NearWords<'_> {
+    type State = Option<ReadTerm>;
+
+    fn start(&self) -> Self::State {
+        let row = self.word.start();
+        Some(ReadTerm { row, bytes: [0; 4], count: 0, has_near_beginning: false })
+    }
+
+    fn is_match(&self, state: &Self::State) -> bool {
+        state.as_ref().is_some_and(|it| {
+            it.has_near_beginning || (it.count == 0 && self.word.at_end(&it.row).is_some())
+        })
+    }
+
+    fn can_match(&self, state: &Self::State) -> bool {
+        state.as_ref().is_some_and(|it| it.has_near_beginning || self.word.can_match(&it.row))
+    }
+
+    fn will_always_match(&self, state: &Self::State) -> bool {
+        state.as_ref().is_some_and(|it| it.has_near_beginning)
+    }
+
+    fn accept(&self, state: &Self::State, byte: u8) -> Self::State {
+        let mut next = state.clone()?;
+        if next.has_near_beginning {
+            return Some(next);
+        }
+        *next.bytes.get_mut(next.count)? = byte;
+        next.count += 1;
+        match std::str::from_utf8(&next.bytes[..next.count]) {
+            Ok(text) => {
+                next.row = self.word.read(&next.row, text.chars().next()?);
+                next.count = 0;
+                next.has_near_beginning =
+                    self.part == Part::Beginning && self.word.at_end(&next.row).is_some();
+                Some(next)
+            }
+            // More bytes of the character follow.
+            Err(error) if error.error_len().is_none() => Some(next),
+            Err(_) => None,
+        }
+    }
+}

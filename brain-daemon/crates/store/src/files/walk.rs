@@ -1,0 +1,264 @@
+//! Walks the markdown files of a directory in the order of their paths.
+//!
+//! Each entry is opened relative to the handle of its directory. The kernel finds a name in an open
+//! directory faster than at the end of a path, and a directory that is replaced by a link meanwhile
+//! does not lead out.
+
+use std::cmp::Ordering;
+use std::ffi::{CStr, CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
+
+use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
+use super::scan::{MarkdownFile, ScanReport, is_reached};
+use super::trash::TRASH;
+use brain_page::is_markdown;
+
+/// Hidden directories that are not worth a mention: of git, and of brain.
+const UNCOUNTED: [&str; 2] = [".git", TRASH];
+/// Maximum depth of directories. Each open directory takes a handle of the process.
+const MAX_DEPTH: usize = 500;
+/// Flags to read a directory.
+const READ: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// Calls `each` with the markdown files of `dir`, sorted by the bytes of their paths; see
+/// [`super::markdown_files`]. Stops when it returns `false`.
+pub fn for_each_markdown_file(
+    dir: &Path,
+    below: &str,
+    rules: &IgnoreRules,
+    except: Option<&Path>,
+    each: &mut dyn FnMut(MarkdownFile) -> bool,
+) -> ScanReport {
+    let active = ActiveRules::new(rules);
+    let found = ScanReport::default();
+    let mut walk = Walk { dir, except, active, each, found, path: Vec::new() };
+    let walked = if below.is_empty() {
+        // Only the root directory can be a link.
+        openat(CWD, dir, READ, Mode::empty()).map(|handle| walk.directory(handle, 1))
+    } else if is_reached(dir, below) && !rules.leave_out(dir, below, dir.join(below).is_dir()) {
+        walk.start_at(below)
+    } else {
+        Ok(true)
+    };
+    match walked {
+        Err(Errno::NOENT) if !below.is_empty() => {}
+        Err(e) => walk.add_unreadable(io::Error::from(e).to_string()),
+        Ok(_) => {}
+    }
+    walk.found
+}
+
+/// The state of a walk.
+struct Walk<'a> {
+    dir: &'a Path,
+    except: Option<&'a Path>,
+    active: ActiveRules<'a>,
+    each: &'a mut dyn FnMut(MarkdownFile) -> bool,
+    found: ScanReport,
+    /// The path of the current entry, relative to `dir`. A directory's ends with `/` while its
+    /// entries are visited.
+    path: Vec<u8>,
+}
+
+/// An entry of a directory.
+struct Entry {
+    name: CString,
+    kind: FileType,
+}
+
+impl Walk<'_> {
+    /// Visits the file or directory at `below`.
+    fn start_at(&mut self, below: &str) -> Result<bool, Errno> {
+        let (parent, name) = below.rsplit_once('/').unwrap_or(("", below));
+        let mut dir = self.dir.to_owned();
+        self.active.load_directory(&dir, 0);
+        for part in parent.split('/').filter(|part| !part.is_empty()) {
+            dir.push(part);
+            self.active.load_directory(&dir, 0);
+        }
+        if !parent.is_empty() {
+            self.path.extend(parent.bytes().chain([b'/']));
+        }
+        let handle = openat(CWD, &dir, OFlags::PATH | READ, Mode::empty())?;
+        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+        let kind = kind_of(handle.as_fd(), &name)?;
+        Ok(self.entry(handle.as_fd(), &Entry { name, kind }, 0))
+    }
+
+    /// Visits the entries of a directory, which have this depth. Returns `false` to end the walk.
+    fn directory(&mut self, handle: OwnedFd, depth: usize) -> bool {
+        let mut dir = match Dir::new(handle) {
+            Ok(dir) => dir,
+            Err(e) => return self.skip(e),
+        };
+        let mut entries = Vec::new();
+        while let Some(entry) = dir.read() {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Ok(entry) => entries
+                    .push(Entry { name: entry.file_name().to_owned(), kind: entry.file_type() }),
+                Err(e) => return self.skip(e),
+            }
+        }
+        let Ok(handle) = dir.fd() else { return self.skip(Errno::BADF) };
+        for entry in entries.iter_mut().filter(|entry| entry.kind == FileType::Unknown) {
+            entry.kind = kind_of(handle, &entry.name).unwrap_or(FileType::Unknown);
+        }
+        entries.sort_unstable_by(by_path);
+        // A directory's rule files come before its other entries.
+        for entry in entries.iter().filter(|entry| is_rule_file(entry.name.as_bytes())) {
+            self.active.load(&self.full_path().join(os(entry)), depth);
+        }
+        let is_whole = entries.iter().all(|entry| self.entry(handle, entry, depth));
+        self.active.leave(depth.saturating_sub(1));
+        is_whole
+    }
+
+    fn entry(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
+        let begin = self.path.len();
+        if entry.name.as_bytes() == b".git" && begin > 0 {
+            let repository = String::from_utf8_lossy(&self.path[..begin - 1]).into_owned();
+            self.found.repositories.push(repository);
+        }
+        self.path.extend_from_slice(entry.name.as_bytes());
+        let is_whole = match entry.kind {
+            FileType::Directory => self.subdirectory(parent, entry, depth),
+            _ => self.file(parent, entry),
+        };
+        self.path.truncate(begin);
+        is_whole
+    }
+
+    fn subdirectory(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
+        let full_path = self.full_path();
+        if self.except == Some(full_path.as_path()) {
+            return true;
+        }
+        let is_dotted = entry.name.as_bytes().starts_with(b".");
+        if is_dotted || self.active.leave_out(&full_path, true) {
+            if !UNCOUNTED.iter().any(|uncounted| os(entry) == *uncounted) {
+                self.found.left_out.add(self.name(), true);
+            }
+            return true;
+        }
+        if depth >= MAX_DEPTH {
+            self.add_unreadable(format!("it is more than {MAX_DEPTH} directories deep"));
+            return true;
+        }
+        match openat(parent, &*entry.name, READ | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(handle) => {
+                self.path.push(b'/');
+                self.directory(handle, depth + 1)
+            }
+            Err(e) => self.skip(e),
+        }
+    }
+
+    fn file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
+        if !is_markdown(Path::new(os(entry))) {
+            self.found.skipped += 1;
+            return true;
+        }
+        if self.active.has_rules() && self.active.leave_out(&self.full_path(), false) {
+            self.found.left_out.add(self.name(), false);
+            return true;
+        }
+        if entry.kind != FileType::RegularFile {
+            self.found.skipped += 1;
+            return true;
+        }
+        let Ok(path) = std::str::from_utf8(&self.path) else {
+            self.add_unreadable("its name is not UTF-8".into());
+            return true;
+        };
+        match statat(parent, &*entry.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => (self.each)(MarkdownFile { path: path.to_owned(), stat: stat.into() }),
+            Err(e) => self.skip(e),
+        }
+    }
+
+    /// Reports the current entry, which cannot be read; not one that disappeared or became a link
+    /// during the walk. Returns `true`.
+    fn skip(&mut self, error: Errno) -> bool {
+        if !matches!(error, Errno::NOENT | Errno::LOOP | Errno::NOTDIR) {
+            self.add_unreadable(io::Error::from(error).to_string());
+        }
+        true
+    }
+
+    fn add_unreadable(&mut self, reason: String) {
+        self.found.unreadable.push((self.name(), reason));
+    }
+
+    /// Returns the path of the current entry, to report it.
+    fn name(&self) -> String {
+        let path = self.path.strip_suffix(b"/").unwrap_or(&self.path);
+        String::from_utf8_lossy(path).into_owned()
+    }
+
+    fn full_path(&self) -> PathBuf {
+        let path = self.path.strip_suffix(b"/").unwrap_or(&self.path);
+        if path.is_empty() { self.dir.to_owned() } else { self.dir.join(OsStr::from_bytes(path)) }
+    }
+}
+
+fn os(entry: &Entry) -> &OsStr {
+    OsStr::from_bytes(entry.name.as_bytes())
+}
+
+fn kind_of(parent: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
+    Ok(FileType::from_raw_mode(statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
+}
+
+/// Orders entries so that all files below come in byte order of their paths; a directory's name
+/// ends with `/`.
+fn by_path(a: &Entry, b: &Entry) -> Ordering {
+    fn parts(entry: &Entry) -> (&[u8], &[u8]) {
+        let end: &[u8] = if entry.kind == FileType::Directory { b"/" } else { b"" };
+        (entry.name.as_bytes(), end)
+    }
+    let ((a, a_end), (b, b_end)) = (parts(a), parts(b));
+    let common = a.len().min(b.len());
+    // Names are compared as memory; only one that begins the other needs more.
+    a[..common]
+        .cmp(&b[..common])
+        .then_with(|| a[common..].iter().chain(a_end).cmp(b[common..].iter().chain(b_end)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::files::markdown_files;
+    use std::fs;
+
+    #[test]
+    fn a_directory_too_deep_is_reported_and_others_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("z.md"), "x").unwrap();
+        let deep = "d/".repeat(MAX_DEPTH + 1);
+        fs::create_dir_all(root.path().join(&deep)).unwrap();
+        let last = "d/".repeat(MAX_DEPTH - 1);
+        fs::write(root.path().join(&last).join("x.md"), "x").unwrap();
+        let found = markdown_files(root.path(), "", &IgnoreRules::off(), None);
+        let paths: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, [format!("{last}x.md").as_str(), "z.md"]);
+        let [(path, reason)] = found.unreadable.as_slice() else { panic!("{found:?}") };
+        assert_eq!(path.len(), 2 * MAX_DEPTH - 1);
+        assert!(reason.contains("500 directories deep"), "{reason}");
+    }
+
+    #[test]
+    fn a_file_in_place_of_the_directory_is_reported() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a.md"), "x").unwrap();
+        let found = markdown_files(&root.path().join("a.md"), "", &IgnoreRules::off(), None);
+        assert_eq!((found.files.len(), found.unreadable.len()), (0, 1));
+    }
+}

@@ -1,0 +1,55 @@
+// Markdown and text files that are dropped on a screen become pages.
+import { tell } from "./html.js";
+
+const MAX_BYTES = 5_000_000;
+const form = document.querySelector("#capture form");
+
+function hasFiles(event) {
+  return [...(event.dataTransfer?.types ?? [])].includes("Files");
+}
+
+function isText(file) {
+  return file.type.startsWith("text/") || /\.(md|markdown|txt|text)$/i.test(file.name);
+}
+
+async function keep(file) {
+  if (!isText(file)) throw new Error(`${file.name} is not a text`);
+  if (file.size > MAX_BYTES) throw new Error(`${file.name} is larger than 5 MB`);
+  const body = new URLSearchParams({
+    csrf: form.elements.csrf.value,
+    text: await file.text(),
+  });
+  const answer = await fetch("/web/capture", { method: "POST", body });
+  if (!answer.ok) throw new Error(`${file.name} was not kept (${answer.status})`);
+  return answer.url;
+}
+
+if (form) {
+  addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) document.body.classList.remove("dropping");
+  });
+  addEventListener("drop", async (event) => {
+    document.body.classList.remove("dropping");
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    const files = [...event.dataTransfer.files];
+    const failures = [];
+    let last = null;
+    for (const [at, file] of files.entries()) {
+      tell(`Keeping ${at + 1} of ${files.length} …`);
+      try {
+        last = await keep(file);
+      } catch (error) {
+        failures.push(error.message);
+      }
+    }
+    const kept = files.length - failures.length;
+    tell([`${kept} of ${files.length} kept.`, ...failures].join(" "));
+    if (files.length === 1 && last) location.href = last;
+  });
+}

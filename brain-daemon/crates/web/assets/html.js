@@ -1,0 +1,34 @@
+// The only way in which a script writes HTML: an answer of this daemon, whose templates escape all
+// text. The policy's name is in the content security policy, and can be used once.
+const policy = window.trustedTypes
+  ? window.trustedTypes.createPolicy("brain", { createHTML: (html) => html })
+  : { createHTML: (html) => html };
+
+/** The answer was not the expected part of a screen. */
+export class AnswerError extends Error {
+  constructor(status) {
+    super(status === 401
+      ? "You are signed out. Run `brain open` in a terminal, then load this page again."
+      : `The daemon answered with ${status}.`);
+    this.status = status;
+  }
+}
+
+/** Fetches a part of a screen from `path` of this daemon. */
+export async function fetchPart(path, options = {}) {
+  if (!path.startsWith("/web/")) throw new Error("not a path of this page");
+  const answer = await fetch(path, { ...options, redirect: "error", credentials: "same-origin" });
+  if (!answer.ok) throw new AnswerError(answer.status);
+  return answer.text();
+}
+
+/** Replaces the content of `element` with a part that `fetchPart` returned. */
+export function showPart(element, html) {
+  element.innerHTML = policy.createHTML(html);
+}
+
+/** Tells the reader something in words; an empty text removes the message. */
+export function tell(text) {
+  const box = document.getElementById("message");
+  if (box && box.textContent !== text) box.textContent = text;
+}

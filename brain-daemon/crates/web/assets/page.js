@@ -1,0 +1,60 @@
+// The keys of every screen, and the capture box. Everything here also works by forms and links.
+import { move } from "./search.js";
+import "./write.js";
+import "./drop.js";
+
+const capture = document.getElementById("capture");
+const keys = document.getElementById("keys");
+
+function isTyping(target) {
+  return target instanceof HTMLElement &&
+    (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+}
+
+function openCapture() {
+  capture.open = true;
+  capture.querySelector("textarea").focus();
+}
+
+function focusSearch() {
+  const field = document.querySelector("input[name=q]");
+  field?.focus();
+  field?.select();
+}
+
+const actions = {
+  "/": focusSearch,
+  c: openCapture,
+  h: () => document.getElementById("history")?.click(),
+  e: () => document.getElementById("edit")?.click(),
+  n: () => document.getElementById("new")?.click(),
+  "?": () => keys.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    if (event.target instanceof HTMLTextAreaElement) return;
+    if (move(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+    return;
+  }
+  if (event.key === "Escape") {
+    if (capture.open && capture.contains(event.target)) {
+      capture.open = false;
+      capture.querySelector("summary").focus();
+    } else if (isTyping(event.target)) {
+      event.target.blur();
+    }
+    return;
+  }
+  if (isTyping(event.target) || keys.open) return;
+  const action = actions[event.key];
+  if (action) {
+    event.preventDefault();
+    action();
+  }
+});
+
+capture?.addEventListener("toggle", () => {
+  if (capture.open) capture.querySelector("textarea").focus();
+});

@@ -1,0 +1,79 @@
+// Results as the owner types. Without this module, the form of the search works by itself.
+import { AnswerError, fetchPart, showPart, tell } from "./html.js";
+
+const form = document.getElementById("search");
+const field = document.getElementById("q");
+const results = document.getElementById("results");
+
+let sent = 0;
+let shown = 0;
+let running = null;
+let wanted = "";
+
+function address() {
+  const query = new URLSearchParams(new FormData(form));
+  if (!query.get("q")) query.delete("q");
+  return query.toString();
+}
+
+async function search() {
+  const query = address();
+  if (query === wanted) return;
+  wanted = query;
+  const number = ++sent;
+  running?.abort();
+  running = new AbortController();
+  try {
+    const part = await fetchPart(`/web/results?${query}&typing=1`, { signal: running.signal });
+    // An answer to an older text never replaces a newer one.
+    if (number < shown) return;
+    shown = number;
+    showPart(results, part);
+    history.replaceState(null, "", query ? `/?${query}` : "/");
+    document.title = `${field.value || "Search"} · brain`;
+    tell("");
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    wanted = "";
+    tell(error instanceof AnswerError ? error.message : "brain does not answer. Trying again.");
+    if (!(error instanceof AnswerError) && number === sent) setTimeout(search, 1000);
+  }
+}
+
+function titles() {
+  return [...results.querySelectorAll("ol.hits a.title")];
+}
+
+/** Moves the focus by `step` results; before the first one is the field. */
+export function move(step) {
+  const all = titles();
+  const at = all.indexOf(document.activeElement);
+  if (at < 0 && document.activeElement !== field) return false;
+  const next = at + step;
+  if (next < 0) field.focus();
+  else all[Math.min(next, all.length - 1)]?.focus();
+  return all.length > 0;
+}
+
+if (form) {
+  wanted = address();
+  field.addEventListener("input", search);
+  form.addEventListener("submit", (event) => {
+    const first = titles()[0];
+    // Results of this very text are on the screen: Enter opens the best one.
+    if (sent > 0 && shown === sent && first && event.submitter === null) {
+      event.preventDefault();
+      first.click();
+    }
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    const first = titles()[0];
+    if (sent > 0 && shown === sent && first) {
+      event.preventDefault();
+      first.click();
+    }
+  });
+  // The text may have been typed before this module was loaded, or restored by the browser.
+  search();
+}

@@ -1,0 +1,182 @@
+// Preview while writing, drafts that survive a closed tab, and completion of [[links. Without this
+// module, the form saves and shows its preview by itself.
+import { fetchPart, showPart } from "./html.js";
+
+const PREFIX = "brain-draft:";
+const SAVING = "brain-saving";
+const editor = document.getElementById("editor");
+
+function stored(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key));
+  } catch {
+    return null;
+  }
+}
+
+function store(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// The screen after a save is not the editor: the draft has done its work.
+try {
+  const saved = sessionStorage.getItem(SAVING);
+  if (saved && !editor) localStorage.removeItem(saved);
+  sessionStorage.removeItem(SAVING);
+} catch { /* Storage is switched off. */ }
+
+function previews(field) {
+  const target = document.getElementById("preview");
+  if (!target) return;
+  let timer = 0;
+  let number = 0;
+  let shown = 0;
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const mine = ++number;
+      const body = new URLSearchParams({ csrf: editor.elements.csrf.value, text: field.value });
+      try {
+        const part = await fetchPart("/web/preview", { method: "POST", body });
+        if (mine < shown) return;
+        shown = mine;
+        showPart(target, part);
+      } catch { /* The next keystroke tries again. */ }
+    }, 250);
+  });
+}
+
+function drafts(field) {
+  const key = PREFIX + (editor.dataset.name || "new");
+  const note = document.getElementById("draft");
+  const version = editor.elements.version?.value ?? "";
+  const original = field.value;
+  const draft = stored(key);
+  const isConflict = Boolean(document.getElementById("theirs"));
+  if (draft && draft.text !== original && !isConflict) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "plain";
+    button.textContent = "Take it up";
+    button.addEventListener("click", () => {
+      field.value = draft.text;
+      if (editor.elements.slug && draft.slug) editor.elements.slug.value = draft.slug;
+      // A save is then checked against the version that the draft was written over.
+      if (draft.version && editor.elements.version) editor.elements.version.value = draft.version;
+      note.textContent = "";
+      field.dispatchEvent(new Event("input"));
+      field.focus();
+    });
+    note.replaceChildren(`A draft of ${new Date(draft.at).toLocaleString()} is kept here. `, button);
+  }
+  let timer = 0;
+  const keep = () => {
+    const text = field.value;
+    if (text === original) localStorage.removeItem(key);
+    else if (store(key, { text, version, slug: editor.elements.slug?.value, at: Date.now() })) {
+      note.textContent = "Draft kept in this browser";
+    }
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(keep, 400);
+  });
+  addEventListener("pagehide", () => {
+    if (field.value !== original) keep();
+  });
+  editor.addEventListener("submit", (event) => {
+    if (event.submitter?.value !== "save") return;
+    keep();
+    try {
+      sessionStorage.setItem(SAVING, key);
+    } catch { /* Then the draft stays. */ }
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      editor.requestSubmit(editor.querySelector("button[value=save]"));
+    }
+  });
+}
+
+/** Completes the page behind `[[` in the text. */
+function completes(field) {
+  const list = document.createElement("ul");
+  list.id = "pages";
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Pages");
+  list.hidden = true;
+  field.after(list);
+  field.setAttribute("aria-controls", "pages");
+  let number = 0;
+  let at = 0;
+
+  const begun = () => {
+    const before = field.value.slice(0, field.selectionStart);
+    return before.match(/\[\[([^\]\n|]{1,60})$/)?.[1];
+  };
+  const close = () => {
+    list.hidden = true;
+    list.replaceChildren();
+  };
+  const mark = () => {
+    [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === at));
+  };
+  const choose = (item) => {
+    const end = field.selectionStart;
+    const start = end - (begun()?.length ?? 0);
+    field.setRangeText(`${item.dataset.value}]]`, start, end, "end");
+    close();
+    field.dispatchEvent(new Event("input"));
+    field.focus();
+  };
+  field.addEventListener("input", async () => {
+    const text = begun();
+    if (!text) return close();
+    const mine = ++number;
+    try {
+      const answer = await fetch(`/web/complete?text=${encodeURIComponent(text)}`);
+      if (!answer.ok || mine !== number || begun() !== text) return;
+      const values = await answer.json();
+      list.replaceChildren(...values.map(([value, description]) => {
+        const item = document.createElement("li");
+        item.setAttribute("role", "option");
+        item.dataset.value = value;
+        item.textContent = description ? `${description} (${value})` : value;
+        item.addEventListener("mousedown", (event) => {
+          event.preventDefault();
+          choose(item);
+        });
+        return item;
+      }));
+      at = 0;
+      mark();
+      list.hidden = values.length === 0;
+    } catch { close(); }
+  });
+  field.addEventListener("keydown", (event) => {
+    if (list.hidden || event.isComposing) return;
+    const count = list.children.length;
+    if (event.key === "ArrowDown") at = (at + 1) % count;
+    else if (event.key === "ArrowUp") at = (at + count - 1) % count;
+    else if (event.key === "Enter" || event.key === "Tab") choose(list.children[at]);
+    else if (event.key === "Escape") close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    mark();
+  });
+  field.addEventListener("blur", close);
+}
+
+if (editor) {
+  const field = editor.elements.text;
+  previews(field);
+  drafts(field);
+  completes(field);
+}

@@ -1,0 +1,109 @@
+//! Changes of pages: capture, delete, restore, a former version, and trust.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse as _, Response};
+use brain_core::Brain;
+use brain_protocol::{
+    Capture, Delete, Fault, FaultCode, Origin, PageRef, Precondition, Restore, Revert, Trust,
+};
+
+use crate::history::named;
+use crate::layout;
+use crate::page_path::page_path;
+use crate::session::Change;
+
+/// Goes on to `path`, or shows the fault.
+fn finish(change: &Change, result: Result<String, Fault>) -> Response {
+    match result {
+        Ok(path) => see_other(&path),
+        Err(fault) => layout::fault(&change.session, &fault),
+    }
+}
+
+/// Redirects to a screen.
+pub(crate) fn see_other(path: &str) -> Response {
+    (StatusCode::SEE_OTHER, [(LOCATION, path.to_owned())]).into_response()
+}
+
+/// Returns the number in the field `version`.
+///
+/// # Errors
+/// `invalid_request`.
+pub(crate) fn version(change: &Change) -> Result<u32, Fault> {
+    let fault = || Fault::new(FaultCode::InvalidRequest, "the form names no version of the page");
+    change.field("version").parse().map_err(|_| fault())
+}
+
+/// `POST /web/capture`: keeps a thought, and shows its page.
+pub(crate) async fn capture(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    let tags = change.field("tags").split([',', ' ']).map(|tag| tag.trim().trim_start_matches('#'));
+    let capture = Capture {
+        content: change.field("text").as_bytes().to_vec(),
+        origin: Origin::Browser,
+        source: None,
+        slug: None,
+        page_type: None,
+        title: Some(change.field("title").trim().to_owned()).filter(|title| !title.is_empty()),
+        tags: tags.filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
+    };
+    let result = change.session.ask(&brain, capture).await;
+    let path = result.map(|written| page_path(&format!("{}:{}", written.source_id, written.slug)));
+    finish(&change, path)
+}
+
+/// `POST /web/delete/{name}`: soft-deletes the version that the owner saw.
+pub(crate) async fn delete(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    change: Change,
+) -> Response {
+    let work = async {
+        let expect = Some(Precondition::Version(version(&change)?));
+        change.session.ask(&brain, Delete { page: named(&name)?, expect }).await
+    };
+    let result = work.await.map(|_| "/web/deleted".to_owned());
+    finish(&change, result)
+}
+
+/// `POST /web/restore/{name}`: undoes a delete.
+pub(crate) async fn restore(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    change: Change,
+) -> Response {
+    let work = async { change.session.ask(&brain, Restore { page: named(&name)? }).await };
+    let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
+    finish(&change, result)
+}
+
+/// `POST /web/revert/{name}`: makes a former version the current one.
+pub(crate) async fn revert(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    change: Change,
+) -> Response {
+    let work = async {
+        let (page, version) = (named(&name)?, version(&change)?);
+        change.session.ask(&brain, Revert { page, version }).await
+    };
+    let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
+    finish(&change, result)
+}
+
+/// `POST /web/trust/{name}`: makes lines of others the owner's.
+pub(crate) async fn trust(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    change: Change,
+) -> Response {
+    let work = async {
+        let page: PageRef = named(&name)?;
+        change.session.ask(&brain, Trust { page }).await
+    };
+    let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
+    finish(&change, result)
+}

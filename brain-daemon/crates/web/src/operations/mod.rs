@@ -1,0 +1,136 @@
+//! The screens that look after the brain: state, queue, sources, access, records.
+
+mod access;
+mod queue;
+mod records;
+mod sources;
+mod status;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::Response;
+use axum::routing::{get, post};
+use brain_core::Brain;
+use brain_protocol::Fault;
+use maud::{Markup, html};
+
+use crate::layout::{self, Screen};
+use crate::session::Session;
+use crate::text::Text;
+
+/// The path of the first of these screens, which the navigation names.
+pub(crate) const STATUS: &str = "/web/status";
+
+/// The screens: path and name.
+const SCREENS: [(&str, &str); 9] = [
+    (STATUS, "Status"),
+    ("/web/deleted", "Deleted"),
+    ("/web/queue", "Queue"),
+    ("/web/sources", "Sources"),
+    ("/web/access", "Access"),
+    ("/web/audit", "Audit"),
+    ("/web/costs", "Costs"),
+    ("/web/backups", "Backups"),
+    ("/web/configuration", "Configuration"),
+];
+
+/// Returns the routes of these screens.
+pub(crate) fn routes() -> Router<Arc<Brain>> {
+    Router::new()
+        .route(STATUS, get(status::show))
+        .route("/web/status/fix", post(status::fix))
+        .route("/web/queue", get(queue::show))
+        .route("/web/queue/retry", post(queue::retry))
+        .route("/web/sources", get(sources::show))
+        .route("/web/sources/sync", post(sources::sync))
+        .route("/web/access", get(access::show))
+        .route("/web/access/token", post(access::create_token))
+        .route("/web/access/revoke", post(access::revoke))
+        .route("/web/access/browsers", post(access::sign_out_all))
+        .route("/web/audit", get(records::audit))
+        .route("/web/costs", get(records::costs))
+        .route("/web/backups", get(records::backups))
+        .route("/web/configuration", get(records::configuration))
+}
+
+/// Shows a screen, or the fault.
+pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(fault) => return layout::fault(session, &fault),
+    };
+    let title = SCREENS.iter().find(|(known, _)| *known == path).map_or("Status", |(_, name)| name);
+    let framed = html! {
+        nav class="tabs" aria-label="Operations" {
+            @for (target, name) in SCREENS {
+                a href=(target) aria-current=[(target == path).then_some("page")] { (name) }
+            }
+        }
+        div class="full" { h1 { (title) } (body) }
+    };
+    Screen { path: STATUS, ..Screen::new(session, title, framed) }.respond()
+}
+
+/// Shows rows under headings. `empty` is said if there are none.
+fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
+    html! {
+        @if rows.is_empty() { p { (empty) } }
+        @else {
+            div class="wide" tabindex="0" role="region" aria-label=(name) {
+                table {
+                    thead {
+                        tr {
+                            @for heading in headings {
+                                @if heading.is_empty() {
+                                    th { span class="hidden" { "Actions" } }
+                                } @else { th { (heading) } }
+                            }
+                        }
+                    }
+                    tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
+                }
+            }
+        }
+    }
+}
+
+/// Shows a text of the brain.
+fn text(text: &str) -> Markup {
+    html! { bdi { (Text(text)) } }
+}
+
+/// Shows a time to the minute.
+fn time(at: &str) -> Markup {
+    html! { time datetime=(Text(at)) { (Text(&at.get(..16).unwrap_or(at).replace('T', " "))) } }
+}
+
+/// Shows a time that may be absent.
+fn optional_time(at: Option<&str>) -> Markup {
+    at.map(time).unwrap_or_else(|| html! { "never" })
+}
+
+/// Shows a size.
+fn bytes(bytes: u64) -> Markup {
+    let text = match bytes {
+        0..=999 => format!("{bytes} B"),
+        1_000..=999_999 => format!("{:.1} KB", bytes as f64 / 1e3),
+        1_000_000..=999_999_999 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    };
+    html! { (text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_short() {
+        assert_eq!(bytes(999).0, "999 B");
+        assert_eq!(bytes(1_500_000).0, "1.5 MB");
+        let shown = time("2026-11-24T02:41:02.610Z").0;
+        assert!(shown.contains(">2026-11-24 02:41<"), "{shown}");
+        assert!(time("<b>").0.contains("&lt;b&gt;"));
+    }
+}

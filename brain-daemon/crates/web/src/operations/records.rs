@@ -1,0 +1,177 @@
+//! Records: calls over the network, costs, backups, and the configuration in force.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use brain_core::Brain;
+use brain_protocol::{
+    Audit, AuditCall, AuditList, BackupFile, BackupList, BackupListReply, CostCall, CostSum, Costs,
+    CostsReply, usd,
+};
+use maud::{Markup, html};
+
+use super::{bytes, respond, table, text, time};
+use crate::session::Session;
+use crate::text::Text;
+
+/// Calls on one screen.
+const LIMIT: u32 = 100;
+
+/// `GET /web/audit?failed&page=N`
+pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+    let query = uri.query().unwrap_or_default();
+    let field = |name: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+    };
+    let failed = field("failed").is_some();
+    let page = field("page").and_then(|text| text.parse::<u32>().ok()).unwrap_or(1).clamp(1, 1000);
+    let list = AuditList {
+        since: None,
+        until: None,
+        client: field("client").filter(|client| !client.is_empty()),
+        failed,
+        limit: LIMIT,
+        skip: (page - 1) * LIMIT,
+    };
+    let calls = session.ask(&brain, list).await;
+    respond(&session, "/web/audit", calls.map(|calls| calls_screen(&calls, failed, page)))
+}
+
+fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
+    let row = |call: &AuditCall| {
+        let class = if call.status >= 400 { "bad" } else { "good" };
+        vec![
+            time(&call.at),
+            html! { code { (Text(&call.client)) } },
+            html! { code { (Text(&call.operation)) } },
+            html! { span class={ "state " (class) } { (call.status) } },
+            html! { (format!("{:.1} ms", call.took_us as f64 / 1000.0)) },
+            html! { (Text(&call.parameters.join(", "))) },
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = audit.calls.iter().map(row).collect();
+    let headings = ["Time (UTC)", "Caller", "Call", "Status", "Took", "Parameters and sizes"];
+    let more = if failed { "&failed=1" } else { "" };
+    html! {
+        p { "Calls over the network. Their contents are never recorded." }
+        p class="chips" {
+            a class={ "chip" @if !failed { " on" } } href="/web/audit" { "all" }
+            a class={ "chip" @if failed { " on" } } href="/web/audit?failed=1" { "refused or failed" }
+        }
+        (table("Calls", &headings, &rows, "There are none."))
+        p class="row" {
+            @if page > 1 { a href={ "/web/audit?page=" (page - 1) (more) } { "Newer" } }
+            @if audit.truncated { a href={ "/web/audit?page=" (page + 1) (more) } { "Older" } }
+        }
+    }
+}
+
+/// `GET /web/costs`
+pub(crate) async fn costs(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+    let costs = Costs { since: None, until: None, limit: LIMIT };
+    let reply = session.ask(&brain, costs).await;
+    respond(&session, "/web/costs", reply.map(|reply| costs_screen(&reply)))
+}
+
+fn costs_screen(reply: &CostsReply) -> Markup {
+    let sum = |sum: &CostSum| {
+        vec![
+            text(&sum.purpose),
+            text(&sum.model),
+            html! { (sum.spent.calls) },
+            html! { (sum.spent.tokens_in) " in, " (sum.spent.tokens_out) " out" },
+            html! { "$" (usd(sum.spent.actual)) },
+        ]
+    };
+    let call = |call: &CostCall| {
+        vec![
+            time(&call.at),
+            text(&call.purpose),
+            text(&call.model),
+            html! { (Text(&call.state)) },
+            html! { "$" (usd(call.spent.estimated)) },
+            html! { "$" (usd(call.spent.actual)) },
+        ]
+    };
+    let sums: Vec<Vec<Markup>> = reply.sums.iter().map(sum).collect();
+    let calls: Vec<Vec<Markup>> = reply.calls.iter().map(call).collect();
+    html! {
+        p {
+            "Paid services cost " strong { "$" (usd(reply.total.actual)) } " in "
+            (reply.total.calls) " calls."
+            @if reply.damaged > 0 { " " (reply.damaged) " lines of the ledger are unreadable." }
+        }
+        h2 { "By purpose and model" }
+        (table("Sums", &["Purpose", "Model", "Calls", "Tokens", "Cost"], &sums, "Nothing was paid."))
+        h2 { "Calls" }
+        (table(
+            "Calls",
+            &["Time (UTC)", "Purpose", "Model", "State", "Estimate", "Cost"],
+            &calls,
+            "There are none.",
+        ))
+    }
+}
+
+/// `GET /web/backups`
+pub(crate) async fn backups(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+    let reply = session.ask(&brain, BackupList).await;
+    respond(&session, "/web/backups", reply.map(|reply| backups_screen(&reply)))
+}
+
+fn backups_screen(reply: &BackupListReply) -> Markup {
+    let row = |backup: &BackupFile| {
+        vec![time(&backup.made_at), bytes(backup.bytes), html! { code { (Text(&backup.path)) } }]
+    };
+    let rows: Vec<Vec<Markup>> = reply.backups.iter().map(row).collect();
+    html! {
+        @match &reply.dir {
+            Some(dir) => { p { "Backups are made by schedule in " code { (Text(dir)) } "." } }
+            None => {
+                p class="notice" {
+                    "No backups are scheduled. Set " code { "backup.dir" }
+                    " in the configuration, or run " code { "brain backup create" } "."
+                }
+            }
+        }
+        (table("Backups", &["Made (UTC)", "Size", "File"], &rows, "There are none yet."))
+        p {
+            code { "brain backup verify FILE" } " checks one, "
+            code { "brain-daemon --restore FILE" } " takes it back."
+        }
+    }
+}
+
+/// `GET /web/configuration`: the values in force. They are changed in the file.
+pub(crate) async fn configuration(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+    let config = brain.config();
+    let rows: Vec<Vec<Markup>> = config
+        .entries()
+        .map(|(key, value, origin)| {
+            let origin = origin.to_string();
+            vec![
+                html! { code { (key.section) "." (key.name) } },
+                html! { code { (Text(value)) } },
+                html! {
+                    @if origin == "default" { span class="facts" { "default" } }
+                    @else { (Text(&origin)) }
+                },
+            ]
+        })
+        .collect();
+    let body = html! {
+        p {
+            "The file is " code { (Text(&config.file().display().to_string())) } ". "
+            code { "brain config set KEY VALUE" } " changes it, " code { "brain restart" }
+            " brings it into force."
+        }
+        @if config.has_changed_file() {
+            p class="notice" { "The file has changed since the daemon started." }
+        }
+        (table("Configuration", &["Key", "Value", "From"], &rows, ""))
+    };
+    respond(&session, "/web/configuration", Ok(body))
+}

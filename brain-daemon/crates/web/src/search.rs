@@ -1,0 +1,244 @@
+//! The home: a search whose results appear as the owner types.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::{IntoResponse as _, Response};
+use brain_base::clock::rfc3339;
+use brain_core::Brain;
+use brain_protocol::{
+    Complete, CompletionKind, Fault, Hits, List, Pages, Search, SourceId, TagCounts, Tags,
+    TagsReply,
+};
+use maud::{Markup, html};
+
+use crate::layout::{self, Screen};
+use crate::results;
+use crate::session::Session;
+use crate::text::Text;
+
+/// Results on one screen.
+const LIMIT: u32 = 30;
+/// Tags that the empty search offers.
+const TAGS: usize = 24;
+/// Completions of a link.
+const COMPLETIONS: usize = 12;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The periods of the date filter: value, name and days.
+pub(crate) const PERIODS: [(&str, &str, i64); 4] = [
+    ("day", "Past day", 1),
+    ("week", "Past week", 7),
+    ("month", "Past month", 30),
+    ("year", "Past year", 365),
+];
+
+/// A question with its filters, as the address has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) text: String,
+    pub(crate) page_type: Option<String>,
+    pub(crate) source: Option<String>,
+    pub(crate) tags: Vec<String>,
+    /// A value of [`PERIODS`].
+    pub(crate) period: Option<String>,
+    pub(crate) explain: bool,
+    /// Whether it is still being typed.
+    pub(crate) is_typing: bool,
+}
+
+impl Question {
+    /// Reads the query of an address. Unknown fields are ignored.
+    pub(crate) fn parse(query: &str) -> Self {
+        let mut question = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let value = value.trim().to_owned();
+            match &*name {
+                "q" => question.text = value,
+                _ if value.is_empty() => {}
+                "type" => question.page_type = Some(value),
+                "source" => question.source = Some(value),
+                "tag" if !question.tags.contains(&value) => question.tags.push(value),
+                "when" => question.period = Some(value),
+                "explain" => question.explain = true,
+                "typing" => question.is_typing = true,
+                _ => {}
+            }
+        }
+        question
+    }
+
+    /// Returns the fields and values, apart from the text.
+    pub(crate) fn filters(&self) -> Vec<(&'static str, &str)> {
+        let mut filters: Vec<(&'static str, &str)> = Vec::new();
+        filters.extend(self.page_type.iter().map(|value| ("type", value.as_str())));
+        filters.extend(self.source.iter().map(|value| ("source", value.as_str())));
+        filters.extend(self.tags.iter().map(|value| ("tag", value.as_str())));
+        filters.extend(self.period.iter().map(|value| ("when", value.as_str())));
+        filters.extend(self.explain.then_some(("explain", "1")));
+        filters
+    }
+
+    /// Returns the address of this question.
+    pub(crate) fn path(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if !self.text.is_empty() {
+            query.append_pair("q", &self.text);
+        }
+        query.extend_pairs(self.filters());
+        match query.finish() {
+            empty if empty.is_empty() => "/".to_owned(),
+            query => format!("/?{query}"),
+        }
+    }
+
+    fn since(&self, now: i64) -> Option<String> {
+        let period = self.period.as_deref()?;
+        let (_, _, days) = PERIODS.iter().find(|(value, _, _)| *value == period)?;
+        Some(rfc3339(now - days * DAY_MS))
+    }
+
+    fn source_id(&self) -> Result<Option<SourceId>, Fault> {
+        let parse = |text: &String| {
+            SourceId::parse(text).map_err(|error| {
+                Fault::new(brain_protocol::FaultCode::InvalidSource, error.message)
+            })
+        };
+        self.source.as_ref().map(parse).transpose()
+    }
+}
+
+/// What a search found.
+pub(crate) enum Found {
+    /// The best pages for the words.
+    Hits(Hits),
+    /// Without words: the pages that changed last, and all tags.
+    Recent(Pages, TagCounts),
+}
+
+/// `GET /`: the whole screen.
+pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+    let question = Question::parse(uri.query().unwrap_or_default());
+    let found = find(&brain, &session, &question).await;
+    let title = if question.text.is_empty() { "Search" } else { &question.text };
+    let body = html! {
+        h1 class="hidden" { "Search" }
+        form id="search" role="search" action="/" {
+            input id="q" type="search" name="q" value=(Text(&question.text)) autofocus
+                placeholder="Search your brain" aria-label="Search your brain"
+                autocomplete="off" autocapitalize="off" spellcheck="false"
+                aria-controls="results" dir="auto";
+            @for (name, value) in question.filters() {
+                input type="hidden" name=(name) value=(Text(value));
+            }
+            button { "Search" }
+        }
+        div id="results" { (view(&question, found)) }
+    };
+    Screen { path: "/", ..Screen::new(&session, title, body) }.respond()
+}
+
+/// `GET /web/results`: the results alone, for `assets/search.js`.
+pub(crate) async fn results(
+    State(brain): State<Arc<Brain>>,
+    uri: Uri,
+    session: Session,
+) -> Response {
+    let question = Question::parse(uri.query().unwrap_or_default());
+    let found = find(&brain, &session, &question).await;
+    layout::fragment(&view(&question, found))
+}
+
+/// `GET /web/complete?text=…`: the pages that a link can name, as pairs of name and title, for
+/// `assets/write.js`.
+pub(crate) async fn complete(
+    State(brain): State<Arc<Brain>>,
+    uri: Uri,
+    session: Session,
+) -> Response {
+    let query = uri.query().unwrap_or_default();
+    let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "text");
+    let text = text.map(|(_, value)| value.into_owned()).unwrap_or_default();
+    match session.ask(&brain, Complete { kind: CompletionKind::Page, text }).await {
+        Ok(found) => {
+            let values = found.values.into_iter().take(COMPLETIONS);
+            let pairs: Vec<_> = values.map(|it| (it.value, it.description)).collect();
+            Json(pairs).into_response()
+        }
+        Err(fault) => layout::fault(&session, &fault),
+    }
+}
+
+fn view(question: &Question, found: Result<Found, Fault>) -> Markup {
+    match found {
+        Ok(Found::Hits(hits)) => results::hits(question, &hits),
+        Ok(Found::Recent(pages, tags)) => results::recent(question, &pages, &tags),
+        Err(fault) => html! {
+            (results::active_filters(question))
+            div class="notice" role="alert" {
+                p { bdi { (Text(&fault.message)) } }
+                @if let Some(hint) = &fault.hint { p { bdi { (Text(hint)) } } }
+            }
+        },
+    }
+}
+
+async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Result<Found, Fault> {
+    let (source, since) = (question.source_id()?, question.since(brain.now()));
+    if !question.text.is_empty() {
+        let search = Search {
+            query: question.text.clone(),
+            limit: LIMIT,
+            source,
+            page_type: question.page_type.clone(),
+            tags: question.tags.clone(),
+            since,
+            until: None,
+            explain: question.explain,
+            prefix: question.is_typing,
+        };
+        let hits = session.ask(brain, search.clone()).await?;
+        let is_word = question.text.ends_with(char::is_alphanumeric);
+        if !(hits.hits.is_empty() && question.is_typing && is_word) {
+            return Ok(Found::Hits(hits));
+        }
+        // The last word may be half of one.
+        let query = format!("{}*", question.text);
+        let halves = session.ask(brain, Search { query, ..search }).await;
+        return Ok(Found::Hits(halves.unwrap_or(hits)));
+    }
+    let list = List {
+        source: source.clone(),
+        page_type: question.page_type.clone(),
+        tag: question.tags.first().cloned(),
+        limit: LIMIT,
+        updated_since: since,
+        ..List::default()
+    };
+    let pages = session.ask(brain, list).await?;
+    let lookup = Tags { source, slug: None, add: Vec::new(), remove: Vec::new() };
+    let mut tags = match session.ask(brain, lookup).await? {
+        TagsReply::All(tags) => tags,
+        TagsReply::OfPage(_) => TagCounts { tags: Vec::new() },
+    };
+    tags.tags.truncate(TAGS);
+    Ok(Found::Recent(pages, tags))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_survives_its_address() {
+        let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1&typing=1";
+        let question = Question::parse(query);
+        assert_eq!((question.text.as_str(), question.tags.len()), ("a&b", 2));
+        let path = question.path();
+        let again = Question::parse(path.strip_prefix("/?").unwrap_or_default());
+        assert_eq!(again, Question { is_typing: false, ..question });
+        assert_eq!(Question::default().path(), "/");
+    }
+}

@@ -1,0 +1,113 @@
+//! Signs a browser in with the code of `brain open`, and out.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use brain_core::Brain;
+use brain_protocol::VERSION;
+use maud::{Markup, html};
+
+use crate::layout;
+use crate::page_path::page_path;
+use crate::session::{self, Change};
+use crate::text::Text;
+
+/// The query of an address that was loaded again, so that it is loaded again only once.
+const RELOADED: &str = "again";
+
+/// `GET /open/{code}`: opens a session, and goes on to the page that `brain open` named.
+///
+/// The next address is loaded by a page of ours and not by a redirect: a redirect would still count
+/// as the link of whatever program showed the address, and the browser would leave out the cookie.
+pub(crate) async fn open(State(brain): State<Arc<Brain>>, Path(code): Path<String>) -> Response {
+    match brain.access.browser_sign_in(&code) {
+        Ok(Some((id, page))) => {
+            let next = page.map_or_else(|| "/".to_owned(), |page| page_path(&page.to_string()));
+            let mut response = go_on(&next);
+            if let Some(cookie) = session::set_cookie(&brain, &id) {
+                response.headers_mut().append(SET_COOKIE, cookie);
+            }
+            response
+        }
+        Ok(None) => {
+            let body = html! {
+                h1 { "This address is used up" }
+                p { "An address of " code { "brain open" } " signs in once, within a minute." }
+                p { "Run " code { "brain open" } " again." }
+            };
+            layout::bare(StatusCode::UNAUTHORIZED, "Sign in", &html! {}, &body)
+        }
+        Err(fault) => {
+            layout::plain(StatusCode::INTERNAL_SERVER_ERROR, "Not signed in", &fault.message)
+        }
+    }
+}
+
+/// `POST /web/sign-out`: ends the session of this browser.
+pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    brain.access.browser_sign_out(change.session.id.expose());
+    let mut response = (StatusCode::SEE_OTHER, [("location", "/")]).into_response();
+    if let Some(cookie) = session::set_cookie(&brain, "") {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Returns the page for browsers that are not signed in. It tells nothing about the content.
+pub(crate) fn signed_out(headers: &HeaderMap, uri: &Uri) -> Response {
+    if session::is_from_elsewhere(headers) && uri.query().is_none() {
+        return go_on(&format!("{}?{RELOADED}", uri.path()));
+    }
+    // The start page is for everyone on this machine.
+    let status = match uri.path() {
+        "/" => StatusCode::OK,
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    layout::bare(status, "Your brain", &html! {}, &welcome())
+}
+
+/// Makes the browser load `path` from a page of this address.
+fn go_on(path: &str) -> Response {
+    let head = html! { meta http-equiv="refresh" content={ "0; url=" (Text(path)) }; };
+    let body = html! { p { a href=(Text(path)) { "Go on" } } };
+    layout::bare(StatusCode::OK, "One moment", &head, &body)
+}
+
+fn welcome() -> Markup {
+    html! {
+        h1 { "Your brain" }
+        p class="lead" { "This browser is not signed in. In a terminal on this machine, run:" }
+        pre { code { "brain open" } }
+        p { code { "brain --help" } " lists all commands." }
+        p {
+            code { "brain open --print" } " prints an address instead, for a browser at the other "
+            "end of " code { "ssh -L 3131:127.0.0.1:3131" } "."
+        }
+        h2 { "For scripts and phones" }
+        ul {
+            li { code { "GET /search?q=WORDS" } " finds pages" }
+            li { code { "GET /pages/SLUG" } " reads a page, as JSON or markdown" }
+            li { code { "POST /pages/SLUG/append" } " adds text to a page" }
+            li { code { "POST /ingest" } " adds a page" }
+            li { a href="/clip" { code { "/clip" } } " is the window of the bookmarklet" }
+        }
+        p {
+            "Each call needs a token: " code { "brain token create NAME --scope read" } ". "
+            a href="/openapi.json" { code { "/openapi.json" } } " describes every endpoint."
+        }
+        h2 { "For AI clients" }
+        p {
+            code { "/mcp" } " speaks MCP. "
+            code { "claude mcp add brain -- brain mcp" } " connects Claude Code."
+        }
+        h2 { "State" }
+        p {
+            "brain " (VERSION) ". "
+            a href="/health" { code { "/health" } } " says whether the daemon can answer, "
+            a href="/metrics" { code { "/metrics" } } " has its counters."
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Text that escapes itself in HTML, and shows characters that could deceive the reader.
+
+use maud::Render;
+
+/// Text in a page, escaped for an element or a quoted attribute.
+///
+/// Characters that change the text direction become visible. Joiners stay, since languages need
+/// them.
+#[derive(Clone, Copy)]
+pub struct Text<'a>(pub &'a str);
+
+/// A name that the reader has to trust. All invisible characters become visible, so that no name
+/// looks like another one.
+#[derive(Clone, Copy)]
+pub struct Name<'a>(pub &'a str);
+
+impl Render for Text<'_> {
+    fn render_to(&self, out: &mut String) {
+        out.reserve(self.0.len());
+        self.0.chars().for_each(|char| push_escaped(out, char));
+    }
+}
+
+impl Render for Name<'_> {
+    fn render_to(&self, out: &mut String) {
+        let is_invisible = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}')
+                || matches!(c, '\u{61C}' | '\u{FEFF}')
+        };
+        for char in self.0.chars() {
+            push_escaped(out, if is_invisible(char) { '\u{FFFD}' } else { char });
+        }
+    }
+}
+
+fn push_escaped(out: &mut String, char: char) {
+    match char {
+        '&' => out.push_str("&amp;"),
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        '"' => out.push_str("&quot;"),
+        '\'' => out.push_str("&#39;"),
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => out.push('\u{FFFD}'),
+        '\n' | '\t' => out.push(char),
+        char if char.is_control() => out.push('\u{FFFD}'),
+        char => out.push(char),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maud::html;
+
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_and_names_hide_nothing() {
+        let given = "<a b='c' d=\"e\">&\u{202e}\u{0}\n👩\u{200d}💻";
+        let begins = "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;\u{fffd}\u{fffd}";
+        assert_eq!(Text(given).render().0, format!("{begins}\n👩\u{200d}💻"));
+        assert_eq!(Name(given).render().0, format!("{begins}\u{fffd}👩\u{fffd}💻"));
+        assert_eq!(Name("a\u{202E}b\u{200B}c").render().0, "a\u{FFFD}b\u{FFFD}c");
+        assert_eq!(Name("Ünïcode 日本").render().0, "Ünïcode 日本");
+    }
+
+    #[test]
+    fn templates_escape_every_value() {
+        let evil = "\"><script>alert(1)</script>";
+        let shown = html! { p title=(evil) { (evil) } p title=(Text(evil)) { (Name(evil)) } }.0;
+        assert!(!shown.contains("<script"), "{shown}");
+        assert_eq!(shown.matches("&lt;script&gt;").count(), 4, "{shown}");
+        assert_eq!(shown.matches("title=\"&quot;&gt;").count(), 2, "{shown}");
+    }
+}

@@ -1,0 +1,361 @@
+//! Writes pages: a new one, or an edit of the version that was read.
+//!
+//! A save names that version. If the page changed meanwhile, nothing is overwritten: changes of
+//! different lines are merged for the owner to check, and otherwise both texts are shown.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use brain_core::{Brain, INGEST_KEYS};
+use brain_page::Document;
+use brain_protocol::{
+    Capture, Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, Slug,
+};
+use diffy::MergeOptions;
+use maud::{Markup, html};
+
+use crate::changes::see_other;
+use crate::history::named;
+use crate::layout::{self, Screen, csrf};
+use crate::markdown;
+use crate::page_path::page_path;
+use crate::session::{Change, Session};
+use crate::text::Text;
+
+/// A text that is being written.
+#[derive(Default)]
+struct Draft {
+    /// The page as `source:slug`; empty for a new page.
+    name: String,
+    /// The slug of a new page, as typed.
+    slug: String,
+    /// The version that was read; `None` for a new page.
+    version: Option<u32>,
+    text: String,
+    /// Why the text is not saved.
+    problem: Option<Markup>,
+    /// The page as it is now, if both changed the same lines.
+    theirs: Option<(u32, String)>,
+    /// Whether the preview was asked for.
+    has_preview: bool,
+}
+
+/// `GET /web/new?slug=…`: an empty page.
+pub(crate) async fn new(uri: Uri, session: Session) -> Response {
+    let query = uri.query().unwrap_or_default();
+    let slug = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "slug");
+    let slug = slug.map(|(_, value)| value.into_owned()).unwrap_or_default();
+    screen(&session, StatusCode::OK, &Draft { slug, ..Draft::default() })
+}
+
+/// `GET /web/edit/{name}`: the page as it is.
+pub(crate) async fn edit(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    session: Session,
+) -> Response {
+    let work = async { session.ask(&brain, Get { page: named(&name)?, version: None }).await };
+    match work.await {
+        Ok(page) => screen(&session, StatusCode::OK, &Draft::of(&page)),
+        Err(fault) => layout::fault(&session, &fault),
+    }
+}
+
+/// `POST /web/preview`: the text as it will be shown, for `assets/write.js`.
+pub(crate) async fn preview(change: Change) -> Response {
+    layout::fragment(&rendered(change.field("text")))
+}
+
+/// `POST /web/save`: saves the text, or shows its preview.
+pub(crate) async fn save(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    let mut draft = Draft::read(&change);
+    if change.field("action") == "preview" {
+        draft.has_preview = true;
+        return screen(&change.session, StatusCode::OK, &draft);
+    }
+    match store(&brain, &change.session, &draft).await {
+        Ok(name) => see_other(&page_path(&name)),
+        Err(fault) if fault.code == FaultCode::Conflict => {
+            conflict(&brain, &change.session, draft, &fault).await
+        }
+        Err(fault) => {
+            draft.problem = Some(html! {
+                p { bdi { (Text(&fault.message)) } }
+                @if let Some(hint) = &fault.hint { p { bdi { (Text(hint)) } } }
+            });
+            screen(&change.session, StatusCode::UNPROCESSABLE_ENTITY, &draft)
+        }
+    }
+}
+
+/// Stores the text, and returns the name of its page.
+async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<String, Fault> {
+    let page = draft.page()?;
+    let Some(page) = page else {
+        let capture = Capture {
+            content: draft.text.clone().into_bytes(),
+            origin: Origin::Browser,
+            source: None,
+            slug: None,
+            page_type: None,
+            title: None,
+            tags: Vec::new(),
+        };
+        let kept = session.ask(brain, capture).await?;
+        return Ok(format!("{}:{}", kept.source_id, kept.slug));
+    };
+    let mut text = draft.text.clone();
+    if draft.version.is_some() {
+        // Browsers send all line ends as CRLF; the page keeps its own.
+        let now = session.ask(brain, Get { page: page.clone(), version: None }).await;
+        if now.is_ok_and(|now| now.body.contains("\r\n")) {
+            text = text.replace('\n', "\r\n");
+        }
+    }
+    let put = Put {
+        page,
+        content: text.into_bytes(),
+        origin: Origin::Browser,
+        allow_empty: false,
+        expect: Some(draft.version.map_or(Precondition::Absent, Precondition::Version)),
+    };
+    let written = session.ask(brain, put).await?;
+    Ok(format!("{}:{}", written.source_id, written.slug))
+}
+
+/// Shows what became of a page that changed since it was read.
+async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &Fault) -> Response {
+    let read = async |version: Option<u32>| {
+        let page = draft.page()?.ok_or_else(|| fault.clone())?;
+        session.ask(brain, Get { page, version }).await
+    };
+    let now = match read(None).await {
+        Ok(now) => now,
+        Err(other) => return layout::fault(session, &other),
+    };
+    let base = match draft.version {
+        Some(version) => read(Some(version)).await.ok(),
+        None => None,
+    };
+    screen(session, StatusCode::CONFLICT, &draft.meet(base.as_ref(), &now))
+}
+
+impl Draft {
+    /// Begins an edit of a page.
+    fn of(page: &Page) -> Self {
+        Self {
+            name: format!("{}:{}", page.source_id, page.slug),
+            version: Some(page.version),
+            text: page.content.replace("\r\n", "\n"),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the form.
+    fn read(change: &Change) -> Self {
+        Self {
+            name: change.field("name").to_owned(),
+            slug: change.field("slug").trim().to_owned(),
+            version: change.field("version").parse().ok(),
+            text: change.field("text").replace("\r\n", "\n"),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the page to write; `None` if brain chooses a slug.
+    fn page(&self) -> Result<Option<PageRef>, Fault> {
+        match (self.name.as_str(), self.slug.as_str()) {
+            ("", "") => Ok(None),
+            ("", slug) => match named(slug) {
+                Ok(page) => Ok(Some(page)),
+                Err(fault) => Err(match Slug::parse(slug).err().and_then(|it| it.suggestion) {
+                    Some(near) => fault.hint(format!("perhaps {near}")),
+                    None => fault.hint("a slug looks like people/ada-lovelace"),
+                }),
+            },
+            (name, _) => named(name).map(Some),
+        }
+    }
+
+    /// Returns this draft against the page as it is now. `base` is the version that was read.
+    fn meet(self, base: Option<&Page>, now: &Page) -> Self {
+        let theirs = now.content.replace("\r\n", "\n");
+        let before = base.map(|page| page.content.replace("\r\n", "\n")).unwrap_or_default();
+        let merged =
+            base.and_then(|_| MergeOptions::new().merge(&before, &self.text, &theirs).ok());
+        let version = now.version;
+        let (text, problem, both) = match merged {
+            Some(merged) => {
+                let notice = html! {
+                    p {
+                        "The page changed while you wrote: it is version " (version) " now. "
+                        "The changes are in other lines than yours, so the text below has both. "
+                        "Read it, and save again."
+                    }
+                };
+                (merged, notice, None)
+            }
+            None => {
+                let notice = html! {
+                    p {
+                        "The page changed in the same lines while you wrote: it is version "
+                        (version) " now. Nothing is lost: your text is below, and beside it the "
+                        "page as it is. Bring them together in your text, and save again."
+                    }
+                };
+                let mine = with_provenance_of(&self.text, &before, &theirs);
+                (mine, notice, Some((version, theirs)))
+            }
+        };
+        Self {
+            name: format!("{}:{}", now.source_id, now.slug),
+            version: Some(version),
+            text,
+            problem: Some(problem),
+            theirs: both,
+            ..self
+        }
+    }
+}
+
+/// Returns `mine` with the lines about provenance of `theirs`, unless the owner changed them since
+/// `before`. A save would otherwise take the lines of the version that was read for claims of the
+/// owner's, and keep them under `received`.
+fn with_provenance_of(mine: &str, before: &str, theirs: &str) -> String {
+    let parsed = [mine, before, theirs].map(Document::parse);
+    let [Ok(mut document), Ok(before), Ok(theirs)] = parsed else { return mine.to_owned() };
+    for key in INGEST_KEYS {
+        let value = document.frontmatter.get(key);
+        if value != before.frontmatter.get(key) || value == theirs.frontmatter.get(key) {
+            continue;
+        }
+        match theirs.frontmatter.get(key) {
+            Some(value) => document.frontmatter.set(key, &value),
+            None => document.frontmatter.remove(key),
+        }
+    }
+    document.render()
+}
+
+/// Returns the text as it will be shown.
+fn rendered(text: &str) -> Markup {
+    match Document::parse(text) {
+        Ok(document) => html! {
+            @if let Some(title) = document.frontmatter.title() { h1 { bdi { (Text(&title)) } } }
+            // Links are looked up when the page is saved.
+            (markdown::render(&document.body, |_| None).html)
+        },
+        Err(error) => html! {
+            p class="notice bad" role="alert" {
+                "Line " (error.line) " of the frontmatter: " bdi { (Text(&error.message)) }
+            }
+        },
+    }
+}
+
+fn screen(session: &Session, status: StatusCode, draft: &Draft) -> Response {
+    let is_new = draft.version.is_none();
+    let slug = draft.name.split_once(':').map_or(draft.name.as_str(), |(_, slug)| slug);
+    let title = if is_new { "New page".to_owned() } else { format!("Edit {slug}") };
+    let back = if is_new { "/".to_owned() } else { page_path(&draft.name) };
+    let body = html! {
+        div class="full" {
+            h1 { (Text(&title)) }
+            @if let Some(problem) = &draft.problem {
+                div class="notice" role="alert" { (problem) }
+            }
+            form id="editor" method="post" action="/web/save" data-name=(Text(&draft.name)) {
+                (csrf(session))
+                input type="hidden" name="name" value=(Text(&draft.name));
+                @if let Some(version) = draft.version {
+                    input type="hidden" name="version" value=(version);
+                } @else {
+                    label for="slug" { "Slug, for example people/ada-lovelace" }
+                    input id="slug" name="slug" value=(Text(&draft.slug)) autocomplete="off"
+                        spellcheck="false" aria-describedby="slug-help";
+                    p id="slug-help" class="facts" {
+                        "Without a slug, the page goes to the inbox."
+                    }
+                }
+                div class={ "columns" @if draft.theirs.is_some() { " conflict" } } {
+                    div {
+                        label for="text" {
+                            @if draft.theirs.is_some() { "Your text" } @else { "Text, in markdown" }
+                        }
+                        // Browsers drop one line end at the start. The text is escaped, but not
+                        // otherwise changed: it is saved again.
+                        textarea id="text" name="text" rows="24" dir="auto" {
+                            "\n" (draft.text)
+                        }
+                    }
+                    (beside(draft))
+                }
+                p class="row" {
+                    button name="action" value="save" {
+                        "Save" @if let Some(version) = draft.version { " over version " (version) }
+                    }
+                    button class="button" name="action" value="preview" { "Preview" }
+                    a href=(Text(&back)) { "Cancel" }
+                    span id="draft" class="facts" role="status" {}
+                }
+            }
+        }
+    };
+    Screen {
+        status,
+        path: if is_new { "/web/new" } else { "" },
+        ..Screen::new(session, &title, body)
+    }
+    .respond()
+}
+
+/// Shows the preview, or the page that changed meanwhile.
+fn beside(draft: &Draft) -> Markup {
+    match &draft.theirs {
+        Some((version, theirs)) => html! {
+            div {
+                label for="theirs" { "The page as it is, version " (version) }
+                textarea id="theirs" rows="24" readonly dir="auto" { "\n" (theirs) }
+            }
+        },
+        None => html! {
+            section aria-labelledby="preview-title" {
+                h2 id="preview-title" class="label" { "Preview" }
+                div id="preview" dir="auto" {
+                    @if draft.has_preview || draft.version.is_some() { (rendered(&draft.text)) }
+                }
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_about_provenance_follow_the_page() {
+        let page = |at: &str, kind: &str, body: &str| {
+            format!("---\ntitle: A\ningested_at: {at}\nsource_kind: {kind}\n---\n\n{body}\n")
+        };
+        let before = page("2026-01-01", "webhook", "one");
+        let theirs = page("2026-02-02", "webhook", "two");
+        let mine = page("2026-01-01", "mine", "three");
+        assert_eq!(
+            with_provenance_of(&mine, &before, &theirs),
+            page("2026-02-02", "mine", "three")
+        );
+        assert_eq!(with_provenance_of("no frontmatter", &before, &theirs), "no frontmatter");
+    }
+
+    #[test]
+    fn a_preview_is_inert() {
+        let html = rendered("---\ntitle: <script>\n---\n# a <b>\n\n[x](javascript:alert(1))").0;
+        assert!(html.contains("&lt;script&gt;") && html.contains("&lt;b&gt;"), "{html}");
+        assert!(!html.contains("<script") && !html.contains("href"), "{html}");
+        assert!(rendered("---\ntitle: [\n---\n").0.contains("Line "));
+    }
+}

@@ -1,0 +1,156 @@
+//! Writing in the owner's browser: new pages, edits, conflicts.
+
+use crate::page_view::assert_sealed;
+use crate::web::{Browser, HttpRequest, HttpResponse, Site};
+
+/// Returns the text of the text area `id` as the browser shows it.
+fn area(page: &HttpResponse, id: &str) -> String {
+    let (_, rest) = page.body.split_once(&format!("<textarea id=\"{id}\"")).expect(id);
+    let (_, rest) = rest.split_once('>').unwrap();
+    let (text, _) = rest.split_once("</textarea>").unwrap();
+    let text = text.strip_prefix('\n').expect("browsers drop the first line end");
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+/// Saves a text as a browser sends it, with CRLF.
+fn save(site: &Site, browser: &mut Browser, fields: &[(&str, &str)]) -> HttpResponse {
+    let sent: Vec<(&str, String)> =
+        fields.iter().map(|(name, value)| (*name, value.replace('\n', "\r\n"))).collect();
+    let mut fields: Vec<(&str, &str)> =
+        sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    fields.push(("action", "save"));
+    browser.change(site, "/web/save", &fields)
+}
+
+#[test]
+fn a_page_is_written_previewed_and_edited() {
+    let site = Site::new();
+    let mut browser = site.open();
+    let missing = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(404);
+    assert!(missing.body.contains("/web/new?slug=people%2Fada"), "{}", missing.body);
+    let form = browser.go(&site.local, HttpRequest::get("/web/new?slug=people%2Fada")).expect(200);
+    assert_sealed(&form);
+    assert!(form.body.contains("value=\"people/ada\""), "{}", form.body);
+    let text = "---\ntags: [math]\n---\n\n# Ada\n\n<b>&amp; *x*\n\n";
+    let fields = [("slug", "people/ada"), ("text", text), ("action", "preview")];
+    let preview = browser.change(&site, "/web/save", &fields).expect(200);
+    assert!(preview.body.contains("<em>x</em>") && preview.body.contains("&lt;b&gt;&amp;amp;"));
+    assert_eq!(area(&preview, "text"), text, "the preview keeps the text");
+    assert_eq!(site.home.json(["status"])["pages"], 0, "nothing is saved yet");
+    let part = browser.change(&site, "/web/preview", &[("text", text)]).expect(200);
+    assert!(part.body.contains("<em>x</em>") && !part.body.contains("<html"), "{}", part.body);
+
+    let saved = save(&site, &mut browser, &[("slug", "people/ada"), ("text", text)]).expect(303);
+    assert_eq!(saved.header("location"), Some("/page/default:people/ada"));
+    let page = site.home.json(["get", "people/ada"]);
+    assert!(
+        page["body"].as_str().unwrap().contains("*x*") && !page["body"].to_string().contains("\\r")
+    );
+    let edit = browser.go(&site.local, HttpRequest::get("/web/edit/people/ada")).expect(200);
+    assert_sealed(&edit);
+    assert_eq!(area(&edit, "text"), page["content"].as_str().unwrap());
+    let changed = area(&edit, "text").replace("*x*", "*y*");
+    let fields = [("name", "default:people/ada"), ("version", "1"), ("text", &changed)];
+    save(&site, &mut browser, &fields).expect(303);
+    let page = site.home.json(["get", "people/ada"]);
+    assert_eq!((page["version"].clone(), page["trust"].clone()), (2.into(), "owner".into()));
+    let body = page["content"].as_str().unwrap();
+    assert!(body.contains("*y*") && !body.contains("received"), "{body}");
+
+    // A new page never replaces another one; without a slug it goes to the inbox.
+    let again = save(&site, &mut browser, &[("slug", "people/ada"), ("text", "other")]).expect(409);
+    assert!(area(&again, "text").contains("other") && area(&again, "theirs").contains("*y*"));
+    let inbox = save(&site, &mut browser, &[("text", "A thought\n")]).expect(303);
+    assert!(inbox.header("location").unwrap().starts_with("/page/default:inbox/"));
+    for (slug, text) in [("No Slug", "x"), ("a", ""), ("a", "---\ntitle: [\n---\nx")] {
+        let refused = save(&site, &mut browser, &[("slug", slug), ("text", text)]).expect(422);
+        assert!(refused.body.contains("role=\"alert\""), "{}", refused.body);
+        assert_eq!(area(&refused, "text"), text, "nothing that was written is lost");
+    }
+}
+
+#[test]
+fn two_writers_never_overwrite_each_other() {
+    let site = Site::new();
+    let token = site.home.token("w", "read write", &[]);
+    let item = serde_json::json!({ "content": "# Plan\n\none\n\ntwo\n\nthree\n" });
+    let item = HttpRequest::json("/ingest", &item).header("X-Brain-Slug", "plan").bearer(&token);
+    site.local(&item);
+    let mut browser = site.open();
+    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    let edit = loop {
+        let edit = browser.go(&site.local, HttpRequest::get("/web/edit/plan"));
+        if edit.status == 200 {
+            break edit;
+        }
+        assert!(std::time::Instant::now() < until, "{edit:?}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let read = area(&edit, "text");
+    let fields = |version: &str, text: &str| {
+        let pairs = [("name", "default:plan"), ("version", version), ("text", text)];
+        pairs.map(|(name, value)| (name, value.to_owned()))
+    };
+    let mut save_as = |version: &str, text: &str| {
+        let fields = fields(version, text);
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        save(&site, &mut browser, &fields)
+    };
+
+    // Another program changes another line: both changes are in the text, to be checked.
+    site.home.put(
+        "plan",
+        &site.home.json(["get", "plan"])["content"].as_str().unwrap().replace("one", "ONE"),
+    );
+    let merged = save_as("1", &read.replace("three", "THREE")).expect(409);
+    assert_sealed(&merged);
+    let text = area(&merged, "text");
+    assert!(text.contains("ONE") && text.contains("THREE"), "{text}");
+    assert!(merged.body.contains("name=\"version\" value=\"2\""), "{}", merged.body);
+    assert!(site.home.json(["get", "plan"])["body"].to_string().contains("three"), "not saved yet");
+    save_as("2", &text).expect(303);
+
+    // The same line: both texts are shown, and the owner decides.
+    let now = site.home.json(["get", "plan"])["content"].as_str().unwrap().to_owned();
+    site.home.put("plan", &now.replace("two", "two of another"));
+    let both = save_as("3", &now.replace("two", "two of mine")).expect(409);
+    assert!(area(&both, "text").contains("two of mine"));
+    assert!(area(&both, "theirs").contains("two of another"));
+    save_as("4", &area(&both, "text")).expect(303);
+    let page = site.home.json(["get", "plan"]);
+    let content = page["content"].as_str().unwrap();
+    assert!(content.contains("two of mine") && content.contains("ONE"), "{content}");
+    assert!(!content.contains("received"), "no line about provenance is left over: {content}");
+    assert_eq!(page["version"], 5);
+}
+
+#[test]
+fn a_file_with_windows_line_ends_keeps_them() {
+    let site = Site::new();
+    let dir = site.home.outside().join("notes");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("a.md"), "# A\r\n\r\none\r\n").unwrap();
+    site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);
+    site.home.brain(["sync", "work"]).expect(0);
+    let mut browser = site.open();
+    let edit = browser.go(&site.local, HttpRequest::get("/web/edit/work:a")).expect(200);
+    let text = area(&edit, "text").replace("one", "two");
+    let fields = [("name", "work:a"), ("version", "1"), ("text", &text)];
+    save(&site, &mut browser, &fields).expect(303);
+    let file = || std::fs::read_to_string(dir.join("a.md")).unwrap();
+    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    while !file().contains("two") && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(file(), "# A\r\n\r\ntwo\r\n");
+}
+
+#[test]
+fn links_are_completed() {
+    let site = Site::new();
+    site.home.put("people/ada", "# Ada <b>\n");
+    let mut browser = site.open();
+    let found = browser.go(&site.local, HttpRequest::get("/web/complete?text=ad")).expect(200);
+    assert_eq!(found.json()[0][0], "people/ada");
+    site.local(&HttpRequest::get("/web/complete?text=ad")).expect(401);
+}

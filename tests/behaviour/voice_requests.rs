@@ -1,0 +1,247 @@
+//! `/voice`: which requests are accepted, and which are refused before they have an effect.
+
+use std::net::SocketAddr;
+
+use brain_protocol::Secret;
+use brain_tests::http::{self, Answer};
+use brain_tests::telephony::{
+    Call, KNOWN, PUBLIC, STRANGER, TOKEN, VoiceResponse, encoded, posted, send, sign,
+};
+use brain_tests::{Daemon, TestHome, shared_data};
+use brain_voice::signature::{Signature, is_valid};
+use serde_json::Value;
+
+const SID: &str = "CA0123456789abcdef0123456789abcdef";
+const FORM: [(&str, &str); 3] = [("CallSid", SID), ("From", KNOWN), ("To", "+4930901820")];
+
+/// Returns a home with a configured telephone.
+pub(crate) fn reachable() -> TestHome {
+    let mut home = TestHome::new();
+    for (name, value) in [
+        ("BRAIN_HTTP_BASE_URL", PUBLIC),
+        ("BRAIN_HTTP_PUBLIC", "127.0.0.1:0"),
+        ("BRAIN_VOICE_ENABLED", "true"),
+        ("BRAIN_VOICE_CALLERS", "[\"+49 151 12345678\"]"),
+        ("BRAIN_TELEPHONY_AUTH_TOKEN", TOKEN),
+    ] {
+        home.env.push((name.into(), value.into()));
+    }
+    home
+}
+
+/// Returns a home with a configured telephone, its daemon, and its public listener's address.
+pub(crate) fn ready() -> (TestHome, Daemon, SocketAddr) {
+    let home = reachable();
+    let daemon = home.daemon();
+    let public = home.http_public();
+    (home, daemon, public)
+}
+
+/// Counts the pages.
+fn pages(home: &TestHome) -> usize {
+    home.json(["list"])["pages"].as_array().unwrap().len()
+}
+
+#[test]
+fn every_test_vector_of_the_providers_library_passes() {
+    let Some(path) = shared_data("twilio-signature-vectors.json") else { return };
+    let vectors: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let vectors = vectors.as_array().unwrap();
+    assert!(vectors.len() >= 8);
+    for vector in vectors {
+        let text = |name: &str| vector[name].as_str();
+        let mut form = Vec::new();
+        for (name, value) in vector["params"].as_object().unwrap() {
+            match value {
+                Value::Array(values) => {
+                    form.extend(
+                        values
+                            .iter()
+                            .map(|value| (name.clone(), value.as_str().unwrap().to_owned())),
+                    );
+                }
+                value => form.push((name.clone(), value.as_str().unwrap().to_owned())),
+            }
+        }
+        let signature =
+            Signature::read(text("signature").unwrap(), text("settings_header")).unwrap();
+        let (url, body) = (text("url").unwrap(), text("body").map(str::as_bytes));
+        let is_signed = |token: &str, url: &str, form: &[(String, String)]| {
+            is_valid(&Secret::new(token), &signature, url, form, body)
+        };
+        let token = text("token").unwrap();
+        assert!(is_signed(token, url, &form), "{vector}");
+        let other_port = if url.contains(":443") {
+            url.replace(":443", "")
+        } else {
+            url.replace("mycompany.com", "mycompany.com:443")
+        };
+        assert!(is_signed(token, &other_port, &form), "{other_port}: {vector}");
+        assert!(!is_signed("12346", url, &form), "{vector}");
+        assert!(!is_signed(token, &format!("{url}0"), &form), "{vector}");
+        form.push(("More".into(), "x".into()));
+        assert!(!is_signed(token, url, &form), "{vector}");
+    }
+}
+
+#[test]
+fn a_signed_call_is_answered_on_both_listeners() {
+    let (home, _daemon, public) = ready();
+    for address in [public, home.http_local()] {
+        let heard = VoiceResponse::read(&send(address, "/voice", &FORM).expect(200));
+        assert!(heard.gather_action.is_some() && heard.redirect.is_some(), "{heard:?}");
+        let path = format!("/voice?{}", encoded(&FORM));
+        let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
+        let got = http::call(address, "GET", &path, &[("X-Twilio-Signature", &signature)], b"");
+        assert_eq!(VoiceResponse::read(&got.expect(200)), heard);
+    }
+    let with_port = sign(TOKEN, &format!("{PUBLIC}:443/voice"), &FORM);
+    assert_eq!(posted(public, "/voice", &FORM, &with_port).status, 200);
+}
+
+#[test]
+fn an_unsigned_request_is_refused_without_effect() {
+    let (home, _daemon, public) = ready();
+    let good = sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM);
+    let form = encoded(&FORM);
+    let refusal = http::call(public, "POST", "/voice", &[], form.as_bytes()).text().to_owned();
+    let refused = |answer: Answer, what: &str| {
+        assert_eq!((answer.status, answer.error().as_str()), (403, "invalid_signature"), "{what}");
+        assert_eq!(answer.text(), refusal, "{what}: the answer does not reveal the reason");
+    };
+    for (signature, what) in [
+        (sign("another token", &format!("{PUBLIC}/voice"), &FORM), "another token"),
+        (sign(TOKEN, &format!("{PUBLIC}/voice/turn"), &FORM), "another path"),
+        (sign(TOKEN, "https://evil.example/voice", &FORM), "another host"),
+        (sign(TOKEN, "http://brain.example.org/voice", &FORM), "another scheme"),
+        (sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM[..2]), "a part of the form"),
+        (sign(TOKEN, &format!("http://{public}/voice"), &FORM), "the address behind the tunnel"),
+        (good[..20].into(), "a part of it"),
+        (String::new(), "nothing"),
+        ("%%%".into(), "no base64"),
+    ] {
+        refused(posted(public, "/voice", &FORM, &signature), what);
+    }
+    refused(posted(public, "/voice?x=1", &FORM, &good), "a query");
+    refused(posted(public, "/voice", &[FORM[0], FORM[1], ("To", "+1")], &good), "another value");
+    refused(http::call(public, "POST", "/voice", &[], form.as_bytes()), "no signature");
+    let kind = ("Content-Type", "application/x-www-form-urlencoded");
+    let twice = [kind, ("X-Twilio-Signature", &good[..]), ("X-Twilio-Signature", &good[..])];
+    refused(http::call(public, "POST", "/voice", &twice, form.as_bytes()), "two signatures");
+    // Headers that name another host are ignored.
+    let evil = sign(TOKEN, "https://evil.example/voice", &FORM);
+    let forwarded = [
+        kind,
+        ("X-Forwarded-Host", "evil.example"),
+        ("X-Forwarded-Proto", "https"),
+        ("X-Original-Host", "evil.example"),
+        ("X-Twilio-Signature", &evil),
+    ];
+    refused(http::call(public, "POST", "/voice", &forwarded, form.as_bytes()), "X-Forwarded-Host");
+    // A signature of the URL alone does not cover a body that is no form.
+    let bare = sign(TOKEN, &format!("{PUBLIC}/voice"), &[]);
+    let json = [("Content-Type", "application/json"), ("X-Twilio-Signature", &bare[..])];
+    refused(http::call(public, "POST", "/voice", &json, b"{}"), "an unsigned body");
+    let elsewhere = [kind, ("Host", "evil.example"), ("X-Twilio-Signature", &evil[..])];
+    let answer = http::call(public, "POST", "/voice", &elsewhere, form.as_bytes()).expect(403);
+    assert_eq!(answer.error(), "forbidden_host");
+    for path in ["/voice/turn", "/voice/recording", "/voice/transcription", "/voice/status"] {
+        refused(posted(public, path, &FORM, &good), path);
+    }
+    assert_eq!(pages(&home), 0, "nothing was stored");
+    // The log warns the owner, whose token or address may be wrong. It warns once, since anybody
+    // can send such requests.
+    let log = home.log();
+    assert_eq!(
+        log.matches("an address that begins with https://brain.example.org;").count(),
+        1,
+        "{log}"
+    );
+    assert!(!log.contains(TOKEN), "{log}");
+}
+
+#[test]
+fn a_json_body_is_accepted_with_its_digest_in_the_signed_url() {
+    let (_home, _daemon, public) = ready();
+    let digest = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
+    let path = format!("/voice/status?bodySHA256={digest}&CallSid={SID}&CallStatus=completed");
+    let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
+    let headers = [("Content-Type", "application/json"), ("X-Twilio-Signature", &signature[..])];
+    assert_eq!(http::call(public, "POST", &path, &headers, br#"{"a":1}"#).status, 200);
+    assert_eq!(http::call(public, "POST", &path, &headers, br#"{"a":2}"#).status, 403);
+}
+
+#[test]
+fn without_a_token_or_an_address_every_call_is_refused() {
+    for (missing, way_out) in [
+        ("BRAIN_TELEPHONY_AUTH_TOKEN", "secrets/telephony-auth-token"),
+        ("BRAIN_HTTP_BASE_URL", "http.base_url"),
+    ] {
+        let mut home = reachable();
+        home.env.retain(|(name, _)| name != missing);
+        let _daemon = home.daemon();
+        let headers = [
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("X-Twilio-Signature", "RSOYDt4T1cUTdK1PDd93/VVr8B8="),
+        ];
+        for _ in 0..3 {
+            let refused = http::call(
+                home.http_public(),
+                "POST",
+                "/voice",
+                &headers,
+                encoded(&FORM).as_bytes(),
+            );
+            assert_eq!(
+                (refused.status, refused.error().as_str()),
+                (503, "not_set_up"),
+                "{missing}"
+            );
+            assert!(!refused.text().contains(way_out), "the owner's business: {}", refused.text());
+        }
+        assert_eq!(home.log().matches(way_out).count(), 1, "{}", home.log());
+        assert_eq!(pages(&home), 0);
+    }
+}
+
+#[test]
+fn a_disabled_telephone_is_not_found() {
+    let mut home = reachable();
+    home.env.retain(|(name, _)| name != "BRAIN_VOICE_ENABLED");
+    let _daemon = home.daemon();
+    assert_eq!(send(home.http_public(), "/voice", &FORM).expect(404).error(), "not_found");
+}
+
+#[test]
+fn bodies_and_methods_have_limits() {
+    let (home, _daemon, public) = ready();
+    let long = "x".repeat(70_000);
+    let answer = send(public, "/voice", &[("CallSid", SID), ("From", &long)]);
+    assert_eq!(answer.status, 413);
+    for (method, path) in [("PUT", "/voice"), ("GET", "/voice/turn"), ("DELETE", "/voice/status")] {
+        let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
+        let answer = http::call(public, method, path, &[("X-Twilio-Signature", &signature)], b"");
+        assert_eq!(answer.status, 405, "{method} {path}");
+    }
+    assert_eq!(pages(&home), 0);
+}
+
+#[test]
+fn callers_numbers_and_words_are_never_logged() {
+    let mut home = reachable();
+    home.env.push(("BRAIN_DAEMON_LOG".into(), "debug".into()));
+    let _daemon = home.daemon();
+    let mut call = Call::from(home.http_public(), KNOWN, SID);
+    call.speak("Note the secret word is xylophone");
+    call.speak("What is the secret word");
+    let mut other = Call::from(home.http_public(), STRANGER, "CAffffffffffffffffffffffffffffffff");
+    other.send_recording("RE0123456789abcdef0123456789abcdef", "7");
+    let audit = home.json(["audit"]).to_string();
+    let log = home.log();
+    for personal in ["15112345678", "8005550123", "xylophone", TOKEN] {
+        assert!(!log.contains(personal), "{personal} in the log");
+        assert!(!audit.contains(personal), "{personal} in the audit");
+    }
+    assert!(log.contains("answered over HTTP"), "the log has the call: {log}");
+    assert!(audit.contains("telephone") && audit.contains("POST /voice/turn"), "{audit}");
+}
