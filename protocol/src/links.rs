@@ -150,6 +150,8 @@ pub struct LinkRow {
     pub trust: TrustLevel,
     /// The absolute path of the file of that page, for callers with the scope `admin`.
     pub path: Option<String>,
+    /// The sentence with the link, for backlinks from the text of a page.
+    pub sentence: Option<String>,
 }
 
 /// `brain graph`: lists the pages around a page.

@@ -49,7 +49,13 @@ fn a_link_becomes_live_or_missing_with_its_page() {
     let _daemon = home.daemon();
     home.put("from", "see [[to/come]]\n");
     assert_eq!(home.json(["links", "from"])["links"][0]["status"], "missing");
-    assert_eq!(texts(&home.json(["backlinks", "to/come"])["links"], "status"), ["missing"]);
+    let missing = &home.json(["backlinks", "to/come"])["links"][0];
+    assert_eq!(
+        (&missing["status"], &missing["sentence"]),
+        (&json!("missing"), &json!("see to/come"))
+    );
+    let printed = home.brain(["backlinks", "to/come"]).expect(0).stdout;
+    assert!(printed.contains("SENTENCE") && printed.contains("see to/come"), "{printed}");
     home.put("to/come", "---\ntitle: Here now\n---\nx\n");
     let link = home.json(["links", "from"])["links"][0].clone();
     assert_eq!(

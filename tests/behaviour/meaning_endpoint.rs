@@ -109,6 +109,24 @@ fn search_uses_words_only_when_the_endpoint_stalls() {
 }
 
 #[test]
+fn a_phrase_a_name_and_a_repeated_question_ask_no_model() {
+    let endpoint = FakeEmbedding::default();
+    let (home, _daemon) = home_with_pages(&endpoint, &[]);
+    home.put("people/ann", "---\ntitle: Ann Lee\n---\nShe drives an automobile.\n");
+    embed(&home);
+    let before = endpoint.call_count();
+    for (question, page) in [("\"an automobile\"", "people/ann"), ("ann lee", "people/ann")] {
+        assert_eq!(home.search(question)[0], page, "{question}");
+    }
+    assert_eq!(home.search("\"automobile stands\" type:note"), ["notes/garage"]);
+    assert_eq!(endpoint.call_count(), before, "words find a phrase and a name");
+    for question in ["vehicle", "vehicle", "ship", "vehicle"] {
+        assert!(!home.search(question).is_empty(), "{question}");
+    }
+    assert_eq!(endpoint.call_count(), before + 2, "a question is sent once");
+}
+
+#[test]
 fn nonsense_makes_no_vectors_and_is_reported() {
     let endpoint = FakeEmbedding::default();
     endpoint.set_behaviour(Behaviour::Body("<html>proxy</html>".into()));

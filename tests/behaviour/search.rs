@@ -464,3 +464,25 @@ fn a_mistyped_beginning_of_a_name_finds_it() {
     assert_eq!(slugs(&found["hits"]).first().map(String::as_str), Some("people/ada"));
     assert_eq!(found["note"], "also searched: lovelace");
 }
+
+#[test]
+fn the_same_text_in_two_places_is_one_hit() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = format!("# Ferry\n\n{}\n", "The night ferry leaves the harbour at ten. ".repeat(8));
+    home.put("a/ferry", &text);
+    home.put("b/copy", &text.replacen("# Ferry", "---\ntitle: Copy\n---\n# Ferry", 1));
+    home.put("c/other", &text.replace("ten", "nine"));
+    let found = home.json(["search", "night ferry"]);
+    assert_eq!(sorted(slugs(&found["hits"])).len(), 2, "{found}");
+    let first = found["hits"].as_array().unwrap().iter().find(|hit| hit["slug"] != "c/other");
+    let also = first.unwrap()["also_in"][0].as_str().unwrap();
+    assert!(["default:a/ferry", "default:b/copy"].contains(&also), "{found}");
+    let printed = home.brain(["search", "night ferry"]).expect(0).stdout;
+    assert!(printed.contains(&format!("also in {also}")), "{printed}");
+    assert_eq!(home.search("copy"), ["b/copy"], "its own name finds it");
+    // Short texts are the same by chance.
+    home.put("day/one", "---\ntitle: One\n---\nNothing happened.\n");
+    home.put("day/two", "---\ntitle: Two\n---\nNothing happened.\n");
+    assert_eq!(sorted(home.search("nothing happened")), ["day/one", "day/two"]);
+}

@@ -257,6 +257,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source_kind: some("import"),
                     trust: TrustLevel::Mixed,
                     path: some("/p"),
+                    sentence: some("s"),
                 }],
                 truncated: false,
             }),

@@ -160,6 +160,14 @@ impl Verb for Backlinks {
     }
 }
 
+/// Columns of backlinks: what the other page says about this one.
+const SENTENCES: &[Column] = &[
+    Column::whole("PAGE").painted(Paint::cyan),
+    Column::flexible("KIND", 8).optional(3),
+    Column::fixed("STATUS").optional(2),
+    Column::flexible("SENTENCE", 20).optional(1),
+];
+
 const COLUMNS: &[Column] = &[
     Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("KIND", 8).optional(3),
@@ -193,11 +201,12 @@ impl Listing for LinksReply {
 
 impl Show for LinksReply {
     fn text(&self, t: &mut Text) {
-        let mut table = Table::new(COLUMNS);
+        let has_sentences = self.links.iter().any(|link| link.sentence.is_some());
+        let mut table = Table::new(if has_sentences { SENTENCES } else { COLUMNS });
         for link in &self.links {
             let page = linked_name(link);
-            let title = link.title.as_deref().unwrap_or_default();
-            table.linked_row(link.path.as_deref(), [&page, &link.kind, &link.status, title]);
+            let text = link.sentence.as_deref().or(link.title.as_deref()).unwrap_or_default();
+            table.linked_row(link.path.as_deref(), [&page, &link.kind, &link.status, text]);
         }
         table.write(t);
     }

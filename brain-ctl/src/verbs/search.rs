@@ -213,6 +213,12 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     t.raw(&line);
 
     let mut facts = format!("{} · {}", hit.page_type, day(&hit.updated_at));
+    if let Some((first, others)) = hit.also_in.split_first() {
+        facts.push_str(&format!(" · also in {first}"));
+        if !others.is_empty() {
+            facts.push_str(&format!(" and {} more", others.len()));
+        }
+    }
     // A page that contains none of the query's words gets a reason.
     let has_words =
         hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link" | "date"));

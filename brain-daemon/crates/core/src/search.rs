@@ -6,10 +6,11 @@
 //! | `answers` | the pages that links alone give as an answer |
 //! | `chain` | a question with two relations |
 //! | `times`, `dated` | its days and its order; pages of those days |
-//! | `relations`, `sentence` | neighbours of a page that a question names; sentences with links |
+//! | `relations` | neighbours of a page that a question names, and the sentences of their links |
 //! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
+//! | `hits` | reads the pages to show; pages with the same text are one hit |
 //! | `health` | the check of the index for `doctor` |
 //!
 //! Every hit meets two conditions. The index says which pages match the filters of the question.
@@ -20,42 +21,41 @@ mod chain;
 mod dated;
 mod fuse;
 mod health;
+mod hits;
 mod named;
 mod question;
 mod relations;
 mod rerank;
-mod sentence;
 pub(crate) mod times;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId, TrustLevel};
+use brain_protocol::{Fault, FaultCode, Hits, MAX_HITS, Search, SourceId};
 
 use self::dated::{DatedPages, order_answers};
-use self::fuse::{RankingEntry, Rankings, fuse};
+use self::fuse::{Rankings, fuse};
+use self::hits::{HitList, HitReader};
 use self::named::named_pages;
 use self::relations::relations;
 use self::times::{Order, Times};
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
-use crate::provenance::{trust_of_lines, trust_of_row};
 use crate::{Caller, EmbeddingService, FileService, preferred};
 use brain_base::caller::Visibility;
-use brain_base::clock::{Clock, parse_instant, rfc3339};
+use brain_base::clock::{Clock, parse_instant};
 use brain_page as page;
-use brain_search::{
-    Index, IndexError, Question, QuestionTerms, RankedPage, Snippet, Snippeter, Spelling,
-};
-use brain_store::{Content, PageRecord, Reader, Store, StoreError, unless_damaged};
+use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Spelling};
+use brain_store::{Reader, Store, StoreError, unless_damaged};
 
 pub(crate) use self::answers::LinkAnswer;
 
 /// Number of pages that each ranking contributes to the merged one.
 const DEPTH: usize = 200;
+/// Hits of the index beyond the limit, for pages that have the text of a shown one.
+const SPARE_HITS: usize = 10;
 /// A day in milliseconds.
 const DAY_MS: f32 = 86_400_000.0;
 
@@ -211,7 +211,7 @@ impl SearchService {
             && terms.subjects.is_empty()
             && times == Times::default()
             && !reranks;
-        let depth = if is_text_only { limit } else { DEPTH.max(limit) };
+        let depth = if is_text_only { limit + SPARE_HITS } else { DEPTH.max(limit) };
         let mut text_results = index
             .search(&Question { limit: depth, ..question.clone() })
             .map_err(|e| index_fault(&e))?;
@@ -264,17 +264,20 @@ impl SearchService {
             }
             false => None,
         };
-        let mut hits = Vec::with_capacity(limit.min(merged.len()));
+        let mut hits = HitList::new(limit);
+        let shown = HitReader { caller, reader: &reader, files: &self.files };
         let (mut truncated, mut damaged) = (text_results.truncated, Vec::new());
         for page in merged {
-            if hits.len() < limit {
-                match self.read_hit(caller, &reader, page, &dated, &text_results.snippets) {
-                    Err(error) if error.is_damage() => damaged.push(error.to_string()),
-                    hit => hits.extend(hit?),
+            if hits.is_full() {
+                truncated = truncated || unless_damaged(reader.by_id(page.id))?.flatten().is_some();
+                if truncated {
+                    break;
                 }
-            } else if truncated || unless_damaged(reader.by_id(page.id))?.flatten().is_some() {
-                truncated = true;
-                break;
+                continue;
+            }
+            match shown.add(page, &dated, &text_results.snippets, &mut hits) {
+                Err(error) if error.is_damage() => damaged.push(error.to_string()),
+                added => added?,
             }
         }
         let others = damaged.len().saturating_sub(1);
@@ -294,7 +297,7 @@ impl SearchService {
         .collect();
         Ok(Hits {
             query: request.query,
-            hits,
+            hits: hits.into_hits(),
             truncated,
             degraded: (!degraded.is_empty()).then(|| degraded.join("; ")),
             took_us: began.elapsed().as_micros() as u64,
@@ -309,8 +312,10 @@ impl SearchService {
         terms: &QuestionTerms,
         conditions: &Conditions<'_>,
     ) -> Result<VectorResults, Fault> {
-        // Punctuation or a word prefix has no meaning, but a model finds near pages for any text.
-        if terms.words.is_empty() || !self.embedding.has_embedding() {
+        // Punctuation or a word prefix has no meaning, but a model finds near pages for any text. A
+        // phrase or the name of a page is found by its words.
+        let needs_words_only = terms.words.is_empty() || terms.is_literal || terms.is_name();
+        if needs_words_only || !self.embedding.has_embedding() {
             return Ok(VectorResults::default());
         }
         let caller_pages = match &conditions.question.view {
@@ -338,36 +343,6 @@ impl SearchService {
             }
         }
         Ok(ages)
-    }
-
-    /// Reads a page and returns it as a hit. `None` if it was deleted or the caller may not see it.
-    fn read_hit(
-        &self,
-        caller: &Caller,
-        reader: &Reader,
-        page: RankingEntry,
-        dated: &DatedPages,
-        snippets: &Snippeter,
-    ) -> Result<Option<Hit>, StoreError> {
-        let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
-        let Content { frontmatter, body } = reader.content(&record)?;
-        let line = dated.line(page.id, &body);
-        let window = line.or(page.window());
-        let snippet = passage(&body, window, snippets);
-        let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
-        let path = self.files.visible_path(caller, &source, &record);
-        let trust = trust_of_snippet(&record, &frontmatter, &body, snippet.range);
-        let mut hit = hit(source, slug, record, page.score);
-        hit.path = path;
-        hit.snippet = snippet.text;
-        hit.highlights = snippet.highlights;
-        hit.chunk = snippet.chunk;
-        hit.line = snippet.line;
-        hit.url = url;
-        hit.trust = trust;
-        hit.matched = page.matched.into_iter().map(Into::into).collect();
-        hit.explain = page.explain;
-        Ok(Some(hit))
     }
 }
 
@@ -437,60 +412,4 @@ fn positions(text: &[RankedPage], vectors: &VectorResults) -> HashMap<u64, usize
         *best = rank.min(*best);
     }
     positions
-}
-
-/// Returns who wrote the title of a page and this part of its body.
-fn trust_of_snippet(
-    record: &PageRecord,
-    frontmatter: &str,
-    body: &str,
-    range: Range<usize>,
-) -> TrustLevel {
-    if record.marks.is_empty() || record.has_outside_title {
-        return trust_of_row(record);
-    }
-    let above = page::lines_above_body(&page::file_text(frontmatter, body), body);
-    let line = |at: usize| {
-        let ends = body.bytes().take(at).filter(|byte| *byte == b'\n').count();
-        above.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX)).saturating_add(1)
-    };
-    let shown = body.get(range.clone()).unwrap_or(body);
-    let begin = range.start + (shown.len() - shown.trim_start().len());
-    trust_of_lines(record, line(begin), line(range.start + shown.trim_end().len()))
-}
-
-/// Returns the passage to show: the line of the day that the question names, the window nearest to
-/// the question, or text around its words.
-fn passage(body: &str, window: Option<Range<usize>>, snippets: &Snippeter) -> Snippet {
-    let chunks = page::chunks(body);
-    // The page may have changed since its vectors were made.
-    let is_text = |window: &Range<usize>| body.get(window.clone()).is_some_and(|at| !at.is_empty());
-    let Some(window) = window.filter(is_text) else { return snippets.snippet(body, &chunks) };
-    let mut snippet = snippets.snippet(body, std::slice::from_ref(&window));
-    let chunk = chunks.iter().position(|chunk| window.start < chunk.end).unwrap_or(0);
-    snippet.chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
-    snippet
-}
-
-fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
-    Hit {
-        slug,
-        source_id: source,
-        title: record.title,
-        page_type: record.page_type,
-        score,
-        snippet: String::new(),
-        highlights: Vec::new(),
-        chunk: 0,
-        matched: Vec::new(),
-        updated_at: rfc3339(record.updated_at),
-        explain: Vec::new(),
-        line: 0,
-        source_kind: record.provenance.source_kind,
-        source_uri: record.provenance.source_uri,
-        url: None,
-        trust: TrustLevel::default(),
-        path: None,
-        also_in: Vec::new(),
-    }
 }

@@ -107,7 +107,8 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
             prev = ')';
             continue;
         }
-        let rest = &line[at..];
+        // Marks within the text of a link end before its closing marks.
+        let rest = &line[at..limit];
         let next = rest[c.len_utf8()..].chars().next().unwrap_or(' ');
         let hide = match c {
             '`' => 1,
@@ -246,6 +247,7 @@ mod tests {
             ("_so_ it __is__ %%aside%%", "so it is aside"),
             ("Title\n=====\ntext\n***\nmore", "Title text more"),
             ("1. first **[link](u)**", "1. first link"),
+            ("see [[<a]]> b", "see <a> b"),
         ] {
             assert_eq!(plain(body), expected, "{body}");
         }

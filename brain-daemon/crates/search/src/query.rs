@@ -67,6 +67,16 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
     units
 }
 
+/// Returns whether a question has words that are neither in quotes nor in a filter. A prefix counts
+/// only with `prefixes`.
+pub(super) fn has_words(units: &[Unit], prefixes: bool) -> bool {
+    units.iter().any(|unit| match unit {
+        Unit::Words(text) => text.chars().any(char::is_alphanumeric),
+        Unit::Prefix(text, Scope::Anywhere) => prefixes && text.chars().any(char::is_alphanumeric),
+        _ => false,
+    })
+}
+
 /// Returns the words and phrases of a question, without operators, filters, prefixes and
 /// exclusions.
 pub(super) fn plain(units: &[Unit]) -> String {

@@ -21,7 +21,7 @@ use super::{
     names::{any_order, has_little_end},
     overlay,
     plan::{HashedTerm, Plan},
-    query::{parse, plain},
+    query::{has_words, parse, plain},
     terms::Segment,
     token::{self, Kind, name_key},
     visible_pages::VisiblePages,
@@ -48,6 +48,8 @@ pub struct QuestionTerms {
     /// Subjects: runs of words that are the title, an alias, the short title, the path or the file
     /// name of pages. They do not overlap; longest first.
     pub subjects: Vec<Subject>,
+    /// Whether the question has no words beside quoted phrases, prefixes and filters.
+    pub is_literal: bool,
 }
 
 /// A word of a question.
@@ -69,6 +71,16 @@ pub struct Subject {
     pub words: Range<usize>,
     /// Ids of the pages with this name.
     pub pages: Vec<u64>,
+}
+
+impl QuestionTerms {
+    /// Returns whether the question is the name of a page, and has at least two words that are no
+    /// stop words. A name of one word is often an ordinary word.
+    #[must_use]
+    pub fn is_name(&self) -> bool {
+        let covers_all = self.subjects.iter().any(|name| name.words == (0..self.words.len()));
+        covers_all && self.words.iter().filter(|word| !word.stop).count() > 1
+    }
 }
 
 impl QuestionWord {
@@ -126,10 +138,12 @@ impl Index {
         question: &str,
         sources: Option<&[SourceId]>,
     ) -> Result<QuestionTerms, IndexError> {
-        let text = plain(&parse(question));
+        let units = parse(question);
+        let text = plain(&units);
         self.with_view(|view, analyzer| {
             let visible = self.visible(view, sources, analyzer)?;
-            self.analyze(&text, view, visible.as_ref(), analyzer)
+            let terms = self.analyze(&text, view, visible.as_ref(), analyzer)?;
+            Ok(QuestionTerms { is_literal: !has_words(&units, false), ..terms })
         })
     }
 
@@ -244,7 +258,7 @@ impl Index {
         } else {
             Vec::new()
         };
-        Ok(QuestionTerms { text: text.to_owned(), words, subjects })
+        Ok(QuestionTerms { text: text.to_owned(), words, subjects, is_literal: false })
     }
 
     fn subjects(

@@ -6,7 +6,7 @@
 use super::{
     Index, IndexError, Question,
     plan::Plan,
-    query::{Scope, Unit, parse},
+    query::{Scope, Unit, has_words, parse},
 };
 
 impl Index {
@@ -17,10 +17,6 @@ impl Index {
     /// As [`Index::search`].
     pub fn unmet_quotes(&self, question: &Question) -> Result<Vec<String>, IndexError> {
         let units = parse(&question.text);
-        let has_words = units.iter().any(|unit| {
-            matches!(unit, Unit::Words(text) | Unit::Prefix(text, Scope::Anywhere)
-                if text.chars().any(char::is_alphanumeric))
-        });
         let quotes: Vec<String> = units
             .iter()
             .filter_map(|unit| match unit {
@@ -28,7 +24,7 @@ impl Index {
                 _ => None,
             })
             .collect();
-        if quotes.is_empty() || !has_words {
+        if quotes.is_empty() || !has_words(&units, true) {
             return Ok(Vec::new());
         }
         self.with_view(|view, analyzer| {

@@ -272,6 +272,9 @@ fn backlinks(links: &[LinkRow]) -> Markup {
                 @if link.kind != brain_page::MENTIONS {
                     " " span class="facts" { (Text(&link.kind)) }
                 }
+                @if let Some(sentence) = &link.sentence {
+                    p class="facts" { bdi { (Text(sentence)) } }
+                }
             }
         })
     };

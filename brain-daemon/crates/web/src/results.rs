@@ -150,6 +150,15 @@ fn hit_row(default_source: &str, hit: &Hit) -> Markup {
         li {
             a class="title" href=(Text(&page_path(&name))) { bdi { (Text(&hit.title)) } }
             (row_facts(&name, &hit.page_type, &hit.updated_at, hit.trust))
+            @if !hit.also_in.is_empty() {
+                p class="facts" {
+                    "also in "
+                    @for (n, name) in hit.also_in.iter().enumerate() {
+                        @if n > 0 { ", " }
+                        a href=(Text(&page_path(name))) { bdi { (Text(name)) } }
+                    }
+                }
+            }
             @if !hit.snippet.is_empty() {
                 p class="snippet" dir="auto" { (marked(&hit.snippet, &hit.highlights)) }
             }

@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
+use super::query::MAX_QUESTIONS;
 use super::state::{EmbeddingState, OpenVectors, Provider, SharedState};
 use super::{EmbeddingService, installed};
 use brain_base::caller::Visibility;
@@ -221,8 +223,16 @@ impl EmbeddingService {
         let scale = super::scale::Scale::new().into();
         let batch_size = provider.batch_size;
         let scales = Mutex::default();
-        let open_vectors =
-            Arc::new(OpenVectors { space, embedder, batch_size, vectors, scale, scales });
+        let questions = Mutex::new(LruCache::new(MAX_QUESTIONS));
+        let open_vectors = Arc::new(OpenVectors {
+            space,
+            embedder,
+            batch_size,
+            vectors,
+            scale,
+            scales,
+            questions,
+        });
         self.catch_up(&open_vectors).map_err(|e| transient_fault(&e))?;
         let size = open_vectors.vectors.size();
         tracing::info!(

@@ -5,6 +5,7 @@
 //! searches do not wait.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ const MAX_QUESTION_CHARS: usize = 2000;
 /// Percentage of pages that may lack vectors before an answer is marked as degraded. New pages are
 /// few and found by their words.
 const MAX_MISSING_PERCENT: u64 = 2;
+/// Questions whose vectors are kept: about 200 KB for a model of 384 dimensions.
+pub(super) const MAX_QUESTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(127);
 /// Maximum number of cached scales for sets of sources.
 const MAX_SCALES: usize = 256;
 
@@ -211,7 +214,7 @@ impl EmbeddingService {
         if windows.windows == 0 {
             return VectorResults { degradation, ..VectorResults::default() };
         }
-        let vector = match self.state.query_embedder.ask(&open_vectors.embedder, question, until) {
+        let vector = match self.question_vector(&open_vectors, question, until) {
             Ok(vector) if vector.len() == open_vectors.space.dimensions => vector,
             Ok(_) => return without("the length of the model's vectors has changed".into()),
             Err(fault) => {
@@ -238,6 +241,24 @@ impl EmbeddingService {
             if scale.is_guess(&open_vectors.space.model) { background } else { scale.floor };
         let coverage = open_vectors.embedder.coverage(question);
         VectorResults { near, floor, background, span: scale.span, coverage, degradation }
+    }
+
+    /// Returns the vector of a question, without the model if it was asked recently.
+    fn question_vector(
+        &self,
+        open_vectors: &OpenVectors,
+        question: &str,
+        until: Instant,
+    ) -> Result<Vec<f32>, EmbedError> {
+        if let Some(known) = open_vectors.questions.lock().get(question) {
+            return Ok(known.clone());
+        }
+        let vector = self.state.query_embedder.ask(&open_vectors.embedder, question, until)?;
+        // A text of any size is no key.
+        if question.len() <= MAX_QUESTION_CHARS {
+            open_vectors.questions.lock().put(question.to_owned(), vector.clone());
+        }
+        Ok(vector)
     }
 
     /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use brain_protocol::SourceId;
+use lru::LruCache;
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::Notify;
 
@@ -92,6 +93,8 @@ pub(super) struct OpenVectors {
     pub(super) scale: RwLock<Scale>,
     /// Scales of restricted callers, by their sources.
     pub(super) scales: Mutex<HashMap<Vec<SourceId>, Scale>>,
+    /// Vectors of recent questions.
+    pub(super) questions: Mutex<LruCache<String, Vec<f32>>>,
 }
 
 /// State that is kept from one embedding round to the next.

@@ -9,13 +9,18 @@ use brain_protocol::{
 
 use crate::provenance::trust_of_row;
 use crate::{Caller, PageService};
-use brain_store::{LinkRecord, PageRecord, Resolution};
+use brain_page::{MENTIONS, each_link, plain_sentence};
+use brain_store::{LinkRecord, PageRecord, Reader, Resolution, StoreError, unless_damaged};
 
 /// The status of a link to no page.
 const MISSING: &str = "missing";
 const MAX_DEPTH: u32 = 5;
 const MAX_NODES: u32 = 1000;
 const MAX_ROWS: usize = 10_000;
+/// Backlinks with a sentence; each needs the text of its page.
+const MAX_SENTENCES: usize = 200;
+/// Maximum length of a sentence, in characters.
+const MAX_SENTENCE: usize = 240;
 
 impl PageService {
     pub(crate) fn links(&self, caller: &Caller, request: &PageRef) -> Result<LinksReply, Fault> {
@@ -63,16 +68,18 @@ impl PageService {
             Err(fault) => return Err(fault),
         };
         let truncated = found.len() > MAX_ROWS;
-        let links = found
-            .into_iter()
-            .take(MAX_ROWS)
-            .map(|(from, link)| {
-                let row = self.link_row(caller, link, Resolution::Page(Box::new(from)));
-                // The row describes the page with the link, which always exists. Its status is
-                // that of the link.
-                if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
-            })
-            .collect();
+        let mut links = Vec::with_capacity(found.len().min(MAX_ROWS));
+        for (from, link) in found.into_iter().take(MAX_ROWS) {
+            let sentence = match links.len() < MAX_SENTENCES {
+                true => sentence(&reader, &from.2, &link)?,
+                false => None,
+            };
+            let row = self.link_row(caller, link, Resolution::Page(Box::new(from)));
+            // The row describes the page with the link, which always exists. Its status is that of
+            // the link.
+            let status = if exists { row.status.clone() } else { MISSING.into() };
+            links.push(LinkRow { status, sentence, ..row });
+        }
         Ok(LinksReply { slug, source_id: source, direction: "backlinks".into(), links, truncated })
     }
 
@@ -87,6 +94,7 @@ impl PageService {
             source_kind: None,
             trust: TrustLevel::default(),
             path: None,
+            sentence: None,
         };
         match resolution {
             Resolution::Page(page) => {
@@ -159,6 +167,24 @@ impl PageService {
             .collect();
         Ok(GraphReply { nodes, edges, truncated })
     }
+}
+
+/// Returns the sentence of a page with this link, on one line; `None` for a link in the frontmatter
+/// and for a damaged page, which the link describes all the same.
+fn sentence(
+    reader: &Reader,
+    record: &PageRecord,
+    link: &LinkRecord,
+) -> Result<Option<String>, StoreError> {
+    if link.kind != MENTIONS {
+        return Ok(None);
+    }
+    let Some(content) = unless_damaged(reader.content(record))? else { return Ok(None) };
+    let mut found = None;
+    each_link(&content.body, &|raw| raw == link.raw, &mut |context| {
+        found.get_or_insert_with(|| plain_sentence(context.sentence, MAX_SENTENCE));
+    });
+    Ok(found.filter(|sentence| !sentence.is_empty()))
 }
 
 fn node(

@@ -399,7 +399,7 @@ pub(super) mod tests {
         for word in &mut words {
             word.stop = ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
         }
-        QuestionTerms { text: plain, words, subjects }
+        QuestionTerms { text: plain, words, subjects, is_literal: false }
     }
 
     fn content(text: &str) -> Vec<String> {

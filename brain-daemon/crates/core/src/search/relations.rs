@@ -2,7 +2,7 @@
 //! did Mia attend`, `people at Acme`.
 //!
 //! The candidates are the neighbours of the named page in the link graph, in both directions. The
-//! other words of the question are compared with the sentence neighbourhood each link, or with the
+//! other words of the question are compared with the sentence around each link, or with the
 //! frontmatter key. The question word, or a noun that matches a neighbour's type or folder, tells
 //! which kind of page is wanted. The same rules apply to every collection of pages.
 //!
@@ -12,8 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::chain::chains;
 use super::question::{Form, form, is_person, is_role_noun, names_kind, other_forms, role_root};
-use super::sentence::{each_link, plain_sentence};
-use brain_page::MENTIONS;
+use brain_page::{MENTIONS, each_link, plain_sentence};
 use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
 use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
@@ -31,7 +30,7 @@ const MAX_BODIES: usize = 120;
 
 /// Weight of a link by itself. `fuse` sets the weight of links against words and vectors.
 const LINK_WEIGHT: f32 = 0.2;
-/// Added if the sentence neighbourhood the link has all words of the question.
+/// Added if the sentence around the link has all words of the question.
 const SENTENCE_WEIGHT: f32 = 0.8;
 /// Added for a page of the wanted kind.
 const KIND_WEIGHT: f32 = 0.4;

@@ -1,8 +1,9 @@
 //! Orders the first results by how well their passages answer the question, with a second model
 //! that reads both. Pages that the question names, and pages that links lead to, keep their places.
 
+use super::SearchService;
 use super::fuse::RankingEntry;
-use super::{SearchService, passage};
+use super::hits::passage;
 use crate::Caller;
 use brain_search::Snippeter;
 use brain_store::{Reader, StoreError, unless_damaged};

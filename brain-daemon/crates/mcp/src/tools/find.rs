@@ -212,6 +212,9 @@ struct QueryResult {
     score: f64,
     updated_at: String,
     trust: Trust,
+    /// Other pages with the same text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also_in: Vec<String>,
     #[serde(flatten)]
     details: Details,
 }
@@ -310,6 +313,7 @@ impl ToolCall for Query {
                 score: (f64::from(hit.score) * 100.0).round() / 100.0,
                 updated_at: hit.updated_at.clone(),
                 trust: hit.trust.into(),
+                also_in: hit.also_in.clone(),
             })
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {

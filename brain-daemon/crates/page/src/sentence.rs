@@ -9,19 +9,19 @@ const MAX_LEAD: usize = 2_000;
 
 /// A link and its context in a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LinkContext<'a> {
+pub struct LinkContext<'a> {
     /// The target as the author wrote it.
-    pub(super) raw: &'a str,
+    pub raw: &'a str,
     /// The sentence, list item or line with the link.
-    pub(super) sentence: &'a str,
+    pub sentence: &'a str,
     /// The heading above it, and the title of its list (a line that ends with a colon). Empty if
     /// there is none.
-    pub(super) lead: [&'a str; 2],
+    pub lead: [&'a str; 2],
 }
 
 /// Calls `each` with the links of `body` whose target, as written, `wants` accepts. Other links are
 /// skipped before the costly search for their sentence.
-pub(super) fn each_link<'a>(
+pub fn each_link<'a>(
     body: &'a str,
     wants: &dyn Fn(&str) -> bool,
     each: &mut dyn FnMut(LinkContext<'a>),
@@ -141,7 +141,7 @@ fn heading_and_list_title(body: &str, at: usize) -> [&str; 2] {
 }
 
 /// Returns a sentence on one line, without link markup, cut to `max_chars` characters.
-pub(super) fn plain_sentence(sentence: &str, max_chars: usize) -> String {
+pub fn plain_sentence(sentence: &str, max_chars: usize) -> String {
     let mut out = String::with_capacity(sentence.len());
     let mut rest = sentence.trim_start_matches(['-', '*', '+', '>', '#', ' ']);
     while let Some(open) = rest.find('[') {
