@@ -6,7 +6,8 @@
 //! | `answers` | the pages that links alone give as an answer |
 //! | `chain` | a question with two relations |
 //! | `times`, `dated` | its days and its order; pages of those days |
-//! | `relations` | neighbours of a page that a question names, and the sentences of their links |
+//! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
+//! | `wanted_pages` | the kind of pages that a question asks for, and words for their relation |
 //! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
@@ -23,10 +24,12 @@ mod fuse;
 mod health;
 mod hits;
 mod named;
+mod neighbours;
 mod question;
 mod relations;
 mod rerank;
 pub(crate) mod times;
+mod wanted_pages;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};

@@ -28,6 +28,8 @@
 
 mod begin;
 mod bm25;
+#[cfg(test)]
+mod bulk_tests;
 mod days;
 mod disk;
 mod disk_search;
@@ -57,6 +59,8 @@ mod restricted_search;
 mod runs;
 mod schema;
 mod snippet;
+#[cfg(test)]
+mod snippet_tests;
 mod stopwords;
 mod terms;
 #[cfg(test)]

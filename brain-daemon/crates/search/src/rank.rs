@@ -19,7 +19,6 @@ use super::{
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-
 /// Weight of a word in the title or an alias, in addition to its weight in the text.
 const TITLE: f32 = 0.4;
 /// Weights of a word in a tag, and in the slug.

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use brain_base::caller::Visibility;
 use brain_protocol::{Fault, FaultCode, JobState};
@@ -13,9 +14,17 @@ use super::record::{state_of_job, to_bytes};
 use super::*;
 use crate::tables as t;
 
+/// Opens a store. A process that another test of this program starts has a copy of every descriptor,
+/// and with it the lock of a closed store, until it runs its own program.
 pub(super) fn open(path: &std::path::Path) -> Store {
     let options = super::tests::options();
-    Store::open(path, &options, Box::new(|_| {})).unwrap()
+    for _ in 0..100 {
+        match Store::open(path, &options, Box::new(|_| {})) {
+            Err(StoreError::Locked(_)) => std::thread::sleep(Duration::from_millis(50)),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("{} stays locked", path.display());
 }
 
 pub(super) fn job(body: &str, now: i64) -> JobRecord {

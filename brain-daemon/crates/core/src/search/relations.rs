@@ -11,17 +11,17 @@
 use std::collections::{HashMap, HashSet};
 
 use super::chain::chains;
-use super::question::{Form, form, is_person, is_role_noun, names_kind, other_forms, role_root};
-use brain_page::{MENTIONS, each_link, plain_sentence};
-use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
-use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
+use super::neighbours::{Neighbourhood, RelationLink, list_label, names_people};
+use super::question::{Form, form, is_role_noun};
+use super::wanted_pages::{strength, wanted};
+use brain_page::each_link;
+use brain_search::{QuestionTerms, Subject};
+use brain_store::{Content, Reader, StoreError, unless_damaged};
 
 /// Maximum number of pages with the name in the question, or between it and the answers.
 const MAX_STARTS: usize = 8;
-/// Maximum number of links followed from a page.
-const MAX_FORWARD: usize = 400;
 /// Maximum number of rows read about links to a page.
-const MAX_ROWS: usize = 10_000;
+pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of linking pages considered: pages found by words and vectors first, then the
 /// newest.
 const MAX_BACKWARD: usize = 300;
@@ -34,8 +34,6 @@ const LINK_WEIGHT: f32 = 0.2;
 const SENTENCE_WEIGHT: f32 = 0.8;
 /// Added for a page of the wanted kind.
 const KIND_WEIGHT: f32 = 0.4;
-/// What another form of a word counts, where the word itself counts 1.
-const OTHER_FORM: f32 = 0.8;
 /// Factor for a page of another kind, if there are pages of the wanted kind.
 const OTHER_KIND_FACTOR: f32 = 0.5;
 /// The share of the best weight that a page between the named page and the answers must have.
@@ -61,76 +59,6 @@ pub(super) struct RelatedPage {
     pub(super) weight: f32,
     /// The sentence and the page that has it.
     pub(super) explanation: String,
-}
-
-/// A neighbour of a named page.
-struct Neighbour {
-    page: PageEntry,
-    kinds: Vec<String>,
-    ways: Vec<RelationLink>,
-}
-
-/// A link between a named page and its neighbour.
-struct RelationLink {
-    /// The slug of the linking page.
-    on: String,
-    /// How much of the question the sentence has, 0 to 1.
-    share: f32,
-    /// How much of the question the title of its list or its key has, 0 to 1.
-    role: f32,
-    /// Whether it is in a list of people: `attendees`.
-    is_listed: bool,
-    /// The sentence or key, for people.
-    text: String,
-}
-
-/// The kind of pages that a question asks for, and the words that describe their relation.
-struct WantedPages<'a> {
-    person: bool,
-    noun: Option<&'a QuestionWord>,
-    content: Vec<&'a QuestionWord>,
-    /// Other forms of each word: see [`other_forms`].
-    forms: Vec<Vec<QuestionWord>>,
-}
-
-impl WantedPages<'_> {
-    fn matches_kind(&self, kinds: &[String]) -> bool {
-        kinds.iter().any(|kind| {
-            (self.person && is_person(kind)) || self.noun.is_some_and(|noun| names_kind(noun, kind))
-        })
-    }
-
-    /// Returns how similar `word` is to a content word or one of its other forms, 0 to 1.
-    fn similarity(&self, content: usize, word: &str) -> f32 {
-        let own = self.content.get(content).map_or(0.0, |own| own.similarity(word));
-        if own >= OTHER_FORM {
-            return own;
-        }
-        let is_root =
-            |own: &QuestionWord| role_root(word).is_some_and(|root| own.similarity(root) >= 1.0);
-        let forms = self.forms.get(content);
-        let is_form = forms.is_some_and(|forms| forms.iter().any(|f| f.similarity(word) > 0.0))
-            || self.content.get(content).copied().is_some_and(is_root);
-        if is_form { OTHER_FORM } else { own }
-    }
-
-    /// Returns how much of the question's content words the texts have, 0 to 1.
-    fn content_share(&self, texts: &[&str]) -> f32 {
-        if self.content.is_empty() {
-            return 0.0;
-        }
-        let mut best = vec![0.0_f32; self.content.len()];
-        for text in texts {
-            each_word(text, &mut |word| {
-                for (n, best) in best.iter_mut().enumerate() {
-                    if *best < 1.0 {
-                        *best = best.max(self.similarity(n, word));
-                    }
-                }
-            });
-        }
-        best.iter().sum::<f32>() / best.len() as f32
-    }
 }
 
 /// Returns the pages that links relate to a question. `positions` ranks pages found by words and
@@ -184,13 +112,6 @@ pub(super) fn relations(
 /// Returns the pages that the question names.
 pub(super) fn starts(terms: &QuestionTerms) -> HashSet<u64> {
     terms.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect()
-}
-
-/// Returns whether a title or key names people by their role: `Attendees`.
-fn names_people(text: &str) -> bool {
-    let mut found = false;
-    each_word(text, &mut |word| found |= is_person(word));
-    found
 }
 
 /// Returns whether a page has a list of people.
@@ -360,245 +281,5 @@ impl<'a> RelationSearch<'a> {
             found.insert(id, page);
         }
         Ok(found)
-    }
-}
-
-/// Determines the wanted pages from the question's words and the kinds of the neighbours.
-fn wanted<'a>(
-    terms: &'a QuestionTerms,
-    form: &Form,
-    neighbours: &HashMap<u64, Neighbour>,
-) -> WantedPages<'a> {
-    let words: Vec<&QuestionWord> =
-        form.content.iter().filter_map(|&at| terms.words.get(at)).collect();
-    let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
-    let named = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
-    let noun = if form.asks_for_persons { None } else { words.iter().copied().find(named) };
-    let content: Vec<&QuestionWord> =
-        words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
-    let forms = content.iter().map(|word: &&QuestionWord| other_forms(&word.text)).collect();
-    WantedPages { person: form.asks_for_persons, noun, content, forms }
-}
-
-/// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
-/// may ask for neighbours in a role. A role must be found: in a sentence for `investors of Acme`,
-/// in a list title or key for `cast of Dune`.
-fn strength(
-    form: &Form,
-    wanted: &WantedPages<'_>,
-    subject: &Subject,
-    pages: &[PageEntry],
-    terms: &QuestionTerms,
-) -> (bool, bool) {
-    let has_few_words = wanted.content.len() <= 2;
-    // `people at Acme`, `Acme's meetings`, but not `how people work at Acme with little sleep`, and not `company
-    // Acme`.
-    let names_kind = wanted.noun.is_some_and(|noun| {
-        let start = terms.words.get(subject.words.start).map_or(0, |word| word.range.start);
-        let after = terms.words.get(subject.words.end).map_or(0, |word| word.range.start);
-        (noun.range.start < start || noun.range.start == after)
-            && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
-    });
-    let is_strong = (form.asks_for_last_day
-        && !(wanted.noun.is_none() && wanted.content.is_empty()))
-        || (form.asks_for_persons && (!wanted.content.is_empty() || form.has_possessive))
-        || (wanted.noun.is_some() && form.asks_for_kind)
-        || (form.has_possessive && has_few_words && names_kind);
-    (is_strong, form.has_possessive && has_few_words && !wanted.content.is_empty())
-}
-
-/// The neighbours of the pages with one name.
-struct Neighbourhood<'a> {
-    reader: &'a Reader,
-    starts: &'a HashSet<u64>,
-    positions: &'a HashMap<u64, usize>,
-    admits: &'a dyn Fn(u64) -> bool,
-    limits: [usize; 2],
-    neighbours: HashMap<u64, Neighbour>,
-}
-
-impl Neighbourhood<'_> {
-    fn is_answer(&self, id: u64) -> bool {
-        !self.starts.contains(&id) && (self.admits)(id)
-    }
-
-    fn add_neighbour(&mut self, page: PageEntry) {
-        let id = page.2.id;
-        self.neighbours.entry(id).or_insert_with(|| Neighbour {
-            kinds: kinds(&page),
-            page,
-            ways: Vec::new(),
-        });
-    }
-
-    /// Adds the pages that `page` links to. Returns the links with the id of their target.
-    fn add_forward(&mut self, page: &PageEntry) -> Result<Vec<(u64, LinkRecord)>, StoreError> {
-        let mut out = Vec::new();
-        for link in self.reader.derived(page.2.id)?.links.into_iter().take(MAX_FORWARD) {
-            if let Resolution::Page(target) = self.reader.resolve(&link, (&page.0, &page.1))?
-                && self.is_answer(target.2.id)
-            {
-                out.push((target.2.id, link));
-                self.add_neighbour(*target);
-            }
-        }
-        Ok(out)
-    }
-
-    /// Adds the pages that link to `page`.
-    fn add_backward(&mut self, page: &PageEntry) -> Result<(), StoreError> {
-        let mut from = self.reader.linking(page, MAX_ROWS)?;
-        from.retain(|id| self.is_answer(*id));
-        // The sort is stable: pages that no ranking found stay newest first.
-        from.sort_by_key(|id| self.positions.get(id).copied().unwrap_or(usize::MAX));
-        for id in from.into_iter().take(self.limits[0]) {
-            if let Some(found) = self.reader.by_id(id)? {
-                self.add_neighbour(found);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the sentences in which `page` links to its neighbours.
-    fn read_forward(
-        &mut self,
-        page: &PageEntry,
-        links: &[(u64, LinkRecord)],
-        wanted: &WantedPages<'_>,
-    ) -> Result<(), StoreError> {
-        let mut mentioned: HashMap<&str, Vec<u64>> = HashMap::new();
-        for (id, link) in links {
-            if link.kind == MENTIONS {
-                mentioned.entry(link.raw.as_str()).or_default().push(*id);
-            } else {
-                self.add_link(*id, frontmatter_link(page, link, wanted));
-            }
-        }
-        if mentioned.is_empty() {
-            return Ok(());
-        }
-        let Some(Content { body, .. }) = unless_damaged(self.reader.content(&page.2))? else {
-            return Ok(());
-        };
-        each_link(&body, &|raw| mentioned.contains_key(raw), &mut |mention| {
-            for id in mentioned.get(mention.raw).into_iter().flatten() {
-                self.add_link(*id, body_link(page, mention.sentence, mention.lead, wanted));
-            }
-        });
-        Ok(())
-    }
-
-    /// Reads the sentences in which the neighbours link to `page`.
-    fn read_backward(
-        &mut self,
-        page: &PageEntry,
-        wanted: &WantedPages<'_>,
-    ) -> Result<(), StoreError> {
-        let names = self.reader.derived(page.2.id)?.names;
-        let linking: HashSet<u64> = self.reader.linking(page, MAX_ROWS)?.into_iter().collect();
-        let mut ids: Vec<(bool, usize, u64)> = self
-            .neighbours
-            .iter()
-            .filter(|(id, _)| linking.contains(id))
-            .map(|(&id, n)| {
-                (
-                    !wanted.matches_kind(&n.kinds),
-                    self.positions.get(&id).copied().unwrap_or(usize::MAX),
-                    id,
-                )
-            })
-            .collect();
-        ids.sort_unstable();
-        for (_, _, id) in ids.into_iter().take(self.limits[1]) {
-            let Some(from) = self.neighbours.get(&id).map(|n| n.page.clone()) else { continue };
-            let links = self.reader.links_between(&from, page, &names)?;
-            let mut raws = HashSet::new();
-            for link in &links {
-                if link.kind == MENTIONS {
-                    raws.insert(link.raw.as_str());
-                } else {
-                    self.add_link(id, frontmatter_link(&from, link, wanted));
-                }
-            }
-            if raws.is_empty() {
-                continue;
-            }
-            let Some(Content { body, .. }) = unless_damaged(self.reader.content(&from.2))? else {
-                continue;
-            };
-            each_link(&body, &|raw| raws.contains(raw), &mut |mention| {
-                self.add_link(id, body_link(&from, mention.sentence, mention.lead, wanted));
-            });
-        }
-        Ok(())
-    }
-
-    fn add_link(&mut self, id: u64, way: RelationLink) {
-        if let Some(neighbour) = self.neighbours.get_mut(&id)
-            && neighbour.ways.iter().all(|known| {
-                known.share < way.share
-                    || known.role < way.role
-                    || (!known.is_listed && way.is_listed)
-            })
-        {
-            neighbour.ways.push(way);
-        }
-    }
-}
-
-/// Returns the kinds of a page: its type and its folders.
-pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
-    let folders = slug.as_str().rsplit_once('/').map_or("", |(folders, _)| folders);
-    std::iter::once(record.page_type.to_lowercase())
-        .chain(folders.split('/').filter(|f| !f.is_empty()).map(str::to_owned))
-        .map(|kind| match kind.is_ascii() {
-            true => kind,
-            false => folded(&kind),
-        })
-        .collect()
-}
-
-/// Returns the text without accents, as the words of a question are.
-fn folded(text: &str) -> String {
-    let mut out = String::new();
-    each_word(text, &mut |word| out.push_str(word));
-    out
-}
-
-/// Returns a link in the frontmatter. Its key is compared with the question.
-fn frontmatter_link(on: &PageEntry, link: &LinkRecord, wanted: &WantedPages<'_>) -> RelationLink {
-    let key = link.kind.replace('_', " ");
-    let share = wanted.content_share(&[&key]);
-    RelationLink {
-        on: on.1.as_str().to_owned(),
-        share,
-        role: share,
-        is_listed: names_people(&key),
-        text: format!("its \"{key}\""),
-    }
-}
-
-/// Returns the name of a list in its own line: `**Attendees:** [A](a), [B](b)`.
-fn list_label(sentence: &str) -> &str {
-    let label = sentence.split_once(':').filter(|(label, _)| !label.contains('['));
-    label.map_or("", |(label, _)| label)
-}
-
-/// Returns a link in the body. Its sentence and the titles above it are compared with the question.
-fn body_link(
-    on: &PageEntry,
-    sentence: &str,
-    lead: [&str; 2],
-    wanted: &WantedPages<'_>,
-) -> RelationLink {
-    let label = list_label(sentence);
-    let share = wanted.content_share(&[sentence, lead[0], lead[1]]);
-    let role = wanted.content_share(&[label, lead[0], lead[1]]);
-    RelationLink {
-        on: on.1.as_str().to_owned(),
-        share,
-        role,
-        is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
-        text: plain_sentence(sentence, 120),
     }
 }

@@ -4,14 +4,15 @@
 //! A month, a year or a day of the week alone is a time only after a preposition. A time without a
 //! year is the last one that has begun.
 
+mod tokens;
 mod words;
 
 use std::ops::Range;
 
-use brain_search::each_word;
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
+use self::tokens::{Token, tokens};
 use self::words::Unit;
 
 /// A question is searched for times up to this length in bytes.
@@ -82,31 +83,6 @@ pub(super) fn is_order_word(word: &str) -> bool {
 /// Returns whether a word asks for a day.
 pub(super) fn is_when(word: &str) -> bool {
     words::WHEN.contains(&word)
-}
-
-/// A folded word and its place.
-struct Token {
-    text: String,
-    range: Range<usize>,
-}
-
-/// Splits a text into words and numbers. An apostrophe ends a word.
-fn tokens(text: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    let mut start = None;
-    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
-        match (c.is_alphanumeric(), start) {
-            (true, None) => start = Some(at),
-            (false, Some(from)) => {
-                let mut folded = String::new();
-                each_word(&text[from..at], &mut |word| folded.push_str(word));
-                tokens.push(Token { text: folded, range: from..at });
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    tokens
 }
 
 /// Days, and the index of the token behind their words.

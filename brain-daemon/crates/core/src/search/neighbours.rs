@@ -1,0 +1,245 @@
+//! The pages that links connect with a named page, and the sentences of these links.
+
+use std::collections::{HashMap, HashSet};
+
+use brain_page::{MENTIONS, each_link, plain_sentence};
+use brain_search::each_word;
+use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
+
+use super::question::is_person;
+use super::relations::MAX_ROWS;
+use super::wanted_pages::WantedPages;
+
+/// Maximum number of links followed from a page.
+const MAX_FORWARD: usize = 400;
+
+/// A neighbour of a named page.
+pub(super) struct Neighbour {
+    pub(super) page: PageEntry,
+    pub(super) kinds: Vec<String>,
+    pub(super) ways: Vec<RelationLink>,
+}
+
+/// A link between a named page and its neighbour.
+pub(super) struct RelationLink {
+    /// The slug of the linking page.
+    pub(super) on: String,
+    /// How much of the question the sentence has, 0 to 1.
+    pub(super) share: f32,
+    /// How much of the question the title of its list or its key has, 0 to 1.
+    pub(super) role: f32,
+    /// Whether it is in a list of people: `attendees`.
+    pub(super) is_listed: bool,
+    /// The sentence or key, for people.
+    pub(super) text: String,
+}
+
+/// The neighbours of the pages with one name.
+pub(super) struct Neighbourhood<'a> {
+    pub(super) reader: &'a Reader,
+    pub(super) starts: &'a HashSet<u64>,
+    pub(super) positions: &'a HashMap<u64, usize>,
+    pub(super) admits: &'a dyn Fn(u64) -> bool,
+    pub(super) limits: [usize; 2],
+    pub(super) neighbours: HashMap<u64, Neighbour>,
+}
+
+impl Neighbourhood<'_> {
+    pub(super) fn is_answer(&self, id: u64) -> bool {
+        !self.starts.contains(&id) && (self.admits)(id)
+    }
+
+    pub(super) fn add_neighbour(&mut self, page: PageEntry) {
+        let id = page.2.id;
+        self.neighbours.entry(id).or_insert_with(|| Neighbour {
+            kinds: kinds(&page),
+            page,
+            ways: Vec::new(),
+        });
+    }
+
+    /// Adds the pages that `page` links to. Returns the links with the id of their target.
+    pub(super) fn add_forward(
+        &mut self,
+        page: &PageEntry,
+    ) -> Result<Vec<(u64, LinkRecord)>, StoreError> {
+        let mut out = Vec::new();
+        for link in self.reader.derived(page.2.id)?.links.into_iter().take(MAX_FORWARD) {
+            if let Resolution::Page(target) = self.reader.resolve(&link, (&page.0, &page.1))?
+                && self.is_answer(target.2.id)
+            {
+                out.push((target.2.id, link));
+                self.add_neighbour(*target);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Adds the pages that link to `page`.
+    pub(super) fn add_backward(&mut self, page: &PageEntry) -> Result<(), StoreError> {
+        let mut from = self.reader.linking(page, MAX_ROWS)?;
+        from.retain(|id| self.is_answer(*id));
+        // The sort is stable: pages that no ranking found stay newest first.
+        from.sort_by_key(|id| self.positions.get(id).copied().unwrap_or(usize::MAX));
+        for id in from.into_iter().take(self.limits[0]) {
+            if let Some(found) = self.reader.by_id(id)? {
+                self.add_neighbour(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the sentences in which `page` links to its neighbours.
+    pub(super) fn read_forward(
+        &mut self,
+        page: &PageEntry,
+        links: &[(u64, LinkRecord)],
+        wanted: &WantedPages<'_>,
+    ) -> Result<(), StoreError> {
+        let mut mentioned: HashMap<&str, Vec<u64>> = HashMap::new();
+        for (id, link) in links {
+            if link.kind == MENTIONS {
+                mentioned.entry(link.raw.as_str()).or_default().push(*id);
+            } else {
+                self.add_link(*id, frontmatter_link(page, link, wanted));
+            }
+        }
+        if mentioned.is_empty() {
+            return Ok(());
+        }
+        let Some(Content { body, .. }) = unless_damaged(self.reader.content(&page.2))? else {
+            return Ok(());
+        };
+        each_link(&body, &|raw| mentioned.contains_key(raw), &mut |mention| {
+            for id in mentioned.get(mention.raw).into_iter().flatten() {
+                self.add_link(*id, body_link(page, mention.sentence, mention.lead, wanted));
+            }
+        });
+        Ok(())
+    }
+
+    /// Reads the sentences in which the neighbours link to `page`.
+    pub(super) fn read_backward(
+        &mut self,
+        page: &PageEntry,
+        wanted: &WantedPages<'_>,
+    ) -> Result<(), StoreError> {
+        let names = self.reader.derived(page.2.id)?.names;
+        let linking: HashSet<u64> = self.reader.linking(page, MAX_ROWS)?.into_iter().collect();
+        let mut ids: Vec<(bool, usize, u64)> = self
+            .neighbours
+            .iter()
+            .filter(|(id, _)| linking.contains(id))
+            .map(|(&id, n)| {
+                (
+                    !wanted.matches_kind(&n.kinds),
+                    self.positions.get(&id).copied().unwrap_or(usize::MAX),
+                    id,
+                )
+            })
+            .collect();
+        ids.sort_unstable();
+        for (_, _, id) in ids.into_iter().take(self.limits[1]) {
+            let Some(from) = self.neighbours.get(&id).map(|n| n.page.clone()) else { continue };
+            let links = self.reader.links_between(&from, page, &names)?;
+            let mut raws = HashSet::new();
+            for link in &links {
+                if link.kind == MENTIONS {
+                    raws.insert(link.raw.as_str());
+                } else {
+                    self.add_link(id, frontmatter_link(&from, link, wanted));
+                }
+            }
+            if raws.is_empty() {
+                continue;
+            }
+            let Some(Content { body, .. }) = unless_damaged(self.reader.content(&from.2))? else {
+                continue;
+            };
+            each_link(&body, &|raw| raws.contains(raw), &mut |mention| {
+                self.add_link(id, body_link(&from, mention.sentence, mention.lead, wanted));
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_link(&mut self, id: u64, way: RelationLink) {
+        if let Some(neighbour) = self.neighbours.get_mut(&id)
+            && neighbour.ways.iter().all(|known| {
+                known.share < way.share
+                    || known.role < way.role
+                    || (!known.is_listed && way.is_listed)
+            })
+        {
+            neighbour.ways.push(way);
+        }
+    }
+}
+
+/// Returns the kinds of a page: its type and its folders.
+pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
+    let folders = slug.as_str().rsplit_once('/').map_or("", |(folders, _)| folders);
+    std::iter::once(record.page_type.to_lowercase())
+        .chain(folders.split('/').filter(|f| !f.is_empty()).map(str::to_owned))
+        .map(|kind| match kind.is_ascii() {
+            true => kind,
+            false => folded(&kind),
+        })
+        .collect()
+}
+
+/// Returns the text without accents, as the words of a question are.
+pub(super) fn folded(text: &str) -> String {
+    let mut out = String::new();
+    each_word(text, &mut |word| out.push_str(word));
+    out
+}
+
+/// Returns a link in the frontmatter. Its key is compared with the question.
+pub(super) fn frontmatter_link(
+    on: &PageEntry,
+    link: &LinkRecord,
+    wanted: &WantedPages<'_>,
+) -> RelationLink {
+    let key = link.kind.replace('_', " ");
+    let share = wanted.content_share(&[&key]);
+    RelationLink {
+        on: on.1.as_str().to_owned(),
+        share,
+        role: share,
+        is_listed: names_people(&key),
+        text: format!("its \"{key}\""),
+    }
+}
+
+/// Returns the name of a list in its own line: `**Attendees:** [A](a), [B](b)`.
+pub(super) fn list_label(sentence: &str) -> &str {
+    let label = sentence.split_once(':').filter(|(label, _)| !label.contains('['));
+    label.map_or("", |(label, _)| label)
+}
+
+/// Returns a link in the body. Its sentence and the titles above it are compared with the question.
+pub(super) fn body_link(
+    on: &PageEntry,
+    sentence: &str,
+    lead: [&str; 2],
+    wanted: &WantedPages<'_>,
+) -> RelationLink {
+    let label = list_label(sentence);
+    let share = wanted.content_share(&[sentence, lead[0], lead[1]]);
+    let role = wanted.content_share(&[label, lead[0], lead[1]]);
+    RelationLink {
+        on: on.1.as_str().to_owned(),
+        share,
+        role,
+        is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
+        text: plain_sentence(sentence, 120),
+    }
+}
+
+/// Returns whether a title or key names people by their role: `Attendees`.
+pub(super) fn names_people(text: &str) -> bool {
+    let mut found = false;
+    each_word(text, &mut |word| found |= is_person(word));
+    found
+}

@@ -1,0 +1,30 @@
+//! The words and numbers of a question.
+
+use std::ops::Range;
+
+use brain_search::each_word;
+
+/// A folded word and its place.
+pub(super) struct Token {
+    pub(super) text: String,
+    pub(super) range: Range<usize>,
+}
+
+/// Splits a text into words and numbers. An apostrophe ends a word.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        match (c.is_alphanumeric(), start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                let mut folded = String::new();
+                each_word(&text[from..at], &mut |word| folded.push_str(word));
+                tokens.push(Token { text: folded, range: from..at });
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    tokens
+}

@@ -1,0 +1,48 @@
+//! Tests of pages of bulk imports, which the index analyses later.
+
+#![allow(clippy::unwrap_used)]
+
+use brain_protocol::SourceId;
+
+use super::tests::{ids, note, open, page, put};
+use super::*;
+
+#[test]
+fn only_bulk_pages_wait_for_the_indexer() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let word = |id: u64| format!("zqbulk{id}");
+    let bulk = |id: u64| note(id, &format!("{} {}", word(id), "lorem ipsum dolor ".repeat(150)));
+    index.push_bulk((1..=4000).map(bulk).collect());
+    index.push(vec![note(4001, "urgent"), Change::Remove { id: 4000, seq: 4002 }]);
+    assert_eq!(ids(&index, "urgent"), [4001]);
+    // Analyzing so many pages takes seconds, and a search does not wait for it.
+    assert!(index.leaves_out(None));
+    assert_eq!(ids(&index, &word(3999)), [0; 0]);
+    let other = SourceId::parse("work").unwrap();
+    assert!(!index.leaves_out(Some(&[other])), "the pages belong to another source");
+    index.settle();
+    assert!(!index.leaves_out(None));
+    assert_eq!((ids(&index, &word(3999)), ids(&index, &word(1))), (vec![3999], vec![1]));
+    assert_eq!(ids(&index, &word(4000)), [0; 0], "removed meanwhile");
+}
+
+#[test]
+fn a_bulk_change_shows_the_old_page_until_analyzed() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(vec![note(1, "former"), note(2, "former")]);
+    index.flush().unwrap();
+    let filler = (3..=3000).map(|id| note(id, &"lorem ipsum dolor ".repeat(150)));
+    let changed = |id: u64, seq: u64| put(page(id, seq, "Changed", "latter"));
+    let last = [changed(1, 3001), changed(2, 3002)];
+    index.push_bulk(filler.chain(last).collect());
+    index.push(vec![put(page(2, 3003, "Changed again", "final"))]);
+    assert_eq!(ids(&index, "former"), [1]);
+    assert_eq!(ids(&index, "final"), [2]);
+    index.settle();
+    assert_eq!(
+        (ids(&index, "former"), ids(&index, "latter"), ids(&index, "final")),
+        (vec![], vec![1], vec![2])
+    );
+}
