@@ -72,8 +72,9 @@ fn main() {
             fs::write(&path, page).expect("write the page");
         }
         if let Some(path) = path("--check") {
-            let falls = report::falls(&fs::read_to_string(path).expect("read it"), &generated);
-            assert!(falls.is_empty(), "figures fell:\n{}", falls.join("\n"));
+            let regressions =
+                report::regressions(&fs::read_to_string(path).expect("read it"), &generated);
+            assert!(regressions.is_empty(), "figures fell:\n{}", regressions.join("\n"));
         }
         return;
     }

@@ -51,8 +51,8 @@ file is an alias.
 
 ";
 
-/// The largest fall of a figure that the check accepts.
-const MAX_FALL: f64 = 0.01;
+/// The largest decrease of a figure that the check accepts.
+const MAX_DECREASE: f64 = 0.01;
 
 const GENERATED: &str = "## Generated sets
 
@@ -161,17 +161,17 @@ fn generated_line(row: &Row) -> String {
     )
 }
 
-/// Returns a line for each figure that is more than [`MAX_FALL`] below that in `page`, and for each
-/// set that only `page` has.
-pub(crate) fn falls(page: &str, rows: &[Row]) -> Vec<String> {
+/// Returns a line for each figure that is more than [`MAX_DECREASE`] below that in `page`, and for
+/// each set that only `page` has.
+pub(crate) fn regressions(page: &str, rows: &[Row]) -> Vec<String> {
     let section = page.split_once(GENERATED).map_or("", |(_, rest)| rest);
     let section = section.split("\n\n").next().unwrap_or_default();
-    let mut falls = Vec::new();
+    let mut regressions = Vec::new();
     for line in section.lines() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, name, _, _, figures @ .., _, _] = cells.as_slice() else { continue };
         let Some(row) = rows.iter().find(|row| row.name == *name) else {
-            falls.push(format!("{name}: not measured"));
+            regressions.push(format!("{name}: not measured"));
             continue;
         };
         let f = &row.without;
@@ -179,12 +179,12 @@ pub(crate) fn falls(page: &str, rows: &[Row]) -> Vec<String> {
         let names = ["first", "recall@5", "recall@10", "nDCG@10"];
         for ((figure, now), label) in figures.iter().zip(now).zip(names) {
             let before: f64 = figure.parse().unwrap_or_default();
-            if now < before - MAX_FALL {
-                falls.push(format!("{name}: {label} was {before:.3}, now {now:.3}"));
+            if now < before - MAX_DECREASE {
+                regressions.push(format!("{name}: {label} was {before:.3}, now {now:.3}"));
             }
         }
     }
-    falls
+    regressions
 }
 
 /// Compares sets with their Obsidian form.
