@@ -95,7 +95,7 @@ impl SearchService {
     /// Returns the approximate number of changes that are not in the index on disk.
     #[must_use]
     pub fn index_behind(&self) -> u64 {
-        self.index.behind()
+        self.index.uncommitted_count()
     }
 
     /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`, the

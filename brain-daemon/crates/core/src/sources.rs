@@ -1,6 +1,6 @@
 //! The sources: directories of markdown files. Each source has its own slugs.
 //!
-//! To register a source reads none of its files. To remove one changes no file: its pages are
+//! Registering a source reads none of its files. Removing one changes no file: its pages are
 //! hidden, and return when the source is registered and synced again.
 
 mod health;

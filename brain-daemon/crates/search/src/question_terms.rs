@@ -177,11 +177,11 @@ impl Index {
                     let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
                     let mut allowed = DocBitSet::clone(docs);
                     if !plan.is_unconditional() {
-                        allowed.keep(&segment.allowed(&plan)?);
+                        allowed.intersect(&segment.allowed(&plan)?);
                     }
                     pages.extend(allowed.iter().filter_map(|doc| segment.ids.first(doc)));
                 }
-                pages.extend(overlay::allowed(visible.newest.iter(), &plan));
+                pages.extend(overlay::matching_ids(visible.newest.iter(), &plan));
                 return Ok(Some(pages));
             }
             if plan.is_unconditional() {
@@ -194,7 +194,7 @@ impl Index {
             }
             pages.retain(|id| !view.overlay.contains_key(id));
             let newest = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
-            pages.extend(overlay::allowed(newest, &plan));
+            pages.extend(overlay::matching_ids(newest, &plan));
             Ok(Some(pages))
         })
     }

@@ -154,7 +154,7 @@ impl<'a> SegmentMatches<'a> {
         let mut allowed = Arc::clone(visible);
         if !plan.is_unconditional() {
             let mut docs = segment.allowed(plan)?;
-            docs.keep(visible);
+            docs.intersect(visible);
             allowed = Arc::new(docs);
         }
         let mut scratch = vec![Counts::default(); segment.reader.max_doc() as usize];

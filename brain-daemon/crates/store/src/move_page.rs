@@ -117,7 +117,7 @@ impl Draft<'_> {
     }
 
     /// Gives the page `into` the versions of the page `from`, numbered from its current version on.
-    /// The current text of `into` gets the number behind them. The caller then writes `into`.
+    /// The current text of `into` gets the next number. The caller then writes `into`.
     ///
     /// # Errors
     /// When the store cannot be read or written.

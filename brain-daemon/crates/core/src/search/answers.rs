@@ -20,7 +20,7 @@ use brain_page::own_days;
 use brain_search::QuestionTerms;
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 
-/// The words of a question at which a word for a number is looked for.
+/// The words of a question among which a word for a number is searched.
 const BEGINNING: usize = 4;
 
 /// The pages that answer a question.

@@ -2,7 +2,7 @@
 //! did Mia attend`, `people at Acme`.
 //!
 //! The candidates are the neighbours of the named page in the link graph, in both directions. The
-//! other words of the question are compared with the sentence neighbourhood each link, or with the
+//! other words of the question are compared with the sentence around each link, or with the
 //! frontmatter key. The question word, or a noun that matches a neighbour's type or folder, tells
 //! which kind of page is wanted. The same rules apply to every collection of pages.
 //!
@@ -31,7 +31,7 @@ const MAX_BODIES: usize = 120;
 
 /// Weight of a link by itself. `fuse` sets the weight of links against words and vectors.
 const LINK_WEIGHT: f32 = 0.2;
-/// Added if the sentence neighbourhood the link has all words of the question.
+/// Added if the sentence around the link has all words of the question.
 const SENTENCE_WEIGHT: f32 = 0.8;
 /// Added for a page of the wanted kind.
 const KIND_WEIGHT: f32 = 0.4;
@@ -238,7 +238,7 @@ impl FoundPage {
     }
 }
 
-/// A question and where its answers are looked for.
+/// A question and the pages in which its answers are searched.
 pub(super) struct RelationSearch<'a> {
     reader: &'a Reader,
     terms: &'a QuestionTerms,

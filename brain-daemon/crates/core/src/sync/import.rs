@@ -2,7 +2,7 @@
 //!
 //! Files are read and parsed on all cores while the batch before is stored in one commit. The files
 //! below `pages/` are written after that commit. A file that fails is reported, and the others are
-//! imported. If the import ends early, stored pages stay. The next import goes on from there,
+//! imported. If the import ends early, stored pages stay. The next import continues from there,
 //! because it does not write unchanged pages.
 
 use std::collections::HashMap;

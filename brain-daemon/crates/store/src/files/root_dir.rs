@@ -83,7 +83,7 @@ impl RootDir {
     /// Opens the file at `path` for reading. Follows no links and does not wait for a pipe.
     ///
     /// # Errors
-    /// When the file is missing, unreadable, or behind a link (`ELOOP`, `ENOTDIR`).
+    /// When the file is missing, unreadable, or below a link (`ELOOP`, `ENOTDIR`).
     pub fn open_file(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
