@@ -24,7 +24,7 @@ use crate::{
     output::{clean, fit},
 };
 
-/// Pages that are offered at most.
+/// Maximum number of pages to offer.
 const MAX_CHOICES: u32 = 50;
 /// With fewer results, also offer pages with a word that starts with the last typed word.
 const FEW: usize = 5;
@@ -69,7 +69,7 @@ pub(crate) fn pick(context: &Context, request: Search) -> Result<Option<PageRef>
     }
     let mut picker =
         Picker { context, request, choices: Vec::new(), selected: 0, message: String::new() };
-    // The daemon starts, and says so, before the screen changes.
+    // A message about the start of the daemon appears before the screen changes.
     picker.search();
     let screen = Screen::enter().map_err(|e| terminal_fault(&e))?;
     let chosen = picker.run().map_err(|e| terminal_fault(&e));

@@ -1,5 +1,5 @@
-//! Every parser of outside text holds its memory to ten times the text and a fixed amount, whatever
-//! the text is: the worst ones that are known, and what a seeded search finds.
+//! Every parser of untrusted text uses at most ten times the size of the text plus a fixed amount
+//! of memory, for the worst known texts and for those that a seeded search finds.
 //!
 //! `BRAIN_MEMORY_SEARCH=5000 cargo test --release -p brain-daemon --test memory` searches longer.
 
@@ -201,7 +201,7 @@ fn no_text_makes_a_parser_take_much_memory() {
     check(JSON, "nest", &format!("{}{}", repeated("["), repeated("]")));
     check(JSON, "escapes", &object(&format!("\"text\":\"{}\",", repeated("\\u0041"))));
 
-    // Frontmatter is 64 KiB at most, and takes what it takes.
+    // Frontmatter has at most 64 KiB, so its absolute memory use is small.
     for unit in ["[", "{", "a: 1\n", "- ", "&a ", "a: [a,", "[],", "{}:,", "? "] {
         for start in ["", "a: ", "a: [", "a: {", "a:\n- "] {
             let text = format!("---\n{start}{}\n---\nb", unit.repeat(65_000 / unit.len()));

@@ -237,6 +237,6 @@ fn without_a_model_links_count_and_list() {
     assert_eq!(slugs("the first meeting with Mia Brown").1, one(&both[0]));
     assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, one(&both[1]));
     assert_eq!(slugs("who founded Acme?").1, one("people/mia-brown"));
-    // What is no question about links gets no answer.
+    // Other questions get no answer from links.
     assert_eq!(slugs("how do painters work?"), (String::new(), Vec::new()));
 }

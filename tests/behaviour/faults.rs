@@ -91,8 +91,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
     }
-    // There is room to begin the write but not to finish it: the reserve admits it and the disk
-    // stops it.
+    // The free space passes the check before the write, and the disk fills during it.
     let filler = fill(&home.path(), 2_500_000);
     let huge = "An enormous page about nothing at all. ".repeat(125_000);
     let mut refused = 0;
@@ -114,7 +113,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
         assert_eq!(home.get("kept/3")["body"], "walrus number 3\n");
         assert_eq!(home.search("walrus").len(), 5);
     }
-    assert!(refused > 0, "the disk was meant to fill");
+    assert!(refused > 0, "the disk did not fill");
     fs::remove_file(filler).unwrap();
     assert_eq!(home.put("after", "room again\n")["status"], "created");
     assert_eq!(
@@ -207,14 +206,14 @@ fn closed_home() -> TestHome {
 }
 
 /// Asserts that client and daemon reject the store with this message and leave it unchanged.
-fn refuses_this_store(home: &TestHome, expected_words: &[&str]) {
+fn assert_refused_unchanged(home: &TestHome, expected_words: &[&str]) {
     let store = home.path().join("brain.redb");
     let before = fs::read(&store).unwrap();
-    is_refused(home, expected_words);
+    assert_refused(home, expected_words);
     assert!(fs::read(&store).unwrap() == before, "the damaged file is left as it is");
 }
 
-fn is_refused(home: &TestHome, expected_words: &[&str]) {
+fn assert_refused(home: &TestHome, expected_words: &[&str]) {
     let ran = home.brain(["list"]);
     assert_ne!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.stdout, "");
@@ -238,7 +237,7 @@ fn a_garbage_store_is_rejected_unchanged() {
     let noise: Vec<u8> = (0..good.len()).map(|n| (n * 31 % 251) as u8).collect();
     for bytes in [&noise[..], b"short", &vec![0; good.len()], b"{\"not\": \"a store\"}\n"] {
         fs::write(&store, bytes).unwrap();
-        refuses_this_store(&home, &["brain.redb", "damaged", "backup"]);
+        assert_refused_unchanged(&home, &["brain.redb", "damaged", "backup"]);
     }
     fs::write(&store, &good).unwrap();
     assert_eq!(
@@ -252,7 +251,7 @@ fn a_garbage_store_is_rejected_unchanged() {
 fn an_emptied_store_is_rejected() {
     let home = closed_home();
     fs::write(home.path().join("brain.redb"), b"").unwrap();
-    refuses_this_store(&home, &["brain.redb", "damaged", "empty"]);
+    assert_refused_unchanged(&home, &["brain.redb", "damaged", "empty"]);
 }
 
 #[test]
@@ -262,7 +261,7 @@ fn a_truncated_store_is_rejected() {
     let good = fs::read(&store).unwrap();
     for part in [10, 2, 4] {
         fs::write(&store, &good[..good.len() / part]).unwrap();
-        refuses_this_store(&home, &["brain.redb", "damaged"]);
+        assert_refused_unchanged(&home, &["brain.redb", "damaged"]);
     }
 }
 
@@ -304,7 +303,7 @@ fn a_newer_store_is_rejected_with_both_versions() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     set_schema(&store, 4711);
-    is_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb"]);
+    assert_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb"]);
     assert_eq!(schema(&store), 4711);
     set_schema(&store, SCHEMA);
     for n in 0..30 {
@@ -321,7 +320,7 @@ fn a_database_of_another_program_is_rejected() {
     txn.open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap().insert("x", 1).unwrap();
     txn.commit().unwrap();
     drop(db);
-    is_refused(&home, &["brain.redb", "not a brain store"]);
+    assert_refused(&home, &["brain.redb", "not a brain store"]);
     let db = Database::open(home.path().join("brain.redb")).unwrap();
     let theirs =
         db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap();

@@ -4,7 +4,7 @@ use brain_tests::http::{self, Wire, call, get, request};
 use brain_tests::{Daemon, TestHome};
 
 /// A daemon with both listeners and these variables.
-fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
     home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -14,7 +14,7 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
 
 #[test]
 fn each_listener_serves_its_own_paths() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (local, public) = (home.http_local(), home.http_public());
     assert_ne!(local, public);
     for address in [local, public] {
@@ -55,7 +55,7 @@ fn each_listener_serves_its_own_paths() {
 
 #[test]
 fn errors_are_json_with_security_headers() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let wrong = call(address, "DELETE", "/health", &[], b"").expect(405);
     assert_eq!(wrong.error(), "method_not_allowed");
@@ -77,7 +77,7 @@ fn errors_are_json_with_security_headers() {
 
 #[test]
 fn only_known_host_names_are_accepted() {
-    let (home, _daemon) = served(&[
+    let (home, _daemon) = start_daemon(&[
         ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
         ("BRAIN_HTTP_ALLOWED_HOSTS", "nas"),
     ]);
@@ -117,7 +117,7 @@ fn only_known_host_names_are_accepted() {
 
 #[test]
 fn cross_origin_requests_are_rejected() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let own = format!("http://{address}");
     for (origin, status) in [
@@ -137,7 +137,7 @@ fn cross_origin_requests_are_rejected() {
     let _ = call(address, "OPTIONS", "/ingest", &preflight, b"").expect(403);
 
     let (home, _daemon) =
-        served(&[("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai, https://app.example")]);
+        start_daemon(&[("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai, https://app.example")]);
     let address = home.http_public();
     let answer = call(address, "OPTIONS", "/ingest", &preflight, b"").expect(204);
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://claude.ai"));
@@ -156,7 +156,7 @@ fn cross_origin_requests_are_rejected() {
 
 #[test]
 fn ambiguous_requests_are_rejected() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let head =
@@ -217,7 +217,7 @@ fn ambiguous_requests_are_rejected() {
 
 #[test]
 fn request_heads_have_a_limit() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let fits = "a".repeat(15 * 1024);
     let _ = call(address, "GET", "/health", &[("X-A", &fits)], b"").expect(200);
@@ -235,7 +235,7 @@ fn request_heads_have_a_limit() {
 
 #[test]
 fn connections_are_reused_and_pipelined_requests_answered_in_order() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
     for _ in 0..3 {
@@ -251,7 +251,7 @@ fn connections_are_reused_and_pipelined_requests_answered_in_order() {
 
 #[test]
 fn ambiguous_pipelined_requests_are_rejected() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let bearer = format!("Bearer {token}");
@@ -286,7 +286,7 @@ fn ambiguous_pipelined_requests_are_rejected() {
 
 #[test]
 fn metrics_count_requests() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let _ = http::ingest(address, &token, "one").expect(202);
     let _ = http::ingest(address, &token, "one").expect(202);
@@ -314,7 +314,7 @@ fn metrics_count_requests() {
 #[test]
 fn listening_beyond_loopback_is_warned_of() {
     let (home, _daemon) =
-        served(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
+        start_daemon(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert_eq!(check["status"], "warn", "{check}");
@@ -326,7 +326,7 @@ fn listening_beyond_loopback_is_warned_of() {
 
 #[test]
 fn unauthenticated_calls_do_not_fill_the_audit() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let path = format!("/nothing?{}=1&{token}", "n".repeat(64));

@@ -8,7 +8,7 @@ use brain_tests::http::{Wire, call, get, ingest, request};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let daemon = home.daemon();
@@ -27,7 +27,7 @@ fn head(home: &TestHome, length: usize) -> String {
 
 #[test]
 fn slow_request_heads_time_out() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut silent = Wire::open(address);
     let mut wire = Wire::open(address);
@@ -46,7 +46,7 @@ fn slow_request_heads_time_out() {
 
 #[test]
 fn stalled_and_slow_bodies_time_out() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let (address, head) = (home.http_local(), head(&home, 100_000));
     let mut stops = Wire::open(address);
     stops.send(&head);
@@ -71,7 +71,7 @@ fn stalled_and_slow_bodies_time_out() {
 
 #[test]
 fn small_bodies_time_out_after_one_pause() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
     let address = home.http_local();
     let large = head(&home, 100_000);
     let chunked = large.replace("Content-Length: 100000", "Transfer-Encoding: chunked");
@@ -101,7 +101,8 @@ fn small_bodies_time_out_after_one_pause() {
 
 #[test]
 fn slow_uploads_do_not_block_other_clients() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "4"), ("BRAIN_HTTP_TIMEOUT", "1h")]);
+    let (home, _daemon) =
+        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "4"), ("BRAIN_HTTP_TIMEOUT", "1h")]);
     let address = home.http_local();
     let head = request(address, "POST", "/token", &[("Content-Length", "60000")], b"");
     let mut slow: Vec<Wire> = (0..10).map(|_| Wire::open(address)).collect();
@@ -117,7 +118,7 @@ fn slow_uploads_do_not_block_other_clients() {
 
 #[test]
 fn long_uploads_continue_while_there_is_room() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 40));
     let mut works = Wire::open(address);
     works.send(&head);
@@ -132,7 +133,7 @@ fn long_uploads_continue_while_there_is_room() {
 
 #[test]
 fn incomplete_bodies_are_discarded() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, head) = (home.http_local(), head(&home, 1000));
     let mut wire = Wire::open(address);
     wire.send(&head);
@@ -154,7 +155,7 @@ fn incomplete_bodies_are_discarded() {
 
 #[test]
 fn idle_connections_are_closed() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_IDLE_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_IDLE_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
     wire.send(request(address, "GET", "/health", &[], b""));
@@ -164,7 +165,7 @@ fn idle_connections_are_closed() {
 
 #[test]
 fn clients_that_read_no_responses_are_disconnected() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
     let many: Vec<u8> =
@@ -199,7 +200,7 @@ fn ten_thousand_idle_connections_do_not_block_others() {
     if many < 10_000 {
         skip(&format!("only {many} of 10,000 connections: {most} files may be open here"));
     }
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     // Two of three connections send nothing; every third one has received a response and stays
     // open.
@@ -221,7 +222,7 @@ fn ten_thousand_idle_connections_do_not_block_others() {
 
 #[test]
 fn active_connections_are_not_evicted() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 10));
     let mut works = Wire::open(address);
     works.send(&head);
@@ -235,7 +236,7 @@ fn active_connections_are_not_evicted() {
 
 #[test]
 fn requests_in_progress_are_answered_at_shutdown() {
-    let (home, daemon) = served(&[]);
+    let (home, daemon) = start_daemon(&[]);
     let (address, head) = (home.http_local(), head(&home, 10));
     let mut idle = Wire::open(address);
     idle.send(request(address, "GET", "/health", &[], b""));
@@ -263,7 +264,7 @@ fn requests_in_progress_are_answered_at_shutdown() {
 
 #[test]
 fn unfinished_requests_do_not_delay_the_shutdown() {
-    let (home, daemon) = served(&[]);
+    let (home, daemon) = start_daemon(&[]);
     let mut stuck = Wire::open(home.http_local());
     stuck.send(head(&home, 10));
     let mut half = Wire::open(home.http_local());
@@ -378,7 +379,7 @@ fn a_busy_address_stops_nothing_but_http() {
 
 #[test]
 fn errors_for_large_bodies_reach_the_client() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
     let body = vec![b'a'; 3_000_000];

@@ -38,7 +38,7 @@ fn items_are_stored_first_and_become_pages_with_provenance() {
         ("2026-11-21T12:00:00.000Z", (0, 0, 1))
     );
     let page = fixture.page(&slug);
-    // The page refers to its job by another id, which leads to the same job.
+    // The page names its job by an encrypted id, which also identifies the job.
     let uri = page.source_uri.clone().unwrap();
     let id = JobId::parse(uri.strip_prefix("webhook:phone:").unwrap()).unwrap();
     assert_ne!(id, sent.job_id, "how many jobs there were is nothing for who reads a page");

@@ -162,18 +162,18 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         let mut accepted = BTreeMap::new();
         let (mut refused, mut sent, mut in_a_row) = (0, 0, 0);
         while in_a_row < 100 && sent < 20_000 {
-            let (tell, hear) = channel();
+            let (sender, receiver) = channel();
             for _ in 0..burst {
-                let (tell, text) = (tell.clone(), format!("{sent} {}", "x".repeat(size)));
+                let (sender, text) = (sender.clone(), format!("{sent} {}", "x".repeat(size)));
                 let record = job(&text);
                 sent += 1;
                 store.write_then(
                     move |draft| draft.add_job(&record),
-                    move |result| tell.send((text, result.map_err(|e| e.to_string()))).unwrap(),
+                    move |result| sender.send((text, result.map_err(|e| e.to_string()))).unwrap(),
                 );
             }
-            drop(tell);
-            for (text, answer) in hear {
+            drop(sender);
+            for (text, answer) in receiver {
                 match answer {
                     Ok(id) => {
                         in_a_row = 0;
@@ -249,19 +249,19 @@ fn kill_with_spool(store: &Store, items: usize, to: &Path) {
         },
     );
     entered.recv().unwrap();
-    let (tell, hear) = channel();
+    let (sender, receiver) = channel();
     for n in 0..items {
-        let (tell, record) = (tell.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
+        let (sender, record) = (sender.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
         store.write_then(
             move |draft| draft.add_job(&record),
-            move |id| tell.send(id.unwrap()).unwrap(),
+            move |id| sender.send(id.unwrap()).unwrap(),
         );
     }
     let (end, ended) = channel();
     store.write_then(
         |_| Ok(()),
         move |_| {
-            left -= hear.try_iter().count();
+            left -= receiver.try_iter().count();
             fs::copy(from, spool).unwrap();
             end.send(left).unwrap();
         },

@@ -1,4 +1,4 @@
-//! What an agent meets every day: pages named by title, tags, long pages, today's date, the skill.
+//! Everyday use by agents: pages named by title, tags, long pages, today's date, the skill.
 
 use brain_tests::mcp::{Mcp, mcp};
 use brain_tests::{Daemon, TestHome};

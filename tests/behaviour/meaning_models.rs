@@ -308,7 +308,7 @@ fn a_list_checks_a_tokenizer_once_per_change() {
     for _ in 0..3 {
         assert_eq!(list(), first);
     }
-    assert_eq!(children_cpu_ticks(daemon.pid()), checked, "what was found out holds");
+    assert_eq!(children_cpu_ticks(daemon.pid()), checked, "the results of the check are cached");
     // A changed file is checked again, and each list reports its error.
     std::fs::write(home.path().join("models/two/tokenizer.json"), hostile_tokenizer()).unwrap();
     let second = list();

@@ -233,7 +233,7 @@ fn consent_cannot_be_given_by_another_page() {
         HttpRequest::form("/authorize", &fields)
     };
 
-    // An attacker's page knows the form of a request, but it has no seal, or only the seal of its
+    // An attacker's page knows the form of a request, but it has no CSRF token, or only that of its
     // own browser.
     let mut attacker = Browser::default();
     let theirs = attacker.consent_page(&site, &client, "read write").expect(200);

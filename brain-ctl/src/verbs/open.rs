@@ -26,7 +26,7 @@ use crate::{
 
 /// The program that opens a file in the user's browser.
 const OPENER: &str = "xdg-open";
-/// How long a failure of that program is awaited.
+/// How long to wait for a failure of that program.
 const STARTING: Duration = Duration::from_secs(2);
 /// Files with addresses that are older than this are removed: the addresses have expired.
 const EXPIRED: Duration = Duration::from_secs(60);
@@ -127,7 +127,7 @@ fn open(url: &str) -> Result<(), String> {
             Err(error) => return Err(format!("{name}: {}", fail::reason(&error))),
         }
     }
-    // The browser itself, which runs on.
+    // The program is the browser itself and keeps running.
     Ok(())
 }
 

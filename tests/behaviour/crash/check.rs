@@ -68,7 +68,7 @@ impl Check {
                 _ => panic!("neither before nor after: {entry}, found {:?}", page.map(|p| p.body)),
             };
             if happened {
-                entry.becomes(pending);
+                entry.set_state(pending);
             } else if let Some(text) =
                 pending.text().filter(|_| matches!(pending, State::Active(_)))
             {

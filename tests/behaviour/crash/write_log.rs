@@ -87,7 +87,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn becomes(&mut self, state: State) {
+    pub(super) fn set_state(&mut self, state: State) {
         let (old, new) = (self.now.text().map(|t| t.word.clone()), state.text().map(|t| &t.word));
         if old.as_ref() != new && old.is_some() {
             self.former = old;
@@ -170,7 +170,7 @@ impl WriteLog {
                 other => panic!("{entry}: {other:?}"),
             }
             entry.pending = None;
-            entry.becomes(wanted);
+            entry.set_state(wanted);
             (entry.round, entry.acknowledged) = (round, Some(Instant::now()));
             count += 1;
         }

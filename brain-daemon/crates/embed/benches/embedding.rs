@@ -143,7 +143,7 @@ fn reference(
 /// Returns the CPU seconds of this process, in steps of a hundredth.
 fn cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The 12th and 13th number behind the name, which can have spaces; in hundredths of a second.
+    // The 12th and 13th number after the name, which can have spaces; in hundredths of a second.
     let behind = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     behind.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

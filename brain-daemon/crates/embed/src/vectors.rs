@@ -1,7 +1,7 @@
 //! Vector index: int8 vectors of page windows, in memory and in a file.
 //!
-//! The index is derived data: it can be deleted, damaged or behind. It knows neither models nor the
-//! store.
+//! The index is derived data: it can be deleted, damaged or out of date. It knows neither models
+//! nor the store.
 //!
 //! Each [`crate::VectorSpace`] has a file: a header with store, space and format, then records with
 //! checksums. The last record of a page counts. An incomplete end is cut off. A file with more

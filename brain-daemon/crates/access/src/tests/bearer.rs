@@ -87,7 +87,7 @@ fn a_change_of_a_client_applies_to_issued_tokens() {
     let caller = fixture.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scope::Read.into());
     assert!(sees(&caller, "home") && !sees(&caller, "work"));
-    // More than it was issued for it never gets.
+    // A token never gets more than it was issued for.
     fixture.update("phone", Some("admin"), Some(&[])).unwrap();
     let caller = fixture.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scopes::READ_WRITE);

@@ -133,7 +133,7 @@ fn a_code_of_a_revoked_client_is_invalid() {
     let code = fixture.code(&authorize_request(&app.client_id));
     fixture.revoke_client(&app.client_id);
     assert_eq!(error(fixture.redeem(&app, &code)), OAuthError::InvalidClient);
-    // Nor is it worth more than the client is granted by then.
+    // A code grants no more than the client has when the code is exchanged.
     let app = fixture.public_client("read write");
     let code = fixture.code(&authorize_request(&app.client_id));
     fixture.update(&app.client_id, Some("read"), None).unwrap();

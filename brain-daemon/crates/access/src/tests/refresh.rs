@@ -55,13 +55,13 @@ fn processes_can_renew_a_shared_refresh_token_within_10_s() {
     let other = fixture.refresh(&app, &shared.refresh_token, None).unwrap();
     assert!(one.refresh_token != other.refresh_token && one.access_token != other.access_token);
     assert!(fixture.is_accepted(&one.access_token) && fixture.is_accepted(&other.access_token));
-    // Each of them goes on by itself.
+    // Both can be refreshed independently.
     fixture.advance(MINUTE);
     let next = fixture.refresh(&app, &one.refresh_token, None).unwrap();
     fixture.advance(MINUTE);
     let others = fixture.refresh(&app, &other.refresh_token, None).unwrap();
     assert!(fixture.is_accepted(&next.access_token) && fixture.is_accepted(&others.access_token));
-    // They are one family still.
+    // They are still one family.
     assert_eq!(error(fixture.refresh(&app, &one.refresh_token, None)), OAuthError::InvalidGrant);
     for issued in [&one, &other, &next, &others] {
         assert!(!fixture.is_accepted(&issued.access_token));
@@ -185,7 +185,7 @@ fn a_refresh_with_fewer_scopes_keeps_the_granted_ones() {
     fixture.advance(1000);
     let all = fixture.refresh(&app, &less.refresh_token, None).unwrap();
     assert_eq!(all.scopes, Scopes::READ_WRITE);
-    // What was agreed to bounds it, whatever the client may ask for by now.
+    // The consent limits the scopes, even if the client has more scopes now.
     let request =
         AuthorizeRequest { scope: Some("read".into()), ..authorize_request(&app.client_id) };
     let code = fixture.code(&request);

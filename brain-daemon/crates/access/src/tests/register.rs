@@ -96,7 +96,7 @@ fn at_the_limit_an_unused_dynamic_client_is_replaced() {
     let first = fixture.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
     fixture.consent_and_redeem(&used);
-    // As many as there may be, written at once rather than one by one.
+    // The maximum number of clients, written in one transaction.
     let mut change = brain_store::GrantUpdate::default();
     let record = fixture.access().table().client(&first.client_id).unwrap().record.clone();
     for n in 1..registration::MAX_CLIENTS as i64 {
@@ -110,7 +110,7 @@ fn at_the_limit_an_unused_dynamic_client_is_replaced() {
         error(fixture.access().register_dynamic_client(&request_with(&[CALLBACK]))),
         OAuthError::InvalidClientMetadata
     );
-    // Whoever says the id of a client does not make it one that is used.
+    // A failed request with the id of a client does not count as a use of the client.
     let idle = Credentials { client_id: "brain_cl_1".into(), secret: None };
     assert_eq!(
         error(fixture.redeem(&idle, &Secret::new("brain_co_guess"))),

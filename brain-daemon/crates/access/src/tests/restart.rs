@@ -67,7 +67,7 @@ fn a_restored_store_has_only_personal_tokens() {
     let personal = fixture.personal_token("laptop", "write", None).unwrap();
     let file = fixture.dir.path().join("then.redb");
     fixture.access().store.back_up(&file, fixture.clock.now(), &|_, _| true).unwrap();
-    // Revoked afterwards, which the backup does not know.
+    // Revoked after the backup.
     fixture.access().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
     fixture.access = None;
     std::fs::remove_file(fixture.store_path()).unwrap();
