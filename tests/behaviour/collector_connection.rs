@@ -258,14 +258,20 @@ fn stopping_ends_listening_and_waiting() {
     let mut fixture = Fixture::listening("");
     let began = Instant::now();
     fixture.stop();
-    assert!(began.elapsed() < Duration::from_secs(20), "the silence is longer");
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "the stop does not wait for the silence timeout"
+    );
     assert_eq!(fixture.stream().state, "off");
     let mut fixture = Fixture::listening("");
     fixture.platform.cut_streams(true);
     fixture.wait_until("the stream waits", || fixture.stream().message.contains("60 s"));
     let began = Instant::now();
     fixture.stop();
-    assert!(began.elapsed() < Duration::from_secs(30), "the wait is longer");
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "the stop does not wait for the reconnect delay"
+    );
 }
 
 #[test]

@@ -257,7 +257,7 @@ impl World {
         for line in daemon_output.lines().filter(|line| line.starts_with("DELETION_DETECTED:")) {
             assert!(
                 self.deleted.contains(line.split(':').nth(1).unwrap()),
-                "{line}, which is alive"
+                "{line}: this post was not deleted"
             );
         }
     }
@@ -276,7 +276,7 @@ impl World {
             );
         }
         let found = files(&self.data());
-        assert!(found.keys().all(|path| !path.ends_with(".tmp")), "leftovers are swept");
+        assert!(found.keys().all(|path| !path.ends_with(".tmp")), "temporary files are removed");
         for id in self.previous_ids() {
             let stored = found.keys().any(|path| path.starts_with("tweets/") && path.contains(&id));
             assert!(stored, "{id} is in the state and not stored");

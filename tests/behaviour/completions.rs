@@ -25,7 +25,7 @@ fn fish(home: &TestHome, words: &[&str]) -> Vec<String> {
     let mut command = home.command("brain");
     command.env("BRAIN_COMPLETE", "fish").arg("--").arg("brain").args(words);
     let answer = run(command, b"").expect(0);
-    assert_eq!(answer.stderr, "", "nothing disturbs the prompt");
+    assert_eq!(answer.stderr, "", "standard error stays empty");
     answer.stdout.lines().map(str::to_owned).collect()
 }
 

@@ -97,7 +97,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     let _daemon = home.daemon();
     settle(&home);
     check_everything(&home, &logs);
-    assert!(written > 0, "nobody could write anything");
+    assert!(written > 0, "no write succeeded");
     run.report(&format!(
         "{} kills, {written} acknowledged writes, {:.0?}",
         kills + 1,
@@ -202,7 +202,7 @@ fn kill_during_start(home: &TestHome, dice: &mut Dice) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     std::thread::sleep(Duration::from_micros(dice.below(40_000)));
-    assert!(child.try_wait().unwrap().is_none(), "the daemon ended by itself");
+    assert!(child.try_wait().unwrap().is_none(), "the daemon ended before the kill");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -120,7 +120,7 @@ fn damaged_pages_are_never_served() {
         assert_eq!(
             tagged.json()["error"]["code"],
             "store_damaged",
-            "an edit would hide it: {tagged:?}"
+            "an edit would hide the damage: {tagged:?}"
         );
         let call = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\

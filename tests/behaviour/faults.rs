@@ -65,8 +65,8 @@ fn on_a_full_disk_only_writes_fail() {
     fs::create_dir_all(&vault).unwrap();
     fs::write(vault.join("imported.md"), "no room either\n").unwrap();
     assert_eq!(home.fault(["import", vault.to_str().unwrap()], 1)["code"], "disk_full");
-    assert_eq!(home.get("kept/0")["body"], "walrus number 0\n", "reading goes on");
-    assert_eq!(home.search("walrus").len(), 5, "search goes on");
+    assert_eq!(home.get("kept/0")["body"], "walrus number 0\n", "reads still work");
+    assert_eq!(home.search("walrus").len(), 5, "searches still work");
     assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 5);
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
     let disk =
@@ -102,7 +102,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
             assert_eq!(
                 home.get(&slug)["body"].as_str().unwrap().len(),
                 4_800_000,
-                "acknowledged is stored"
+                "an acknowledged write is stored"
             );
             continue;
         }
@@ -167,7 +167,10 @@ fn an_unwritable_home_is_reported() {
     for args in [&["list"][..], &["capture", "x"]] {
         let ran = home.brain(args);
         assert_ne!(ran.code, 0, "{args:?}");
-        assert!(ran.stderr.contains(home.path().to_str().unwrap()), "the place is named: {ran:?}");
+        assert!(
+            ran.stderr.contains(home.path().to_str().unwrap()),
+            "the error names the path: {ran:?}"
+        );
         assert!(ran.stderr.to_lowercase().contains("permission"), "{ran:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
@@ -210,7 +213,7 @@ fn assert_refused_unchanged(home: &TestHome, expected_words: &[&str]) {
     let store = home.path().join("brain.redb");
     let before = fs::read(&store).unwrap();
     assert_refused(home, expected_words);
-    assert!(fs::read(&store).unwrap() == before, "the damaged file is left as it is");
+    assert!(fs::read(&store).unwrap() == before, "the damaged file is unchanged");
 }
 
 fn assert_refused(home: &TestHome, expected_words: &[&str]) {
@@ -243,7 +246,7 @@ fn a_garbage_store_is_rejected_unchanged() {
     assert_eq!(
         home.json(["list"])["pages"].as_array().unwrap().len(),
         30,
-        "the good one works again"
+        "the intact store works again"
     );
 }
 
@@ -325,11 +328,7 @@ fn a_database_of_another_program_is_rejected() {
     let theirs =
         db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap();
     assert_eq!(theirs.get("x").unwrap().unwrap().value(), 1);
-    assert_eq!(
-        db.begin_read().unwrap().list_tables().unwrap().count(),
-        1,
-        "nothing of ours was added"
-    );
+    assert_eq!(db.begin_read().unwrap().list_tables().unwrap().count(), 1, "no table was added");
 }
 
 fn schema(store: &Path) -> u64 {

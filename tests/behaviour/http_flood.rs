@@ -289,13 +289,13 @@ fn wrong_tokens_do_not_affect_other_clients() {
     let wrong = |address, token: &str| ingest(address, token, "x").status;
     let deadline = Instant::now() + TEST_TIMEOUT;
     while wrong(public, "brain_pt_wrong-token") != 429 {
-        assert!(Instant::now() < deadline, "it is never limited");
+        assert!(Instant::now() < deadline, "the failures are never limited");
     }
     assert_eq!(
         wrong(public, "brain_pt_ended-token"),
         401,
         "another wrong token still gets 401, which makes a client renew its token"
     );
-    assert_eq!(wrong(local, "brain_pt_wrong-token"), 401, "the other listener");
+    assert_eq!(wrong(local, "brain_pt_wrong-token"), 401, "the limit applies to one listener");
     let _ = ingest(public, &home.token("right", "write", &[]), "x").expect(202);
 }

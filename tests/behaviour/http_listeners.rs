@@ -108,7 +108,11 @@ fn only_known_host_names_are_accepted() {
         }
         let mut wire = Wire::open(address);
         wire.send("GET http://evil.example/health HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        assert_eq!(wire.answer().expect(403).error(), "forbidden_host", "the absolute form counts");
+        assert_eq!(
+            wire.answer().expect(403).error(),
+            "forbidden_host",
+            "the host of the absolute form is checked"
+        );
         let mut wire = Wire::open(address);
         wire.send("GET /health HTTP/1.1\r\n\r\n");
         assert_eq!(wire.answer().expect(400).error(), "bad_request", "no Host");
@@ -147,7 +151,7 @@ fn cross_origin_requests_are_rejected() {
     assert_eq!(
         answer.header("access-control-allow-origin"),
         Some("https://claude.ai"),
-        "the refusal can be read"
+        "the page of the other origin can read the error"
     );
     assert!(answer.header("vary").unwrap().contains("Origin"));
     let _ = call(address, "GET", "/health", &[("Origin", "https://claude.ai.evil.example")], b"")
@@ -198,7 +202,7 @@ fn ambiguous_requests_are_rejected() {
         assert_eq!(answer.status, 400, "{what}: {answer:?}");
         assert_eq!(answer.error(), "bad_request", "{what}");
     }
-    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "nothing of it was taken in");
+    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "no item was stored");
     for bytes in [
         &b"\x16\x03\x01\x02\x00\x01\x00"[..],
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -269,7 +273,7 @@ fn ambiguous_pipelined_requests_are_rejected() {
     let _ = wire.answer().expect(200);
     let refused = wire.answer().expect(400);
     assert_eq!((&*refused.error(), refused.header("connection")), ("bad_request", Some("close")));
-    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "nothing of it was taken in");
+    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "no item was stored");
     // A client that waits for each response may send chunked requests without limit.
     let mut wire = Wire::open(address);
     for text in ["abc", "def", "ghi"] {

@@ -146,5 +146,5 @@ fn a_thousand_posts_over_reused_connections_are_answered() {
             opened += 1;
         }
     }
-    assert!(opened <= 250, "{opened} connections: only long bodies cost one");
+    assert!(opened <= 250, "{opened} connections: only errors for long bodies close one");
 }

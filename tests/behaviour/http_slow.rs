@@ -35,7 +35,7 @@ fn slow_request_heads_time_out() {
     wire.send("GET /health HTTP/1.1\r\n");
     let mut field = 0;
     while wire.send(format!("X-{field}: a\r\n")) {
-        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
         field += 1;
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -62,11 +62,11 @@ fn stalled_and_slow_bodies_time_out() {
     drips.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut byte = [0; 1];
     while std::io::Read::read(&mut drips.stream, &mut byte).is_err() {
-        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
         drips.send("a");
     }
     assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
-    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "nothing of it was taken in");
+    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "no item was stored");
 }
 
 #[test]
@@ -89,11 +89,11 @@ fn small_bodies_time_out_after_one_pause() {
         }
         let mut byte = [0; 1];
         while dragging.stream.peek(&mut byte).is_err() {
-            assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+            assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
             dragging.send("1\r\na\r\n");
             large_one.send("a");
         }
-        assert!(large_one.stream.peek(&mut byte).is_err(), "a large one goes on");
+        assert!(large_one.stream.peek(&mut byte).is_err(), "a large upload continues");
         dragging.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         assert_eq!(dragging.answer().expect(408).error(), "request_timeout");
     }
@@ -174,7 +174,7 @@ fn clients_that_read_no_responses_are_disconnected() {
     let began = Instant::now();
     // Continue until both buffers are full and the daemon closes the connection.
     while connections(&home) > 1 || began.elapsed() < Duration::from_secs(2) {
-        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
         wire.send(&many);
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -257,7 +257,7 @@ fn requests_in_progress_are_answered_at_shutdown() {
     let _daemon = home.daemon();
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.search("1234567890").is_empty() {
-        assert!(Instant::now() < deadline, "what was accepted became no page");
+        assert!(Instant::now() < deadline, "an accepted item did not become a page");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -292,7 +292,11 @@ fn socket_activation_loses_no_request_during_a_restart() {
         daemon
     };
     let daemon = started();
-    assert_eq!(home.http_local(), address, "the one that is configured is not made");
+    assert_eq!(
+        home.http_local(),
+        address,
+        "the socket from systemd replaces the configured address"
+    );
     let token = home.token("t", "write", &[]);
     let _ = ingest(address, &token, "before").expect(202);
     let (status, _) = daemon.terminate();
@@ -322,8 +326,8 @@ fn sockets_of_the_wrong_kind_are_rejected_with_a_hint() {
 
 #[test]
 fn a_busy_address_stops_nothing_but_http() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_LOCAL".into(), address.clone()));
     let _daemon = home.daemon();
@@ -337,7 +341,7 @@ fn a_busy_address_stops_nothing_but_http() {
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert!(check["message"].as_str().unwrap().contains("tried again"), "{check}");
     // When the address is free, it is served.
-    drop(taken);
+    drop(listener);
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.status().http_local.as_deref() != Some(&*address) {
         assert!(Instant::now() < deadline, "{}", home.log());
@@ -357,7 +361,7 @@ fn a_busy_address_stops_nothing_but_http() {
     while home.connect().is_none() {
         assert!(
             Instant::now() < deadline && child.try_wait().unwrap().is_none(),
-            "it does not start"
+            "the daemon does not start"
         );
         std::thread::sleep(Duration::from_millis(5));
     }

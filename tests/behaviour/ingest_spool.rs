@@ -177,7 +177,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
                 match answer {
                     Ok(id) => {
                         in_a_row = 0;
-                        assert_eq!(accepted.insert(id, text), None, "{id} was said twice");
+                        assert_eq!(accepted.insert(id, text), None, "{id} was returned twice");
                     }
                     Err(error) => {
                         (refused, in_a_row) = (refused + 1, in_a_row + 1);
@@ -202,12 +202,12 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             for (id, text) in &accepted {
                 assert!(
                     found.get(id) == Some(text),
-                    "{id} of {} is not what was answered",
+                    "{id} of {} has another text than the accepted item",
                     accepted.len()
                 );
             }
             let texts: std::collections::BTreeSet<_> = found.values().collect();
-            assert_eq!(texts.len(), found.len(), "an item is there twice");
+            assert_eq!(texts.len(), found.len(), "an item is stored twice");
         };
         // The state that SIGKILL leaves now, copied to a disk with room.
         let elsewhere = home.outside().join(format!("{size}-{burst}"));
@@ -225,7 +225,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         fs::remove_file(filler).unwrap();
         let record = job("room again");
         let id = store.write(move |draft| draft.add_job(&record)).unwrap();
-        assert!(accepted.keys().all(|known| *known < id), "{id} is a number of its own");
+        assert!(accepted.keys().all(|known| *known < id), "{id} was already used");
         has_all(&store);
         drop(store);
         is_sound(&path);
@@ -267,7 +267,7 @@ fn kill_with_spool(store: &Store, items: usize, to: &Path) {
         },
     );
     leave.send(()).unwrap();
-    assert_eq!(ended.recv().unwrap(), 0, "all were answered before");
+    assert_eq!(ended.recv().unwrap(), 0, "all items were answered before the end");
 }
 
 #[test]
@@ -284,13 +284,13 @@ fn items_survive_sigkill_on_a_full_disk() {
     daemon = home.daemon();
     for _ in 0..3 {
         assert_eq!(home.status().jobs.waiting, 250);
-        assert_eq!(home.get("kept/page")["body"], "walrus\n", "reading goes on");
+        assert_eq!(home.get("kept/page")["body"], "walrus\n", "reads still work");
         assert_eq!(home.search("walrus"), ["kept/page"]);
         assert_eq!(texts(&home.json(["token", "list"])["tokens"], "name"), ["posting"]);
         assert_eq!(
             home.fault(["jobs", "list"], 1)["code"],
             "disk_full",
-            "nobody says that the queue is empty"
+            "the unknown queue is not shown as empty"
         );
         assert_eq!(home.fault_with(["put", "new"], b"no room\n", 1)["code"], "disk_full");
     }
@@ -338,7 +338,7 @@ fn items_accepted_before_sigkill_keep_their_id() {
         accepted.insert(format!("item{n}"), job);
     }
     let numbers: std::collections::BTreeSet<_> = accepted.values().collect();
-    assert_eq!(numbers.len(), accepted.len(), "each has a number of its own: {accepted:?}");
+    assert_eq!(numbers.len(), accepted.len(), "the job ids are unique: {accepted:?}");
     assert_pages_once(&home, &accepted);
     assert!(taken_over(&home), "no item needed the spool: {}", home.log());
 }

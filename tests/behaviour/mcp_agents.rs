@@ -57,8 +57,8 @@ fn the_status_has_the_date_time_and_zone() {
     let now = fixture.agent.call("brain_status", json!({}))["now"].as_str().unwrap().to_owned();
     assert!(now.ends_with("[America/New_York]"), "{now}");
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let told = unix_seconds(&now);
-    assert!(clock.as_secs().abs_diff(told) < 3600, "{now}");
+    let reported = unix_seconds(&now);
+    assert!(clock.as_secs().abs_diff(reported) < 3600, "{now}");
 }
 
 /// Returns the Unix time of `2026-11-21T11:30:45-05:00[…]`, without a library for times.

@@ -191,7 +191,7 @@ fn cut(
             .sum()
     });
     disk.unmount();
-    assert!(disk.mount(), "it can be mounted again");
+    assert!(disk.mount(), "the file system cannot be mounted again");
     let torn = torn_files(&home.path().join("pages"));
     (written, torn, home.daemon())
 }
@@ -212,7 +212,7 @@ fn acknowledged_writes_survive_power_cuts() {
         home.env.push(("BRAIN_SOURCES_WATCH".into(), "true".into()));
         let home = home;
         let Some(disk) = Disk::new(&home, kind) else {
-            assert!(asked.is_none(), "{} was asked for", kind.0);
+            assert!(asked.is_none(), "the requested file system {} is not available", kind.0);
             continue;
         };
         let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();

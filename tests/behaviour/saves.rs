@@ -55,7 +55,7 @@ fn an_empty_file_that_is_open_for_writing_is_left_alone() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
     wait_until("RESULT becomes the page", || get(&home, "n")["body"] == "RESULT\n");
     let former = home.json(["get", "n", "--source", "notes", "--version", "1"]);
-    assert_eq!(former["body"], "x\n", "what was put is a version");
+    assert_eq!(former["body"], "x\n", "the put text is a version");
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
 }
 
@@ -89,7 +89,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
     // The same again.
     open.rewind().unwrap();
     open.write_all(b"Written").unwrap();
-    assert_eq!(sync(&home)["conflicts"], json!([]), "the same text is kept once");
+    assert_eq!(sync(&home)["conflicts"], json!([]), "the same conflict is reported once");
     open.write_all(b" again").unwrap();
     assert_eq!(sync(&home)["conflicts"][0]["kept_version"], 3);
 }

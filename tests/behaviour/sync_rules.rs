@@ -81,12 +81,16 @@ fn bad_files_are_reported_until_they_are_corrected() {
     }
     let corrected = sync(&home);
     assert_changes(&corrected, &[("updated", 2)]);
-    assert_eq!(texts(&corrected["conflicts"], "slug"), ["yaml"], "it was put meanwhile");
+    assert_eq!(
+        texts(&corrected["conflicts"], "slug"),
+        ["yaml"],
+        "the page was put in the meantime"
+    );
     assert_eq!(get(&home, "yaml")["body"], "Corrected.\n");
     assert_eq!(
         home.json(["doctor"])["status"],
         "healthy",
-        "the file that stood in the way is the page's now"
+        "the obstructing file now belongs to the page"
     );
 }
 
@@ -262,7 +266,7 @@ fn a_sync_stops_among_renames_when_its_client_disconnects() {
     assert_eq!(sync(&NoProgress), Ok((0, 0)));
     fs::rename(notes.join("old"), notes.join("new")).unwrap();
     assert_eq!(sync(&DisconnectAfter(2000)), Err(FaultCode::Cancelled));
-    assert_eq!(sync(&NoProgress), Ok((600, 0)), "2,000 were renamed before");
+    assert_eq!(sync(&NoProgress), Ok((600, 0)), "2,000 files were renamed before the disconnect");
 }
 
 #[test]

@@ -112,23 +112,30 @@ pub(crate) fn line(row: &Row) -> String {
             f.ndcg10, f.recall5, f.recall10, f.first, f.median_us
         )
     };
-    let with = row.with.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
-    format!("{} ({} docs, {} links): {}{with}", row.name, row.docs, row.links, of(&row.without))
+    let with_vectors =
+        row.with_vectors.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
+    format!(
+        "{} ({} docs, {} links): {}{with_vectors}",
+        row.name,
+        row.docs,
+        row.links,
+        of(&row.without_vectors)
+    )
 }
 
 /// Returns the page for the documentation.
-pub(crate) fn page(rows: &[Row], with: bool) -> String {
+pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
     let mut out = String::from(HEAD);
     table(&mut out, "Without vectors", rows, false);
-    if with {
+    if with_vectors {
         table(&mut out, "With vectors", rows, true);
         out.push_str(
             "## What vectors add\n\n| set | nDCG@10 without | with | difference |\n\
              |---|---:|---:|---:|\n",
         );
         for row in rows {
-            if let Some(with) = &row.with {
-                let (a, b) = (row.without.ndcg10, with.ndcg10);
+            if let Some(with_vectors) = &row.with_vectors {
+                let (a, b) = (row.without_vectors.ndcg10, with_vectors.ndcg10);
                 let _ = writeln!(out, "| {} | {a:.3} | {b:.3} | {:+.3} |", row.name, b - a);
             }
         }
@@ -153,7 +160,8 @@ pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
 }
 
 fn generated_line(row: &Row) -> String {
-    let Figures { questions, ndcg10, recall5, recall10, first, median_us, .. } = row.without;
+    let Figures { questions, ndcg10, recall5, recall10, first, median_us, .. } =
+        row.without_vectors;
     format!(
         "| {} | {} | {questions} | {first:.3} | {recall5:.3} | {recall10:.3} | {ndcg10:.3} | \
          {median_us} |",
@@ -174,7 +182,7 @@ pub(crate) fn regressions(page: &str, rows: &[Row]) -> Vec<String> {
             regressions.push(format!("{name}: not measured"));
             continue;
         };
-        let f = &row.without;
+        let f = &row.without_vectors;
         let now = [f.first, f.recall5, f.recall10, f.ndcg10];
         let names = ["first", "recall@5", "recall@10", "nDCG@10"];
         for ((figure, now), label) in figures.iter().zip(now).zip(names) {
@@ -204,8 +212,8 @@ fn forms(out: &mut String, rows: &[Row]) {
     );
     for (titled, named) in pairs {
         let figures = [
-            ("no", Some(&titled.without), Some(&named.without)),
-            ("yes", titled.with.as_ref(), named.with.as_ref()),
+            ("no", Some(&titled.without_vectors), Some(&named.without_vectors)),
+            ("yes", titled.with_vectors.as_ref(), named.with_vectors.as_ref()),
         ];
         for (vectors, a, b) in figures {
             let (Some(a), Some(b)) = (a, b) else { continue };
@@ -218,7 +226,7 @@ fn forms(out: &mut String, rows: &[Row]) {
     }
 }
 
-fn table(out: &mut String, title: &str, rows: &[Row], with: bool) {
+fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
     let _ = writeln!(
         out,
         "## {title}\n\n\
@@ -226,10 +234,14 @@ fn table(out: &mut String, title: &str, rows: &[Row], with: bool) {
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---|"
     );
     for row in rows {
-        let Some(f) = (if with { row.with.as_ref() } else { Some(&row.without) }) else { continue };
+        let Some(f) =
+            (if with_vectors { row.with_vectors.as_ref() } else { Some(&row.without_vectors) })
+        else {
+            continue;
+        };
         let bars: Vec<String> = BARS
             .iter()
-            .filter(|(set, of, ..)| *set == row.name && *of == with)
+            .filter(|(set, of, ..)| *set == row.name && *of == with_vectors)
             .map(|(_, _, what, bar)| {
                 let value = if *what == "nDCG@10" { f.ndcg10 } else { f.recall5 };
                 format!("{what} {bar:.2}: {}", if value >= *bar { "yes" } else { "**no**" })

@@ -245,10 +245,10 @@ impl Bench {
     /// restart.
     fn memory(&mut self, filled: FilledHome) -> FilledHome {
         let empty = TestHome::new();
-        let lonely = empty.daemon();
-        wait_until_idle(&lonely, &empty);
-        let empty = memory(lonely.pid(), "VmRSS");
-        drop(lonely);
+        let idle_daemon = empty.daemon();
+        wait_until_idle(&idle_daemon, &empty);
+        let empty = memory(idle_daemon.pid(), "VmRSS");
+        drop(idle_daemon);
         wait_until_idle(&filled.daemon, &filled.home);
         let after_import = memory(filled.daemon.pid(), "VmRSS");
         let mut client = filled.client();
