@@ -235,7 +235,7 @@ fn show_idea(idea: &Idea, t: &mut Text) {
     if let Some(judge) = &idea.judge {
         let s = &judge.scores;
         let scores = format!(
-            "new {} · holds {} · claims {} · rests {} · needs both {}",
+            "originality {} · resistance {} · thesis {} · grounding {} · load-bearing {}",
             s.originality, s.resistance, s.thesis, s.grounding, s.load_bearing
         );
         t.prose("      ", 6, &scores);

@@ -72,7 +72,7 @@ fn a_code_needs_its_verifier_address_and_client() {
     let elsewhere = ["https://evil.example/mcp".to_owned()];
     let refused = access.exchange(&app, &grant(&code, uri, Some(VERIFIER)), &elsewhere);
     assert_eq!(error(refused), OAuthError::InvalidTarget);
-    assert!(fixture.redeem(&app, &code).is_ok(), "what others tried has not used it up");
+    assert!(fixture.redeem(&app, &code).is_ok(), "failed attempts do not use the code up");
 }
 
 #[test]
@@ -106,7 +106,10 @@ fn a_second_use_of_a_code_revokes_its_tokens() {
     let issued = fixture.redeem(&app, &code).unwrap();
     let bystander = fixture.consent_and_redeem(&app);
     assert_eq!(error(fixture.redeem(&other, &code)), OAuthError::InvalidGrant);
-    assert!(fixture.is_accepted(&issued.access_token), "another client cannot take them away");
+    assert!(
+        fixture.is_accepted(&issued.access_token),
+        "a replay by another client does not revoke the tokens"
+    );
     fixture.advance(2 * MINUTE);
     assert_eq!(error(fixture.redeem(&app, &code)), OAuthError::InvalidGrant);
     assert!(!fixture.is_accepted(&issued.access_token));

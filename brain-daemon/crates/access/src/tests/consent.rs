@@ -82,7 +82,7 @@ fn an_unregistered_address_is_never_redirected_to() {
     assert_eq!(
         shown_error(fixture.access().consent(&request)),
         OAuthError::InvalidRequest,
-        "it has no address at all"
+        "the client has no redirect URI"
     );
     fixture.revoke_client(&app.client_id);
     assert_eq!(shown_error(fixture.access().consent(&good)), OAuthError::InvalidClient);

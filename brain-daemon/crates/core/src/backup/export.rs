@@ -202,7 +202,7 @@ impl Target {
         let named = page::file_path(&listed.slug);
         let numbered = format!("{}~{}.md", named.trim_end_matches(".md"), listed.id);
         let candidates = [inside(&listed.path), inside(&named), inside(&numbered)];
-        let mut taken = None;
+        let mut exists_error = None;
         for path in candidates.into_iter().flatten() {
             match self.file(&root.join(path), text) {
                 // Two pages may have the same path on a file system that ignores case.
@@ -214,12 +214,12 @@ impl Target {
                             | ErrorKind::InvalidFilename
                     ) =>
                 {
-                    taken = Some(e);
+                    exists_error = Some(e);
                 }
                 other => return other,
             }
         }
-        Err(taken.unwrap_or_else(|| io::Error::other("it has no path")))
+        Err(exists_error.unwrap_or_else(|| io::Error::other("it has no path")))
     }
 
     fn file(&mut self, file_path: &Path, text: &str) -> io::Result<()> {

@@ -30,18 +30,18 @@ impl Health for Store {
 
 fn integrity(store: &Store) -> Finding {
     // Reads the newest pages with their texts.
-    let (mut looked, began) = (0, Instant::now());
+    let (mut read_count, began) = (0, Instant::now());
     let counts = store.read_through(|reader| {
         reader.newest(u64::MAX, |(_, _, record)| {
             reader.content(&record)?;
-            looked += 1;
-            Ok(looked < READ_BACK && began.elapsed() < READ_BACK_TIME)
+            read_count += 1;
+            Ok(read_count < READ_BACK && began.elapsed() < READ_BACK_TIME)
         })?;
         reader.counts()
     })?;
     let size = std::fs::metadata(store.path()).map_or(0, |m| m.len());
     ok(format!(
-        "{} pages, {} deleted, {} MB; the newest {looked} read back",
+        "{} pages, {} deleted, {} MB; the newest {read_count} read back",
         counts.active,
         counts.deleted,
         size / 1_000_000

@@ -264,7 +264,7 @@ fn cursor(request: &List, page: &PageEntry) -> String {
 fn bad_cursor(cursor: &str) -> Fault {
     Fault::new(
         FaultCode::Usage,
-        format!("\"{}\" does not continue this listing", cursor.escape_debug()),
+        format!("\"{}\" is not a cursor of this list", cursor.escape_debug()),
     )
     .hint("pass the `next` of the previous answer to `--after`, with the same order")
 }

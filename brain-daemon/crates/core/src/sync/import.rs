@@ -279,7 +279,7 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     if dir.starts_with(own) {
         let message = format!("{path} is inside brain's own home");
         return Err(Fault::new(FaultCode::Usage, message).hint(
-            "import the directory that your notes came from; to take in the files of a lost \
+            "import the directory that your notes came from; to import the files of a lost \
                  store, move its pages/ elsewhere first",
         ));
     }
