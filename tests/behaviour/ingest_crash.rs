@@ -38,7 +38,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     let run = Run::new(10);
     let mut home = TestHome::new();
     home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     let token = {
         let _daemon = home.daemon();
         home.token("posting", "read write", &[])
@@ -51,7 +51,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
         }
         let daemon = home.daemon();
         let address = home.http_local();
-        let moment = Duration::from_micros((600 << dice.below(10)) + dice.below(4000));
+        let moment = Duration::from_micros((600 << rng.below(10)) + rng.below(4000));
         std::thread::scope(|scope| {
             let clients: Vec<_> = logs
                 .iter_mut()
@@ -68,9 +68,9 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
             }
         });
         // Sometimes kill it again while it processes the queue.
-        if dice.one_in(2) {
+        if rng.one_in(2) {
             let daemon = home.daemon();
-            std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+            std::thread::sleep(Duration::from_micros(rng.below(60_000)));
             daemon.kill();
             kills += 1;
         }

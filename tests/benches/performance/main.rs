@@ -314,7 +314,7 @@ impl Bench {
         } else {
             ""
         };
-        let dice: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
+        let rng: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
         format!(
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
@@ -347,7 +347,7 @@ impl Bench {
             (took.as_secs_f64() / 60.0).ceil(),
             self.table.markdown(),
             machine(),
-            dice / 200,
+            rng / 200,
             self.notes.forms(),
             self.scale.processes,
         )
