@@ -199,7 +199,7 @@ impl SourceService {
                     FaultCode::Cancelled,
                     format!("the removal of \"{id}\" ended early"),
                 )
-                .hint(format!("go on: `brain sources remove {id} --yes`")));
+                .hint(format!("to continue: `brain sources remove {id} --yes`")));
             }
         }
         self.watcher.notify_sources_changed();

@@ -52,7 +52,7 @@ impl Draft<'_> {
             record.written_at = now;
             record.content_at =
                 if old.content_hash == new.content_hash { old.content_at } else { now };
-            record.has_outside_title = marks.has_title(&new.lines, Some(old), &record);
+            record.has_outside_title = marks.has_outside_title(&new.lines, Some(old), &record);
             record.marks = marks.lines;
         } else {
             record.author.clone_from(&old.author);

@@ -1,4 +1,4 @@
-//! The authorization code: PKCE, the address, once, for 60 seconds.
+//! Authorization codes: PKCE, redirect URI, single use, and expiry after 60 seconds.
 
 use super::*;
 

@@ -138,8 +138,9 @@ impl SyncService {
                     if !progress.at(done, total) || self.env.stop.is_cancelled() {
                         let message =
                             format!("the import ended early, after {done} of {total} files");
-                        return Err(Fault::new(FaultCode::Cancelled, message)
-                            .hint("what was imported stays; import the directory again to go on"));
+                        return Err(Fault::new(FaultCode::Cancelled, message).hint(
+                            "what was imported stays; import the directory again to continue",
+                        ));
                     }
                     let count = batch.len() as u64;
                     let pages = batch.into_iter().filter_map(|file| tally.accept(file)).collect();
