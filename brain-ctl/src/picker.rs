@@ -27,7 +27,7 @@ use crate::{
 /// Maximum number of pages to offer.
 const MAX_CHOICES: u32 = 50;
 /// With fewer results, also offer pages with a word that starts with the last typed word.
-const FEW: usize = 5;
+const MIN_RESULTS: usize = 5;
 /// Lines of the screen around the list.
 const OTHER_LINES: usize = 3;
 
@@ -212,7 +212,7 @@ impl Picker<'_> {
             Search { limit: MAX_CHOICES, explain: false, prefix: true, ..self.request.clone() };
         let mut choices = choices(&self.context.call(request.clone())?);
         let is_word = request.query.ends_with(char::is_alphanumeric);
-        if choices.len() < FEW && is_word {
+        if choices.len() < MIN_RESULTS && is_word {
             let query = format!("{}*", request.query);
             // If the query is invalid with `*`, only the first results are shown.
             if let Ok(more) = self.context.call(Search { query, ..request }) {

@@ -16,7 +16,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The length of a text.
 const LENGTH: usize = 600_000;
 /// Memory that a parser may use beyond ten times its text, in bytes.
-const FIXED: usize = 16_000_000;
+const FIXED_BYTES: usize = 16_000_000;
 
 type Parser = (&'static str, fn(&str));
 
@@ -54,7 +54,7 @@ fn peak(parse: impl FnOnce()) -> usize {
 fn check(parsers: &[Parser], name: &str, text: &str) {
     for (parser, parse) in parsers {
         let peak = peak(|| parse(text));
-        let most = 10 * text.len() + FIXED;
+        let most = 10 * text.len() + FIXED_BYTES;
         assert!(
             peak <= most,
             "{parser} takes {peak} bytes for {} of {name:?}; {most} are the limit",

@@ -13,7 +13,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
 /// Maximum median of `/health` during a flood. Without a flood it takes a millisecond.
-const BOUND: Duration = Duration::from_millis(200);
+const MAX_MEDIAN: Duration = Duration::from_millis(200);
 
 fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
@@ -45,7 +45,7 @@ fn measure_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Sen
     let (median, longest) = (took[took.len() / 2], took[took.len() - 1]);
     eprintln!("{name}: /health {} times, median {median:?}, at most {longest:?}", took.len());
     assert!(took.len() >= 10, "{name}: {} answers", took.len());
-    assert!(median < BOUND, "{name}: median {median:?}, at most {longest:?}");
+    assert!(median < MAX_MEDIAN, "{name}: median {median:?}, at most {longest:?}");
     // A call may be slow on a busy machine, but none may wait until half-sent requests time out.
     assert!(longest < Duration::from_secs(2), "{name}: {longest:?}");
 }

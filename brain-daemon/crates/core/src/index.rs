@@ -29,7 +29,7 @@ const BATCH: usize = 500;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of changes that wait for the index during a bulk write: two batches, so that
 /// the index has work while one is stored.
-const BACKLOG: usize = 2 * crate::batch::BATCH;
+const MAX_BACKLOG: usize = 2 * crate::batch::BATCH;
 
 /// The index, and the thread that feeds it.
 pub(crate) struct IndexFollower {
@@ -183,10 +183,10 @@ impl IndexFollower {
         self.get().map_or(0, Index::uncommitted_count) + not_fed
     }
 
-    /// Waits until the index is at most [`BACKLOG`] changes behind.
+    /// Waits until the index is at most [`MAX_BACKLOG`] changes behind.
     pub(crate) fn wait(&self) {
         if let Some(index) = self.get() {
-            index.wait_below(BACKLOG);
+            index.wait_below(MAX_BACKLOG);
         }
     }
 
@@ -230,7 +230,7 @@ impl SharedState {
             }
             *seq = last;
             if let Some(index) = self.index.get() {
-                index.wait_below(BACKLOG);
+                index.wait_below(MAX_BACKLOG);
             }
         }
         // The last changes are pushed on the writer's thread, so no commit can be missed.

@@ -29,7 +29,7 @@ const WINDOWS: usize = 256;
 /// Words of a window, as the daemon cuts pages.
 const WORDS: usize = 75;
 /// How long the allocator takes to return memory.
-const SETTLED: Duration = Duration::from_secs(12);
+const SETTLE_TIME: Duration = Duration::from_secs(12);
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -69,10 +69,10 @@ fn main() {
         })
         .collect();
     questions.sort_by(f64::total_cmp);
-    std::thread::sleep(SETTLED);
+    std::thread::sleep(SETTLE_TIME);
     let idle = rss();
     local.unload_if_idle(Duration::ZERO);
-    std::thread::sleep(SETTLED);
+    std::thread::sleep(SETTLE_TIME);
     let row = |who: &str, wall: f64, cpu: f64, question: f64, memory: &str| {
         let many = WINDOWS as f64;
         let (rate, each, question) = (many / wall, cpu / many * 1e3, question * 1e3);

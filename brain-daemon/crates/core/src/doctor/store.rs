@@ -10,8 +10,8 @@ use brain_store::{SCHEMA, Store, StoreOptions, Usage};
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// The number of newest pages that are read back, and the time for it.
-const READ_BACK: u64 = 2000;
-const READ_BACK_TIME: Duration = Duration::from_secs(1);
+const MAX_READ_BACK: u64 = 2000;
+const MAX_READ_BACK_TIME: Duration = Duration::from_secs(1);
 /// The time for counting the used part of the store.
 const COUNT_TIME: Duration = Duration::from_secs(2);
 /// Bytes of a store above which its used part is not counted, since all of it must be read.
@@ -35,7 +35,7 @@ fn integrity(store: &Store) -> Finding {
         reader.newest(u64::MAX, |(_, _, record)| {
             reader.content(&record)?;
             read_count += 1;
-            Ok(read_count < READ_BACK && began.elapsed() < READ_BACK_TIME)
+            Ok(read_count < MAX_READ_BACK && began.elapsed() < MAX_READ_BACK_TIME)
         })?;
         reader.counts()
     })?;
