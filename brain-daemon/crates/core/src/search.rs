@@ -410,7 +410,7 @@ struct Conditions<'a> {
 impl Conditions<'_> {
     /// Returns whether the page matches the filters; `false` if the index fails.
     fn admit(&self, id: u64) -> bool {
-        match self.pages.get_or_init(|| self.index.allowed(self.question)) {
+        match self.pages.get_or_init(|| self.index.matching_pages(self.question)) {
             Ok(Some(pages)) => pages.contains(&id),
             Ok(None) => true,
             Err(_) => false,

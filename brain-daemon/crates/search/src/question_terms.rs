@@ -158,7 +158,7 @@ impl Index {
     ///
     /// # Errors
     /// As [`Index::search`].
-    pub fn allowed(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
+    pub fn matching_pages(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
         self.with_view(|view, analyzer| {
             let visible = self.visible(view, question.view.as_deref(), analyzer)?;
             let languages = match &visible {
@@ -177,7 +177,7 @@ impl Index {
                     let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
                     let mut allowed = DocBitSet::clone(docs);
                     if !plan.is_unconditional() {
-                        allowed.intersect(&segment.allowed(&plan)?);
+                        allowed.intersect(&segment.matching_docs(&plan)?);
                     }
                     pages.extend(allowed.iter().filter_map(|doc| segment.ids.first(doc)));
                 }
@@ -189,7 +189,7 @@ impl Index {
             }
             for reader in view.searcher.segment_readers() {
                 let segment = Segment::open(reader, self.fields(), &Plan::default())?;
-                let ids = segment.allowed(&plan)?;
+                let ids = segment.matching_docs(&plan)?;
                 pages.extend(ids.iter().filter_map(|doc| segment.ids.first(doc)));
             }
             pages.retain(|id| !view.overlay.contains_key(id));

@@ -153,7 +153,7 @@ impl<'a> SegmentMatches<'a> {
     ) -> Result<Self> {
         let mut allowed = Arc::clone(visible);
         if !plan.is_unconditional() {
-            let mut docs = segment.allowed(plan)?;
+            let mut docs = segment.matching_docs(plan)?;
             docs.intersect(visible);
             allowed = Arc::new(docs);
         }

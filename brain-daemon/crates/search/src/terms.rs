@@ -152,7 +152,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Returns the live documents that meet the plan's conditions.
-    pub(super) fn allowed(&self, plan: &Plan) -> Result<DocBitSet> {
+    pub(super) fn matching_docs(&self, plan: &Plan) -> Result<DocBitSet> {
         let mut allowed = self.allowed_without_phrases(plan)?;
         if !allowed.phrases.is_empty() {
             for doc in allowed.candidates() {

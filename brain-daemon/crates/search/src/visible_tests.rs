@@ -49,7 +49,7 @@ fn visible_results(index: &Index, text: &str) -> String {
     let passage =
         all.snippets.snippet("The harbour boat of the old harbour boats in der Stadt", &[]);
     let mut allowed: Vec<u64> =
-        index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
+        index.matching_pages(&ask(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
     let terms = index.question_terms(text, Some(&[own()])).unwrap();
     format!(

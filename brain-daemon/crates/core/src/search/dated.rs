@@ -70,7 +70,7 @@ impl DatedPages {
         let (since, until) = (question.since, question.until);
         let with_words = search(&rest, days, since, until)?.hits;
         let on_days = Question { text: rest.clone(), days, ..question.clone() };
-        let mut all: Vec<u64> = index.allowed(&on_days)?.into_iter().flatten().collect();
+        let mut all: Vec<u64> = index.matching_pages(&on_days)?.into_iter().flatten().collect();
         // Newer pages have greater ids.
         all.sort_unstable_by(|one, other| other.cmp(one));
         all.truncate(MAX_PAGES);
