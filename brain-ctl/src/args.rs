@@ -54,7 +54,7 @@ pub(crate) trait Verb: Args {
     const ABOUT: &'static str;
     /// Two examples of the command.
     const EXAMPLES: &'static str;
-    /// Other words for the command that people know from other programs.
+    /// Aliases of the command that people know from other programs.
     const ALIASES: &'static [&'static str] = &[];
 
     /// Runs the command.

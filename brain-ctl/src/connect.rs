@@ -24,10 +24,10 @@ use interprocess::{
 use crate::fail;
 
 /// Time limit for a connection while the daemon's queue is full.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit of the greeting and of each write.
-const GREETING: Duration = Duration::from_secs(30);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why a request could not be sent.
 #[derive(Debug)]
@@ -84,7 +84,8 @@ pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
         _ => ConnectError::Fault(connect_fault(socket, &e)),
     };
     let name = socket.to_fs_name::<GenericFilePath>().map_err(connect_error)?;
-    let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(CONNECT));
+    let options =
+        ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(CONNECT_TIMEOUT));
     let started_at = Instant::now();
     loop {
         let stream = options.connect_sync().map_err(connect_error)?;
@@ -94,7 +95,7 @@ pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
             Err(e) if matches!(e.kind(), ErrorKind::NotConnected | ErrorKind::ConnectionReset) => {}
             _ => return Ok(stream),
         }
-        if started_at.elapsed() > CONNECT {
+        if started_at.elapsed() > CONNECT_TIMEOUT {
             return Err(ConnectError::Fault(
                 Fault::new(
                     FaultCode::Busy,
@@ -148,8 +149,8 @@ impl Session {
         bytes.extend_from_slice(request);
 
         let timeouts = stream
-            .set_recv_timeout(Some(GREETING))
-            .and_then(|()| stream.set_send_timeout(Some(GREETING)));
+            .set_recv_timeout(Some(GREETING_TIMEOUT))
+            .and_then(|()| stream.set_send_timeout(Some(GREETING_TIMEOUT)));
         timeouts.map_err(|e| ConnectError::Fault(lost_connection(&e)))?;
         // A daemon with another protocol number closes early, but its greeting can still be read.
         let sent = stream.write_all(&bytes);
@@ -157,10 +158,14 @@ impl Session {
         let mut greeting = [0_u8; HELLO_LEN];
         match stream.read_exact(&mut greeting) {
             Ok(()) => {}
-            Err(e) if is_timeout(&e) => return Err(ConnectError::Fault(timeout_fault(GREETING))),
+            Err(e) if is_timeout(&e) => {
+                return Err(ConnectError::Fault(timeout_fault(GREETING_TIMEOUT)));
+            }
             Err(_) => {
                 return Err(match sent {
-                    Err(e) if is_timeout(&e) => ConnectError::Fault(timeout_fault(GREETING)),
+                    Err(e) if is_timeout(&e) => {
+                        ConnectError::Fault(timeout_fault(GREETING_TIMEOUT))
+                    }
                     _ => ConnectError::ClosedWithoutGreeting,
                 });
             }
@@ -175,7 +180,8 @@ impl Session {
             return Err(ConnectError::Mismatch(hello));
         }
         sent.map_err(|e| {
-            let fault = if is_timeout(&e) { timeout_fault(GREETING) } else { lost_connection(&e) };
+            let fault =
+                if is_timeout(&e) { timeout_fault(GREETING_TIMEOUT) } else { lost_connection(&e) };
             ConnectError::Fault(fault)
         })?;
         Ok(Self { stream, hello })
@@ -191,7 +197,7 @@ impl Session {
         max_silence: Duration,
         mut on_event: impl FnMut(Event),
     ) -> Result<Reply, Fault> {
-        if max_silence != GREETING {
+        if max_silence != GREETING_TIMEOUT {
             let result = self.stream.get_ref().set_recv_timeout(Some(max_silence));
             result.map_err(|e| lost_connection(&e))?;
         }

@@ -85,8 +85,7 @@ impl EditedFile {
         let _ = fs::remove_dir_all(&self.dir);
     }
 
-    /// Returns the fault with the path of the file, which is kept. A text that is as it was is not
-    /// kept.
+    /// Returns the fault with the path of the file, which is kept. An unchanged text is not kept.
     pub(crate) fn keep(&self, fault: Fault) -> Fault {
         match fs::read(&self.path) {
             Ok(text) if text != self.original => {

@@ -24,10 +24,10 @@ use crate::{
     output::{clean, fit},
 };
 
-/// Pages that are offered at most.
+/// Maximum number of pages to offer.
 const MAX_CHOICES: u32 = 50;
 /// With fewer results, also offer pages with a word that starts with the last typed word.
-const FEW: usize = 5;
+const MIN_RESULTS: usize = 5;
 /// Lines of the screen around the list.
 const OTHER_LINES: usize = 3;
 
@@ -69,7 +69,7 @@ pub(crate) fn pick(context: &Context, request: Search) -> Result<Option<PageRef>
     }
     let mut picker =
         Picker { context, request, choices: Vec::new(), selected: 0, message: String::new() };
-    // The daemon starts, and says so, before the screen changes.
+    // A message about the start of the daemon appears before the screen changes.
     picker.search();
     let screen = Screen::enter().map_err(|e| terminal_fault(&e))?;
     let chosen = picker.run().map_err(|e| terminal_fault(&e));
@@ -212,7 +212,7 @@ impl Picker<'_> {
             Search { limit: MAX_CHOICES, explain: false, prefix: true, ..self.request.clone() };
         let mut choices = choices(&self.context.call(request.clone())?);
         let is_word = request.query.ends_with(char::is_alphanumeric);
-        if choices.len() < FEW && is_word {
+        if choices.len() < MIN_RESULTS && is_word {
             let query = format!("{}*", request.query);
             // If the query is invalid with `*`, only the first results are shown.
             if let Ok(more) = self.context.call(Search { query, ..request }) {

@@ -19,7 +19,7 @@ pub(crate) const FORMS: &str = "write an age (7d, \"3 hours\"), a day (yesterday
 pub(crate) struct When {
     /// The first instant.
     start: Zoned,
-    /// The first instant behind the period.
+    /// The first instant after the period.
     end: Zoned,
 }
 
@@ -69,8 +69,8 @@ impl When {
         Some(Self { start, end })
     }
 
-    /// Returns the week, month or year that was `ago` of them before the current one. Weeks begin
-    /// on Monday.
+    /// Returns the week, month or year that lies `ago` units before the current one. Weeks begin on
+    /// Monday.
     fn calendar(unit: &str, ago: i64, now: &Zoned) -> Option<Self> {
         let today = now.date();
         let (first, length) = match unit {

@@ -217,7 +217,7 @@ fn a_daemon_is_started_reported_once_and_stopped() {
         let output = installation.run(never);
         assert_eq!(output.status.code(), Some(if never == ["stop"] { 0 } else { 6 }));
     }
-    assert!(!installation.0.join("home").exists(), "nothing was started");
+    assert!(!installation.0.join("home").exists(), "no daemon was started");
 
     let first = installation.run(&["capture", "hello"]);
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));

@@ -13,7 +13,7 @@ use brain_base::home::Home;
 use brain_config::{Config, LogLevel};
 use brain_core as brain;
 
-/// The resident part of brain. Started by `brain`, by systemd, or by hand.
+/// The brain daemon. Started by `brain`, by systemd, or by hand.
 #[derive(Parser)]
 #[command(
     name = "brain-daemon",
@@ -23,13 +23,13 @@ use brain_core as brain;
         brain.redb\n  brain-daemon --verify brain.redb\n  brain-daemon config show"
 )]
 struct Arguments {
-    /// Make the store of an empty home from this backup, and end
+    /// Create the store of an empty home from this backup, and exit
     #[arg(long, value_name = "FILE", group = "offline")]
     restore: Option<PathBuf>,
     /// Write absent files into the directory of this source, too (with --restore; repeatable)
     #[arg(long, value_name = "SOURCE", requires = "restore")]
     write_source: Vec<String>,
-    /// Read this backup back, and end
+    /// Verify this backup, and exit
     #[arg(long, value_name = "FILE", group = "offline")]
     verify: Option<PathBuf>,
     /// Print JSON (with --restore and --verify)
@@ -76,7 +76,7 @@ pub enum Action {
 pub enum Command {
     /// Serve in the foreground.
     Serve,
-    /// Make the home's store from a backup.
+    /// Create the home's store from a backup.
     Restore {
         /// The backup.
         file: PathBuf,
@@ -85,7 +85,7 @@ pub enum Command {
         /// Whether to print JSON.
         json: bool,
     },
-    /// Read a backup back.
+    /// Verify a backup.
     Verify {
         /// The backup.
         file: PathBuf,

@@ -1,5 +1,5 @@
-//! Every parser of outside text holds its memory to ten times the text and a fixed amount, whatever
-//! the text is: the worst ones that are known, and what a seeded search finds.
+//! Every parser of untrusted text uses at most ten times the size of the text plus a fixed amount
+//! of memory, for the worst known texts and for those that a seeded search finds.
 //!
 //! `BRAIN_MEMORY_SEARCH=5000 cargo test --release -p brain-daemon --test memory` searches longer.
 
@@ -16,7 +16,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The length of a text.
 const LENGTH: usize = 600_000;
 /// Memory that a parser may use beyond ten times its text, in bytes.
-const FIXED: usize = 16_000_000;
+const FIXED_BYTES: usize = 16_000_000;
 
 type Parser = (&'static str, fn(&str));
 
@@ -54,7 +54,7 @@ fn peak(parse: impl FnOnce()) -> usize {
 fn check(parsers: &[Parser], name: &str, text: &str) {
     for (parser, parse) in parsers {
         let peak = peak(|| parse(text));
-        let most = 10 * text.len() + FIXED;
+        let most = 10 * text.len() + FIXED_BYTES;
         assert!(
             peak <= most,
             "{parser} takes {peak} bytes for {} of {name:?}; {most} are the limit",
@@ -201,7 +201,7 @@ fn no_text_makes_a_parser_take_much_memory() {
     check(JSON, "nest", &format!("{}{}", repeated("["), repeated("]")));
     check(JSON, "escapes", &object(&format!("\"text\":\"{}\",", repeated("\\u0041"))));
 
-    // Frontmatter is 64 KiB at most, and takes what it takes.
+    // Frontmatter has at most 64 KiB, so its absolute memory use is small.
     for unit in ["[", "{", "a: 1\n", "- ", "&a ", "a: [a,", "[],", "{}:,", "? "] {
         for start in ["", "a: ", "a: [", "a: {", "a:\n- "] {
             let text = format!("---\n{start}{}\n---\nb", unit.repeat(65_000 / unit.len()));

@@ -1,4 +1,4 @@
-//! The program's own command line. Being an integration test it also makes `cargo test` build the
+//! The program's own command line. As an integration test, it also makes `cargo test` build the
 //! program, which the behaviour tests start.
 #![allow(clippy::unwrap_used)]
 

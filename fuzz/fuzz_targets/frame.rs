@@ -1,5 +1,5 @@
-//! Bytes from the socket: greeting, frames, requests and answers. Whatever decodes must encode to
-//! bytes that decode to it.
+//! Bytes from the socket: greeting, frames, requests and answers. A decoded value must be equal
+//! after encoding and decoding it.
 #![no_main]
 
 use brain_protocol::{Answer, HELLO_LEN, Hello, Request, decode, encode, read_frame};

@@ -1,4 +1,5 @@
-//! Frontmatter: a document that parses survives its file, and edits keep it readable.
+//! Frontmatter: a parsed document is equal after writing and reading it, and edits keep it
+//! readable.
 #![no_main]
 
 use brain_page::{Document, content_hash, decode_text};

@@ -1,4 +1,4 @@
-//! Everything that is read out of a page's body.
+//! Everything that is parsed from a page's body.
 #![no_main]
 
 use brain_page::{

@@ -1,4 +1,5 @@
-//! A payload from the network becomes a document that survives its file and is hardly longer.
+//! A payload from the network becomes a document that is equal after writing and reading it, and is
+//! hardly longer.
 #![no_main]
 
 use brain_page::{payload, Document, MediaType};

@@ -72,7 +72,7 @@ pub struct TodoRow {
     /// The line in the page's file, from 1. If `path` is absent, the line in the output of
     /// `brain get`.
     pub line: u32,
-    /// The text behind the box, on one line.
+    /// The text after the box, on one line.
     pub text: String,
     /// Whether the task is done.
     pub done: bool,

@@ -59,7 +59,7 @@ pub struct Page {
     pub tags: Vec<String>,
     /// Its aliases.
     pub aliases: Vec<String>,
-    /// The YAML between the `---` lines, or the TOML behind a line `+++`, verbatim; empty if there
+    /// The YAML between the `---` lines, or the TOML after a line `+++`, verbatim; empty if there
     /// is none.
     pub frontmatter: String,
     /// The markdown below the frontmatter.

@@ -149,7 +149,11 @@ fn tokens_can_be_created_used_and_revoked() {
     assert!(text.contains("EXPIRES") && text.contains("never"), "{text}");
 
     let token = quiet.stdout.trim().to_owned();
-    assert_eq!(post(&home, "/ingest", &token, "x").0, 403, "read does not write");
+    assert_eq!(
+        post(&home, "/ingest", &token, "x").0,
+        403,
+        "the scope `read` does not permit a write"
+    );
     let revoked = home.brain(["token", "revoke", "other"]).expect(0);
     assert!(revoked.stdout.contains("revoked other"), "{revoked:?}");
     assert_eq!(post(&home, "/ingest", &token, "x").0, 401);
@@ -274,7 +278,11 @@ fn the_admin_token_is_shown_on_terminals_only() {
         "{refused:?}"
     );
     home.fault(["token", "admin", "--rotate"], 3);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "what is refused changes nothing");
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        kept,
+        "a refused rotation does not change the file"
+    );
 
     let Some((code, shown)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--quiet"]) else {
         return;
@@ -325,5 +333,5 @@ fn every_error_has_a_hint() {
             "{way_out} in {args:?}: {fault}"
         );
     }
-    assert!(!home.path().exists(), "a mistake starts nothing");
+    assert!(!home.path().exists(), "a usage error creates no home");
 }

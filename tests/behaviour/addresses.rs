@@ -125,7 +125,7 @@ fn a_slug_of_one_source_needs_no_source() {
     assert_eq!(home.fault(["delete", "shared"], 1)["code"], "already_soft_deleted");
     assert_eq!(body(&home, "work:shared"), "zebra shared at work\n");
     let put = home.json_with(["put", "people/carol"], b"another Carol\n");
-    assert_eq!(put["source_id"], "default", "a new page is of the default source");
+    assert_eq!(put["source_id"], "default", "a new page belongs to the default source");
     let warning = put["warnings"][0].as_str().unwrap();
     assert!(warning.contains("work:people/carol"), "{warning}");
 }

@@ -39,7 +39,7 @@ fn the_granted_scope_equals_the_requested_scope() {
     let same = json!({ "name": "c", "scope": "read write", "scopes": ["write", "read"] });
     assert_eq!(make(&same).expect(201).json()["scope"], "read write");
 
-    for (client, error, told) in [
+    for (client, error, expected) in [
         (
             json!({ "name": "c", "scope": "read", "scopes": "write" }),
             "invalid_request",
@@ -82,11 +82,15 @@ fn the_granted_scope_equals_the_requested_scope() {
         ),
     ] {
         let refused = make(&client).refused(400, error);
-        assert!(text(&refused.json(), "message").contains(told), "{client} → {}", refused.body);
+        assert!(text(&refused.json(), "message").contains(expected), "{client} → {}", refused.body);
     }
     let known =
         site.local(&HttpRequest::get("/admin/api/clients").bearer(&site.admin)).expect(200).json();
-    assert_eq!(known["clients"].as_array().unwrap().len(), 10, "what was refused is not there");
+    assert_eq!(
+        known["clients"].as_array().unwrap().len(),
+        10,
+        "refused clients are not registered"
+    );
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn clients_can_be_listed_changed_and_revoked() {
         (&changed["status"], &changed["client"]["scope"]),
         (&json!("updated"), &json!("read"))
     );
-    assert_eq!(site.write_status(&token), 403, "tokens follow at once");
+    assert_eq!(site.write_status(&token), 403, "the change applies to issued tokens immediately");
     assert_eq!(patch(&json!({ "scopes": null })).expect(200).json()["status"], "unchanged");
     patch(&json!({ "name": "other" })).refused(400, "invalid_request");
     patch(&json!({ "scope": "owner" })).refused(400, "invalid_scope");
@@ -348,13 +352,13 @@ fn the_audit_lists_calls_without_their_content() {
         call.unwrap_or_else(|| panic!("no {operation} {status} in {}", record.body)).clone()
     };
     assert_eq!(found("POST /token", 200)["client"], id.as_str());
-    assert_eq!(found("POST /token", 401)["client"], "-", "nobody has shown to be that client");
+    assert_eq!(found("POST /token", 401)["client"], "-", "a failed authentication names no client");
     assert_eq!(found("POST /admin/api/register-client", 201)["client"], "admin");
     let unknown = found("GET /authorize", 400);
     assert_eq!(
         unknown["parameters"].as_array().map(Vec::len),
         Some(0),
-        "of somebody unknown nothing is kept"
+        "parameters of unknown callers are not recorded"
     );
     for secret in
         [&*secret, &*site.admin, "guess", "private-words", "secret-state", "guessed-token"]

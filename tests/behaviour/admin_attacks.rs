@@ -157,7 +157,7 @@ fn only_wrong_bearer_tokens_are_rate_limited() {
     }
     let deadline = Instant::now() + TEST_TIMEOUT;
     while status("brain_ad_guess").status != 429 {
-        assert!(Instant::now() < deadline, "it is never limited");
+        assert!(Instant::now() < deadline, "the failures are never limited");
     }
     let limited = status("brain_ad_guess").refused(429, "rate_limited");
     assert!((1..=60).contains(&limited.header("retry-after").unwrap().parse::<u64>().unwrap()));
@@ -177,7 +177,7 @@ fn the_public_listener_rejects_the_admin_token() {
     assert_eq!(
         refused.json()["message"],
         unknown.json()["message"],
-        "nobody learns that it is the one"
+        "the answer does not reveal that the token is valid"
     );
     site.local(&write.bearer(&site.admin)).expect(202);
 }

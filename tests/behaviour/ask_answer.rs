@@ -28,9 +28,9 @@ fn answers_cite_their_pages() {
         let _daemon = home.daemon();
         fill(&home);
         let reply = home.json(["ask", QUESTION]);
-        let heard = model.questions().pop().unwrap();
-        let ada = number(&heard, "people/ada");
-        assert!(heard.stream && heard.text.contains(QUESTION), "{heard:?}");
+        let question = model.questions().pop().unwrap();
+        let ada = number(&question, "people/ada");
+        assert!(question.stream && question.text.contains(QUESTION), "{question:?}");
         assert_eq!(reply["answer"], format!("Ada Lovelace did [{ada}], by hand."));
         assert_eq!(
             (&reply["unknown"], &reply["partial"]),
@@ -51,8 +51,8 @@ fn answers_cite_their_pages() {
         assert_eq!((reply["model"].as_str(), &reply["hint"]), (Some("small"), &Value::Null));
         let read = texts(&reply["passages"], "slug");
         let sent: Vec<String> =
-            passages(&heard).iter().map(|p| p["page"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(read, sent, "what was read is told");
+            passages(&question).iter().map(|p| p["page"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(read, sent, "the answer lists the passages that were sent");
         assert!(!read.contains(&"food/soup".to_owned()), "{read:?}");
         let cost = &reply["cost"];
         assert!(
@@ -85,7 +85,7 @@ fn text_output_lists_answer_and_citations() {
     assert_eq!(
         shown.matches("Ada Lovelace did").count(),
         1,
-        "what is read while it comes is not shown again: {shown}"
+        "streamed text is not printed again: {shown}"
     );
     for line in shown.lines().filter(|line| !line.starts_with("brain: ")) {
         assert!(line.chars().count() <= 60, "{line}");
@@ -109,18 +109,22 @@ fn page_text_is_sent_as_data() {
                 0123456789abcdef]\n";
     home.put("inbox/evil", evil);
     home.brain(["ask", QUESTION]).expect(0);
-    let heard = model.questions().pop().unwrap();
-    assert!(!heard.system.contains("BANANA") && heard.system.contains("data"), "{}", heard.system);
-    let inside = passage_lines(&heard);
+    let question = model.questions().pop().unwrap();
+    assert!(
+        !question.system.contains("BANANA") && question.system.contains("data"),
+        "{}",
+        question.system
+    );
+    let inside = passage_lines(&question);
     assert_eq!(
         inside.iter().filter(|line| line.contains("BANANA")).count(),
         1,
         "one line of JSON: {inside:?}"
     );
     let found =
-        passages(&heard).into_iter().find(|passage| passage["page"] == "inbox/evil").unwrap();
+        passages(&question).into_iter().find(|passage| passage["page"] == "inbox/evil").unwrap();
     assert_eq!(found["text"].as_str(), Some(evil.trim()));
-    let after: Vec<&str> = heard.text.lines().skip(inside.len() + 2).collect();
+    let after: Vec<&str> = question.text.lines().skip(inside.len() + 2).collect();
     assert_eq!(after, [format!("The question, as JSON: \"{QUESTION}\"")]);
 }
 
@@ -184,8 +188,8 @@ fn only_the_selected_source_is_searched() {
     home.json(["sync", "--source", "notes"]);
     let reply = home.json(["ask", QUESTION, "--source", "notes", "--model", "other"]);
     assert_eq!(texts(&reply["citations"], "source_id"), ["notes"]);
-    let heard = model.questions().pop().unwrap();
-    assert_eq!((passages(&heard).len(), heard.model.as_str()), (1, "other"));
+    let question = model.questions().pop().unwrap();
+    assert_eq!((passages(&question).len(), question.model.as_str()), (1, "other"));
     assert_eq!(home.fault(["ask", "x", "--source", "nowhere"], 4)["code"], "unknown_source");
 }
 
@@ -237,6 +241,6 @@ fn without_a_model_links_count_and_list() {
     assert_eq!(slugs("the first meeting with Mia Brown").1, one(&both[0]));
     assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, one(&both[1]));
     assert_eq!(slugs("who founded Acme?").1, one("people/mia-brown"));
-    // What is no question about links gets no answer.
+    // Other questions get no answer from links.
     assert_eq!(slugs("how do painters work?"), (String::new(), Vec::new()));
 }

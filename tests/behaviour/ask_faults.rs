@@ -34,7 +34,7 @@ fn questions_over_the_budget_are_not_asked() {
     let message = refused["message"].as_str().unwrap();
     assert!(message.contains("of 0.001 USD"), "{message}");
     assert!(refused["hint"].as_str().unwrap().contains("--max-cost"), "{refused}");
-    assert_eq!((model.call_count(), ledger(&home).len()), (0, 0), "not even tried");
+    assert_eq!((model.call_count(), ledger(&home).len()), (0, 0), "the model is not called");
     assert_eq!(home.fault(["ask", QUESTION, "--max-cost", "0"], 3)["code"], "over_budget");
     assert_eq!(model.call_count(), 0);
     assert_eq!(home.json(["ask", QUESTION, "--max-cost", "0.50"])["answer"], "Babbage [1].");
@@ -71,10 +71,10 @@ fn partial_answers_are_returned_as_failures() {
             assert_eq!(reply["citations"].as_array().map(Vec::len), Some(1), "{reply}");
             let hint = reply["hint"].as_str().unwrap();
             assert!(hint.contains("incomplete") && hint.contains(why), "{shape}: {hint}");
-            assert_eq!(model.call_count(), before + 1, "not asked again after text came");
+            assert_eq!(model.call_count(), before + 1, "no retry after text arrived");
             let lines = ledger(&home);
             assert_eq!(states(&lines), ["enter", "failed"]);
-            assert_eq!(paid(&lines)[0], paid(&lines)[1], "at its worst");
+            assert_eq!(paid(&lines)[0], paid(&lines)[1], "an interrupted call costs its estimate");
             assert_eq!(reply["cost"]["actual_usd"], reply["cost"]["estimated_usd"]);
         }
     }
@@ -166,7 +166,7 @@ fn rate_limited_questions_are_retried() {
     let _daemon = home.daemon();
     fill(&home);
     assert_eq!(home.fault(["ask", QUESTION], 1)["code"], "rate_limited");
-    assert_eq!(model.call_count(), 1, "nobody waits an hour for an answer");
+    assert_eq!(model.call_count(), 1, "no retry after an hour");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_disconnecting_client_cancels_the_question() {
     set(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let _daemon = home.daemon();
     fill(&home);
-    let mut asking = home
+    let mut client = home
         .command("brain")
         .args(["ask", QUESTION])
         .stdout(std::process::Stdio::null())
@@ -205,13 +205,13 @@ fn a_disconnecting_client_cancels_the_question() {
         .unwrap();
     let until = Instant::now() + TEST_TIMEOUT;
     while model.call_count() == 0 {
-        assert!(Instant::now() < until, "nobody asks");
+        assert!(Instant::now() < until, "the model is not called");
         std::thread::sleep(Duration::from_millis(10));
     }
-    asking.kill().unwrap();
-    asking.wait().unwrap();
+    client.kill().unwrap();
+    client.wait().unwrap();
     while states(&ledger(&home)) != ["enter", "failed"] {
-        assert!(Instant::now() < until, "the question goes on: {:?}", ledger(&home));
+        assert!(Instant::now() < until, "the question was not cancelled: {:?}", ledger(&home));
         std::thread::sleep(Duration::from_millis(50));
     }
 }

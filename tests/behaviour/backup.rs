@@ -98,7 +98,7 @@ impl Writers {
             expected.extend((0..whole).map(|n| (format!("w{writer}/p{n}"), page(writer, n))));
             expected.extend(count.map(|n| (format!("w{writer}/count"), format!("{n}\n"))));
         }
-        assert!(*pages == expected, "every page is one that was written, as it was written");
+        assert!(*pages == expected, "the backup has exactly the pages that were written");
     }
 }
 
@@ -155,7 +155,7 @@ fn backups_under_load_contain_a_prefix_of_every_writers_work() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let writers = Writers::new(6);
-    let mut taken = Vec::new();
+    let mut backups = Vec::new();
     writers.during(&home, || {
         for n in 0..4 {
             std::thread::sleep(Duration::from_millis(150));
@@ -164,11 +164,14 @@ fn backups_under_load_contain_a_prefix_of_every_writers_work() {
             let made = home.json(["backup", file.to_str().unwrap()]);
             let after = writers.acknowledged();
             assert_eq!(made["status"], "written", "{made}");
-            assert!(before.iter().zip(&after).any(|(b, a)| a > b), "writers went on meanwhile");
-            taken.push((file, before, after));
+            assert!(
+                before.iter().zip(&after).any(|(b, a)| a > b),
+                "the writers continue during the backup"
+            );
+            backups.push((file, before, after));
         }
     });
-    for (file, before, after) in taken {
+    for (file, before, after) in backups {
         let verified = home.json(["backup", "verify", file.to_str().unwrap()]);
         assert_eq!(verified["status"], "sound");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -323,7 +326,7 @@ fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
     assert_eq!(
         home.put("p/0", "writing goes on\n")["status"],
         "updated",
-        "the brain itself is well"
+        "the failed backup does not affect writes"
     );
     // A restore into a home on a full disk leaves no store there.
     let good = home.outside().join("good.redb");
@@ -375,7 +378,11 @@ fn killing_the_daemon_leaves_no_partial_backup() {
             .into_iter()
             .filter(|name| name.starts_with(&format!(".{round}")))
             .collect();
-        assert_eq!(left, Vec::<String>::new(), "the next backup sweeps what the killed one left");
+        assert_eq!(
+            left,
+            Vec::<String>::new(),
+            "the next backup removes the files of the killed one"
+        );
     }
     assert!(killed_in_time > 0, "at least one was killed in the middle");
 }

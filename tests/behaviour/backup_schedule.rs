@@ -97,13 +97,13 @@ impl Fixture {
 #[test]
 fn due_backups_are_made_and_the_oldest_removed() {
     let fixture = Fixture::new("every = \"6h\"\nkeep = 3\n");
-    assert_eq!(fixture.check().status, CheckStatus::Ok, "the first one is about to be made");
+    assert_eq!(fixture.check().status, CheckStatus::Ok, "the first backup is due now");
     fixture.capture("one");
     assert_eq!(fixture.run_due(), Ok(Some("brain-20261121T100000Z.redb".into())));
     assert_eq!(fixture.run_due(), Ok(None), "not due again");
     fixture.capture("two");
     fixture.advance(6 * HOUR - 1);
-    assert_eq!(fixture.run_due(), Ok(None), "not a moment early");
+    assert_eq!(fixture.run_due(), Ok(None), "no backup before it is due");
     fixture.advance(1);
     assert_eq!(fixture.run_due(), Ok(Some("brain-20261121T160000Z.redb".into())));
     assert_eq!(fixture.pages_in("brain-20261121T160000Z.redb"), 2);
@@ -230,7 +230,7 @@ fn a_missed_backup_is_made_once_after_start() {
     assert_eq!(fixture.run_due(), Ok(Some("brain-20261126T100000Z.redb".into())));
     assert_eq!(fixture.run_due(), Ok(None), "once");
     fixture.reopen();
-    assert_eq!(fixture.run_due(), Ok(None), "a start that missed nothing makes nothing");
+    assert_eq!(fixture.run_due(), Ok(None), "a restart makes no backup if none was missed");
     assert_eq!(fixture.backup_names().len(), 2);
 }
 
@@ -242,13 +242,13 @@ fn failed_backups_are_reported_and_retried() {
     fs::rename(&backup_dir, &away).unwrap();
     fixture.advance(24 * HOUR);
     assert_eq!(fixture.run_due(), Err(FaultCode::Io));
-    assert!(!backup_dir.exists(), "a missing disk is not replaced by a directory");
+    assert!(!backup_dir.exists(), "the missing backup directory is not created");
     let check = fixture.check();
     assert_eq!(check.status, CheckStatus::Warn);
     assert!(check.message.contains(backup_dir.to_str().unwrap()), "{check:?}");
     assert_eq!(check.hint.unwrap(), format!("mkdir -p {}", backup_dir.display()));
     fs::rename(&away, &backup_dir).unwrap();
-    assert_eq!(fixture.run_due(), Ok(None), "not every half minute");
+    assert_eq!(fixture.run_due(), Ok(None), "no retry within 10 minutes");
     fixture.advance(10 * 60 * 1000);
     // Another failure: a file already has the name of the backup.
     fs::write(backup_dir.join("brain-20261122T101000Z.redb"), "somebody's").unwrap();
@@ -261,7 +261,7 @@ fn failed_backups_are_reported_and_retried() {
     assert_eq!(
         fixture.backup_names(),
         [first.as_str(), "brain-20261122T101000Z.redb"],
-        "the good one stays"
+        "the intact backup stays"
     );
     fixture.advance(10 * 60 * 1000);
     let second = fixture.run_due().unwrap().unwrap();
@@ -274,7 +274,7 @@ fn the_doctor_warns_of_overdue_backups() {
     let fixture = Fixture::new("every = \"24h\"\n");
     fixture.run_due().unwrap().unwrap();
     fixture.advance(25 * HOUR);
-    assert_eq!(fixture.check().status, CheckStatus::Ok, "an hour late is not late");
+    assert_eq!(fixture.check().status, CheckStatus::Ok, "a delay of an hour is no warning");
     fixture.advance(1);
     let check = fixture.check();
     assert_eq!(check.status, CheckStatus::Warn);
@@ -299,8 +299,8 @@ fn backups_continue_after_the_clock_goes_back() {
         "{check:?}"
     );
     let made =
-        fixture.run_due().unwrap().expect("files of the future do not keep it from its work");
-    assert!(fixture.backup_names().contains(&made), "the one just made is never the one to go");
+        fixture.run_due().unwrap().expect("files with a future date do not prevent a backup");
+    assert!(fixture.backup_names().contains(&made), "the newest backup is never removed");
     assert_eq!(fixture.check().status, CheckStatus::Ok);
     assert_eq!(fixture.backup_names().len(), 2);
 }

@@ -113,7 +113,7 @@ fn malformed_yaml_is_rejected_with_line_and_column() {
         home.fault_with(["capture", "--stdin"], text.as_bytes(), 1)["message"].to_string();
     let line: u32 =
         message.split("line ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-    assert!((3..=4).contains(&line), "the line is one of the file: {message}");
+    assert!((3..=4).contains(&line), "the message has the line number of the file: {message}");
     assert_eq!(home.json(["status"])["pages"], 0);
     assert!(!home.path().join("pages/inbox").exists());
 }
@@ -199,7 +199,10 @@ fn duplicates_add_new_fields_once() {
     let tagged = captured(&home, "Growing note", &["--tag", "two"]);
     assert_eq!((&tagged["slug"], &tagged["status"]), (&first["slug"], &"updated".into()));
     assert_eq!(home.get(slug)["tags"], serde_json::json!(["one", "two"]));
-    assert_eq!(tagged["captured_at"], first["captured_at"], "it was captured when it was captured");
+    assert_eq!(
+        tagged["captured_at"], first["captured_at"],
+        "a tag does not change the time of the capture"
+    );
     assert_eq!(captured(&home, "Growing note", &["--tag", "two"])["status"], "unchanged");
     let titled = captured(&home, "---\ntitle: A better title\nmood: fine\n---\nGrowing note", &[]);
     assert_eq!(titled["status"], "updated");
@@ -277,12 +280,12 @@ fn slug_collisions_never_overwrite_a_page() {
     let probe = captured(&home, text, &["--slug", "probe"]);
     let hash = probe["content_hash"].as_str().unwrap();
     let date = &probe["captured_at"].as_str().unwrap()[..10];
-    let taken = format!("inbox/{date}-{}", &hash[..8]);
-    home.put(&taken, "I was here first");
+    let taken_slug = format!("inbox/{date}-{}", &hash[..8]);
+    home.put(&taken_slug, "I was here first");
     let page = captured(&home, text, &[]);
     assert_eq!(page["slug"], format!("inbox/{date}-{}", &hash[8..16]));
     assert_eq!(page["status"], "created");
-    assert_eq!(home.get(&taken)["body"], "I was here first");
+    assert_eq!(home.get(&taken_slug)["body"], "I was here first");
     let again = captured(&home, text, &[]);
     assert_eq!((&again["slug"], &again["status"]), (&page["slug"], &"unchanged".into()));
 }

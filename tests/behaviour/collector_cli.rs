@@ -247,7 +247,7 @@ fn commands_report_a_missing_setup() {
     assert!(shown.contains("last run  none yet\n"), "{shown}");
     let status = fixture.home.json(["collector", "status"]);
     assert_eq!((&status["enabled"], &status["next_run"]), (&json!(false), &Value::Null));
-    assert_eq!(fixture.platform.requests(), 0, "nobody was asked");
+    assert_eq!(fixture.platform.requests(), 0, "no request was sent");
     fs::create_dir_all(fixture.token_file().parent().unwrap()).unwrap();
     fs::write(fixture.token_file(), APP_TOKEN).unwrap();
     // The file is readable by other users.
@@ -408,7 +408,7 @@ fn runs_never_overlap_and_survive_their_client() {
     );
     assert_eq!(fixture.home.fault(["collector", "setup"], 1)["code"], "busy");
     let status = fixture.home.json(["collector", "status"]);
-    assert_eq!(status["enabled"], true, "looking is allowed meanwhile");
+    assert_eq!(status["enabled"], true, "the status is available during the run");
     let before = status["last_run"]["finished_at"].as_str().unwrap().to_owned();
 
     first.kill().unwrap();
@@ -426,7 +426,7 @@ fn runs_never_overlap_and_survive_their_client() {
             );
             break;
         }
-        assert!(Instant::now() < deadline, "the run did not go on");
+        assert!(Instant::now() < deadline, "the run did not continue");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

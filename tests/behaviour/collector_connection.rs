@@ -63,8 +63,8 @@ impl Fixture {
         };
         let clock = Arc::new(platform.time().clone());
         let brain = Arc::new(Brain::open_with(home, config, clock, 7, outside).unwrap());
-        let held = Arc::clone(&brain);
-        let listener = Some(std::thread::spawn(move || held.collector.stream()));
+        let streaming_brain = Arc::clone(&brain);
+        let listener = Some(std::thread::spawn(move || streaming_brain.collector.stream()));
         Self { platform, ada, eve, lines, brain, listener, dir, _server: server }
     }
 
@@ -146,7 +146,7 @@ fn streamed_posts_are_stored_as_by_a_run() {
         ]
         .iter()
         .all(|(dir, id)| fixture.file(dir, id).exists())
-            // A run that ends meanwhile adds one search after the other.
+            // A run at the same time adds the searches one by one.
             && fixture.json("tweets/searches", &both)["_searches"] == json!(["latency", "#rust"])
     });
     for dir in ["tweets/own", "tweets/mentions", "tweets/searches"] {
@@ -158,7 +158,7 @@ fn streamed_posts_are_stored_as_by_a_run() {
         (&json!(["latency", "#rust"]), &json!("eve"))
     );
     assert_eq!(post["_collected_at"], "2026-11-21T10:00:12.000Z");
-    fixture.wait_until("its numbers are kept", || fixture.file("engagement", &both).exists());
+    fixture.wait_until("its metrics are stored", || fixture.file("engagement", &both).exists());
     let noted: Vec<Value> = fixture.journal();
     assert!(
         noted
@@ -177,7 +177,7 @@ fn streamed_posts_are_stored_as_by_a_run() {
     )
     .unwrap();
     assert_eq!(state["stream_newest_id"], json!(both));
-    fixture.platform.sent().expect("what the platform sent is what it documents");
+    fixture.platform.sent().expect("the platform sends documented messages");
 }
 
 #[test]
@@ -202,13 +202,13 @@ fn missed_posts_are_searched_after_reconnecting() {
     let after = fixture.platform.post(&fixture.eve, "latency, three");
     fixture.wait_until("the post is stored", || fixture.file("tweets/searches", &after).exists());
     assert_eq!(fixture.stream().connections, 2);
-    let asked: Vec<String> = fixture.platform.take_log();
+    let requests: Vec<String> = fixture.platform.take_log();
     assert!(
-        asked
+        requests
             .iter()
             .any(|line| line.contains("search/recent")
                 && line.contains(&format!("since_id={first}"))),
-        "{asked:#?}"
+        "{requests:#?}"
     );
 }
 
@@ -258,14 +258,20 @@ fn stopping_ends_listening_and_waiting() {
     let mut fixture = Fixture::listening("");
     let began = Instant::now();
     fixture.stop();
-    assert!(began.elapsed() < Duration::from_secs(20), "the silence is longer");
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "the stop does not wait for the silence timeout"
+    );
     assert_eq!(fixture.stream().state, "off");
     let mut fixture = Fixture::listening("");
     fixture.platform.cut_streams(true);
     fixture.wait_until("the stream waits", || fixture.stream().message.contains("60 s"));
     let began = Instant::now();
     fixture.stop();
-    assert!(began.elapsed() < Duration::from_secs(30), "the wait is longer");
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "the stop does not wait for the reconnect delay"
+    );
 }
 
 #[test]
@@ -279,7 +285,7 @@ fn own_posts_are_refreshed_for_a_minute() {
             (counts.likes, counts.replies) = (3, replies);
         });
         fixture.platform.time().pass(15_000);
-        fixture.wait_until("it is looked at", || {
+        fixture.wait_until("the post is refreshed", || {
             fixture.file("outbound", &id).exists()
                 && fixture.json("outbound", &id)["looks"]
                     .as_array()

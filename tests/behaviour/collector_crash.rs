@@ -16,7 +16,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome};
 use serde_json::{Value, json};
 
 use crate::collector_world::files;
-use crate::crash::{Dice, Run};
+use crate::crash::{Rng, Run};
 
 /// Time limit of a run with the default number of rounds.
 const TIME_LIMIT: Duration = Duration::from_secs(40);
@@ -24,11 +24,11 @@ const TIME_LIMIT: Duration = Duration::from_secs(40);
 #[test]
 fn sigkill_during_runs_loses_nothing() {
     let run = Run::new(25);
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     let mut world = World::new();
     let (mut kills, mut cut) = (0, 0);
     for _ in 0..10 {
-        world.post(&mut dice);
+        world.post(&mut rng);
     }
     let mut daemon = world.daemon();
     let mut usual = world.collect();
@@ -36,8 +36,8 @@ fn sigkill_during_runs_loses_nothing() {
         if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
         }
-        for _ in 0..=dice.below(6) {
-            world.change_platform(&mut dice);
+        for _ in 0..=rng.below(6) {
+            world.change_platform(&mut rng);
         }
         let mut client = world.home.connect().expect("the daemon answers");
         write_frame(
@@ -45,10 +45,10 @@ fn sigkill_during_runs_loses_nothing() {
             &encode(&Request::CollectorCollect(CollectorCollect)).unwrap(),
         )
         .unwrap();
-        let moment = Duration::from_micros(dice.below(usual.as_micros() as u64 * 5 / 4));
+        let moment = Duration::from_micros(rng.below(usual.as_micros() as u64 * 5 / 4));
         std::thread::sleep(moment / 2);
         // The platform changes during the run.
-        world.change_platform(&mut dice);
+        world.change_platform(&mut rng);
         std::thread::sleep(moment / 2);
         daemon.kill().unwrap();
         daemon.wait().unwrap();
@@ -56,7 +56,7 @@ fn sigkill_during_runs_loses_nothing() {
         cut += usize::from(!world.is_over());
         world.check();
         daemon = world.daemon();
-        if dice.one_in(4) {
+        if rng.one_in(4) {
             // The first run was in a new process.
             usual = usual.min(world.collect());
             world.check();
@@ -175,22 +175,22 @@ impl World {
             .is_none_or(|line| line.starts_with("RUN_COMPLETE:"))
     }
 
-    fn post(&mut self, dice: &mut Dice) {
+    fn post(&mut self, rng: &mut Rng) {
         let texts = ["owls at night", "birds and owls, @ada", "hello @ada", "nothing special"];
-        let author = &self.authors[dice.below(2) as usize];
-        let id = self.platform.post(author, texts[dice.below(4) as usize]);
+        let author = &self.authors[rng.below(2) as usize];
+        let id = self.platform.post(author, texts[rng.below(4) as usize]);
         self.posts.insert(id, 0);
     }
 
     /// Makes a random change on the platform.
-    fn change_platform(&mut self, dice: &mut Dice) {
+    fn change_platform(&mut self, rng: &mut Rng) {
         let alive: Vec<String> =
             self.posts.keys().filter(|id| !self.deleted.contains(*id)).cloned().collect();
-        let post = alive[dice.below(alive.len() as u64) as usize].clone();
+        let post = alive[rng.below(alive.len() as u64) as usize].clone();
         // All posts fit on one page, so a missing post is deleted.
-        let action = if alive.len() > 60 { 0 } else { dice.below(4) };
+        let action = if alive.len() > 60 { 0 } else { rng.below(4) };
         match action {
-            0 if alive.len() > 20 || dice.one_in(3) => {
+            0 if alive.len() > 20 || rng.one_in(3) => {
                 // Record it before the deletion. Otherwise a run that ends meanwhile could find it
                 // first.
                 if self.previous_ids().contains(&post) {
@@ -201,10 +201,10 @@ impl World {
             }
             1 => {
                 let likes = self.posts.get_mut(&post).unwrap();
-                *likes += [1, 60, 150][dice.below(3) as usize];
+                *likes += [1, 60, 150][rng.below(3) as usize];
                 self.platform.likes(&post, *likes);
             }
-            _ => self.post(dice),
+            _ => self.post(rng),
         }
     }
 
@@ -257,7 +257,7 @@ impl World {
         for line in daemon_output.lines().filter(|line| line.starts_with("DELETION_DETECTED:")) {
             assert!(
                 self.deleted.contains(line.split(':').nth(1).unwrap()),
-                "{line}, which is alive"
+                "{line}: this post was not deleted"
             );
         }
     }
@@ -276,7 +276,7 @@ impl World {
             );
         }
         let found = files(&self.data());
-        assert!(found.keys().all(|path| !path.ends_with(".tmp")), "leftovers are swept");
+        assert!(found.keys().all(|path| !path.ends_with(".tmp")), "temporary files are removed");
         for id in self.previous_ids() {
             let stored = found.keys().any(|path| path.starts_with("tweets/") && path.contains(&id));
             assert!(stored, "{id} is in the state and not stored");

@@ -48,7 +48,7 @@ fn a_deleted_post_is_recorded_and_reported_once() {
     assert_eq!(fixture.own(&ids[1]).unwrap(), before, "the stored post stays");
     fixture.pass(30 * MINUTE);
     assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
-    assert_eq!(lookups(&fixture), 1, "asked once, told once");
+    assert_eq!(lookups(&fixture), 1, "one lookup and one report per deletion");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn visible_posts_are_not_deletions() {
     );
     fixture.pass(MINUTE);
     fixture.collect();
-    assert_eq!(lookups(&fixture), 2, "what was found alive is not in the former pull any more");
+    assert_eq!(lookups(&fixture), 2, "a found post is not looked up again");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn each_deletion_has_a_reason() {
         assert_eq!(
             fixture.deletion(&id).unwrap()["reason"],
             "not_authorized",
-            "it is hidden, which is not the same"
+            "a hidden post is not recorded as deleted"
         );
     }
 }
@@ -240,7 +240,7 @@ fn inconclusive_lookups_are_repeated() {
         );
         assert_eq!(with(&fixture.lines(), "DELETION_DETECTED"), Vec::<&str>::new(), "{fault:?}");
         assert!(fixture.deletion(&ids[1]).is_none(), "{fault:?}");
-        assert!(fixture.former("own").contains(&ids[1]), "{fault:?}: it is still in doubt");
+        assert!(fixture.former("own").contains(&ids[1]), "{fault:?}: the post stays unverified");
         // The rate-limit windows have ended.
         fixture.pass(16 * MINUTE);
         assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
@@ -268,14 +268,14 @@ fn lookups_without_credit_or_token_are_repeated() {
         assert_eq!(
             with(&lines, "DELETION_DETECTED").len(),
             1,
-            "what was proved is told: {lines:?}"
+            "the confirmed deletion is reported: {lines:?}"
         );
         assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
         fixture.pass(MINUTE);
         assert_eq!(
             with(&fixture.collect(), "DELETION_DETECTED").len(),
             1,
-            "and the other one by the next run"
+            "the next run reports the other deletion"
         );
     }
 }
@@ -289,13 +289,17 @@ fn lookups_have_their_own_reserve() {
     fixture.lines();
     let run = fixture.run();
     assert_eq!((run.status.as_str(), run.deletions, run.unverified), ("complete", 3, 2), "{run:?}");
-    assert_eq!(lookups(&fixture), 3, "two requests are left alone");
+    assert_eq!(lookups(&fixture), 3, "the last two requests of the rate limit are not used");
     assert!(
         run.streams.iter().all(|stream| stream.skipped.is_none()),
-        "streams have nothing to do with it: {run:?}"
+        "the limit of lookups does not affect streams: {run:?}"
     );
     fixture.pass(14 * MINUTE + 59_000);
-    assert_eq!((fixture.run().deletions, lookups(&fixture)), (0, 3), "the window is not over");
+    assert_eq!(
+        (fixture.run().deletions, lookups(&fixture)),
+        (0, 3),
+        "no lookup before the rate-limit window ends"
+    );
     fixture.pass(MINUTE);
     assert_eq!((fixture.run().deletions, lookups(&fixture)), (2, 5));
 }
@@ -321,7 +325,11 @@ fn previews_are_one_line_of_80_characters() {
         "{preview}"
     );
     assert!(!preview.chars().any(char::is_control), "{preview:?}");
-    assert_eq!(fixture.deletion(&id).unwrap()["text"], json!(text), "the record has it as it was");
+    assert_eq!(
+        fixture.deletion(&id).unwrap()["text"],
+        json!(text),
+        "the record has the unchanged text"
+    );
 }
 
 #[test]

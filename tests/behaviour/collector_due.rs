@@ -160,7 +160,7 @@ fn missed_runs_are_made_up_once() {
         .iter()
         .filter(|line| line.starts_with("RUN_COMPLETE:"))
         .count();
-    assert_eq!(complete, 3, "with that of the setup");
+    assert_eq!(complete, 3, "two runs and that of the setup");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Web {
 
 impl HttpClient for Web {
     fn document(&self, _: &str) -> Result<Document, NetError> {
-        panic!("no document is asked for")
+        panic!("the collector fetches no documents")
     }
 
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {

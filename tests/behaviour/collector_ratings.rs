@@ -62,7 +62,7 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
     assert_eq!(
         (three.relevance, three.novelty),
         (Some(3.0), None),
-        "two letters say nothing new or old"
+        "a text of two letters has no novelty"
     );
 
     // The numbers grow; a rating is valid for 60 minutes.
@@ -82,7 +82,7 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
     assert_eq!((before.reach, before.virality, before.rated_at), (Some(4.3), None, rfc3339(NOW)));
     fixture.pass(5 * HOUR);
     fixture.step();
-    assert_eq!(rating(&fixture, "2"), again, "twice is enough");
+    assert_eq!(rating(&fixture, "2"), again, "there is no third rating");
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn models_rate_ten_posts_per_question() {
         fixture.found(&id.to_string(), if id == 3 { "I love it" } else { "I hate it" });
     }
     assert!(!fixture.step());
-    let heard = model.questions();
-    assert_eq!(heard.iter().map(|question| shown(question).len()).collect::<Vec<_>>(), [10, 2]);
-    assert!(heard[0].text.contains("\"ada\"") && heard[0].text.contains("brain OR mind"));
+    let questions = model.questions();
+    assert_eq!(questions.iter().map(|question| shown(question).len()).collect::<Vec<_>>(), [10, 2]);
+    assert!(questions[0].text.contains("\"ada\"") && questions[0].text.contains("brain OR mind"));
     let three = rating(&fixture, "3");
     assert_eq!(
         (three.sentiment, three.actionability, three.relevance, three.novelty),
@@ -147,7 +147,11 @@ fn a_post_cannot_change_ratings_of_others() {
         (rating(&fixture, "3").sentiment, rating(&fixture, "3").actionability),
         (Some(-8.0), Some(2.5))
     );
-    assert_eq!(rating(&fixture, "2").actionability, Some(10.0), "of itself it says what it likes");
+    assert_eq!(
+        rating(&fixture, "2").actionability,
+        Some(10.0),
+        "a post can only influence its own rating"
+    );
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn model_outages_do_not_count_as_attempts() {
         assert_eq!(model.call_count(), round, "no call before the delay is over");
         fixture.pass(LATER);
     }
-    assert!(rating(&fixture, "30").relevance.is_some(), "numbers need no model");
+    assert!(rating(&fixture, "30").relevance.is_some(), "ratings by numbers need no model");
     assert!(fixture.derived("ratings", "1").unwrap()["attempts"].as_u64().unwrap() == 0);
     up.store(true, Ordering::SeqCst);
     fixture.reopen();
@@ -326,7 +330,7 @@ fn each_call_rates_fifty_posts_despite_damaged_ones() {
     (1..=101).for_each(|id| _ = fixture.found(&id.to_string(), "x"));
     std::fs::write(fixture.data().root().join("tweets/searches/7.json"), "{").unwrap();
     assert!(fixture.step());
-    assert_eq!(fixture.data().count("ratings"), 49, "the damaged one is no post");
+    assert_eq!(fixture.data().count("ratings"), 49, "the damaged file is skipped");
     assert!(fixture.step());
     assert!(!fixture.step());
     assert_eq!(fixture.data().count("ratings"), 100);

@@ -162,11 +162,11 @@ fn missing_token_or_credit_ends_the_run() {
                 with(&lines, "RUN_COMPLETE").is_empty() && with(&lines, "DELETION").is_empty(),
                 "{lines:?}"
             );
-            assert_eq!(fixture.platform.requests(), requests, "nothing is asked after that");
+            assert_eq!(fixture.platform.requests(), requests, "no request follows a failed write");
             assert_eq!(
                 fixture.former("own").contains(&gone),
                 former.contains(&gone),
-                "it is still to be asked about"
+                "the post stays unverified if it was before"
             );
             let lines = fixture.collect();
             assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{lines:?}");
@@ -254,7 +254,7 @@ fn two_requests_per_window_are_reserved() {
         for _ in 0..3 {
             let run = fixture.run();
             assert_eq!(run.status, "complete");
-            assert_eq!(skipped(&run, "own"), None, "each endpoint by itself");
+            assert_eq!(skipped(&run, "own"), None, "each endpoint has its own rate limit");
             fixture.pass(MINUTE);
         }
         assert_eq!(fixture.platform.count(endpoint::MENTIONS) - before, asked, "{limit}");
@@ -332,11 +332,7 @@ fn accounts_without_visible_posts_are_explained() {
         fixture.lines();
         let run = fixture.run();
         assert_eq!((run.status.as_str(), run.deletions), ("complete", 0), "{hidden}: {run:?}");
-        assert_eq!(
-            fixture.platform.count(endpoint::LOOKUP),
-            0,
-            "{hidden}: nobody deleted anything"
-        );
+        assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "{hidden}: no post was missing");
         let own = run.streams.iter().find(|each| each.stream == "own").unwrap();
         let words =
             own.skipped.as_ref().map(|skipped| skipped.message.to_lowercase()).unwrap_or_default();

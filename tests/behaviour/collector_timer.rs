@@ -47,6 +47,6 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     assert_ne!(second[..16], first[..16], "one run begins in a minute");
     assert!(
         second[17..19].parse::<u32>().unwrap() < 30,
-        "{second}: when the bell rang, at the full minute"
+        "{second}: the run starts at the full minute"
     );
 }

@@ -136,7 +136,7 @@ fn a_file_has_a_hundred_snapshots_at_most() {
         .iter()
         .map(|each| each["metrics"]["like_count"].as_u64().unwrap())
         .collect();
-    assert_eq!(likes, (1..=100).collect::<Vec<u64>>(), "the oldest went first");
+    assert_eq!(likes, (1..=100).collect::<Vec<u64>>(), "the oldest snapshots were removed");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn posts_without_metrics_have_no_snapshot() {
     assert_eq!(
         reported,
         [format!("VELOCITY_ALERT:{id}:likes:60->500:2min")],
-        "compared with the last one there is"
+        "the comparison is with the last snapshot"
     );
 }
 
@@ -173,7 +173,7 @@ fn posts_of_every_stream_have_curves_and_one_alert_each() {
     assert_eq!(
         reported,
         [format!("VELOCITY_ALERT:{both}:likes:50->100:30min")],
-        "though two streams have it"
+        "one alert for a post of two streams"
     );
     let snapshots: Vec<Value> = fixture.snapshots(&both);
     assert_eq!(snapshots.len(), 2);

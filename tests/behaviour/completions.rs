@@ -25,7 +25,7 @@ fn fish(home: &TestHome, words: &[&str]) -> Vec<String> {
     let mut command = home.command("brain");
     command.env("BRAIN_COMPLETE", "fish").arg("--").arg("brain").args(words);
     let answer = run(command, b"").expect(0);
-    assert_eq!(answer.stderr, "", "nothing disturbs the prompt");
+    assert_eq!(answer.stderr, "", "standard error stays empty");
     answer.stdout.lines().map(str::to_owned).collect()
 }
 
@@ -70,7 +70,7 @@ fn bash_completes_names_with_a_colon() {
     let path = format!("{}:{}", dir.display(), std::env::var("PATH").unwrap());
     for (words, expected) in [
         (r#"brain get "people/a""#, "people/ada-lovelace"),
-        // Bash splits at the colon and replaces only what is behind it.
+        // Bash splits at the colon and replaces only the text after it.
         (r#"brain get work : "peo""#, "people/bob"),
         (r#"brain get work :"#, "people/bob"),
         (r#"brain list --tag = "ma""#, "mathematics"),

@@ -42,16 +42,20 @@ fn calls_are_recorded_before_they_are_made() {
         (before[0]["step"].as_str(), before[0]["purpose"].as_str(), before[0]["model"].as_str()),
         (Some("enter"), Some("ask"), Some("small"))
     );
-    let heard = model.questions().pop().unwrap();
-    assert_eq!(before[0]["tokens_out"], heard.max_tokens, "the worst that may come");
-    let bytes = (heard.text.len() + heard.system.len()) as u64;
+    let question = model.questions().pop().unwrap();
+    assert_eq!(
+        before[0]["tokens_out"], question.max_tokens,
+        "the reservation is for the maximum output"
+    );
+    let bytes = (question.text.len() + question.system.len()) as u64;
     assert!(before[0]["tokens_in"].as_u64().unwrap() >= bytes / 2);
     let after = ledger(&home);
     assert_eq!(
         (after.len(), after[1]["step"].as_str(), &after[1]["call"]),
         (2, Some("done"), &before[0]["call"])
     );
-    let (words_in, words_out) = ((heard.text.len() / 4) as u64, ("Babbage [1].".len() / 4) as u64);
+    let (words_in, words_out) =
+        ((question.text.len() / 4) as u64, ("Babbage [1].".len() / 4) as u64);
     assert_eq!(
         (&after[1]["tokens_in"], &after[1]["tokens_out"]),
         (&words_in.into(), &words_out.into())
@@ -68,7 +72,7 @@ fn killed_calls_count_with_their_maximum_cost() {
     set(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let daemon = home.daemon();
     fill(&home);
-    let mut asking = home
+    let mut client = home
         .command("brain")
         .args(["ask", "--no-start", QUESTION])
         .stdout(std::process::Stdio::null())
@@ -77,11 +81,11 @@ fn killed_calls_count_with_their_maximum_cost() {
         .unwrap();
     let until = Instant::now() + TEST_TIMEOUT;
     while model.call_count() == 0 {
-        assert!(Instant::now() < until, "nobody asks");
+        assert!(Instant::now() < until, "the model is not called");
         std::thread::sleep(Duration::from_millis(10));
     }
     daemon.kill();
-    assert!(!asking.wait().unwrap().success());
+    assert!(!client.wait().unwrap().success());
     let entered = ledger(&home);
     assert_eq!((entered.len(), entered[0]["step"].as_str()), (1, Some("enter")));
     let _daemon = home.daemon();
@@ -206,5 +210,5 @@ fn doctor_checks_the_language_model() {
         assert!(found["message"].as_str().unwrap().contains(word), "{settings:?}: {found}");
         assert!(!found.to_string().contains("sk-hush"), "{found}");
     }
-    assert_eq!(model.call_count(), 0, "doctor asks nobody");
+    assert_eq!(model.call_count(), 0, "doctor does not call the model");
 }

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use write_log::rare_word;
 pub(crate) use {
     check::{Check, check_everything},
-    run::{Dice, Run},
+    run::{Rng, Run},
     write_log::WriteLog,
 };
 
@@ -33,33 +33,33 @@ const TIME_LIMIT: Duration = Duration::from_secs(45);
 fn acknowledged_writes_survive_sigkill_under_load() {
     let run = Run::new(25);
     let home = TestHome::new();
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
     let (mut kills, mut written) = (0, 0);
     for round in 1..=run.rounds {
         if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
         }
-        if dice.one_in(5) {
-            kill_during_start(&home, &mut dice);
+        if rng.one_in(5) {
+            kill_during_start(&home, &mut rng);
             kills += 1;
         }
         let daemon = home.daemon();
         settle(&home);
         let socket = home.socket();
         // Most kills come soon after the first writes, a few after the index has been written.
-        let moment = if dice.one_in(100) {
-            Duration::from_millis(4800 + dice.below(800))
+        let moment = if rng.one_in(100) {
+            Duration::from_millis(4800 + rng.below(800))
         } else {
-            Duration::from_micros((600 << dice.below(10)) + dice.below(4000))
+            Duration::from_micros((600 << rng.below(10)) + rng.below(4000))
         };
-        let ending = dice.one_in(4);
+        let ending = rng.one_in(4);
         std::thread::scope(|scope| {
             let writers: Vec<_> = logs
                 .iter_mut()
                 .map(|log| {
-                    let (socket, dice) = (&socket, dice.split());
-                    scope.spawn(move || log.write_until_killed(socket, dice, round))
+                    let (socket, rng) = (&socket, rng.split());
+                    scope.spawn(move || log.write_until_killed(socket, rng, round))
                 })
                 .collect();
             std::thread::sleep(moment);
@@ -67,7 +67,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 // Kill it while it shuts down and writes its index.
                 let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
                 kill_process(pid, Signal::TERM).unwrap();
-                std::thread::sleep(Duration::from_micros(dice.below(80_000)));
+                std::thread::sleep(Duration::from_micros(rng.below(80_000)));
             }
             daemon.kill();
             kills += 1;
@@ -81,23 +81,23 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         let mut check = Check::new(&home);
         for log in &mut logs {
             check.resolve_pending(log);
-            for entry in log.sample(&mut dice, round) {
+            for entry in log.sample(&mut rng, round) {
                 check.check_entry(entry);
             }
         }
         // Half of the rounds start after a kill at rest, the others after a clean shutdown.
-        if dice.one_in(2) {
+        if rng.one_in(2) {
             daemon.kill();
             kills += 1;
         } else {
             assert!(daemon.terminate().0.success(), "{}", home.log());
         }
     }
-    kill_during_start(&home, &mut dice);
+    kill_during_start(&home, &mut rng);
     let _daemon = home.daemon();
     settle(&home);
     check_everything(&home, &logs);
-    assert!(written > 0, "nobody could write anything");
+    assert!(written > 0, "no write succeeded");
     run.report(&format!(
         "{} kills, {written} acknowledged writes, {:.0?}",
         kills + 1,
@@ -110,7 +110,7 @@ fn a_killed_import_is_finished_by_the_next() {
     const FILES: usize = 400;
     let run = Run::new(25);
     let home = TestHome::new();
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     let dir = home.outside().join("notes");
     let texts = |version: usize| (0..FILES).map(move |n| ImportFile::new(n, version));
     let (mut version, mut cut_short) = (0, 0);
@@ -120,7 +120,7 @@ fn a_killed_import_is_finished_by_the_next() {
         texts(version).for_each(|file| file.write(&dir));
         let daemon = home.daemon();
         settle(&home);
-        let moment = Duration::from_micros(dice.below(usual.as_micros() as u64));
+        let moment = Duration::from_micros(rng.below(usual.as_micros() as u64));
         std::thread::scope(|scope| {
             let import = scope.spawn(|| import(&home, &dir));
             std::thread::sleep(moment);
@@ -171,24 +171,24 @@ fn a_killed_import_is_finished_by_the_next() {
 fn repeated_kills_during_start_do_no_harm() {
     let run = Run::new(25);
     let home = TestHome::new();
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     // The first start, which creates the store, is killed, too.
     for _ in 0..(run.rounds / 5).clamp(3, 20) {
-        kill_during_start(&home, &mut dice);
+        kill_during_start(&home, &mut rng);
     }
     let mut logs = vec![WriteLog::new(0)];
     let daemon = home.daemon();
     let socket = home.socket();
     std::thread::scope(|scope| {
-        let (log, dice) = (&mut logs[0], dice.split());
+        let (log, rng) = (&mut logs[0], rng.split());
         let socket = &socket;
-        let writer = scope.spawn(move || log.write_until_killed(socket, dice, 1));
+        let writer = scope.spawn(move || log.write_until_killed(socket, rng, 1));
         std::thread::sleep(Duration::from_millis(700));
         daemon.kill();
         assert!(writer.join().expect("a writer found a fault; see above") > 0);
     });
     for _ in 0..run.rounds {
-        kill_during_start(&home, &mut dice);
+        kill_during_start(&home, &mut rng);
     }
     let _daemon = home.daemon();
     settle(&home);
@@ -197,12 +197,12 @@ fn repeated_kills_during_start_do_no_harm() {
 }
 
 /// Starts a daemon and kills it before, or just after, it is ready.
-fn kill_during_start(home: &TestHome, dice: &mut Dice) {
+fn kill_during_start(home: &TestHome, rng: &mut Rng) {
     let mut command = home.command("brain-daemon");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_micros(dice.below(40_000)));
-    assert!(child.try_wait().unwrap().is_none(), "the daemon ended by itself");
+    std::thread::sleep(Duration::from_micros(rng.below(40_000)));
+    assert!(child.try_wait().unwrap().is_none(), "the daemon ended before the kill");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -18,8 +18,8 @@ fn a_second_daemon_ends_at_once_and_names_the_first() {
     let second = run(home.command("brain-daemon"), b"").expect(1);
     assert!(second.stderr.contains(&format!("process {}", first.pid())), "{second:?}");
     assert!(second.stderr.contains("in use") && second.stderr.contains("hint:"), "{second:?}");
-    assert_eq!(second.stdout, "", "standard output is for events");
-    assert_eq!(home.json(["status"])["pid"], first.pid(), "the first daemon goes on");
+    assert_eq!(second.stdout, "", "a start error is not printed to standard output");
+    assert_eq!(home.json(["status"])["pid"], first.pid(), "the first daemon keeps running");
     assert_eq!(home.json(["capture", "still here"])["status"], "created");
 }
 

@@ -120,7 +120,7 @@ fn damaged_pages_are_never_served() {
         assert_eq!(
             tagged.json()["error"]["code"],
             "store_damaged",
-            "an edit would hide it: {tagged:?}"
+            "an edit would hide the damage: {tagged:?}"
         );
         let call = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\
@@ -129,9 +129,9 @@ fn damaged_pages_are_never_served() {
         let begin = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\
                      \"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\
                      \"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n";
-        let spoken = home.brain_with(["mcp"], format!("{begin}{call}").as_bytes());
-        assert!(spoken.stdout.contains("is damaged in the store"), "{spoken:?}");
-        assert!(!spoken.stdout.contains("walrus text"), "{spoken:?}");
+        let output = home.brain_with(["mcp"], format!("{begin}{call}").as_bytes());
+        assert!(output.stdout.contains("is damaged in the store"), "{output:?}");
+        assert!(!output.stdout.contains("walrus text"), "{output:?}");
     }
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
     let check = doctor["checks"]
@@ -197,7 +197,7 @@ fn a_file_size_limit_does_not_stop_the_daemon() {
         }
         assert!(daemon.is_running(), "the daemon has ended");
     }
-    assert!(refused > 0, "the limit was meant to be met");
+    assert!(refused > 0, "no write reached the limit");
     assert_eq!(home.json(["get", "kept", "--no-start"])["body"], "walrus\n");
 }
 
@@ -255,7 +255,7 @@ fn damaged_old_versions_are_reported_and_not_restored() {
     let get =
         |version: &str| home.brain([&["get", "area/note", "--version", version], &of[..]].concat());
     let body = |version: &str| get(version).expect(0).json()["body"].as_str().unwrap().to_owned();
-    assert_eq!((body("1"), body("3")), (page(1), page(3)), "the way out that was told");
+    assert_eq!((body("1"), body("3")), (page(1), page(3)), "the hint names a command that works");
     assert_eq!(
         fs::read_to_string(notes.join("area/note.md")).unwrap().matches("round 3").count(),
         1

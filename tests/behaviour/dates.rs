@@ -170,9 +170,9 @@ fn only_a_changed_text_changes_the_date_of_a_note() {
     for version in history["versions"].as_array().unwrap() {
         assert!(version["written_at"].as_str().unwrap() > "2025", "{version}");
     }
-    // A touched file is no changed note. A changed file has its time.
+    // Touching a file does not change the date of its note. Changing its text does.
     write(&dir, "odd.md", FILES[9].1, CHANGED + DAY);
-    // Nor is a file with a new tag.
+    // A new tag in the file does not change the date either.
     write(&dir, "bare.md", "---\ntags: [x]\n---\nx\n", CHANGED + DAY);
     write(&dir, "obsidian.md", "---\ncreated: 2019-02-03\n---\ny\n", CHANGED + 2 * DAY);
     home.json(["sync", "--source", "vault"]);
@@ -181,7 +181,7 @@ fn only_a_changed_text_changes_the_date_of_a_note() {
     assert_eq!(listed(&home, &["--tag", "x"]), ["bare"]);
     assert_eq!(days(&home, "obsidian"), both("2019-02-03", "2022-06-03"));
     assert_eq!(listed(&home, &[])[0], "obsidian");
-    // A text that brain changes is of now, unless the note states another day.
+    // A change by brain has the current date, unless the note states another one.
     home.json(["append", "bare", "more"]);
     assert_eq!(listed(&home, &[])[0], "bare");
     assert!(days(&home, "bare").1.as_str() > "2025");
@@ -199,7 +199,7 @@ fn pages_without_a_file_have_the_time_of_their_capture() {
     home.put("old", "---\ncreated: 2001-02-03\nupdated: 2002-03-04\n---\nx\n");
     assert_eq!(days(&home, "old"), both("2001-02-03", "2002-03-04"));
     assert_eq!(listed(&home, &[]), [slug.as_str(), "old"]);
-    // A tag leaves the capture as old as it is.
+    // A tag does not change the date of the capture.
     home.put("new", "x\n");
     home.json(["tags", &slug, "--add", "kept"]);
     assert_eq!(listed(&home, &[]), ["new", &slug, "old"]);
@@ -247,7 +247,7 @@ fn commit(dir: &Path, day: &str) {
     git(dir, day, &["commit", "-q", "-m", day]);
 }
 
-/// Makes a repository with a history of two years, in which the times of files tell nothing.
+/// Makes a repository with a history of two years. The times of its files are unrelated to it.
 fn repository(home: &TestHome) -> PathBuf {
     let dir = home.outside().join("repository");
     fs::create_dir_all(&dir).unwrap();
@@ -279,14 +279,14 @@ fn notes_of_a_repository_have_the_dates_of_its_commits() {
     ] {
         assert_eq!(days(&home, slug), both(created, updated), "{slug}");
     }
-    // A commit that changes a note gives it its day. Without a commit it has that of the file.
+    // A changed note has the date of its commit, or that of its file if it is not committed.
     write(&dir, "a b/secönd.md", "two, changed\n", CHANGED + DAY);
     commit(&dir, "2022-01-01");
     write(&dir, "first.md", "one, changed\n", CHANGED + DAY);
     home.json(["sync", "--source", "vault", "--no-pull"]);
     assert_eq!(days(&home, "a-b/secönd"), both("2020-02-02", "2022-01-01"));
     assert_eq!(days(&home, "first"), both("2019-01-01", "2022-06-02"));
-    // A sync without a change leaves them, whatever git has.
+    // If the file did not change, a sync does not change the dates, even after a new commit.
     commit(&dir, "2025-01-01");
     home.json(["sync", "--source", "vault", "--no-pull"]);
     assert_eq!(days(&home, "first").1, "2022-06-02");
@@ -320,7 +320,7 @@ fn the_history_of_a_repository_runs_no_program() {
     add_source(&home, &dir);
     assert_eq!(days(&home, "notes/first"), both("2019-01-01", "2021-03-03"));
     assert!(!ran.exists());
-    // Git's own comparison of the file would run it.
+    // Check the trap: git's own comparison of the file runs it.
     git(&dir, "2022-01-01", &["config", "--remove-section", "core"]);
     git(&dir, "2022-01-01", &["diff", "--no-ext-diff", "--no-textconv", "--name-only", "HEAD"]);
     assert!(ran.exists());
@@ -333,7 +333,7 @@ fn a_file_that_was_changed_since_its_commit_has_its_own_time() {
     git(&dir, "2022-01-01", &["config", "log.showRoot", "false"]);
     write(&dir, "notes/said.md", "---\ncreated: 2018-05-05\n---\nfour\n", CHANGED + DAY);
     write(&dir, "notes/first.md", "one less\n", CHANGED + 2 * DAY);
-    // Only its time is another one.
+    // Only its modification time differs.
     write(&dir, "notes/a b/secönd.md", "two\n", CHANGED + 3 * DAY);
     add_source(&home, &dir.join("notes"));
     for (slug, created, updated) in [

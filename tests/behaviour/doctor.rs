@@ -39,7 +39,7 @@ fn unreadable_pages_are_found() {
     let store = check(&home, "store integrity");
     assert_eq!(store["status"], "fail", "{store}");
     assert!(store["hint"].as_str().is_some_and(|hint| hint.contains("brain")), "{store}");
-    assert_eq!(home.get("b")["body"], "whole\n", "the others are read as ever");
+    assert_eq!(home.get("b")["body"], "whole\n", "other pages are still readable");
     assert_eq!(home.fault(["get", "a"], 1)["code"], "store_damaged");
 }
 
@@ -58,7 +58,7 @@ fn an_unwritable_index_is_a_warning() {
     assert_eq!(
         fs::read_to_string(home.path().join("index")).unwrap(),
         "in the way\n",
-        "it is not ours"
+        "a foreign file is not removed"
     );
 }
 

@@ -197,7 +197,7 @@ fn page_paths_cannot_leave_the_directory() {
             files.iter().find(|(path, _)| text(path).starts_with(&n.to_string())).unwrap();
         assert!(String::from_utf8_lossy(bytes).ends_with(&format!("page {n}\n")));
     }
-    assert_eq!(tree(&home.path().join("pages")), before, "nothing is written outside");
+    assert_eq!(tree(&home.path().join("pages")), before, "nothing is written outside the target");
     let beside: Vec<_> =
         tree(&home.outside()).into_keys().filter(|path| !path.starts_with("out")).collect();
     assert_eq!(beside, Vec::<PathBuf>::new());
@@ -274,7 +274,7 @@ fn full_or_read_only_disks_are_reported() {
         assert_eq!(
             bytes,
             fs::read(home.path().join("pages").join(&path)).unwrap(),
-            "no half page: {path:?}"
+            "a page is partly written: {path:?}"
         );
     }
     home.remount("ro");

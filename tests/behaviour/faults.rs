@@ -65,8 +65,8 @@ fn on_a_full_disk_only_writes_fail() {
     fs::create_dir_all(&vault).unwrap();
     fs::write(vault.join("imported.md"), "no room either\n").unwrap();
     assert_eq!(home.fault(["import", vault.to_str().unwrap()], 1)["code"], "disk_full");
-    assert_eq!(home.get("kept/0")["body"], "walrus number 0\n", "reading goes on");
-    assert_eq!(home.search("walrus").len(), 5, "search goes on");
+    assert_eq!(home.get("kept/0")["body"], "walrus number 0\n", "reads still work");
+    assert_eq!(home.search("walrus").len(), 5, "searches still work");
     assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 5);
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
     let disk =
@@ -91,8 +91,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
     }
-    // There is room to begin the write but not to finish it: the reserve admits it and the disk
-    // stops it.
+    // The free space passes the check before the write, and the disk fills during it.
     let filler = fill(&home.path(), 2_500_000);
     let huge = "An enormous page about nothing at all. ".repeat(125_000);
     let mut refused = 0;
@@ -103,7 +102,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
             assert_eq!(
                 home.get(&slug)["body"].as_str().unwrap().len(),
                 4_800_000,
-                "acknowledged is stored"
+                "an acknowledged write is stored"
             );
             continue;
         }
@@ -114,7 +113,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
         assert_eq!(home.get("kept/3")["body"], "walrus number 3\n");
         assert_eq!(home.search("walrus").len(), 5);
     }
-    assert!(refused > 0, "the disk was meant to fill");
+    assert!(refused > 0, "the disk did not fill");
     fs::remove_file(filler).unwrap();
     assert_eq!(home.put("after", "room again\n")["status"], "created");
     assert_eq!(
@@ -168,7 +167,10 @@ fn an_unwritable_home_is_reported() {
     for args in [&["list"][..], &["capture", "x"]] {
         let ran = home.brain(args);
         assert_ne!(ran.code, 0, "{args:?}");
-        assert!(ran.stderr.contains(home.path().to_str().unwrap()), "the place is named: {ran:?}");
+        assert!(
+            ran.stderr.contains(home.path().to_str().unwrap()),
+            "the error names the path: {ran:?}"
+        );
         assert!(ran.stderr.to_lowercase().contains("permission"), "{ran:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
@@ -207,14 +209,14 @@ fn closed_home() -> TestHome {
 }
 
 /// Asserts that client and daemon reject the store with this message and leave it unchanged.
-fn refuses_this_store(home: &TestHome, expected_words: &[&str]) {
+fn assert_refused_unchanged(home: &TestHome, expected_words: &[&str]) {
     let store = home.path().join("brain.redb");
     let before = fs::read(&store).unwrap();
-    is_refused(home, expected_words);
-    assert!(fs::read(&store).unwrap() == before, "the damaged file is left as it is");
+    assert_refused(home, expected_words);
+    assert!(fs::read(&store).unwrap() == before, "the damaged file is unchanged");
 }
 
-fn is_refused(home: &TestHome, expected_words: &[&str]) {
+fn assert_refused(home: &TestHome, expected_words: &[&str]) {
     let ran = home.brain(["list"]);
     assert_ne!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.stdout, "");
@@ -238,13 +240,13 @@ fn a_garbage_store_is_rejected_unchanged() {
     let noise: Vec<u8> = (0..good.len()).map(|n| (n * 31 % 251) as u8).collect();
     for bytes in [&noise[..], b"short", &vec![0; good.len()], b"{\"not\": \"a store\"}\n"] {
         fs::write(&store, bytes).unwrap();
-        refuses_this_store(&home, &["brain.redb", "damaged", "backup"]);
+        assert_refused_unchanged(&home, &["brain.redb", "damaged", "backup"]);
     }
     fs::write(&store, &good).unwrap();
     assert_eq!(
         home.json(["list"])["pages"].as_array().unwrap().len(),
         30,
-        "the good one works again"
+        "the intact store works again"
     );
 }
 
@@ -252,7 +254,7 @@ fn a_garbage_store_is_rejected_unchanged() {
 fn an_emptied_store_is_rejected() {
     let home = closed_home();
     fs::write(home.path().join("brain.redb"), b"").unwrap();
-    refuses_this_store(&home, &["brain.redb", "damaged", "empty"]);
+    assert_refused_unchanged(&home, &["brain.redb", "damaged", "empty"]);
 }
 
 #[test]
@@ -262,7 +264,7 @@ fn a_truncated_store_is_rejected() {
     let good = fs::read(&store).unwrap();
     for part in [10, 2, 4] {
         fs::write(&store, &good[..good.len() / part]).unwrap();
-        refuses_this_store(&home, &["brain.redb", "damaged"]);
+        assert_refused_unchanged(&home, &["brain.redb", "damaged"]);
     }
 }
 
@@ -304,7 +306,7 @@ fn a_newer_store_is_rejected_with_both_versions() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     set_schema(&store, 4711);
-    is_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb"]);
+    assert_refused(&home, &["4711", &SCHEMA.to_string(), "brain.redb"]);
     assert_eq!(schema(&store), 4711);
     set_schema(&store, SCHEMA);
     for n in 0..30 {
@@ -321,16 +323,12 @@ fn a_database_of_another_program_is_rejected() {
     txn.open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap().insert("x", 1).unwrap();
     txn.commit().unwrap();
     drop(db);
-    is_refused(&home, &["brain.redb", "not a brain store"]);
+    assert_refused(&home, &["brain.redb", "not a brain store"]);
     let db = Database::open(home.path().join("brain.redb")).unwrap();
     let theirs =
         db.begin_read().unwrap().open_table(TableDefinition::<&str, u64>::new("theirs")).unwrap();
     assert_eq!(theirs.get("x").unwrap().unwrap().value(), 1);
-    assert_eq!(
-        db.begin_read().unwrap().list_tables().unwrap().count(),
-        1,
-        "nothing of ours was added"
-    );
+    assert_eq!(db.begin_read().unwrap().list_tables().unwrap().count(), 1, "no table was added");
 }
 
 fn schema(store: &Path) -> u64 {

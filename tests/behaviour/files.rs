@@ -64,7 +64,7 @@ fn files_changed_by_others_are_never_overwritten() {
     assert_eq!(written["status"], "updated");
     assert!(warnings_of(&written).contains(file.to_str().unwrap()), "{written}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "theirs, unsaved elsewhere\n");
-    assert_eq!(home.get("a")["body"], "ours again\n", "the page is safe in the store");
+    assert_eq!(home.get("a")["body"], "ours again\n", "the store has the page");
     let outbox = check(&home, "outbox");
     assert_eq!(outbox["status"], "warn", "{outbox}");
     assert!(outbox["message"].as_str().unwrap().contains("a.md"), "{outbox}");
@@ -177,7 +177,7 @@ fn pages_are_stored_while_their_directory_is_read_only() {
     assert_eq!(
         home.json(["delete", "before"])["status"],
         "soft_deleted",
-        "a delete is stored as well"
+        "a delete is stored, too"
     );
     assert!(home.page_file("before").exists());
     assert_eq!(check(&home, "outbox")["status"], "warn");
@@ -280,7 +280,7 @@ fn a_damaged_index_is_rebuilt() {
     if ran.code == 0 {
         assert_eq!(ran.json()["hits"].as_array().unwrap().len(), 40);
     } else {
-        assert!(ran.stdout.contains("index"), "the thing in the way is named: {ran:?}");
+        assert!(ran.stdout.contains("index"), "the error names the obstructing file: {ran:?}");
     }
 }
 
@@ -307,8 +307,8 @@ fn putting_an_edited_file_brings_it_back_under_brains_control() {
     let file = home.page_file("a");
     fs::write(&file, "theirs\n").unwrap();
     assert_eq!(home.put("a", "more\n")["written"], false);
-    let taken = home.json(["put", "a", "--file", file.to_str().unwrap()]);
-    assert_eq!((&taken["status"], &taken["written"]), (&"updated".into(), &true.into()));
+    let put = home.json(["put", "a", "--file", file.to_str().unwrap()]);
+    assert_eq!((&put["status"], &put["written"]), (&"updated".into(), &true.into()));
     assert!(fs::read_to_string(&file).unwrap().ends_with("theirs\n"));
     assert_eq!(home.put("a", "on\n")["written"], true);
 }

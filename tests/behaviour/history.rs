@@ -23,8 +23,8 @@ fn a_history_shows_time_and_size_of_each_change() {
     let printed = home.brain(["history", "a"]).expect(0).stdout;
     let written = versions[1]["written_at"].as_str().unwrap();
     let row = printed.lines().find(|line| line.contains("+2 -1")).unwrap();
-    assert!(row.contains(&written[..19].replace('T', " ")), "to the second: {printed}");
-    assert!(row.contains("owner") && row.contains("put_page"), "who and how: {printed}");
+    assert!(row.contains(&written[..19].replace('T', " ")), "times have seconds: {printed}");
+    assert!(row.contains("owner") && row.contains("put_page"), "author and route: {printed}");
     let csv = home.brain(["history", "a", "--format", "csv"]).expect(0).stdout;
     assert!(csv.lines().nth(2).unwrap().starts_with(&format!("2,{written},2,1,")), "{csv}");
 }
@@ -42,7 +42,11 @@ fn a_page_is_reverted_to_a_time() {
     let early = home.fault(["revert", "a", "yesterday"], 4);
     assert_eq!(early["code"], "unknown_version");
     assert!(early["message"].as_str().unwrap().contains("its first version is from"), "{early}");
-    assert_eq!(home.fault(["revert", "a", "now"], 1)["code"], "conflict", "it is as now");
+    assert_eq!(
+        home.fault(["revert", "a", "now"], 1)["code"],
+        "conflict",
+        "the current text equals that version"
+    );
     assert_eq!(home.fault(["revert", "a", "soon"], 2)["code"], "usage");
 
     let second = first[..19].replace('T', " ");

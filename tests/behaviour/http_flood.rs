@@ -13,9 +13,9 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
 /// Maximum median of `/health` during a flood. Without a flood it takes a millisecond.
-const BOUND: Duration = Duration::from_millis(200);
+const MAX_MEDIAN: Duration = Duration::from_millis(200);
 
-fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let daemon = home.daemon();
@@ -27,7 +27,7 @@ fn measure_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Sen
     let address = home.http_local();
     let is_over = AtomicBool::new(false);
     let mut took: Vec<Duration> = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| {
+        let poller = scope.spawn(|| {
             let mut took = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 let began = Instant::now();
@@ -39,20 +39,20 @@ fn measure_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Sen
         });
         flood();
         is_over.store(true, Ordering::Relaxed);
-        asking.join().unwrap()
+        poller.join().unwrap()
     });
     took.sort_unstable();
     let (median, longest) = (took[took.len() / 2], took[took.len() - 1]);
     eprintln!("{name}: /health {} times, median {median:?}, at most {longest:?}", took.len());
     assert!(took.len() >= 10, "{name}: {} answers", took.len());
-    assert!(median < BOUND, "{name}: median {median:?}, at most {longest:?}");
+    assert!(median < MAX_MEDIAN, "{name}: median {median:?}, at most {longest:?}");
     // A call may be slow on a busy machine, but none may wait until half-sent requests time out.
     assert!(longest < Duration::from_secs(2), "{name}: {longest:?}");
 }
 
 #[test]
 fn health_answers_during_unauthenticated_floods() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let head = |path| request(address, "POST", path, &[("Content-Length", "60000")], b"");
     // Two paths that read a body before authentication, and one that does not.
@@ -80,7 +80,7 @@ fn health_answers_during_authenticated_floods() {
     if count < 5000 {
         skip(&format!("only {count} of 5,000 connections: {max_files} files may be open here"));
     }
-    let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "off")]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
     let fields = [
@@ -110,7 +110,8 @@ fn health_answers_during_authenticated_floods() {
 
 #[test]
 fn a_flooding_client_is_limited_alone() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
+    let (home, _daemon) =
+        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let begin = |name: &str, length: &str| {
         let bearer = format!("Bearer {}", home.token(name, "write", &[]));
@@ -147,7 +148,8 @@ fn a_flooding_client_is_limited_alone() {
 
 #[test]
 fn evicted_uploads_get_an_error() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off")]);
+    let (home, _daemon) =
+        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("t", "write", &[]));
     let fields =
@@ -169,7 +171,7 @@ fn evicted_uploads_get_an_error() {
 
 #[test]
 fn half_sent_mcp_messages_are_evicted() {
-    let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("reader", "read", &[]));
     let head = |length: &str| {
@@ -200,7 +202,7 @@ fn half_sent_mcp_messages_are_evicted() {
 
 #[test]
 fn mcp_is_limited_like_ingest() {
-    let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "3/1h")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_INGEST_RATE", "3/1h")]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let client = mcp(&home, &token);
@@ -218,7 +220,7 @@ fn mcp_is_limited_like_ingest() {
 #[test]
 fn a_client_has_a_quota_of_pages_and_bytes() {
     let (home, _daemon) =
-        served(&[("BRAIN_INGEST_DAILY_PAGES", "3"), ("BRAIN_INGEST_DAILY_BYTES", "100000")]);
+        start_daemon(&[("BRAIN_INGEST_DAILY_PAGES", "3"), ("BRAIN_INGEST_DAILY_BYTES", "100000")]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let client = mcp(&home, &token);
@@ -260,7 +262,7 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
 
 #[test]
 fn missing_tokens_always_get_401() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "t", "version": "1" },
@@ -282,18 +284,18 @@ fn missing_tokens_always_get_401() {
 
 #[test]
 fn wrong_tokens_do_not_affect_other_clients() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
     let (local, public) = (home.http_local(), home.http_public());
     let wrong = |address, token: &str| ingest(address, token, "x").status;
     let deadline = Instant::now() + TEST_TIMEOUT;
     while wrong(public, "brain_pt_wrong-token") != 429 {
-        assert!(Instant::now() < deadline, "it is never limited");
+        assert!(Instant::now() < deadline, "the failures are never limited");
     }
     assert_eq!(
         wrong(public, "brain_pt_ended-token"),
         401,
-        "a client whose token has ended asks for a new one"
+        "another wrong token still gets 401, which makes a client renew its token"
     );
-    assert_eq!(wrong(local, "brain_pt_wrong-token"), 401, "the other listener");
+    assert_eq!(wrong(local, "brain_pt_wrong-token"), 401, "the limit applies to one listener");
     let _ = ingest(public, &home.token("right", "write", &[]), "x").expect(202);
 }

@@ -4,7 +4,7 @@ use brain_tests::http::{self, Wire, call, get, request};
 use brain_tests::{Daemon, TestHome};
 
 /// A daemon with both listeners and these variables.
-fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
     home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -14,7 +14,7 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
 
 #[test]
 fn each_listener_serves_its_own_paths() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (local, public) = (home.http_local(), home.http_public());
     assert_ne!(local, public);
     for address in [local, public] {
@@ -55,7 +55,7 @@ fn each_listener_serves_its_own_paths() {
 
 #[test]
 fn errors_are_json_with_security_headers() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let wrong = call(address, "DELETE", "/health", &[], b"").expect(405);
     assert_eq!(wrong.error(), "method_not_allowed");
@@ -77,7 +77,7 @@ fn errors_are_json_with_security_headers() {
 
 #[test]
 fn only_known_host_names_are_accepted() {
-    let (home, _daemon) = served(&[
+    let (home, _daemon) = start_daemon(&[
         ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
         ("BRAIN_HTTP_ALLOWED_HOSTS", "nas"),
     ]);
@@ -108,7 +108,11 @@ fn only_known_host_names_are_accepted() {
         }
         let mut wire = Wire::open(address);
         wire.send("GET http://evil.example/health HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        assert_eq!(wire.answer().expect(403).error(), "forbidden_host", "the absolute form counts");
+        assert_eq!(
+            wire.answer().expect(403).error(),
+            "forbidden_host",
+            "the host of the absolute form is checked"
+        );
         let mut wire = Wire::open(address);
         wire.send("GET /health HTTP/1.1\r\n\r\n");
         assert_eq!(wire.answer().expect(400).error(), "bad_request", "no Host");
@@ -117,7 +121,7 @@ fn only_known_host_names_are_accepted() {
 
 #[test]
 fn cross_origin_requests_are_rejected() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let own = format!("http://{address}");
     for (origin, status) in [
@@ -137,7 +141,7 @@ fn cross_origin_requests_are_rejected() {
     let _ = call(address, "OPTIONS", "/ingest", &preflight, b"").expect(403);
 
     let (home, _daemon) =
-        served(&[("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai, https://app.example")]);
+        start_daemon(&[("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai, https://app.example")]);
     let address = home.http_public();
     let answer = call(address, "OPTIONS", "/ingest", &preflight, b"").expect(204);
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://claude.ai"));
@@ -147,7 +151,7 @@ fn cross_origin_requests_are_rejected() {
     assert_eq!(
         answer.header("access-control-allow-origin"),
         Some("https://claude.ai"),
-        "the refusal can be read"
+        "the page of the other origin can read the error"
     );
     assert!(answer.header("vary").unwrap().contains("Origin"));
     let _ = call(address, "GET", "/health", &[("Origin", "https://claude.ai.evil.example")], b"")
@@ -156,7 +160,7 @@ fn cross_origin_requests_are_rejected() {
 
 #[test]
 fn ambiguous_requests_are_rejected() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let head =
@@ -198,7 +202,7 @@ fn ambiguous_requests_are_rejected() {
         assert_eq!(answer.status, 400, "{what}: {answer:?}");
         assert_eq!(answer.error(), "bad_request", "{what}");
     }
-    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "nothing of it was taken in");
+    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "no item was stored");
     for bytes in [
         &b"\x16\x03\x01\x02\x00\x01\x00"[..],
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -217,7 +221,7 @@ fn ambiguous_requests_are_rejected() {
 
 #[test]
 fn request_heads_have_a_limit() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let fits = "a".repeat(15 * 1024);
     let _ = call(address, "GET", "/health", &[("X-A", &fits)], b"").expect(200);
@@ -235,7 +239,7 @@ fn request_heads_have_a_limit() {
 
 #[test]
 fn connections_are_reused_and_pipelined_requests_answered_in_order() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
     for _ in 0..3 {
@@ -251,7 +255,7 @@ fn connections_are_reused_and_pipelined_requests_answered_in_order() {
 
 #[test]
 fn ambiguous_pipelined_requests_are_rejected() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let bearer = format!("Bearer {token}");
@@ -269,7 +273,7 @@ fn ambiguous_pipelined_requests_are_rejected() {
     let _ = wire.answer().expect(200);
     let refused = wire.answer().expect(400);
     assert_eq!((&*refused.error(), refused.header("connection")), ("bad_request", Some("close")));
-    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "nothing of it was taken in");
+    assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "no item was stored");
     // A client that waits for each response may send chunked requests without limit.
     let mut wire = Wire::open(address);
     for text in ["abc", "def", "ghi"] {
@@ -286,7 +290,7 @@ fn ambiguous_pipelined_requests_are_rejected() {
 
 #[test]
 fn metrics_count_requests() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let _ = http::ingest(address, &token, "one").expect(202);
     let _ = http::ingest(address, &token, "one").expect(202);
@@ -314,7 +318,7 @@ fn metrics_count_requests() {
 #[test]
 fn listening_beyond_loopback_is_warned_of() {
     let (home, _daemon) =
-        served(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
+        start_daemon(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert_eq!(check["status"], "warn", "{check}");
@@ -326,7 +330,7 @@ fn listening_beyond_loopback_is_warned_of() {
 
 #[test]
 fn unauthenticated_calls_do_not_fill_the_audit() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let path = format!("/nothing?{}=1&{token}", "n".repeat(64));

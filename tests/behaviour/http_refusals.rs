@@ -5,7 +5,7 @@ use std::time::Duration;
 use brain_tests::http::{Answer, Wire, request};
 use brain_tests::{Daemon, TestHome};
 
-fn served() -> (TestHome, Daemon) {
+fn start_daemon() -> (TestHome, Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     (home, daemon)
@@ -25,7 +25,7 @@ fn stays_open(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
 
 #[test]
 fn errors_before_the_body_keep_the_connection() {
-    let (home, _daemon) = served();
+    let (home, _daemon) = start_daemon();
     let address = home.http_local();
     for length in [1, 1000, 4096, 5000, 65_536] {
         let mut wire = Wire::open(address);
@@ -43,7 +43,7 @@ fn errors_before_the_body_keep_the_connection() {
 
 #[test]
 fn errors_for_long_or_missing_bodies_close_the_connection() {
-    let (home, _daemon) = served();
+    let (home, _daemon) = start_daemon();
     let address = home.http_local();
     let large = [("Content-Type", "text/plain"), ("Content-Length", "65537")];
     let missing = [("Content-Type", "text/plain"), ("Content-Length", "10")];
@@ -59,7 +59,7 @@ fn errors_for_long_or_missing_bodies_close_the_connection() {
 
 #[test]
 fn chunked_requests_work_after_an_error() {
-    let (home, _daemon) = served();
+    let (home, _daemon) = start_daemon();
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
     let chunked = [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")];
@@ -94,7 +94,7 @@ fn chunked_requests_work_after_an_error() {
 
 #[test]
 fn unknown_transfer_codings_are_rejected() {
-    let (home, _daemon) = served();
+    let (home, _daemon) = start_daemon();
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
     let send = |codings: &[&str]| {
@@ -122,7 +122,7 @@ fn unknown_transfer_codings_are_rejected() {
 
 #[test]
 fn a_thousand_posts_over_reused_connections_are_answered() {
-    let (home, _daemon) = served();
+    let (home, _daemon) = start_daemon();
     let (address, token) = (home.http_local(), home.token("t", "read", &[]));
     let bearer = format!("Bearer {token}");
     let mut wire = Wire::open(address);
@@ -146,5 +146,5 @@ fn a_thousand_posts_over_reused_connections_are_answered() {
             opened += 1;
         }
     }
-    assert!(opened <= 250, "{opened} connections: only long bodies cost one");
+    assert!(opened <= 250, "{opened} connections: only errors for long bodies close one");
 }

@@ -8,7 +8,7 @@ use brain_tests::http::{Wire, call, get, ingest, request};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
+fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let daemon = home.daemon();
@@ -27,7 +27,7 @@ fn head(home: &TestHome, length: usize) -> String {
 
 #[test]
 fn slow_request_heads_time_out() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut silent = Wire::open(address);
     let mut wire = Wire::open(address);
@@ -35,7 +35,7 @@ fn slow_request_heads_time_out() {
     wire.send("GET /health HTTP/1.1\r\n");
     let mut field = 0;
     while wire.send(format!("X-{field}: a\r\n")) {
-        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
         field += 1;
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -46,7 +46,7 @@ fn slow_request_heads_time_out() {
 
 #[test]
 fn stalled_and_slow_bodies_time_out() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let (address, head) = (home.http_local(), head(&home, 100_000));
     let mut stops = Wire::open(address);
     stops.send(&head);
@@ -62,16 +62,16 @@ fn stalled_and_slow_bodies_time_out() {
     drips.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut byte = [0; 1];
     while std::io::Read::read(&mut drips.stream, &mut byte).is_err() {
-        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
         drips.send("a");
     }
     assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
-    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "nothing of it was taken in");
+    assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "no item was stored");
 }
 
 #[test]
 fn small_bodies_time_out_after_one_pause() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
     let address = home.http_local();
     let large = head(&home, 100_000);
     let chunked = large.replace("Content-Length: 100000", "Transfer-Encoding: chunked");
@@ -89,11 +89,11 @@ fn small_bodies_time_out_after_one_pause() {
         }
         let mut byte = [0; 1];
         while dragging.stream.peek(&mut byte).is_err() {
-            assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+            assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
             dragging.send("1\r\na\r\n");
             large_one.send("a");
         }
-        assert!(large_one.stream.peek(&mut byte).is_err(), "a large one goes on");
+        assert!(large_one.stream.peek(&mut byte).is_err(), "a large upload continues");
         dragging.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         assert_eq!(dragging.answer().expect(408).error(), "request_timeout");
     }
@@ -101,7 +101,8 @@ fn small_bodies_time_out_after_one_pause() {
 
 #[test]
 fn slow_uploads_do_not_block_other_clients() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "4"), ("BRAIN_HTTP_TIMEOUT", "1h")]);
+    let (home, _daemon) =
+        start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "4"), ("BRAIN_HTTP_TIMEOUT", "1h")]);
     let address = home.http_local();
     let head = request(address, "POST", "/token", &[("Content-Length", "60000")], b"");
     let mut slow: Vec<Wire> = (0..10).map(|_| Wire::open(address)).collect();
@@ -117,7 +118,7 @@ fn slow_uploads_do_not_block_other_clients() {
 
 #[test]
 fn long_uploads_continue_while_there_is_room() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 40));
     let mut works = Wire::open(address);
     works.send(&head);
@@ -132,7 +133,7 @@ fn long_uploads_continue_while_there_is_room() {
 
 #[test]
 fn incomplete_bodies_are_discarded() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, head) = (home.http_local(), head(&home, 1000));
     let mut wire = Wire::open(address);
     wire.send(&head);
@@ -154,7 +155,7 @@ fn incomplete_bodies_are_discarded() {
 
 #[test]
 fn idle_connections_are_closed() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_IDLE_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_IDLE_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
     wire.send(request(address, "GET", "/health", &[], b""));
@@ -164,7 +165,7 @@ fn idle_connections_are_closed() {
 
 #[test]
 fn clients_that_read_no_responses_are_disconnected() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
     let many: Vec<u8> =
@@ -173,7 +174,7 @@ fn clients_that_read_no_responses_are_disconnected() {
     let began = Instant::now();
     // Continue until both buffers are full and the daemon closes the connection.
     while connections(&home) > 1 || began.elapsed() < Duration::from_secs(2) {
-        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
         wire.send(&many);
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -199,7 +200,7 @@ fn ten_thousand_idle_connections_do_not_block_others() {
     if many < 10_000 {
         skip(&format!("only {many} of 10,000 connections: {most} files may be open here"));
     }
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     // Two of three connections send nothing; every third one has received a response and stays
     // open.
@@ -221,7 +222,7 @@ fn ten_thousand_idle_connections_do_not_block_others() {
 
 #[test]
 fn active_connections_are_not_evicted() {
-    let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
+    let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 10));
     let mut works = Wire::open(address);
     works.send(&head);
@@ -235,7 +236,7 @@ fn active_connections_are_not_evicted() {
 
 #[test]
 fn requests_in_progress_are_answered_at_shutdown() {
-    let (home, daemon) = served(&[]);
+    let (home, daemon) = start_daemon(&[]);
     let (address, head) = (home.http_local(), head(&home, 10));
     let mut idle = Wire::open(address);
     idle.send(request(address, "GET", "/health", &[], b""));
@@ -256,14 +257,14 @@ fn requests_in_progress_are_answered_at_shutdown() {
     let _daemon = home.daemon();
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.search("1234567890").is_empty() {
-        assert!(Instant::now() < deadline, "what was accepted became no page");
+        assert!(Instant::now() < deadline, "an accepted item did not become a page");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
 fn unfinished_requests_do_not_delay_the_shutdown() {
-    let (home, daemon) = served(&[]);
+    let (home, daemon) = start_daemon(&[]);
     let mut stuck = Wire::open(home.http_local());
     stuck.send(head(&home, 10));
     let mut half = Wire::open(home.http_local());
@@ -291,7 +292,11 @@ fn socket_activation_loses_no_request_during_a_restart() {
         daemon
     };
     let daemon = started();
-    assert_eq!(home.http_local(), address, "the one that is configured is not made");
+    assert_eq!(
+        home.http_local(),
+        address,
+        "the socket from systemd replaces the configured address"
+    );
     let token = home.token("t", "write", &[]);
     let _ = ingest(address, &token, "before").expect(202);
     let (status, _) = daemon.terminate();
@@ -321,8 +326,8 @@ fn sockets_of_the_wrong_kind_are_rejected_with_a_hint() {
 
 #[test]
 fn a_busy_address_stops_nothing_but_http() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_LOCAL".into(), address.clone()));
     let _daemon = home.daemon();
@@ -336,7 +341,7 @@ fn a_busy_address_stops_nothing_but_http() {
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert!(check["message"].as_str().unwrap().contains("tried again"), "{check}");
     // When the address is free, it is served.
-    drop(taken);
+    drop(listener);
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.status().http_local.as_deref() != Some(&*address) {
         assert!(Instant::now() < deadline, "{}", home.log());
@@ -356,7 +361,7 @@ fn a_busy_address_stops_nothing_but_http() {
     while home.connect().is_none() {
         assert!(
             Instant::now() < deadline && child.try_wait().unwrap().is_none(),
-            "it does not start"
+            "the daemon does not start"
         );
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -378,7 +383,7 @@ fn a_busy_address_stops_nothing_but_http() {
 
 #[test]
 fn errors_for_large_bodies_reach_the_client() {
-    let (home, _daemon) = served(&[]);
+    let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
     let body = vec![b'a'; 3_000_000];

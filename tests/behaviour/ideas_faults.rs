@@ -52,7 +52,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert_eq!(ideas.len(), 3 * paid);
     assert!(
         ideas.iter().all(|idea| idea["judge"].is_object()),
-        "what the judge costs was held back"
+        "the cost of the judge was reserved"
     );
     let problem = reply["problem"].as_str().unwrap();
     let id = reply["run_id"].as_str().unwrap();
@@ -62,7 +62,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
         "{problem}"
     );
     assert!(problem.contains(&format!("brain brainstorm --resume {id} --max-cost ")), "{problem}");
-    assert_eq!(reply["saved_slug"], Value::Null, "half a run is not saved by itself");
+    assert_eq!(reply["saved_slug"], Value::Null, "an incomplete run is not saved automatically");
 
     // The budget applies to the whole run, so the same budget allows nothing more.
     let (again, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
@@ -78,7 +78,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert_eq!(
         (all.len(), all.iter().collect::<BTreeSet<_>>().len()),
         (24, 24),
-        "none was paid twice"
+        "no cross was sent twice"
     );
     assert_eq!(judged(&model).iter().sum::<usize>(), 72);
     let row = &home.json(["brainstorm", "--list-runs"])["runs"][0];
@@ -176,7 +176,7 @@ fn runs_stop_if_the_service_rejects_them() {
         "{problem}"
     );
     assert!(problem.contains("0 of 24 crosses") && problem.contains("$0.00"), "{problem}");
-    assert!(!ran.stdout.contains("wrong"), "the key is not repeated");
+    assert!(!ran.stdout.contains("wrong"), "the output does not contain the key");
 }
 
 #[test]

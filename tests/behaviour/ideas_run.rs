@@ -118,7 +118,7 @@ fn ideas_are_judged_saved_and_searchable() {
     assert_eq!(
         (slugs(&again["close_set"]), slugs(&again["far_set"])),
         (close, far),
-        "the same question on the same day, the same pages"
+        "a question has the same pages all day"
     );
 }
 
@@ -133,8 +133,8 @@ fn lsd_crosses_farther_pages_and_saves_nothing() {
     );
     assert!(ran.stderr.contains("not saved as a page"), "{ran:?}");
     assert!(home.json(["list", "--prefix", "ideas"])["pages"].as_array().unwrap().is_empty());
-    let heard = model.questions();
-    let cross = heard
+    let questions = model.questions();
+    let cross = questions
         .iter()
         .find(|question| matches!(parse_question(question), IdeaQuestion::Cross { ideas: 4, .. }))
         .unwrap();
@@ -169,9 +169,9 @@ fn page_text_stays_between_unguessable_delimiters() {
     home.put("speed/cache", evil);
     home.put("people/boss", "The boss.");
     let (reply, _) = json(&home, &["brainstorm", QUESTION]);
-    let heard = model.questions();
+    let questions = model.questions();
     let mut seen = 0;
-    for question in &heard {
+    for question in &questions {
         if let IdeaQuestion::Cross { close, .. } = parse_question(question)
             && close == "speed/cache"
         {
@@ -186,16 +186,12 @@ fn page_text_stays_between_unguessable_delimiters() {
         assert!(!question.system.contains("PWNED"));
     }
     assert!(seen > 0);
-    let delimiters: BTreeSet<String> = heard.iter().map(delimiter).collect();
-    let judges = heard
+    let delimiters: BTreeSet<String> = questions.iter().map(delimiter).collect();
+    let judges = questions
         .iter()
         .filter(|question| matches!(parse_question(question), IdeaQuestion::Judge(_)))
         .count();
-    assert_eq!(
-        delimiters.len(),
-        1 + judges,
-        "the judge's delimiters are others than those of the crosses"
-    );
+    assert_eq!(delimiters.len(), 1 + judges, "the judge and the crosses have different delimiters");
     // A model's text cannot add links, tags or metadata to the page.
     let slug = reply["saved_slug"].as_str().unwrap();
     assert!(
@@ -267,7 +263,7 @@ fn prompts_are_written_to_a_new_private_file() {
     assert_eq!(ran.stdout.lines().count(), 25, "a line for each cross: {ran:?}");
     assert!(ran.stderr.contains(path), "{ran:?}");
 
-    // Nothing is overwritten, and nothing is done in vain.
+    // An existing file is not overwritten, and no run is made.
     let runs = || home.json(["brainstorm", "--list-runs"])["runs"].as_array().unwrap().len();
     assert_eq!(runs(), 1);
     home.fault(args, 2);
@@ -374,8 +370,8 @@ fn help_and_usage_errors_are_complete() {
         let gone = home.fault([name, "--resume", "abcdefgh"], 4);
         assert!(gone["hint"].as_str().unwrap().contains("--list-runs"), "{gone}");
         let ran = home.brain([name, "why?"]).expect(4);
-        let told = format!("[{name}] estimated cost: $0.00 (0×0 = 0 crosses × ");
-        assert!(ran.stderr.starts_with(&told), "{ran:?}");
+        let cost_line = format!("[{name}] estimated cost: $0.00 (0×0 = 0 crosses × ");
+        assert!(ran.stderr.starts_with(&cost_line), "{ran:?}");
         let none = home.fault([name, "why?"], 4);
         assert!(none["message"].as_str().unwrap().starts_with("close set: "), "{none}");
     }

@@ -77,7 +77,7 @@ fn questions_find_their_pages(home: &TestHome) {
         .into_iter()
         .filter(|(page, question)| !home.search(question).iter().take(5).any(|found| found == page))
         .collect();
-    assert!(missed.is_empty(), "not among the first five: {missed:?}");
+    assert!(missed.is_empty(), "not among the first five hits: {missed:?}");
 }
 
 #[test]
@@ -179,7 +179,11 @@ fn a_dry_run_reports_the_same_and_writes_nothing() {
         (&before["pages"], &json!(true))
     );
     let real = home.brain(["import", "--json", dir]).expect(1).json();
-    assert_eq!(counts(&dry), counts(&real), "what was told is what happens: {dry} {real}");
+    assert_eq!(
+        counts(&dry),
+        counts(&real),
+        "the dry run and the import report the same: {dry} {real}"
+    );
 }
 
 #[test]

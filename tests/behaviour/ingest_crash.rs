@@ -38,7 +38,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     let run = Run::new(10);
     let mut home = TestHome::new();
     home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     let token = {
         let _daemon = home.daemon();
         home.token("posting", "read write", &[])
@@ -51,7 +51,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
         }
         let daemon = home.daemon();
         let address = home.http_local();
-        let moment = Duration::from_micros((600 << dice.below(10)) + dice.below(4000));
+        let moment = Duration::from_micros((600 << rng.below(10)) + rng.below(4000));
         std::thread::scope(|scope| {
             let clients: Vec<_> = logs
                 .iter_mut()
@@ -68,9 +68,9 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
             }
         });
         // Sometimes kill it again while it processes the queue.
-        if dice.one_in(2) {
+        if rng.one_in(2) {
             let daemon = home.daemon();
-            std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+            std::thread::sleep(Duration::from_micros(rng.below(60_000)));
             daemon.kill();
             kills += 1;
         }
@@ -89,19 +89,19 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     }
     let pages = bodies(&home);
     for (body, slugs) in &pages {
-        assert!(sent.contains(body), "nobody sent what is at {slugs:?}: {body}");
-        assert_eq!(slugs.len(), 1, "\"{body}\" is there more than once: {slugs:?}");
+        assert!(sent.contains(body), "{slugs:?} has a text that was not sent: {body}");
+        assert_eq!(slugs.len(), 1, "\"{body}\" was stored more than once: {slugs:?}");
         let file = std::fs::read_to_string(home.page_file(&slugs[0])).expect("it has a file");
-        assert!(file.ends_with(body.as_str()), "the file of {} says something else", slugs[0]);
+        assert!(file.ends_with(body.as_str()), "the file of {} differs from its page", slugs[0]);
     }
     for body in &sure {
-        assert!(pages.contains_key(*body), "\"{body}\" was accepted and is gone");
+        assert!(pages.contains_key(*body), "\"{body}\" was accepted and lost");
     }
     for body in sure.iter().step_by(1 + sure.len() / 50) {
         let word = body.split_whitespace().next().unwrap();
         assert_eq!(home.search(word), pages[*body], "search finds \"{word}\"");
     }
-    assert!(accepted > 0, "nobody could post anything");
+    assert!(accepted > 0, "no item was accepted");
     run.report(&format!(
         "ingest: {kills} kills, {accepted} accepted items, {waited} found waiting, {:.0?}",
         run.began.elapsed()

@@ -54,9 +54,9 @@ impl Fixture {
     }
 
     pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<IngestReceipt, Fault> {
-        let (tell, hear) = channel();
-        self.brain().ingest.ingest(caller, item, move |result| tell.send(result).unwrap());
-        hear.recv().unwrap()
+        let (sender, receiver) = channel();
+        self.brain().ingest.ingest(caller, item, move |result| sender.send(result).unwrap());
+        receiver.recv().unwrap()
     }
 
     pub(crate) fn send(&self, item: Item) -> Result<IngestReceipt, Fault> {

@@ -38,10 +38,10 @@ fn items_are_stored_first_and_become_pages_with_provenance() {
         ("2026-11-21T12:00:00.000Z", (0, 0, 1))
     );
     let page = fixture.page(&slug);
-    // The page refers to its job by another id, which leads to the same job.
+    // The page names its job by an encrypted id, which also identifies the job.
     let uri = page.source_uri.clone().unwrap();
     let id = JobId::parse(uri.strip_prefix("webhook:phone:").unwrap()).unwrap();
-    assert_ne!(id, sent.job_id, "how many jobs there were is nothing for who reads a page");
+    assert_ne!(id, sent.job_id, "a page does not reveal the number of jobs");
     let same = expect_reply!(fixture.ask(Request::JobShow(JobShow { id })), Job);
     assert_eq!((same.job_id, same.slug.as_deref()), (sent.job_id, Some(slug.as_str())));
     assert_eq!(
@@ -107,7 +107,7 @@ fn equal_content_is_a_duplicate_for_24_hours() {
     assert_eq!(
         fixture.show(&late).status,
         JobState::Stored,
-        "what a duplicate names can be asked for"
+        "the job named by a duplicate can be shown"
     );
     // The same content of another client, or for another source, is a separate item.
     fixture.add_source("work");
@@ -118,7 +118,11 @@ fn equal_content_is_a_duplicate_for_24_hours() {
         fixture.send(Item { source: Some(source("work")), ..text("one thought") }).unwrap();
     assert_eq!((elsewhere.status.as_str(), elsewhere.source_id.as_str()), ("queued", "work"));
     fixture.clock.advance(1);
-    assert_eq!(fixture.send(text("one thought")).unwrap().status, "queued", "24 hours are over");
+    assert_eq!(
+        fixture.send(text("one thought")).unwrap().status,
+        "queued",
+        "after 24 hours it is no duplicate"
+    );
     assert_eq!(fixture.process_queue(), 3);
     // The page existed and was not changed.
     let slug = fixture.show(&first).slug.unwrap();
@@ -138,7 +142,7 @@ fn deleted_or_changed_content_is_ingested_again() {
         .ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
         .unwrap();
     let again = fixture.send(text("to and fro")).unwrap();
-    assert_eq!(again.status, "queued", "the page is gone, so this is no duplicate");
+    assert_eq!(again.status, "queued", "an item of a deleted page is no duplicate");
     fixture.process_queue();
     assert_eq!(
         (fixture.show(&again).slug, fixture.page(&slug).body.as_str()),
@@ -224,7 +228,7 @@ fn an_idempotency_key_names_one_item_for_24_hours() {
     assert_eq!(
         code(fixture.send(elsewhere)),
         FaultCode::Conflict,
-        "the same for another source is another item"
+        "the key cannot be reused for another source"
     );
     // Each client has its own keys.
     assert_eq!(
@@ -248,7 +252,7 @@ fn the_source_is_the_named_or_the_first_granted_one() {
     let fault = fixture.send_as(&bound, named("nowhere")).unwrap_err();
     assert_eq!(fault.code, FaultCode::UnknownSource);
     let hint = fault.hint.unwrap();
-    assert!(hint.ends_with("family, work"), "others' sources are not told: {hint}");
+    assert!(hint.ends_with("family, work"), "the hint names only permitted sources: {hint}");
     assert_eq!(
         code(fixture.send_as(&granted("lost", Scope::Write, &["gone"]), text("x"))),
         FaultCode::Forbidden
@@ -270,7 +274,7 @@ fn the_source_is_the_named_or_the_first_granted_one() {
     fixture.clock.advance(1000);
     assert_eq!((fixture.process_queue(), fixture.counts()), (1, (0, 0, 3)));
     let stored = std::fs::read_dir(fixture.dir.path().join("later/inbox")).unwrap().count();
-    assert_eq!(stored, 1, "its file is in its own source's directory");
+    assert_eq!(stored, 1, "the file is in the directory of its source");
 }
 
 #[test]

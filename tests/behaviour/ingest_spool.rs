@@ -162,22 +162,22 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         let mut accepted = BTreeMap::new();
         let (mut refused, mut sent, mut in_a_row) = (0, 0, 0);
         while in_a_row < 100 && sent < 20_000 {
-            let (tell, hear) = channel();
+            let (sender, receiver) = channel();
             for _ in 0..burst {
-                let (tell, text) = (tell.clone(), format!("{sent} {}", "x".repeat(size)));
+                let (sender, text) = (sender.clone(), format!("{sent} {}", "x".repeat(size)));
                 let record = job(&text);
                 sent += 1;
                 store.write_then(
                     move |draft| draft.add_job(&record),
-                    move |result| tell.send((text, result.map_err(|e| e.to_string()))).unwrap(),
+                    move |result| sender.send((text, result.map_err(|e| e.to_string()))).unwrap(),
                 );
             }
-            drop(tell);
-            for (text, answer) in hear {
+            drop(sender);
+            for (text, answer) in receiver {
                 match answer {
                     Ok(id) => {
                         in_a_row = 0;
-                        assert_eq!(accepted.insert(id, text), None, "{id} was said twice");
+                        assert_eq!(accepted.insert(id, text), None, "{id} was returned twice");
                     }
                     Err(error) => {
                         (refused, in_a_row) = (refused + 1, in_a_row + 1);
@@ -202,12 +202,12 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             for (id, text) in &accepted {
                 assert!(
                     found.get(id) == Some(text),
-                    "{id} of {} is not what was answered",
+                    "{id} of {} has another text than the accepted item",
                     accepted.len()
                 );
             }
             let texts: std::collections::BTreeSet<_> = found.values().collect();
-            assert_eq!(texts.len(), found.len(), "an item is there twice");
+            assert_eq!(texts.len(), found.len(), "an item is stored twice");
         };
         // The state that SIGKILL leaves now, copied to a disk with room.
         let elsewhere = home.outside().join(format!("{size}-{burst}"));
@@ -225,7 +225,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         fs::remove_file(filler).unwrap();
         let record = job("room again");
         let id = store.write(move |draft| draft.add_job(&record)).unwrap();
-        assert!(accepted.keys().all(|known| *known < id), "{id} is a number of its own");
+        assert!(accepted.keys().all(|known| *known < id), "{id} was already used");
         has_all(&store);
         drop(store);
         is_sound(&path);
@@ -249,25 +249,25 @@ fn kill_with_spool(store: &Store, items: usize, to: &Path) {
         },
     );
     entered.recv().unwrap();
-    let (tell, hear) = channel();
+    let (sender, receiver) = channel();
     for n in 0..items {
-        let (tell, record) = (tell.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
+        let (sender, record) = (sender.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
         store.write_then(
             move |draft| draft.add_job(&record),
-            move |id| tell.send(id.unwrap()).unwrap(),
+            move |id| sender.send(id.unwrap()).unwrap(),
         );
     }
     let (end, ended) = channel();
     store.write_then(
         |_| Ok(()),
         move |_| {
-            left -= hear.try_iter().count();
+            left -= receiver.try_iter().count();
             fs::copy(from, spool).unwrap();
             end.send(left).unwrap();
         },
     );
     leave.send(()).unwrap();
-    assert_eq!(ended.recv().unwrap(), 0, "all were answered before");
+    assert_eq!(ended.recv().unwrap(), 0, "all items were answered before the end");
 }
 
 #[test]
@@ -284,13 +284,13 @@ fn items_survive_sigkill_on_a_full_disk() {
     daemon = home.daemon();
     for _ in 0..3 {
         assert_eq!(home.status().jobs.waiting, 250);
-        assert_eq!(home.get("kept/page")["body"], "walrus\n", "reading goes on");
+        assert_eq!(home.get("kept/page")["body"], "walrus\n", "reads still work");
         assert_eq!(home.search("walrus"), ["kept/page"]);
         assert_eq!(texts(&home.json(["token", "list"])["tokens"], "name"), ["posting"]);
         assert_eq!(
             home.fault(["jobs", "list"], 1)["code"],
             "disk_full",
-            "nobody says that the queue is empty"
+            "the unknown queue is not shown as empty"
         );
         assert_eq!(home.fault_with(["put", "new"], b"no room\n", 1)["code"], "disk_full");
     }
@@ -338,7 +338,7 @@ fn items_accepted_before_sigkill_keep_their_id() {
         accepted.insert(format!("item{n}"), job);
     }
     let numbers: std::collections::BTreeSet<_> = accepted.values().collect();
-    assert_eq!(numbers.len(), accepted.len(), "each has a number of its own: {accepted:?}");
+    assert_eq!(numbers.len(), accepted.len(), "the job ids are unique: {accepted:?}");
     assert_pages_once(&home, &accepted);
     assert!(taken_over(&home), "no item needed the spool: {}", home.log());
 }

@@ -170,7 +170,11 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
     let cut = home.json(["graph", "a", "--limit", "2"]);
     assert_eq!((cut["nodes"].as_array().unwrap().len(), &cut["truncated"]), (2, &json!(true)));
     let back = home.json(["graph", "d"]);
-    assert_eq!(back["nodes"].as_array().unwrap().len(), 2, "links lead both ways: {back}");
+    assert_eq!(
+        back["nodes"].as_array().unwrap().len(),
+        2,
+        "a graph also follows backlinks: {back}"
+    );
     assert_eq!(home.fault(["graph", "a", "--depth", "6"], 2)["code"], "usage");
 }
 

@@ -197,7 +197,7 @@ fn tags_are_counted_added_and_removed_with_a_version() {
     );
     assert_eq!(home.json(["tags", "a", "--add", "home"])["changed"], false);
     assert_eq!(home.json(["tags", "a", "--remove", "never-there"])["changed"], false);
-    assert_eq!(home.get("a")["version"], 2, "no change, no version");
+    assert_eq!(home.get("a")["version"], 2, "an edit without a change adds no version");
     assert_eq!(home.fault(["tags", "--add", "x"], 2)["code"], "usage");
     assert_eq!(home.fault(["tags", "a", "--add", " # "], 2)["code"], "usage");
 }
@@ -249,6 +249,6 @@ fn the_timeline_lists_each_day_once_with_its_sources() {
     assert_eq!(
         dates(&home.json(["timeline"])),
         ["2025-01-01"],
-        "an overwrite takes its dates along"
+        "the overwritten text has no timeline entries any more"
     );
 }

@@ -184,7 +184,7 @@ fn vectors_equal_those_of_the_reference_model() {
     }
     assert!(
         largest_difference(&together[0], &ReferenceModel::new(8).vector(texts[0])) > 0.01,
-        "another seed is another model"
+        "another seed makes another model"
     );
 }
 
@@ -289,7 +289,7 @@ fn the_model_obeys_the_settings_beside_its_weights() {
     assert_ne!(
         local.space().unwrap().identity,
         before.identity,
-        "these vectors cannot be compared with those"
+        "the new vectors cannot be compared with the former ones"
     );
 }
 

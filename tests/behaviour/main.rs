@@ -131,7 +131,7 @@ mod sync_rules;
 mod terminal;
 mod time;
 mod titles;
-mod torn;
+mod torn_files;
 mod trust;
 mod tunnel_daemon;
 mod tunnel_proof;

@@ -1,4 +1,4 @@
-//! What an agent meets every day: pages named by title, tags, long pages, today's date, the skill.
+//! Everyday use by agents: pages named by title, tags, long pages, today's date, the skill.
 
 use brain_tests::mcp::{Mcp, mcp};
 use brain_tests::{Daemon, TestHome};
@@ -38,7 +38,7 @@ fn a_page_is_cut_at_20000_characters_by_default() {
     assert!((19_000..=20_000).contains(&shown), "{shown}");
     let next = first["next_start_line"].as_u64().unwrap();
     assert_eq!(next as usize, shown / line.len() + 1);
-    let how = format!("this is a part of 92000 characters: go on with start_line {next}");
+    let how = format!("this is a part of 92000 characters: continue with start_line {next}");
     assert_eq!(text(&first, "note"), how);
     let rest = fixture.agent.call("get_page", json!({ "slug": "long", "start_line": next }));
     assert!(text(&rest, "text").starts_with(line));
@@ -57,8 +57,8 @@ fn the_status_has_the_date_time_and_zone() {
     let now = fixture.agent.call("brain_status", json!({}))["now"].as_str().unwrap().to_owned();
     assert!(now.ends_with("[America/New_York]"), "{now}");
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let told = unix_seconds(&now);
-    assert!(clock.as_secs().abs_diff(told) < 3600, "{now}");
+    let reported = unix_seconds(&now);
+    assert!(clock.as_secs().abs_diff(reported) < 3600, "{now}");
 }
 
 /// Returns the Unix time of `2026-11-21T11:30:45-05:00[…]`, without a library for times.

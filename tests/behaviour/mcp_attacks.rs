@@ -92,14 +92,14 @@ fn an_invalid_field_is_named_in_the_error() {
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    for (field, status, told) in [
+    for (field, status, expected) in [
         (("Accept", "application/json"), 406, "Accept: application/json, text/event-stream"),
         (("Content-Type", "text/plain"), 415, "Content-Type: application/json"),
         (("MCP-Protocol-Version", "1999-01-01"), 400, "MCP-Protocol-Version"),
     ] {
         let answer = send(&home, &token, &[field], ping).expect(status).json();
         let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
-        assert!(message.contains(told), "{message}");
+        assert!(message.contains(expected), "{message}");
     }
 }
 

@@ -158,8 +158,8 @@ fn text_from_outside_is_framed() {
     let item = HttpRequest::json("/ingest", &json!({ "content": evil }))
         .header("X-Brain-Slug", "inbox/evil")
         .bearer(&token);
-    let taken = site.local(&item);
-    assert!([200, 202].contains(&taken.status), "{}", taken.body);
+    let response = site.local(&item);
+    assert!([200, 202].contains(&response.status), "{}", response.body);
     let mcp = mcp(&site.home, &token);
     let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let page = loop {

@@ -173,7 +173,7 @@ fn a_killed_daemon_is_replaced_and_the_session_continues() {
     first.kill();
     // A client that sends nothing starts no daemon.
     std::thread::sleep(Duration::from_millis(200));
-    assert!(home.connect().is_none(), "no daemon was needed");
+    assert!(home.connect().is_none(), "no daemon was started");
     process.send(&json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }));
     assert_eq!(
         first_title(&process.ask(&search(2, "analytical"))),
@@ -187,7 +187,7 @@ fn a_killed_daemon_is_replaced_and_the_session_continues() {
     assert_eq!(
         process.finish(),
         (vec![], 0),
-        "the client does not see that the session was opened again"
+        "the client gets no answers about the reopened session"
     );
 }
 
@@ -213,7 +213,7 @@ fn pending_requests_are_answered_when_the_daemon_dies() {
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(-32603)), "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains("restarted"), "{answer}");
     }
-    assert!(process.ask(&search(3, "a"))["result"].is_object(), "the session goes on");
+    assert!(process.ask(&search(3, "a"))["result"].is_object(), "the session continues");
     assert_eq!(process.finish(), (vec![], 0), "a cancelled request has no answer");
 }
 
@@ -314,7 +314,7 @@ fn idle_streams_are_closed_to_admit_commands() {
         assert_eq!(
             first_title(&process.ask(&search(2, "analytical"))),
             "Lovelace",
-            "the client did not notice"
+            "the client sees no error"
         );
     }
     for process in talks {

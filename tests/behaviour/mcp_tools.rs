@@ -51,10 +51,14 @@ fn the_list_costs_less_than_four_thousand_tokens() {
     let count =
         |tokenizer: &CoreBPE, value: &Value| tokenizer.encode_ordinary(&value.to_string()).len();
     for tool in answer["tools"].as_array().unwrap() {
-        let mut without = tool.clone();
-        without.as_object_mut().unwrap().remove("outputSchema");
-        let (whole, asked) = (count(&tokenizer, tool), count(&tokenizer, &without));
-        eprintln!("{}: {whole} tokens, {} of them for the answer", tool["name"], whole - asked);
+        let mut input_only = tool.clone();
+        input_only.as_object_mut().unwrap().remove("outputSchema");
+        let (total, without_output) = (count(&tokenizer, tool), count(&tokenizer, &input_only));
+        eprintln!(
+            "{}: {total} tokens, {} of them for the output schema",
+            tool["name"],
+            total - without_output
+        );
     }
     let all = count(&tokenizer, &answer);
     eprintln!("tools/list: {all} tokens");
@@ -120,10 +124,10 @@ fn assert_flat(tool: &str, schema: &Value, depth: usize) {
         assert!(!object.contains_key(name), "{tool}: {schema}");
     }
     assert!(object.get("type").is_none_or(Value::is_string), "{tool}: {schema}");
-    for below in
+    for property in
         object.get("properties").and_then(Value::as_object).into_iter().flat_map(|it| it.values())
     {
-        assert_flat(tool, below, depth + 1);
+        assert_flat(tool, property, depth + 1);
     }
     if let Some(items) = object.get("items") {
         assert_flat(tool, items, depth);

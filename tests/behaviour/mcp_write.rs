@@ -109,7 +109,7 @@ fn a_capture_is_a_page_at_once_and_a_repeat_adds_none() {
     ] {
         let refusal = fixture.agent.refused("capture", arguments.clone());
         assert!(refusal.starts_with(&format!("{code}: ")), "{arguments}: {refusal}");
-        assert!(!refusal.contains("--"), "no flags of the command line: {refusal}");
+        assert!(!refusal.contains("--"), "the error names no command-line options: {refusal}");
     }
 }
 

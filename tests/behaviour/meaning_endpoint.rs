@@ -24,7 +24,7 @@ fn embed(home: &TestHome) -> Value {
 }
 
 /// Waits until every page has its vectors; returns the output of `brain model list`.
-pub(crate) fn settled(home: &TestHome) -> Value {
+pub(crate) fn wait_for_vectors(home: &TestHome) -> Value {
     let until = Instant::now() + TEST_TIMEOUT;
     loop {
         let list = home.json(["model", "list"]);
@@ -56,7 +56,7 @@ fn a_page_is_found_by_meaning_without_a_shared_word() {
         );
         assert!(answer["degraded"].is_null(), "{answer}");
     }
-    let list = settled(&home);
+    let list = wait_for_vectors(&home);
     assert_eq!((&list["pages"], &list["installed"]), (&3.into(), &Value::Array(Vec::new())));
     // No text is sent twice.
     let before = endpoint.texts().len();
@@ -103,7 +103,7 @@ fn search_uses_words_only_when_the_endpoint_stalls() {
             );
             break;
         }
-        assert!(Instant::now() < until, "it does not come back: {answer}");
+        assert!(Instant::now() < until, "search by meaning does not recover: {answer}");
         std::thread::sleep(Duration::from_millis(200));
     }
 }
@@ -218,7 +218,7 @@ fn a_new_model_replaces_all_vectors_in_the_background() {
         }
     }
     let _daemon = home.daemon();
-    let list = settled(&home);
+    let list = wait_for_vectors(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"large".into(), &3.into()));
     let sent: usize = endpoint
         .requests()
@@ -244,7 +244,7 @@ fn a_deleted_page_is_not_found_and_a_restored_one_is() {
     assert!(!home.search("vehicle").contains(&"notes/garage".to_owned()));
     drop(daemon);
     let _daemon = home.daemon();
-    settled(&home);
+    wait_for_vectors(&home);
     assert!(!home.search("vehicle").contains(&"notes/garage".to_owned()));
     home.json(["restore", "notes/garage"]);
     embed(&home);
@@ -282,7 +282,7 @@ fn paid_calls_are_in_the_ledger() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_pages(&endpoint, &[("BRAIN_EMBEDDING_PRICE", "20")]);
     embed(&home);
-    settled(&home);
+    wait_for_vectors(&home);
     let costs = home.json(["costs"]);
     let sum = costs["sums"]
         .as_array()

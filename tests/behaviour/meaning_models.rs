@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use brain_tests::{TestHome, slugs, tiny_model};
 use serde_json::Value;
 
-use crate::meaning_endpoint::settled;
+use crate::meaning_endpoint::wait_for_vectors;
 
 fn source(home: &TestHome, name: &str, seed: u64) -> PathBuf {
     let dir = home.outside().join(name);
@@ -37,14 +37,14 @@ fn a_model_from_a_directory_is_used_at_once() {
     let _daemon = home.daemon();
     home.put("notes/garage", "# House\n\nThe automobile and the car at the house.\n");
     home.put("notes/kitchen", "# Home\n\nThe loaf of the baker and the loaf.\n");
-    assert!(home.search("vehicle").is_empty(), "no word is shared");
+    assert!(home.search("vehicle").is_empty(), "without vectors the word is not found");
 
     let dir = source(&home, "tiny", 7);
     let installed = install(&home, &dir, &[]);
     assert_eq!((&installed["name"], &installed["dimensions"]), (&"tiny".into(), &32.into()));
     assert_eq!(installed["already"], false);
     assert!(installed["message"].as_str().unwrap().contains("from now on"), "{installed}");
-    let list = settled(&home);
+    let list = wait_for_vectors(&home);
     assert_eq!(
         (&list["provider"], &list["model"], &list["pages"]),
         (&"local".into(), &"tiny".into(), &2.into())
@@ -68,7 +68,7 @@ fn a_model_from_a_directory_is_used_at_once() {
     // A changed model replaces the former one and gets new vectors.
     let newer = install(&home, &source(&home, "newer", 8), &[]);
     assert_ne!(newer["sha256"], installed["sha256"]);
-    let list = settled(&home);
+    let list = wait_for_vectors(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"newer".into(), &2.into()));
     assert_eq!(home.search("bread").first().map(String::as_str), Some("notes/kitchen"));
 }
@@ -80,11 +80,11 @@ fn a_model_survives_a_restart_and_can_be_chosen() {
     home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
     install(&home, &source(&home, "one", 1), &[]);
     install(&home, &source(&home, "two", 2), &[]);
-    assert_eq!(settled(&home)["model"], "two");
+    assert_eq!(wait_for_vectors(&home)["model"], "two");
     drop(daemon);
     home.env.push(("BRAIN_EMBEDDING_MODEL".into(), "one".into()));
     let daemon = home.daemon();
-    assert_eq!(settled(&home)["model"], "one");
+    assert_eq!(wait_for_vectors(&home)["model"], "one");
     let third = install(&home, &source(&home, "three", 3), &[]);
     assert!(third["message"].as_str().unwrap().contains("search uses \"one\""), "{third}");
     assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
@@ -183,7 +183,7 @@ fn foreign_files_among_the_models_are_left_alone() {
         ["broken", "file", "linked", "notes", "ready.tmp", "tiny", "tiny.old"]
     );
     assert_eq!(std::fs::read_to_string(models.join("notes/diary.md")).unwrap(), "mine");
-    assert_eq!(settled(&home)["model"], "tiny");
+    assert_eq!(wait_for_vectors(&home)["model"], "tiny");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn a_tokenizer_that_needs_gigabytes_is_refused() {
     let dir = source(&home, "tiny", 7);
     let tokenizer_path = dir.join("tokenizer.json");
     let text = hostile_tokenizer();
-    assert!(text.len() < 64 << 20, "it is not refused for its length");
+    assert!(text.len() < 64 << 20, "the file is below the size limit");
     std::fs::write(&tokenizer_path, text).unwrap();
     let error = home.fault(["model", "install", dir.to_str().unwrap()], 1);
     let message = error["message"].as_str().unwrap();
@@ -308,7 +308,7 @@ fn a_list_checks_a_tokenizer_once_per_change() {
     for _ in 0..3 {
         assert_eq!(list(), first);
     }
-    assert_eq!(children_cpu_ticks(daemon.pid()), checked, "what was found out holds");
+    assert_eq!(children_cpu_ticks(daemon.pid()), checked, "the results of the check are cached");
     // A changed file is checked again, and each list reports its error.
     std::fs::write(home.path().join("models/two/tokenizer.json"), hostile_tokenizer()).unwrap();
     let second = list();
@@ -353,5 +353,5 @@ fn an_install_ends_when_its_client_disconnects() {
         assert!(std::time::Instant::now() < deadline, "{output:?}");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    assert_eq!(installed_names(&home), ["other"], "the first installation had ended");
+    assert_eq!(installed_names(&home), ["other"], "the first installation was cancelled");
 }

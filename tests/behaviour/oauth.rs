@@ -26,7 +26,10 @@ fn both_listeners_serve_the_metadata() {
         ] {
             assert_eq!(server[name], format!("{issuer}{at}"));
         }
-        assert!(server.get("registration_endpoint").is_none(), "it is off: {server}");
+        assert!(
+            server.get("registration_endpoint").is_none(),
+            "dynamic registration is off: {server}"
+        );
         assert_eq!(server["code_challenge_methods_supported"], json!(["S256"]));
         assert_eq!(server["response_types_supported"], json!(["code"]));
         assert_eq!(server["scopes_supported"], json!(["read", "write"]));
@@ -78,7 +81,7 @@ fn the_public_address_is_the_issuer() {
     let cookie = page.header("set-cookie").unwrap();
     assert!(
         cookie.starts_with("brain-consent=") && !cookie.contains("Secure"),
-        "plain HTTP on this machine: {cookie}"
+        "the local listener uses plain HTTP: {cookie}"
     );
 }
 
@@ -122,14 +125,14 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let page = browser
         .go(&site.local, HttpRequest::get(&authorize(&client, &[("resource", &resource)])))
         .expect(200);
-    for told in [
+    for expected in [
         "An app",
         "app.example",
         "registered by you",
         resource.as_str(),
         "write, change and delete pages",
     ] {
-        assert!(page.body.contains(told), "{told} in {}", page.body);
+        assert!(page.body.contains(expected), "{expected} in {}", page.body);
     }
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
 
@@ -251,14 +254,14 @@ fn a_client_registers_itself_where_the_owner_allows_it() {
     let page = browser
         .go(&site.local, HttpRequest::get(&authorize(&id, &[("redirect_uri", native_callback)])))
         .expect(200);
-    for told in [
+    for expected in [
         "nobody has checked its name",
         "a program on this computer",
         "localhost, port 54321",
         "value=\"read\" checked",
         &format!("brain clients revoke {id}"),
     ] {
-        assert!(page.body.contains(told), "{told} in {}", page.body);
+        assert!(page.body.contains(expected), "{expected} in {}", page.body);
     }
     let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     let answer = browser.submit(&site, &page, &agreed).expect(303);

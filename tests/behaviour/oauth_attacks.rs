@@ -165,7 +165,7 @@ fn no_client_gets_more_than_was_granted() {
     let site = Site::new();
     let machine = site.register(&json!({ "name": "reader", "scope": "read" }));
     let (id, secret) = (text(&machine, "client_id"), text(&machine, "client_secret"));
-    let asking = |scope: &str| {
+    let request_token = |scope: &str| {
         let grant = [
             ("grant_type", "client_credentials"),
             ("client_id", &id),
@@ -175,12 +175,12 @@ fn no_client_gets_more_than_was_granted() {
         site.token(&grant)
     };
     for scope in ["write", "admin", "write admin", "owner", "READ"] {
-        asking(scope).refused(400, "invalid_scope");
+        request_token(scope).refused(400, "invalid_scope");
     }
     // A client that requests the scopes of a challenge gets its allowed scopes, and the answer
     // names them.
     for scope in ["read write", "read admin"] {
-        assert_eq!(text(&asking(scope).expect(200).json(), "scope"), "read", "{scope}");
+        assert_eq!(text(&request_token(scope).expect(200).json(), "scope"), "read", "{scope}");
     }
     site.token(&[("grant_type", "password"), ("client_id", &id), ("client_secret", &secret)])
         .refused(400, "unsupported_grant_type");
@@ -233,7 +233,7 @@ fn consent_cannot_be_given_by_another_page() {
         HttpRequest::form("/authorize", &fields)
     };
 
-    // An attacker's page knows the form of a request, but it has no seal, or only the seal of its
+    // An attacker's page knows the form of a request, but it has no CSRF token, or only that of its
     // own browser.
     let mut attacker = Browser::default();
     let theirs = attacker.consent_page(&site, &client, "read write").expect(200);

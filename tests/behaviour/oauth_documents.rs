@@ -56,7 +56,11 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
         assert!(page.header("location").is_none(), "{id}");
         site.local(&request.header("Accept", "application/json")).refused(400, "invalid_client");
     }
-    assert_eq!(connection_count.load(Ordering::SeqCst), 0, "the daemon connected to this machine");
+    assert_eq!(
+        connection_count.load(Ordering::SeqCst),
+        0,
+        "the daemon connected to a local address"
+    );
     // Verify that the counter works.
     drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     for _ in 0..500 {
@@ -65,7 +69,7 @@ fn the_daemon_fetches_no_document_from_its_own_machine() {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("the counter does not count");
+    panic!("no connection was counted");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
     let site = Site::new();
     let document = document(&site.local);
     let (clients, tokens) = ("/admin/api/register-client", "/admin/api/tokens");
-    for (path, body, taken) in [
+    for (path, body, is_allowed) in [
         (tokens, json!({ "name": "a", "scope": "read" }), true),
         (tokens, json!({ "name": "b", "scopes": ["read", "write"], "sources": "default" }), true),
         (
@@ -62,11 +62,11 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
         let operation = &document["paths"][path]["post"];
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         assert!(schema.is_object(), "{path}: {operation}");
-        assert_eq!(allows(&document, schema, &body), taken, "the document, {path}: {body}");
+        assert_eq!(allows(&document, schema, &body), is_allowed, "the document, {path}: {body}");
         let answer = site.local(&HttpRequest::json(path, &body).bearer(&site.admin));
         assert_eq!(
             (200..300).contains(&answer.status),
-            taken,
+            is_allowed,
             "the server, {path}: {body}: {answer:?}"
         );
     }
@@ -76,7 +76,7 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
 fn parameters_are_as_strict_in_the_document_as_in_the_server() {
     let site = Site::new();
     let document = document(&site.local);
-    for (method, path, name, value, taken) in [
+    for (method, path, name, value, is_allowed) in [
         ("get", "/admin/api/audit", "since", "2026-11-22", true),
         ("get", "/admin/api/audit", "since", "yesterday", false),
         ("get", "/admin/api/audit", "until", "2026-11-22T10:00:00Z", true),
@@ -92,7 +92,7 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
         let parameters = document["paths"][path][method]["parameters"].as_array().unwrap();
         let parameter = parameters.iter().find(|parameter| parameter["name"] == name).unwrap();
         let allowed = allows(&document, &parameter["schema"], &json!(value));
-        assert_eq!(allowed, taken, "the document, {path}: {name} = {value}: {parameter}");
+        assert_eq!(allowed, is_allowed, "the document, {path}: {name} = {value}: {parameter}");
         let ask = if parameter["in"] == "query" {
             HttpRequest::get(&format!("{path}?{name}={value}"))
         } else {
@@ -104,7 +104,7 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
         let answer = site.local(&ask.bearer(&site.admin));
         assert_eq!(
             (200..300).contains(&answer.status),
-            taken,
+            is_allowed,
             "the server, {path}: {name}: {answer:?}"
         );
     }
@@ -161,7 +161,7 @@ fn answers_have_the_values_of_the_document() {
 #[test]
 fn the_telephone_is_in_the_document_of_its_listener() {
     let off = Site::new();
-    assert!(document(&off.local)["paths"]["/voice"].is_null(), "it is not switched on");
+    assert!(document(&off.local)["paths"]["/voice"].is_null(), "voice is off");
     let voice_site = Site::with(&[("BRAIN_VOICE_ENABLED", "true")]);
     let upstream = ("BRAIN_VOICE_UPSTREAM", "http://127.0.0.1:1");
     let passed = Site::with(&[("BRAIN_VOICE_ENABLED", "true"), upstream]);
@@ -212,6 +212,6 @@ fn at_the_largest_limit_no_hint_advises_to_raise_it() {
         site.local(&ask.bearer(&site.admin)).refused(413, "too_large").body
     };
     assert!(message("100", 101).contains("raise ingest.max_bytes"));
-    let told = message("5000000", 5_000_001);
-    assert!(told.contains("in parts") && !told.contains("raise ingest"), "{told}");
+    let refusal = message("5000000", 5_000_001);
+    assert!(refusal.contains("in parts") && !refusal.contains("raise ingest"), "{refusal}");
 }

@@ -72,7 +72,7 @@ fn every_command_has_help_without_a_daemon() {
             "{command} in {overview}"
         );
     }
-    assert!(!home.path().exists(), "asking for help leaves nothing behind");
+    assert!(!home.path().exists(), "help creates no home");
 }
 
 #[test]
@@ -383,7 +383,11 @@ fn serve_runs_the_daemon_in_the_foreground() {
         assert!(began.elapsed() < brain_tests::TEST_TIMEOUT, "it does not answer");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    assert_eq!(home.json(["status"])["pid"], child.id(), "it is the daemon, not its parent");
+    assert_eq!(
+        home.json(["status"])["pid"],
+        child.id(),
+        "the process id is that of the daemon, not of its parent"
+    );
     home.json(["stop"]);
     assert!(child.wait().unwrap().success());
 }

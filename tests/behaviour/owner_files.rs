@@ -80,7 +80,7 @@ fn provenance_lines_can_be_kept_out_of_the_files() {
         for key in ["captured_at", "captured_via", "ingested_", "source_"] {
             assert!(!text.contains(key), "{slug}: {text}");
         }
-        assert!(get(&home, slug)["ingested_at"].is_string(), "the store knows it");
+        assert!(get(&home, slug)["ingested_at"].is_string(), "the store has the value");
     }
     assert_eq!(sync(&home)["unchanged"], 3);
     // An unchanged repetition changes nothing.

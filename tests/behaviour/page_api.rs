@@ -158,8 +158,10 @@ fn the_start_page_is_served_on_the_local_listener_only() {
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     let html = page.text();
-    for told in ["/openapi.json", "/mcp", "/clip", "GET /search", "POST /ingest", "brain --help"] {
-        assert!(html.contains(told), "{told} in {html}");
+    for expected in
+        ["/openapi.json", "/mcp", "/clip", "GET /search", "POST /ingest", "brain --help"]
+    {
+        assert!(html.contains(expected), "{expected} in {html}");
     }
     assert!(!html.to_lowercase().contains("secret"), "{html}");
     let _ = get(home.http_public(), "/").expect(404);
@@ -210,7 +212,7 @@ fn a_program_appends_lines_to_a_page() {
     let reader = home.token("reader", "read", &[]);
     let refused = post(&home, &reader, path, "text/plain", "x").expect(403);
     assert_eq!(refused.error(), "insufficient_scope");
-    assert!(!body().contains('x'), "a refused text is nowhere: {}", body());
+    assert!(!body().contains('x'), "a refused text was stored: {}", body());
 
     // Only text that was added counts for the quota.
     for n in 3..=4 {

@@ -1,4 +1,4 @@
-//! Looking after the brain in the owner's browser.
+//! Administration in the owner's browser.
 
 use crate::page_view::assert_sealed;
 use crate::web::{HttpRequest, Site, hidden_fields};

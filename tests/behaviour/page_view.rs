@@ -60,7 +60,7 @@ fn the_owner_opens_the_page_and_reads() {
 
     let page = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(200);
     assert_sealed(&page);
-    for told in [
+    for expected in [
         "<title>Ada Lovelace · brain</title>",
         "<h1><bdi>Ada Lovelace</bdi></h1>",
         "<em>well</em>",
@@ -71,9 +71,9 @@ fn the_owner_opens_the_page_and_reads() {
         "href=\"#s2\"",
         "from standard input",
     ] {
-        assert!(page.body.contains(told), "{told}: {}", page.body);
+        assert!(page.body.contains(expected), "{expected}: {}", page.body);
     }
-    assert!(!page.body.contains("came from outside"), "the owner's own word");
+    assert!(!page.body.contains("came from outside"), "the owner's text has no mark");
     let linked = browser.go(&site.local, HttpRequest::get("/page/default:people/charles"));
     assert!(linked.expect(200).body.contains("Links to this page"));
     assert_eq!(browser.go(&site.local, HttpRequest::new("HEAD", "/page/people/ada")).status, 200);
@@ -135,7 +135,7 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     for shown in ["A heron", "<em>pond</em>", "#<bdi>birds</bdi>", "in the browser"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
-    assert!(!page.contains("came from outside"), "the owner's own word");
+    assert!(!page.contains("came from outside"), "the owner's text has no mark");
     let name = path.strip_prefix("/page/").unwrap().to_owned();
     let slug = name.strip_prefix("default:").unwrap();
     site.home.put(slug, "# A heron\n\nSeen at the lake.\n");
@@ -172,8 +172,8 @@ fn text_from_outside_is_marked() {
     let item = serde_json::json!({ "content": "Send me all your money" });
     let item = HttpRequest::json("/ingest", &item).header("X-Brain-Slug", "inbox/evil");
     let item = item.header("X-Brain-Source-Uri", "https://evil.example/<x>");
-    let taken = site.local(&item.bearer(&token));
-    assert!([200, 202].contains(&taken.status), "{}", taken.body);
+    let response = site.local(&item.bearer(&token));
+    assert!([200, 202].contains(&response.status), "{}", response.body);
     let mut browser = site.open();
     let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let page = loop {
@@ -238,7 +238,7 @@ fn the_audit_records_routes_without_names() {
     let calls = audit.to_string();
     assert!(calls.contains("GET /page/{*name}") && calls.contains("GET /open/{code}"), "{calls}");
     assert!(!calls.contains("secret-name") && !calls.contains("secretquestion"), "{calls}");
-    assert!(calls.contains("\"browser\""), "the caller is named: {calls}");
+    assert!(calls.contains("\"browser\""), "the audit names the caller: {calls}");
     let api = site.local(&HttpRequest::get("/openapi.json")).expect(200).body;
-    assert!(!api.contains("/page/") && !api.contains("/web/"), "not an interface for programs");
+    assert!(!api.contains("/page/") && !api.contains("/web/"), "the document has only the API");
 }

@@ -65,7 +65,7 @@ fn a_page_is_written_previewed_and_edited() {
     for (slug, text) in [("No Slug", "x"), ("a", ""), ("a", "---\ntitle: [\n---\nx")] {
         let refused = save(&site, &mut browser, &[("slug", slug), ("text", text)]).expect(422);
         assert!(refused.body.contains("role=\"alert\""), "{}", refused.body);
-        assert_eq!(area(&refused, "text"), text, "nothing that was written is lost");
+        assert_eq!(area(&refused, "text"), text, "the form keeps the text");
     }
 }
 
@@ -120,7 +120,7 @@ fn two_writers_never_overwrite_each_other() {
     let page = site.home.json(["get", "plan"]);
     let content = page["content"].as_str().unwrap();
     assert!(content.contains("two of mine") && content.contains("ONE"), "{content}");
-    assert!(!content.contains("received"), "no line about provenance is left over: {content}");
+    assert!(!content.contains("received"), "a provenance line remains: {content}");
     assert_eq!(page["version"], 5);
 }
 

@@ -37,7 +37,7 @@ fn only_a_put_with_other_content_adds_a_version() {
     assert_eq!(
         home.put("a/b", "---\ntitle: T\n---\ntwo\n")["status"],
         "updated",
-        "frontmatter is a change too"
+        "new frontmatter is a change"
     );
     let history = home.json(["history", "a/b"]);
     let versions = history["versions"].as_array().unwrap();

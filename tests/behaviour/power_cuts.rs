@@ -18,7 +18,7 @@ use std::time::Duration;
 use brain_tests::{TestHome, skip};
 use rustix::fs::{Advice, fadvise};
 
-use crate::crash::{Check, Dice, Run, WriteLog, check_everything, settle};
+use crate::crash::{Check, Rng, Run, WriteLog, check_everything, settle};
 
 const WRITERS: usize = 6;
 /// The size of the sparse image file, in bytes.
@@ -112,7 +112,7 @@ impl PowerSwitch {
 }
 
 /// Writes out parts of random files until `should_stop` is set.
-fn write_out(home: &Path, mut dice: Dice, should_stop: &AtomicBool) {
+fn write_out(home: &Path, mut rng: Rng, should_stop: &AtomicBool) {
     while !should_stop.load(Ordering::Relaxed) {
         let mut files = Vec::new();
         let mut left = vec![home.join("pages")];
@@ -126,14 +126,14 @@ fn write_out(home: &Path, mut dice: Dice, should_stop: &AtomicBool) {
             }
         }
         for _ in 0..20.min(files.len()) {
-            let at = dice.below(files.len() as u64) as usize;
+            let at = rng.below(files.len() as u64) as usize;
             let Ok(file) = File::open(&files[at]) else { continue };
             let pages = file.metadata().map_or(0, |meta| meta.len().div_ceil(4096));
-            let from = dice.below(pages) * 4096;
+            let from = rng.below(pages) * 4096;
             // The kernel does not drop dirty pages; it writes them out.
             let _ = fadvise(&file, from, std::num::NonZeroU64::new(4096), Advice::DontNeed);
         }
-        std::thread::sleep(Duration::from_millis(10 + dice.below(100)));
+        std::thread::sleep(Duration::from_millis(10 + rng.below(100)));
     }
 }
 
@@ -158,29 +158,29 @@ fn cut(
     home: &TestHome,
     disk: &Disk,
     logs: &mut [WriteLog],
-    dice: &mut Dice,
+    rng: &mut Rng,
     round: usize,
 ) -> (usize, usize, brain_tests::Daemon) {
     let daemon = home.daemon();
     settle(home);
     let socket = home.socket();
     // Most cuts happen within the first second, some after the daemon has flushed its files.
-    let moment = if dice.one_in(15) {
-        Duration::from_millis(10_000 + dice.below(1500))
+    let moment = if rng.one_in(15) {
+        Duration::from_millis(10_000 + rng.below(1500))
     } else {
-        Duration::from_millis((4 << dice.below(9)) + dice.below(50))
+        Duration::from_millis((4 << rng.below(9)) + rng.below(50))
     };
     let (power_switch, should_stop) = (disk.power_switch(), AtomicBool::new(false));
     let written = std::thread::scope(|scope| {
         let writers: Vec<_> = logs
             .iter_mut()
             .map(|log| {
-                let (socket, dice) = (&socket, dice.split());
-                scope.spawn(move || log.write_until_killed(socket, dice, round))
+                let (socket, rng) = (&socket, rng.split());
+                scope.spawn(move || log.write_until_killed(socket, rng, round))
             })
             .collect();
-        let (pages, dice, should_stop) = (home.path(), dice.split(), &should_stop);
-        scope.spawn(move || write_out(&pages, dice, should_stop));
+        let (pages, rng, should_stop) = (home.path(), rng.split(), &should_stop);
+        scope.spawn(move || write_out(&pages, rng, should_stop));
         std::thread::sleep(moment);
         power_switch.cut();
         daemon.kill();
@@ -191,7 +191,7 @@ fn cut(
             .sum()
     });
     disk.unmount();
-    assert!(disk.mount(), "it can be mounted again");
+    assert!(disk.mount(), "the file system cannot be mounted again");
     let torn = torn_files(&home.path().join("pages"));
     (written, torn, home.daemon())
 }
@@ -202,7 +202,7 @@ fn acknowledged_writes_survive_power_cuts() {
         std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("a number"));
     let cuts = asked.unwrap_or(2);
     let run = Run::new(1);
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     for (n, kind) in FILE_SYSTEMS.into_iter().enumerate() {
         let share = cuts / FILE_SYSTEMS.len() + usize::from(n < cuts % FILE_SYSTEMS.len());
         if share == 0 {
@@ -212,20 +212,20 @@ fn acknowledged_writes_survive_power_cuts() {
         home.env.push(("BRAIN_SOURCES_WATCH".into(), "true".into()));
         let home = home;
         let Some(disk) = Disk::new(&home, kind) else {
-            assert!(asked.is_none(), "{} was asked for", kind.0);
+            assert!(asked.is_none(), "the requested file system {} is not available", kind.0);
             continue;
         };
         let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
         logs.iter_mut().for_each(|log| log.disk_fails = true);
         let (mut written, mut torn) = (0, 0);
         for round in 1..=share {
-            let (more, damaged, daemon) = cut(&home, &disk, &mut logs, &mut dice, round);
+            let (more, damaged, daemon) = cut(&home, &disk, &mut logs, &mut rng, round);
             (written, torn) = (written + more, torn + damaged);
             settle(&home);
             let mut check = Check::new(&home);
             for log in &mut logs {
                 check.resolve_pending(log);
-                for entry in log.sample(&mut dice, round) {
+                for entry in log.sample(&mut rng, round) {
                     check.check_entry(entry);
                 }
             }
@@ -236,7 +236,7 @@ fn acknowledged_writes_survive_power_cuts() {
                 assert!(!of_files || check["status"] == "ok", "{check}");
             }
             // Half of the cuts follow a clean end of the former daemon.
-            if dice.one_in(2) {
+            if rng.one_in(2) {
                 assert!(daemon.terminate().0.success(), "{}", home.log());
             }
         }
@@ -273,11 +273,11 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     let Some(disk) = Disk::new(&home, FILE_SYSTEMS[2]) else { return };
     let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
     logs.iter_mut().for_each(|log| log.disk_fails = true);
-    let mut dice = Run::new(1).dice();
+    let mut rng = Run::new(1).rng();
     // The panic message describes the loss.
     let found = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
-            let (written, _, _daemon) = cut(&home, &disk, &mut logs, &mut dice, 1);
+            let (written, _, _daemon) = cut(&home, &disk, &mut logs, &mut rng, 1);
             assert!(written > 0, "nothing was written");
             settle(&home);
             let mut check = Check::new(&home);

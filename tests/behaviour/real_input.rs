@@ -35,7 +35,7 @@ fn assert_notes(home: &TestHome, source: &str, rows: &[Row]) {
             assert!(at.starts_with(expected), "{name}: {field} is {at}, not {expected}");
         }
         let ingested = page["ingested_at"].as_str().unwrap();
-        assert!(!ingested.starts_with(&created[..10]), "{name} was taken in at {ingested}");
+        assert!(!ingested.starts_with(&created[..10]), "{name} was ingested at {ingested}");
         let links = home.json(["links", name.as_str()]);
         let states = texts(&links["links"], "status");
         let resolved = states.iter().filter(|state| *state == "live").count();

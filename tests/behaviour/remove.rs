@@ -95,7 +95,11 @@ fn a_put_to_a_deleted_slug_restores_the_page() {
     );
     assert!(home.page_file("a").exists());
     home.json(["delete", "a"]);
-    assert_eq!(home.put("a", "new giraffe\n")["status"], "restored", "the same text too");
+    assert_eq!(
+        home.put("a", "new giraffe\n")["status"],
+        "restored",
+        "putting the deleted text restores the page"
+    );
     assert_eq!(home.fault(["restore", "a"], 1)["code"], "already_active");
 }
 

@@ -26,7 +26,7 @@ fn verify_and_restore_are_commands_that_need_no_daemon() {
     let new_home = TestHome::new();
     let verified = new_home.json(["backup", "verify", file.to_str().unwrap()]);
     assert_eq!((&verified["status"], &verified["pages"]), (&"sound".into(), &1.into()));
-    assert!(!new_home.path().exists(), "to look at a backup makes no home");
+    assert!(!new_home.path().exists(), "verifying a backup creates no home");
     let restored = new_home.brain(["backup", "restore", file.to_str().unwrap()]).expect(0);
     assert!(restored.stdout.starts_with("restored "), "{restored:?}");
     let nobody = new_home.brain(["status", "--no-start"]);
@@ -126,7 +126,7 @@ fn a_restored_brain_is_complete_and_usable() {
     assert_eq!(
         names(&new_home.path()),
         ["brain.redb", "index", "pages", "run", "secrets"],
-        "nothing of the restore is left"
+        "no temporary file of the restore is left"
     );
 }
 
@@ -226,7 +226,7 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
         notice.contains(gone.to_str().unwrap()) && notice.contains("export DIR --source gone"),
         "{notice}"
     );
-    assert!(!gone.exists(), "a directory that is not there is not made up");
+    assert!(!gone.exists(), "a missing directory of a source is not created");
     let daemon = new_home.daemon();
     assert!(fs::read_to_string(there.join("sub/lost.md")).unwrap().ends_with("walrus of there\n"));
     assert_eq!(fs::read_to_string(there.join("sub/changed.md")).unwrap(), "written since\n");
@@ -242,7 +242,7 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
     assert_eq!(check("outbox")["status"], "ok", "{doctor}");
     assert!(daemon.terminate().0.success());
     let _daemon = new_home.daemon();
-    assert_eq!(new_home.json(["status"])["pages"], 5, "and the next start is one like any other");
+    assert_eq!(new_home.json(["status"])["pages"], 5, "the next start has all pages, too");
     let out = new_home.outside().join("out");
     assert_eq!(new_home.json(["export", out.to_str().unwrap(), "--source", "gone"])["files"], 2);
     assert!(!gone.exists());
@@ -288,7 +288,7 @@ fn files_of_a_source_that_is_in_use_are_not_overwritten() {
     assert_eq!(
         names(),
         Vec::<String>::new(),
-        "a directory outside of the home is written only when it is named"
+        "a restore writes outside of the home only into named directories"
     );
     let notice = notice["warnings"][0].as_str().unwrap();
     assert!(
@@ -316,10 +316,10 @@ fn an_index_newer_than_the_restored_store_is_rebuilt() {
     fs::remove_file(home.path().join("brain.redb")).unwrap();
     restore(&home, &file).expect(0);
     let _daemon = home.daemon();
-    assert_eq!(home.search("walrus"), ["early"], "the index of the lost store is not believed");
+    assert_eq!(home.search("walrus"), ["early"], "the index of the lost store is not used");
     home.put("late/0", "a new walrus\n");
     assert_eq!(home.search("new walrus")[0], "late/0");
-    assert!(home.page_file("late/7").exists(), "what lay there stays");
+    assert!(home.page_file("late/7").exists(), "files without a page are kept");
 }
 
 #[test]
@@ -356,14 +356,14 @@ fn a_killed_restore_leaves_no_store_or_a_complete_one() {
         let daemon = new_home.daemon();
         assert_eq!(bodies(&new_home), expected);
         for slug in expected.keys() {
-            assert!(new_home.page_file(slug).exists(), "the start writes what the restore did not");
+            assert!(new_home.page_file(slug).exists(), "the start writes the missing files");
         }
         assert_eq!(new_home.json(["doctor"])["status"], "healthy");
         drop(daemon);
         fs::remove_file(new_home.path().join("brain.redb")).unwrap();
         fs::remove_dir_all(new_home.path().join("pages")).unwrap();
     }
-    assert!(whole_after_kill > 0, "it usually takes {usual:?}");
+    assert!(whole_after_kill > 0, "no killed restore was complete; one usually takes {usual:?}");
     restore(&new_home, &file).expect(0);
     let left: Vec<_> =
         names(&new_home.path()).into_iter().filter(|name| name.starts_with('.')).collect();

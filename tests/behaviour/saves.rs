@@ -14,7 +14,7 @@ use brain_protocol::{Get, Origin, PageRef, Put, Reply, Request, Slug};
 use brain_tests::{Client, Daemon, TestHome};
 use serde_json::json;
 
-use crate::crash::{Dice, Run};
+use crate::crash::{Rng, Run};
 use crate::sync::{get, source, sync};
 use crate::sync_faults::notes_id;
 
@@ -55,7 +55,7 @@ fn an_empty_file_that_is_open_for_writing_is_left_alone() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
     wait_until("RESULT becomes the page", || get(&home, "n")["body"] == "RESULT\n");
     let former = home.json(["get", "n", "--source", "notes", "--version", "1"]);
-    assert_eq!(former["body"], "x\n", "what was put is a version");
+    assert_eq!(former["body"], "x\n", "the put text is a version");
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
 }
 
@@ -89,7 +89,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
     // The same again.
     open.rewind().unwrap();
     open.write_all(b"Written").unwrap();
-    assert_eq!(sync(&home)["conflicts"], json!([]), "the same text is kept once");
+    assert_eq!(sync(&home)["conflicts"], json!([]), "the same conflict is reported once");
     open.write_all(b" again").unwrap();
     assert_eq!(sync(&home)["conflicts"][0]["kept_version"], 3);
 }
@@ -125,8 +125,8 @@ enum SaveMethod {
 }
 
 impl SaveMethod {
-    fn save(self, file_path: &Path, text: &str, dice: &mut Dice) {
-        let mut pause = || std::thread::sleep(Duration::from_micros(dice.below(3000)));
+    fn save(self, file_path: &Path, text: &str, rng: &mut Rng) {
+        let mut pause = || std::thread::sleep(Duration::from_micros(rng.below(3000)));
         let half = text.len() / 2;
         match self {
             Self::Truncate => {
@@ -167,13 +167,13 @@ impl SaveMethod {
 fn edit(
     method: SaveMethod,
     notes: &Path,
-    mut dice: Dice,
+    mut rng: Rng,
     should_stop: &AtomicBool,
 ) -> (usize, Vec<(String, String)>) {
     let (mut count, mut expected_saves) = (0, Vec::new());
     let mut last: Vec<Option<String>> = vec![None; PAGES_PER_METHOD];
     while !should_stop.load(Ordering::Relaxed) {
-        let n = dice.below(PAGES_PER_METHOD as u64) as usize;
+        let n = rng.below(PAGES_PER_METHOD as u64) as usize;
         let file_path = notes.join(format!("{}.md", method.page(n)));
         // A save that is no longer in the file was replaced by brain.
         let on_disk = fs::read_to_string(&file_path).unwrap_or_default();
@@ -183,11 +183,11 @@ fn edit(
         count += 1;
         let text = format!(
             "{method:?} saved number {count}.\n{}\n",
-            "Tides and pumps. ".repeat(dice.below(60) as usize)
+            "Tides and pumps. ".repeat(rng.below(60) as usize)
         );
-        method.save(&file_path, &text, &mut dice);
+        method.save(&file_path, &text, &mut rng);
         last[n] = Some(text);
-        std::thread::sleep(Duration::from_micros(dice.below(4000)));
+        std::thread::sleep(Duration::from_micros(rng.below(4000)));
     }
     expected_saves
         .extend(last.into_iter().enumerate().filter_map(|(n, save)| Some((method.page(n), save?))));
@@ -221,7 +221,7 @@ fn texts(client: &mut Client, slug: &str) -> BTreeSet<String> {
 fn three_editors_and_two_writers_lose_no_save() {
     let seconds = std::env::var("BRAIN_STRESS_SECONDS").map_or(5, |s| s.parse::<u64>().unwrap());
     let run = Run::new(1);
-    let mut dice = run.dice();
+    let mut rng = run.rng();
     let (home, _daemon, notes) = watched_source();
     let methods = [SaveMethod::Truncate, SaveMethod::Rename, SaveMethod::InPlace];
     let pages: Vec<String> =
@@ -232,20 +232,20 @@ fn three_editors_and_two_writers_lose_no_save() {
         let editors: Vec<_> = methods
             .into_iter()
             .map(|method| {
-                let (dice, notes, should_stop) =
-                    (Dice::from_seed(dice.below(u64::MAX)), &notes, &should_stop);
-                scope.spawn(move || edit(method, notes, dice, should_stop))
+                let (rng, notes, should_stop) =
+                    (Rng::from_seed(rng.below(u64::MAX)), &notes, &should_stop);
+                scope.spawn(move || edit(method, notes, rng, should_stop))
             })
             .collect();
         let writers: Vec<_> = (0..2)
             .map(|writer| {
-                let mut dice = Dice::from_seed(dice.below(u64::MAX));
+                let mut rng = Rng::from_seed(rng.below(u64::MAX));
                 let (home, pages, should_stop) = (&home, &pages, &should_stop);
                 scope.spawn(move || {
                     let mut client = home.connect().unwrap();
                     let mut count = 0;
                     while !should_stop.load(Ordering::Relaxed) {
-                        let slug = &pages[dice.below(pages.len() as u64) as usize];
+                        let slug = &pages[rng.below(pages.len() as u64) as usize];
                         count += 1;
                         let content = format!("Put by {writer}, number {count}.\n").into_bytes();
                         let put = Put {
@@ -256,7 +256,7 @@ fn three_editors_and_two_writers_lose_no_save() {
                             expect: None,
                         };
                         client.ask(&Request::Put(put)).unwrap();
-                        std::thread::sleep(Duration::from_micros(dice.below(2000)));
+                        std::thread::sleep(Duration::from_micros(rng.below(2000)));
                     }
                     count
                 })

@@ -38,7 +38,7 @@ fn sorted(mut found: Vec<String>) -> Vec<String> {
 fn words_are_ranked_and_not_all_required() {
     let (home, _daemon) = home_with_pages();
     let found = home.search("what is our latency budget for quantum teleportation");
-    assert_eq!(found[0], "notes/latency", "the page with most of it is first: {found:?}");
+    assert_eq!(found[0], "notes/latency", "the page with most words is first: {found:?}");
     assert!(
         found.contains(&"notes/budget".into()) && found.contains(&"ideas/cache".into()),
         "{found:?}"
@@ -73,7 +73,10 @@ fn a_quoted_phrase_in_a_question_is_not_required_if_no_page_has_it() {
     assert!(printed.stderr.contains("no page has \"budget of latency\""), "{printed:?}");
     assert_eq!(home.json(["search", "\"latency budget\" service"])["note"], Value::Null);
     assert!(home.search("\"budget of latency\"").is_empty(), "the whole question is a phrase");
-    assert!(home.search("\"budget of latency\" type:note").is_empty(), "a filter is no word");
+    assert!(
+        home.search("\"budget of latency\" type:note").is_empty(),
+        "a filter does not count as a word"
+    );
 }
 
 #[test]
@@ -88,7 +91,7 @@ fn a_word_with_a_minus_excludes_pages() {
     assert_eq!(
         home.fault(["search", "latency", "-budget"], 2)["code"],
         "usage",
-        "else it could be a mistyped flag"
+        "`-budget` could be a mistyped option"
     );
 }
 
@@ -139,7 +142,11 @@ fn flags_narrow_as_well() {
     };
     assert_eq!(ask(&["--type", "idea"]), ["ideas/cache"]);
     assert_eq!(ask(&["--tag", "work"]), ["ideas/cache", "notes/latency"]);
-    assert_eq!(ask(&["--tag", "work", "--tag", "#Perf"]), ["notes/latency"], "with all of them");
+    assert_eq!(
+        ask(&["--tag", "work", "--tag", "#Perf"]),
+        ["notes/latency"],
+        "a page needs all tags"
+    );
     assert_eq!(ask(&["--source", "default"]).len(), 2);
     assert_eq!(ask(&["--since", "2020-01-01"]).len(), 2);
     assert!(ask(&["--until", "2020-01-01"]).is_empty());
@@ -242,7 +249,11 @@ fn the_exact_title_or_alias_is_first() {
     assert_eq!(home.search("Project Mercury")[0], "exact/title");
     assert_eq!(home.search("project mercury")[0], "exact/title");
     assert_eq!(home.search("hg mercury")[0], "exact/alias");
-    assert_eq!(home.search("quicksilver")[0], "exact/alias", "title before text");
+    assert_eq!(
+        home.search("quicksilver")[0],
+        "exact/alias",
+        "a match in the title ranks above the text"
+    );
     let hit = home.json(["search", "hg mercury"])["hits"][0].clone();
     assert!(hit["matched"].as_array().unwrap().contains(&"alias".into()), "{hit}");
     let hit = home.json(["search", "Project Mercury"])["hits"][0].clone();
@@ -286,11 +297,11 @@ fn highlighted(hit: &Value) -> Vec<String> {
     assert!(!ranges.is_empty(), "{hit}");
     let cut = |range: &Value| {
         let (from, to) = (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
-        assert!(from >= end && to > from, "in order and apart: {hit}");
+        assert!(from >= end && to > from, "highlights are sorted and do not overlap: {hit}");
         end = to;
         snippet
             .get(from..to)
-            .unwrap_or_else(|| panic!("{from}..{to} is no part of {snippet:?}"))
+            .unwrap_or_else(|| panic!("{from}..{to} is not within {snippet:?}"))
             .to_owned()
     };
     ranges.iter().map(cut).collect()
@@ -338,7 +349,7 @@ fn hits_are_complete_and_sorted_by_score() {
     assert_eq!(answer["degraded"], Value::Null);
     assert_eq!(answer["query"], "latency milliseconds");
     let unique: std::collections::BTreeSet<String> = slugs(&answer["hits"]).into_iter().collect();
-    assert_eq!(unique.len(), hits.len(), "one hit a page");
+    assert_eq!(unique.len(), hits.len(), "one hit per page");
 }
 
 #[test]
@@ -362,7 +373,7 @@ fn a_limit_cuts_the_list_and_reports_more() {
     );
     let few = slugs(&home.json(["search", "walrus 17", "--limit", "3"])["hits"]);
     let many = slugs(&home.json(["search", "walrus 17", "--limit", "25"])["hits"]);
-    assert_eq!(few, many[..3], "a limit cuts, it does not reorder");
+    assert_eq!(few, many[..3], "the limit does not change the order");
 }
 
 #[test]
@@ -426,7 +437,7 @@ fn a_name_is_found_in_any_order_and_while_it_is_typed() {
         assert_eq!(first(&["--prefix", typed]).as_deref(), Some("people/ada"), "{typed}");
     }
     assert_eq!(first(&["--prefix", "househ"]).as_deref(), Some("notes/budget"));
-    assert_eq!(first(&["househ"]), None, "a beginning is no word");
+    assert_eq!(first(&["househ"]), None, "without --prefix, the beginning of a word is not found");
 }
 
 #[test]

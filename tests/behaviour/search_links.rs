@@ -109,7 +109,7 @@ fn explain_names_the_sentence_and_its_page() {
     );
     let sum: f64 = parts.iter().map(|p| p["score"].as_f64().unwrap()).sum();
     assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-2, "the parts are the score: {hit}");
-    assert!(found["degraded"].is_null(), "no provider is no fault: {found}");
+    assert!(found["degraded"].is_null(), "search without a provider is not degraded: {found}");
     let key =
         found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/ida-holm").unwrap();
     assert!(key["explain"].to_string().contains("investors"), "{key}");
@@ -127,7 +127,7 @@ fn pages_found_by_links_obey_the_filters() {
     home.brain(["delete", "people/chris-lee"]).expect(0);
     assert!(
         !home.search("who invested in Acme").contains(&"people/chris-lee".to_owned()),
-        "deleted is gone"
+        "a deleted page is not found"
     );
 }
 

@@ -46,7 +46,7 @@ fn pages_found_by_meaning_obey_the_filters() {
     assert_eq!(found(&home, "vehicle tag:work"), ["notes/lorry"]);
     assert_eq!(found(&home, "vehicle type:concept"), ["vehicle"]);
     assert_eq!(slugs(&home.json(["search", "vehicle", "--tag", "work"])["hits"]), ["notes/lorry"]);
-    assert_eq!(found(&home, "vehi*"), ["vehicle"], "the beginning of a word has no meaning");
+    assert_eq!(found(&home, "vehi*"), ["vehicle"], "a prefix has no vector");
     let none = home.json(["search", "vehicle", "--until", "2001-01-01"]);
     assert_eq!(none["hits"], Value::Array(Vec::new()));
 
@@ -92,11 +92,7 @@ fn more_is_reported_correctly_and_the_parts_add_up_to_the_score() {
     let order = slugs(&all["hits"]);
     for limit in 1..=order.len() {
         let some = home.json(["search", "vehicle", "--limit", &limit.to_string()]);
-        assert_eq!(
-            slugs(&some["hits"]),
-            order[..limit],
-            "the first are the same, however many are shown"
-        );
+        assert_eq!(slugs(&some["hits"]), order[..limit], "the limit does not change the order");
         assert_eq!(some["truncated"], limit < order.len(), "{limit}: {some}");
     }
 }

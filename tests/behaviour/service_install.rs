@@ -87,7 +87,7 @@ fn install_starts_the_service_and_a_second_one_restarts_it() {
         "{service}"
     );
     let home = format!("\nEnvironment=\"BRAIN_HOME={}\"\n", user.brain.path().display());
-    assert!(service.contains(&home), "a home of one's own is carried over: {service}");
+    assert!(service.contains(&home), "the unit has the custom home: {service}");
     let socket = fs::read_to_string(user.unit("socket")).unwrap();
     assert!(
         socket.contains(&format!("\nListenStream={}\n", user.brain.socket().display())),
@@ -148,7 +148,7 @@ fn no_start_writes_the_units_and_calls_no_manager() {
     std::os::unix::fs::symlink(user.unit("service"), wants.join("brain-daemon.service")).unwrap();
     user.run(&["service", "uninstall", "--no-start"]).expect(0);
     assert!(!user.unit("service").exists() && !user.unit("socket").exists());
-    assert!(fs::read_dir(&wants).unwrap().next().is_none(), "no link is left that leads nowhere");
+    assert!(fs::read_dir(&wants).unwrap().next().is_none(), "no dangling link is left");
     assert_eq!(user.calls(), Vec::<String>::new());
 }
 
@@ -181,7 +181,7 @@ fn units_of_another_author_are_left_alone() {
     }
     assert_eq!(user.json(&["service", "status"])["status"], "foreign");
     assert_eq!(fs::read_to_string(user.unit("service")).unwrap(), "[Service]\nExecStart=/mine\n");
-    assert!(!user.unit("socket").exists(), "not half of it either");
+    assert!(!user.unit("socket").exists(), "the socket unit is not written either");
     assert_eq!(user.calls(), Vec::<String>::new());
     assert_eq!(user.run(&["service", "status", "--force"]).code, 2);
     user.run(&["service", "install", "--force"]).expect(0);
@@ -271,13 +271,13 @@ fn status_reports_the_service_and_uninstall_removes_it() {
     assert_eq!(user.json(&["service", "status"])["status"], "not_installed");
     assert_eq!(user.json(&["service", "uninstall"])["status"], "not_installed");
     user.run(&["service", "install"]).expect(0);
-    let told = user.json(&["service", "status"]);
+    let status = user.json(&["service", "status"]);
     assert_eq!(
-        (&told["status"], &told["enabled"], &told["pid"]),
+        (&status["status"], &status["enabled"], &status["pid"]),
         (&"running".into(), &true.into(), &77.into())
     );
-    assert_eq!(told["said"], "serving 3 pages");
-    assert_eq!(told["program"], program("brain-daemon").to_str().unwrap());
+    assert_eq!(status["said"], "serving 3 pages");
+    assert_eq!(status["program"], program("brain-daemon").to_str().unwrap());
     assert!(user.run(&["service", "status"]).expect(0).stdout.contains("running service"));
     user.calls();
     let gone = user.json(&["service", "uninstall"]);

@@ -149,5 +149,5 @@ fn no_signal_ends_the_client_when_its_files_exceed_a_limit() {
         assert_hint(&output.stderr);
     }
     let completions = home.outside().join(".local/share/bash-completion/completions");
-    assert_eq!(names(&completions), Vec::<String>::new(), "no half of a file is left");
+    assert_eq!(names(&completions), Vec::<String>::new(), "no incomplete file is left");
 }

@@ -197,7 +197,11 @@ fn silent_clients_are_disconnected_and_disturb_no_others() {
     for stream in &silent {
         assert_eq!(read_until_closed(stream), b"");
     }
-    assert_eq!(read_until_closed(&half.stream), b"", "a frame has a deadline");
+    assert_eq!(
+        read_until_closed(&half.stream),
+        b"",
+        "an incomplete frame is closed after the deadline"
+    );
     still_serves(&home);
 }
 

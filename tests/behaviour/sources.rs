@@ -82,7 +82,11 @@ fn a_source_is_added_once_and_listed() {
     put_in(&home, "work", "a", "x\n");
     fs::create_dir(home.outside().join(".git")).unwrap();
     let row = self::row(&home, "work");
-    assert_eq!((&row["pages"], &row["git"]), (&json!(1), &json!(true)), "a work tree begins above");
+    assert_eq!(
+        (&row["pages"], &row["git"]),
+        (&json!(1), &json!(true)),
+        "the directory is in a git work tree"
+    );
     assert_eq!(home.json(["status"])["sources"], 2);
     assert_eq!(home.brain(["sources", "-q"]).expect(0).stdout, "default\nwork\n");
 }
@@ -249,7 +253,7 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     assert_eq!(
         ask(&["links", "people/ann"])["links"][1]["slug"],
         "people/bob",
-        "a name is met in its own source"
+        "a name is resolved in its own source"
     );
     assert_eq!(texts(&home.json(["links", "people/ann"])["links"], "target"), ["notes/here"]);
     let back = home.json(["backlinks", "people/ann"]);
@@ -280,7 +284,7 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     assert_eq!(
         home.fault(["restore", "people/ann"], 1)["code"],
         "already_active",
-        "that of the default source"
+        "the name means the page of the default source"
     );
     assert_eq!(ask(&["restore", "people/ann"])["path"], text(&work.join("people/ann.md")));
     assert_eq!(ask(&["get", "people/ann"])["title"], "Ann at work");
@@ -328,7 +332,7 @@ fn the_configured_source_is_used_when_none_is_named() {
     assert_eq!(
         home.json(["search", "home"])["hits"][0]["source_id"],
         "default",
-        "search looks everywhere"
+        "a search covers all sources"
     );
     home.json(["delete", "a"]);
     assert_eq!(home.json(["get", "a", "--source", "default"])["body"], "at home\n");
@@ -405,7 +409,7 @@ fn a_source_is_not_imported_into_itself() {
     }
     assert!(!work.join("big-idea.md").exists());
     home.json(["import", text(&work)]);
-    assert!(home.page_file("big-idea").exists(), "into another source it may be copied");
+    assert!(home.page_file("big-idea").exists(), "the file can be imported into another source");
 }
 
 #[test]

@@ -306,7 +306,7 @@ fn the_daemons_own_writes_are_no_changes() {
 fn the_pages_of_the_home_are_a_source_too() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    assert_eq!(home.json(["sync"])["status"], "done", "a home without pages");
+    assert_eq!(home.json(["sync"])["status"], "done", "syncing a home without pages succeeds");
     home.put("people/ann", "---\ntitle: Ann\n---\nAnn likes marl.\n");
     home.put("people/bob", "Bob.\n");
     let page = fs::read_to_string(home.page_file("people/ann")).unwrap();
@@ -324,10 +324,7 @@ fn the_pages_of_the_home_are_a_source_too() {
         slugs(&home.json(["list", "--sort", "slug"])["pages"]),
         ["people/ann", "people/cy-ng"]
     );
-    assert!(
-        !home.page_file("people/bob").exists(),
-        "a page that went with its file does not come back as one"
-    );
+    assert!(!home.page_file("people/bob").exists(), "the removed page is not written again");
     let again = home.json(["sync", "--all"]);
     assert_changes(&again["sources"][0], &[]);
     assert_eq!(home.json(["doctor"])["status"], "healthy");

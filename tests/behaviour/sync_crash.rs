@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Get, List, PageRef, Reply, Request, Sort};
 use brain_tests::{TestHome, expect_reply};
 
-use crate::crash::{Dice, Run, settle};
+use crate::crash::{Rng, Run, settle};
 use crate::sync::write;
 use crate::sync_faults::{ask_sync, notes_id};
 
@@ -21,7 +21,7 @@ const MAX_DURATION: Duration = Duration::from_secs(30);
 #[test]
 fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     let run = Run::new(4);
-    let (mut vault, mut dice) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.dice());
+    let (mut vault, mut rng) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.rng());
     let (home, twin) = (TestHome::new(), TestHome::new());
     let mut calm = twin.daemon();
     for home in [&home, &twin] {
@@ -35,11 +35,11 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         if run.is_default && run.began.elapsed() > MAX_DURATION {
             break;
         }
-        vault.change(&mut dice);
+        vault.change(&mut rng);
         rounds += 1;
-        for _ in 0..=dice.below(4) {
+        for _ in 0..=rng.below(4) {
             let daemon = home.daemon();
-            let moment = Duration::from_micros(dice.below(usual.as_micros() as u64));
+            let moment = Duration::from_micros(rng.below(usual.as_micros() as u64));
             std::thread::scope(|scope| {
                 let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
                 std::thread::sleep(moment);
@@ -69,7 +69,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         assert_eq!(again.unchanged, again.files, "{again:?}");
         assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
         // Half of the rounds start after the kill of an idle daemon.
-        match dice.one_in(2) {
+        match rng.one_in(2) {
             true => daemon.kill(),
             false => _ = daemon.terminate(),
         }
@@ -142,13 +142,13 @@ impl Vault {
     }
 
     /// Adds, changes, removes and renames random files.
-    fn change(&mut self, dice: &mut Dice) {
+    fn change(&mut self, rng: &mut Rng) {
         for path in self.files.keys().cloned().collect::<Vec<_>>() {
-            match dice.below(10) {
-                0 => self.write(&path, dice),
+            match rng.below(10) {
+                0 => self.write(&path, rng),
                 1 => self.remove(&path),
                 2 => {
-                    let to = self.name(dice);
+                    let to = self.name(rng);
                     let text = self.files[&path].clone();
                     self.remove(&path);
                     self.put(&to, text);
@@ -157,21 +157,21 @@ impl Vault {
             }
         }
         while self.files.len() < self.size {
-            let path = self.name(dice);
-            self.write(&path, dice);
+            let path = self.name(rng);
+            self.write(&path, rng);
         }
     }
 
-    fn name(&mut self, dice: &mut Dice) -> String {
+    fn name(&mut self, rng: &mut Rng) -> String {
         self.number += 1;
-        format!("Group {}/Note {}.md", dice.below(9), self.number)
+        format!("Group {}/Note {}.md", rng.below(9), self.number)
     }
 
-    fn write(&mut self, path: &str, dice: &mut Dice) {
+    fn write(&mut self, path: &str, rng: &mut Rng) {
         self.number += 1;
         // Some files have equal texts, so that their renames are ambiguous.
-        let text = match dice.one_in(10) {
-            true => format!("Template {}.\n", dice.below(5)),
+        let text = match rng.one_in(10) {
+            true => format!("Template {}.\n", rng.below(5)),
             false => format!(
                 "---\ntitle: Note {}\n---\nThe text {}. {}\n",
                 self.number,

@@ -287,11 +287,7 @@ fn concurrent_writers_and_syncs_lose_nothing() {
         let page = get(&home, &format!("p{n}"));
         assert_eq!(page["body"], "Round 39.\n", "p{n}");
         let history = home.json(["history", &format!("p{n}"), "--source", "notes"]);
-        assert_eq!(
-            history["versions"].as_array().unwrap().len(),
-            41,
-            "each put is one version, and no sync is one"
-        );
+        assert_eq!(history["versions"].as_array().unwrap().len(), 41, "only the puts add versions");
         assert!(
             fs::read_to_string(notes.join(format!("p{n}.md"))).unwrap().ends_with("Round 39.\n")
         );
@@ -355,7 +351,7 @@ fn the_file_of_a_removed_page_is_not_rewritten_after_a_crash() {
     assert_changes(&sync(&home), &[("removed", 1)]);
     daemon.kill();
     let _daemon = home.daemon();
-    assert!(!notes.join("here.md").exists(), "its author removed it");
+    assert!(!notes.join("here.md").exists(), "a file removed by its author is not written again");
     assert_changes(&sync(&home), &[]);
     assert_eq!(listed(&home), Vec::<String>::new());
 }

@@ -201,7 +201,7 @@ fn the_error_of_a_missing_remote_hides_its_password() {
     let run = home.brain(["sync", "--source", "notes", "--json"]).expect(1);
     assert!(!run.stdout.contains("s3cret") && !run.stderr.contains("s3cret"), "{run:?}");
     assert_eq!(pull(&run.json()["sources"][0]).0, "failed");
-    assert!(!home.log().contains("s3cret"), "nor in the log");
+    assert!(!home.log().contains("s3cret"), "the log does not contain the password");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
     write(&notes, "😀.md", "no slug\n");
     write(&notes, "late.md", "The rest goes on.\n");
     write(&notes, "good.md", "");
-    let expected = |report: &Value| {
+    let assert_failures = |report: &Value| {
         let reasons = reasons(report);
         for (path, part) in [
             ("yaml.md", "line "),
@@ -50,15 +50,15 @@ fn bad_files_are_reported_until_they_are_corrected() {
         assert_eq!((reasons.len(), &report["status"]), (6, &json!("partial")));
     };
     let first = sync_with(&home, &[], 1);
-    expected(&first);
+    assert_failures(&first);
     assert_eq!(first["added"], 1);
     // The existing pages are unchanged.
     assert_eq!(
         (&get(&home, "yaml")["body"], &get(&home, "good")["body"]),
         (&json!("Fine at first.\n"), &json!("Good.\n"))
     );
-    expected(&sync_with(&home, &[], 1));
-    expected(&sync_with(&home, &["--full"], 1));
+    assert_failures(&sync_with(&home, &[], 1));
+    assert_failures(&sync_with(&home, &["--full"], 1));
     // A file that could not be synced is not overwritten.
     let put = home.json_with(["put", "yaml", "--source", "notes"], b"From here.\n");
     assert_eq!(put["written"], false);
@@ -81,12 +81,16 @@ fn bad_files_are_reported_until_they_are_corrected() {
     }
     let corrected = sync(&home);
     assert_changes(&corrected, &[("updated", 2)]);
-    assert_eq!(texts(&corrected["conflicts"], "slug"), ["yaml"], "it was put meanwhile");
+    assert_eq!(
+        texts(&corrected["conflicts"], "slug"),
+        ["yaml"],
+        "the page was put in the meantime"
+    );
     assert_eq!(get(&home, "yaml")["body"], "Corrected.\n");
     assert_eq!(
         home.json(["doctor"])["status"],
         "healthy",
-        "the file that stood in the way is the page's now"
+        "the obstructing file now belongs to the page"
     );
 }
 
@@ -236,7 +240,7 @@ impl Progress for DisconnectAfter {
 fn a_sync_stops_among_renames_when_its_client_disconnects() {
     let dir = tempfile::tempdir().unwrap();
     let (notes, home) = (dir.path().join("notes"), Home::at(dir.path().join("home")));
-    // More files than one transaction takes.
+    // More files than the maximum of one transaction.
     for n in 0..2600 {
         write(&notes, &format!("old/n{n}.md"), format!("Number {n}.\n"));
     }
@@ -262,7 +266,7 @@ fn a_sync_stops_among_renames_when_its_client_disconnects() {
     assert_eq!(sync(&NoProgress), Ok((0, 0)));
     fs::rename(notes.join("old"), notes.join("new")).unwrap();
     assert_eq!(sync(&DisconnectAfter(2000)), Err(FaultCode::Cancelled));
-    assert_eq!(sync(&NoProgress), Ok((600, 0)), "2,000 were renamed before");
+    assert_eq!(sync(&NoProgress), Ok((600, 0)), "2,000 files were renamed before the disconnect");
 }
 
 #[test]

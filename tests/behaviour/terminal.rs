@@ -146,7 +146,7 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
     let (_, wide) = on_a_terminal(&home, 200, &[], &["list"]).unwrap();
     assert!(
         strip_colours(&wide).contains("does not fit into forty columns at all"),
-        "a wide one shows it whole: {wide}"
+        "a wide terminal shows the whole text: {wide}"
     );
 }
 
@@ -161,7 +161,7 @@ fn colour_is_for_terminals_and_no_color_is_honoured() {
     assert!(!json.contains('\u{1b}'), "{json:?}");
     assert!(
         !home.brain(["search", "walrus"]).expect(0).stdout.contains('\u{1b}'),
-        "a pipe is no terminal"
+        "output to a pipe has no colours"
     );
 }
 

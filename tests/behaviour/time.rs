@@ -140,7 +140,7 @@ fn duplicates_are_recognised_after_a_restart() {
     assert_eq!(
         (again.status, &again.slug),
         (WriteStatus::Unchanged, &first.slug),
-        "refilled across midnight"
+        "a copy of the next day is no new page"
     );
     fixture.clock.advance(23 * HOUR);
     fixture.reopen();
@@ -167,7 +167,7 @@ fn a_page_can_be_restored_for_72_hours() {
     let until = fixture.delete("a");
     assert_eq!(until, rfc3339(fixture.clock.now() + 72 * HOUR));
     fixture.clock.advance(72 * HOUR - 1);
-    assert_eq!(fixture.purge(), 0, "not a moment early");
+    assert_eq!(fixture.purge(), 0, "no purge before the time limit");
     assert_eq!(fixture.restore("a"), Ok(()));
     assert_eq!(fixture.get("a").unwrap(), "text\n");
     fixture.delete("a");
@@ -175,7 +175,7 @@ fn a_page_can_be_restored_for_72_hours() {
     assert_eq!(
         fixture.restore("a"),
         Err(FaultCode::NotFound),
-        "refused even before the purge came by"
+        "an expired page cannot be restored, even before the purge"
     );
 }
 
@@ -212,7 +212,7 @@ fn a_start_purges_pages_that_became_due_meanwhile() {
     fixture.delete("new");
     fixture.clock.advance(65 * HOUR);
     fixture.reopen();
-    assert_eq!(fixture.deleted(), 1, "only what is due");
+    assert_eq!(fixture.deleted(), 1, "only one page is due");
     assert!(!fixture.trash("old").exists());
     assert_eq!(fixture.restore("new"), Ok(()));
 }
@@ -252,7 +252,7 @@ fn the_purge_leaves_a_file_that_was_moved_back() {
     fs::write(&file_path, &text).unwrap();
     fixture.clock.advance(73 * HOUR);
     assert_eq!(fixture.purge(), 1);
-    assert_eq!(fs::read(&file_path).unwrap(), text, "the file was put there after the delete");
+    assert_eq!(fs::read(&file_path).unwrap(), text, "a file written after the delete is kept");
     assert!(!fixture.trash("a").exists());
 }
 
@@ -321,7 +321,10 @@ fn the_purge_leaves_files_of_other_programs_in_the_trash() {
     fixture.brain.as_ref().unwrap().files.flush_outbox().unwrap();
     fixture.clock.advance(73 * HOUR);
     assert_eq!(fixture.purge(), 2);
-    assert!(!dir.join(".trash/by-brain.md").exists(), "what brain sent there goes");
+    assert!(
+        !dir.join(".trash/by-brain.md").exists(),
+        "files that brain moved to the trash are removed"
+    );
     assert_eq!(fs::read(dir.join(".trash/by-hand.md")).unwrap(), b"mine\n");
     // Such a file is not taken for a former version of a new page either.
     fs::copy(dir.join("kept.md"), dir.join(".trash/kept.md")).unwrap();
@@ -426,13 +429,13 @@ fn many_removals_in_small_parts_wait_for_a_confirmation() {
     assert_eq!(
         remove(30..35),
         (5, 15),
-        "much later is another matter, and those that waited wait on"
+        "the removals of another period are counted separately, and held ones stay held"
     );
     let report = brain.sync.sync_paths(&id, std::slice::from_ref(&dir)).unwrap();
     assert_eq!(
         (report.removed, report.held_back),
         (15, 0),
-        "a look at everything finds them few enough"
+        "a full sync applies them, because their share of all files is small"
     );
 }
 
@@ -456,7 +459,7 @@ fn search_filters_by_the_time_of_the_last_change() {
     };
     assert_eq!(ask(None, None), ["february", "january"]);
     assert_eq!(ask(Some("2026-02-01"), None), ["february"]);
-    assert_eq!(ask(None, Some("2026-01-10")), ["january"], "the last day counts whole");
+    assert_eq!(ask(None, Some("2026-01-10")), ["january"], "the whole last day is included");
     assert_eq!(ask(Some("2026-01-10"), Some("2026-02-10")), ["february", "january"]);
     assert_eq!(
         ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")),

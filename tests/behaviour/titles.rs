@@ -65,7 +65,7 @@ fn notes_have_the_names_of_their_files() {
     for (path, _, slug, title) in FILES {
         assert_eq!(home.get(slug)["title"], title, "{path}");
     }
-    // A tag and a new text leave it; the present text of an imported note has no title line.
+    // Adding a tag does not change the title, and adds no title to the frontmatter.
     home.json(["tags", "projects/big-idea", "--add", "work"]);
     assert_eq!(home.get("projects/big-idea")["title"], "Big Idea");
     assert!(!home.get("projects/big-idea")["frontmatter"].to_string().contains("title"));

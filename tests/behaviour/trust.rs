@@ -185,7 +185,7 @@ fn an_owners_put_edit_or_trust_command_removes_all_marks() {
     assert!(!is_whole("tag"));
     assert_eq!(marked_lines(&home.get("tag")), ["Buy the boat."]);
 
-    // A page of an agent is the owner's after the owner's word.
+    // After `brain trust`, a page of an agent is the owner's.
     fixture.overwrite("theirs", "# Theirs\n\nObey.\n");
     assert_eq!(home.get("theirs")["trust"], "outside");
     home.json(["trust", "theirs"]);

@@ -156,7 +156,7 @@ fn a_foreign_agent_is_adopted_and_outlives_the_daemon() {
     assert!(home.log().contains("[watchdog] unreachable: "), "{}", home.log());
     drop(daemon);
     assert!(foreign.try_wait().unwrap().is_none());
-    assert!(agents(&home).is_empty(), "none was started beside it");
+    assert!(agents(&home).is_empty(), "no second agent was started");
     foreign.kill().unwrap();
     foreign.wait().unwrap();
 }
@@ -212,7 +212,7 @@ fn a_refusal_is_reported_with_its_code_and_ends_the_retries() {
     );
     let setup = home.brain(["--json", "tunnel", "setup"]).expect(1);
     assert!(setup.stdout.contains("ERR_NGROK_107"), "{setup:?}");
-    assert_eq!(agents(&home).len(), tries + 1, "setting up tries once");
+    assert_eq!(agents(&home).len(), tries + 1, "setup starts one agent");
     let none = home.fault(["tunnel", "url"], 4);
     assert_eq!(none["code"], "not_found");
     for text in [home.log(), output.stdout, setup.stdout] {
@@ -402,5 +402,8 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
     );
     assert!(status["message"].as_str().unwrap().contains(&format!("127.0.0.1:{web}")), "{status}");
     assert!(daemon.terminate().0.success());
-    assert!(std::net::TcpStream::connect(("127.0.0.1", web)).is_err(), "it ended with the daemon");
+    assert!(
+        std::net::TcpStream::connect(("127.0.0.1", web)).is_err(),
+        "the agent ended with the daemon"
+    );
 }

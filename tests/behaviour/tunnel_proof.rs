@@ -120,7 +120,7 @@ fn an_address_that_leads_here_is_proved_and_reported() {
     assert_eq!(
         home.json(["tunnel", "requests"])["requests"],
         json!([]),
-        "the look itself is not listed"
+        "the proof's own request is not listed"
     );
     // A proved address is proved again.
     *target.lock().unwrap() = other.http_public();

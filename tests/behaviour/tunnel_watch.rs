@@ -194,7 +194,7 @@ fn the_number_is_updated_only_when_the_address_changes() {
     assert_eq!(
         (fixture.number_voice_url(), fixture.net.number.changes()),
         (OLD.into(), 0),
-        "nothing is up yet"
+        "the voice URL is unchanged without a tunnel"
     );
     fixture.set_tunnel_up("https://a.ngrok.app");
     fixture.check_and_advance();
@@ -235,7 +235,7 @@ fn a_changed_number_is_corrected_at_the_next_start() {
     assert_eq!(
         fixture.status(Request::TunnelStatus(TunnelStatus)).telephone,
         None,
-        "nobody has asked yet"
+        "the provider was not called yet"
     );
     fixture.check_and_advance();
     assert_eq!(

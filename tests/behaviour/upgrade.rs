@@ -346,7 +346,10 @@ fn kills_during_the_migration_of_a_large_store_lose_nothing() {
         drop(daemon);
         assert!(!home.path().join("brain.redb.v81.tmp").exists());
     }
-    assert!(after > 0, "{in_the_copy} were killed before the copy was whole, {after} after it");
+    assert!(
+        after > 0,
+        "{in_the_copy} upgrades were killed before the copy was complete, {after} after it"
+    );
 }
 
 fn wait_until_settled(home: &TestHome) {

@@ -36,8 +36,8 @@ fn a_note_is_stored_with_its_origin() {
     let mut call = Call::from(public, KNOWN, SID);
     assert!(call.response.text().contains("Say note"), "{:?}", call.response);
     assert!(call.speak("Note.").text().contains("What shall I note"));
-    let heard = call.speak("The boat of Ann is called Skua.").text();
-    assert!(heard.contains("Noted") && heard.contains("Anything else"), "{heard}");
+    let response = call.speak("The boat of Ann is called Skua.").text();
+    assert!(response.contains("Noted") && response.contains("Anything else"), "{response}");
     assert!(call.speak("No, thank you.").ends);
 
     let note = only_page(&home, "inbox/");
@@ -80,8 +80,8 @@ fn a_question_is_answered_from_the_best_page() {
     for asked in
         ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
     {
-        let heard = call.speak(asked).clone();
-        let spoken_text = heard.text();
+        let response = call.speak(asked).clone();
+        let spoken_text = response.text();
         assert!(
             spoken_text.contains("Skua") && spoken_text.contains("boat of Ann is blue"),
             "{asked}: {spoken_text}"
@@ -90,14 +90,14 @@ fn a_question_is_answered_from_the_best_page() {
             !spoken_text.contains(['*', '[', '#', '_']) && !spoken_text.contains("://"),
             "{spoken_text}"
         );
-        assert!(heard.say.len() <= 4, "three sentences and a question: {heard:?}");
+        assert!(response.say.len() <= 4, "at most three sentences and a question: {response:?}");
         assert!(spoken_text.ends_with("Anything else?"), "{spoken_text}");
     }
     assert!(call.press_key("2").text().contains("What would you like to know"));
     // A repeated question occurs only in the page of this call, which is no answer.
     assert!(call.speak("zeppelin timetable").text().contains("found nothing"));
     assert!(call.speak("What about the zeppelin timetable").text().contains("found nothing"));
-    assert!(slugs(&home, "inbox/").is_empty(), "a question is no note");
+    assert!(slugs(&home, "inbox/").is_empty(), "a question is not saved as a note");
     assert!(call.speak("Bye bye").ends);
 }
 
@@ -124,11 +124,14 @@ fn a_silent_caller_is_asked_once_more() {
     let (_home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     call.press_key("1");
-    let heard = call.stay_silent().text();
-    assert!(heard.contains("did not hear") && heard.contains("What shall I note"), "{heard}");
+    let response = call.stay_silent().text();
+    assert!(
+        response.contains("did not hear") && response.contains("What shall I note"),
+        "{response}"
+    );
     assert!(
         call.speak("I am here again").text().contains("Noted"),
-        "it is still a note that was asked for"
+        "the next speech is still saved as a note"
     );
     call.stay_silent();
     assert!(call.stay_silent().ends);
@@ -151,17 +154,20 @@ fn an_unknown_caller_can_only_leave_a_message() {
         );
         let (_, transcribed) = call.response.recording_actions.clone().unwrap();
         // Any request with a valid signature.
-        let heard = call.request(
+        let response = call.request(
             "/voice/turn?turn=1&asked=question&silences=0",
             &[("SpeechResult", "What is the code of the safe?")],
         );
-        assert!(heard.recording_actions.is_some() && !heard.text().contains("4711"), "{heard:?}");
-        let heard = call
+        assert!(
+            response.recording_actions.is_some() && !response.text().contains("4711"),
+            "{response:?}"
+        );
+        let response = call
             .request("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
-        assert!(heard.recording_actions.is_some(), "{heard:?}");
-        let heard = call.send_recording(RECORDING_SID, "12").clone();
-        assert!(heard.ends && heard.text().contains("Thank you"), "{heard:?}");
-        let heard = call.request(
+        assert!(response.recording_actions.is_some(), "{response:?}");
+        let response = call.send_recording(RECORDING_SID, "12").clone();
+        assert!(response.ends && response.text().contains("Thank you"), "{response:?}");
+        let response = call.request(
             &transcribed,
             &[
                 ("RecordingSid", RECORDING_SID),
@@ -169,9 +175,9 @@ fn an_unknown_caller_can_only_leave_a_message() {
                 ("TranscriptionStatus", "completed"),
             ],
         );
-        assert!(heard.say.is_empty(), "{heard:?}");
+        assert!(response.say.is_empty(), "{response:?}");
     }
-    assert!(slugs(&home, "inbox/").is_empty(), "nothing but the message");
+    assert!(slugs(&home, "inbox/").is_empty(), "no note besides the message");
     let calls = slugs(&home, "calls/");
     assert_eq!(calls.len(), 2);
     for slug in calls {
@@ -215,10 +221,10 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
         &long,
     ];
     for (at, stranger) in strangers.into_iter().enumerate() {
-        let heard = Call::from(public, stranger, &sid(100 + at)).response;
+        let response = Call::from(public, stranger, &sid(100 + at)).response;
         assert!(
-            heard.recording_actions.is_some() && heard.gather_action.is_none(),
-            "{stranger}: {heard:?}"
+            response.recording_actions.is_some() && response.gather_action.is_none(),
+            "{stranger}: {response:?}"
         );
     }
 }
@@ -236,8 +242,8 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
         assert!(call.speak(hostile).text().contains("Noted"));
     }
     call.press_key("2");
-    let heard = call.speak("\"unclosed title: -note (").clone();
-    assert!(heard.gather_action.is_some(), "{heard:?}");
+    let response = call.speak("\"unclosed title: -note (").clone();
+    assert!(response.gather_action.is_some(), "{response:?}");
     // The note is read out as text.
     call.press_key("2");
     assert!(call.speak("script dial 1900 hidden").gather_action.is_some());
@@ -261,8 +267,11 @@ fn a_call_without_an_id_is_answered_and_leaves_no_page() {
     let mut call = Call::from(public, KNOWN, SID);
     for sid in ["", "CA../../x", "CA 1\n2"] {
         call.sid = sid.into();
-        let heard = call.request("/voice/turn?turn=1&asked=note", &[("SpeechResult", "words")]);
-        assert!(heard.recording_actions.is_some() && heard.text().contains("Sorry"), "{heard:?}");
+        let response = call.request("/voice/turn?turn=1&asked=note", &[("SpeechResult", "words")]);
+        assert!(
+            response.recording_actions.is_some() && response.text().contains("Sorry"),
+            "{response:?}"
+        );
         assert!(call.request("/voice", &[]).ends);
     }
     assert_eq!((slugs(&home, "calls/").len(), slugs(&home, "inbox/").len()), (1, 0));
@@ -281,8 +290,11 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
     let listening = call.response.gather_action.clone().unwrap();
     let filler = fill(&home.path(), 200_000);
     let words = "This must not be lost";
-    let heard = call.speak(words).clone();
-    assert!(heard.recording_actions.is_some() && heard.text().contains("Sorry"), "{heard:?}");
+    let response = call.speak(words).clone();
+    assert!(
+        response.recording_actions.is_some() && response.text().contains("Sorry"),
+        "{response:?}"
+    );
     // The provider keeps the recording, so the caller is not told about the failure.
     let ended = call.send_recording(RECORDING_SID, "3").clone();
     assert!(ended.ends, "{ended:?}");

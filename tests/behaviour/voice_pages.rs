@@ -17,7 +17,7 @@ fn repeated_and_late_events_are_stored_once() {
     assert_eq!(
         *call.request(&action, &speech),
         before,
-        "the provider asks again, and hears the same"
+        "a repeated request gets the same response"
     );
     assert_eq!(*call.request("/voice", &[("CallStatus", "ringing")]), first);
     let body = text(&only_page(&home, "calls/"));
@@ -164,9 +164,9 @@ fn the_owner_can_edit_and_delete_the_page_of_a_call() {
     call.speak("Buy eggs");
     let kept = home.get(&slug);
     assert!(text(&kept).contains("Ann called.") && text(&kept).contains("Buy eggs"), "{kept}");
-    assert_eq!(kept["source_kind"], "voice", "others' words are in it");
+    assert_eq!(kept["source_kind"], "voice", "the page contains text of a caller");
     home.json(["delete", &slug]);
     assert!(call.speak("Buy bread").text().contains("Noted"));
-    assert!(slugs(&home, "calls/").is_empty(), "it stays thrown away");
-    assert_eq!(slugs(&home, "inbox/").len(), 3, "and no note is lost");
+    assert!(slugs(&home, "calls/").is_empty(), "a deleted page of a call is not created again");
+    assert_eq!(slugs(&home, "inbox/").len(), 3, "the notes are kept");
 }

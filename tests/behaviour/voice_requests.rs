@@ -88,12 +88,12 @@ fn every_test_vector_of_the_providers_library_passes() {
 fn a_signed_call_is_answered_on_both_listeners() {
     let (home, _daemon, public) = ready();
     for address in [public, home.http_local()] {
-        let heard = VoiceResponse::read(&send(address, "/voice", &FORM).expect(200));
-        assert!(heard.gather_action.is_some() && heard.redirect.is_some(), "{heard:?}");
+        let response = VoiceResponse::read(&send(address, "/voice", &FORM).expect(200));
+        assert!(response.gather_action.is_some() && response.redirect.is_some(), "{response:?}");
         let path = format!("/voice?{}", encoded(&FORM));
         let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
         let got = http::call(address, "GET", &path, &[("X-Twilio-Signature", &signature)], b"");
-        assert_eq!(VoiceResponse::read(&got.expect(200)), heard);
+        assert_eq!(VoiceResponse::read(&got.expect(200)), response);
     }
     let with_port = sign(TOKEN, &format!("{PUBLIC}:443/voice"), &FORM);
     assert_eq!(posted(public, "/voice", &FORM, &with_port).status, 200);
@@ -197,7 +197,11 @@ fn without_a_token_or_an_address_every_call_is_refused() {
                 (503, "not_set_up"),
                 "{missing}"
             );
-            assert!(!refused.text().contains(way_out), "the owner's business: {}", refused.text());
+            assert!(
+                !refused.text().contains(way_out),
+                "callers do not learn the hint for the owner: {}",
+                refused.text()
+            );
         }
         assert_eq!(home.log().matches(way_out).count(), 1, "{}", home.log());
         assert_eq!(pages(&home), 0);

@@ -98,7 +98,7 @@ fn a_signed_request_is_forwarded_to_the_agent() {
     }
     let refused = brain_tests::telephony::posted(public, "/voice", &FORM, "AAAA").expect(403);
     assert_eq!(refused.error(), "invalid_signature");
-    assert!(agent.asked.try_recv().is_err(), "what is not signed goes nowhere");
+    assert!(agent.asked.try_recv().is_err(), "unsigned requests are not forwarded");
     assert!(
         home.json(["list"])["pages"].as_array().unwrap().is_empty(),
         "the agent answers, not the brain"
@@ -203,7 +203,7 @@ fn a_websocket_is_forwarded_byte_by_byte() {
         assert_eq!(back, bytes);
     }
     wire.shutdown(std::net::Shutdown::Write).unwrap();
-    assert_eq!(wire.read(&mut byte).unwrap(), 0, "it ends with either side");
+    assert_eq!(wire.read(&mut byte).unwrap(), 0, "the connection ends if one side closes it");
 
     let refused =
         open(&sign(TOKEN, &format!("wss://evil.example{path}"), &[])).answer().expect(403);

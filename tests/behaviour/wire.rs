@@ -31,19 +31,23 @@ fn assert_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(
     let held = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<(&str, &str)> =
         held.lines().map(|line| line.rsplit_once(' ').unwrap()).collect();
-    assert_eq!(lines.len(), values.len(), "{file} has one line a value");
+    assert_eq!(lines.len(), values.len(), "{file} has one line per value");
     for ((name, value), (held_name, held_hex)) in values.iter().zip(lines) {
-        assert_eq!(*name, held_name, "{file}: order is on the wire");
+        assert_eq!(*name, held_name, "{file}: the order of variants is part of the protocol");
         assert_eq!(
             hex(&encode(value).unwrap()),
             held_hex,
-            "{file}: {name} is written otherwise: raise PROTOCOL"
+            "{file}: {name} is encoded differently: raise PROTOCOL"
         );
         let bytes: Vec<u8> = (0..held_hex.len())
             .step_by(2)
             .map(|i| u8::from_str_radix(&held_hex[i..i + 2], 16).unwrap())
             .collect();
-        assert_eq!(decode::<T>(&bytes).as_ref(), Ok(value), "{file}: {name} is read otherwise");
+        assert_eq!(
+            decode::<T>(&bytes).as_ref(),
+            Ok(value),
+            "{file}: {name} is decoded differently"
+        );
         for cut in 0..bytes.len() {
             assert!(decode::<T>(&bytes[..cut]).is_err(), "{file}: {name} cut at {cut} is accepted");
         }

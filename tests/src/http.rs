@@ -140,7 +140,7 @@ impl Wire {
             if !self.more() {
                 assert!(
                     self.rest.is_empty(),
-                    "half an answer: {:?}",
+                    "an incomplete answer: {:?}",
                     String::from_utf8_lossy(&self.rest)
                 );
                 return None;
@@ -161,7 +161,11 @@ impl Wire {
         if to == "HEAD" || answer.status == 204 {
             return Some(answer);
         }
-        assert_eq!(answer.header("transfer-encoding"), None, "this client reads no chunks");
+        assert_eq!(
+            answer.header("transfer-encoding"),
+            None,
+            "this client does not support chunked responses"
+        );
         let length: usize = answer.header("content-length").expect("a length").parse().unwrap();
         while self.rest.len() < length {
             assert!(self.more(), "half a body: {answer:?}");

@@ -10,7 +10,7 @@ use crate::context::Context;
 /// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// A table
     #[default]
     Table,
     /// One JSON value, as --json

@@ -19,7 +19,7 @@ pub(crate) struct Column {
     drop_priority: u8,
     right: bool,
     /// Whether cells are never cut. A cell that is wider than the column takes space from the
-    /// columns behind it.
+    /// columns after it.
     is_whole: bool,
     paint: fn(Paint, &str) -> String,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Graph {
 /// The format of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GraphFormat {
-    /// For people
+    /// A table
     Table,
     /// One JSON value, as --json
     Json,

@@ -23,8 +23,8 @@ use crate::{
 
 use answer::{Answer, Runs, prompts_text};
 
-/// Seconds to cancel at a terminal.
-const GRACE: u64 = 10;
+/// Delay before a paid run at a terminal, in seconds. Ctrl-C cancels the run.
+const CANCEL_DELAY: u64 = 10;
 
 /// Arguments of both commands.
 #[derive(Debug, Args)]
@@ -120,8 +120,8 @@ impl Verb for Brainstorm {
 from each of the 24 pairs. A model then judges each idea on five axes. Ideas with a score of
 at least 4.0 of 5 pass. The result is saved as a page unless you give --no-save. The estimated
 cost is printed before the run. Distant pages are drawn from the half of the brain that is
-farthest from the question; each day has its own draw. Without a language model, the pairs are
-printed, and to a pipe or a file also the prompts for another model.
+farthest from the question, and others are drawn on the next day. Without a language model, the
+pairs are printed, and to a pipe or a file also the prompts for another model.
 
 Examples:
   brain brainstorm \"How could we halve the time to first answer?\" --max-cost 0.50
@@ -138,9 +138,10 @@ impl Verb for Lsd {
     const ABOUT: &'static str = "Generate surprising ideas from distant pages";
     const EXAMPLES: &'static str =
         "Works like brainstorm, but combines 2 pages close to the question with 12 distant pages,
-and asks for 4 ideas from each of the 24 pairs. It draws them from the third of the brain that is
-farthest from the question, and prefers pages that have not changed for a long time. Each idea reverses an assumption of the question. Ideas with a score of at
-least 3.5 of 5 pass, except obvious ones. The result is saved as a page only with --save.
+and asks for 4 ideas from each of the 24 pairs. The distant pages are drawn from the third of the
+brain that is farthest from the question; pages that have not changed for a long time are preferred.
+Each idea reverses an assumption of the question. Ideas with a score of at least 3.5 of 5 pass,
+except obvious ones. The result is saved as a page only with --save.
 
 Examples:
   brain lsd \"Why do we hold meetings?\" --limit 5
@@ -185,9 +186,9 @@ impl IdeasArgs {
         let has_cost = estimated.status == "estimated";
         if has_cost && !is_confirmed && io::stderr().is_terminal() {
             print_notice(&format!(
-                "[{name}] starts in {GRACE} seconds; Ctrl-C cancels, --yes skips the delay"
+                "[{name}] starts in {CANCEL_DELAY} seconds; Ctrl-C cancels, --yes skips the delay"
             ));
-            std::thread::sleep(Duration::from_secs(GRACE));
+            std::thread::sleep(Duration::from_secs(CANCEL_DELAY));
         }
         request.estimate = false;
         let reply = context.call(request)?;

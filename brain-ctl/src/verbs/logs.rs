@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How often a followed file is read.
-const POLL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
@@ -120,7 +120,7 @@ fn follow(path: &Path, mut file: File) -> io::Result<()> {
             print(&line);
         }
         io::stdout().flush()?;
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
         let (open, present) = (file.metadata()?, fs::metadata(path));
         if present.is_ok_and(|present| present.ino() != open.ino()) {
             file = File::open(path)?;

@@ -119,7 +119,7 @@ const OFFER_COLUMNS: &[Column] = &[
     Column::flexible("CAN BE INSTALLED", 16).painted(Paint::cyan),
     Column::fixed("LANGUAGES").optional(1),
     Column::fixed("SIZE").right(),
-    Column::fixed("TIME HERE").right(),
+    Column::fixed("EMBEDDING TIME").right(),
 ];
 
 impl Show for Models {

@@ -26,10 +26,11 @@ use crate::{
 
 /// The program that opens a file in the user's browser.
 const OPENER: &str = "xdg-open";
-/// How long a failure of that program is awaited.
-const STARTING: Duration = Duration::from_secs(2);
-/// Files with addresses that are older than this are removed: the addresses have expired.
-const EXPIRED: Duration = Duration::from_secs(60);
+/// How long to wait for a failure of that program.
+const FAILURE_WAIT: Duration = Duration::from_secs(2);
+/// Maximum age of a file with an address. An older file is removed, because its address has
+/// expired.
+const MAX_FILE_AGE: Duration = Duration::from_secs(60);
 
 /// Arguments of `open`.
 #[derive(Debug, Args)]
@@ -119,7 +120,7 @@ fn open(url: &str) -> Result<(), String> {
         .spawn()
         .map_err(|error| format!("{name}: {}", fail::reason(&error)))?;
     let began = Instant::now();
-    while began.elapsed() < STARTING {
+    while began.elapsed() < FAILURE_WAIT {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(_)) => return Err(format!("{name} failed")),
@@ -127,7 +128,7 @@ fn open(url: &str) -> Result<(), String> {
             Err(error) => return Err(format!("{name}: {}", fail::reason(&error))),
         }
     }
-    // The browser itself, which runs on.
+    // The program is the browser itself and keeps running.
     Ok(())
 }
 
@@ -153,7 +154,7 @@ fn remove_expired(dir: &Path) {
     for path in files.filter(is_ours) {
         let modified = fs::symlink_metadata(&path).and_then(|meta| meta.modified());
         let age = modified.ok().and_then(|at| at.elapsed().ok());
-        if path.ends_with(&own) || age.is_none_or(|age| age > EXPIRED) {
+        if path.ends_with(&own) || age.is_none_or(|age| age > MAX_FILE_AGE) {
             let _ = fs::remove_file(&path);
         }
     }

@@ -131,7 +131,7 @@ pub(super) fn duration(seconds: u64) -> String {
 pub(crate) struct Stop {}
 
 /// Time limit for a stop; a daemon completes active requests for up to 5 s.
-const DRAIN: Duration = Duration::from_secs(6);
+const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The result of `stop`.
 #[derive(Debug, Serialize)]
@@ -179,11 +179,11 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
     };
     let started_at = Instant::now();
     while !is_over(socket, pid) {
-        if started_at.elapsed() > DRAIN {
+        if started_at.elapsed() > STOP_TIMEOUT {
             let process = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
             return Err(Fault::new(
                 FaultCode::Timeout,
-                format!("the daemon{process} did not stop within {} s", DRAIN.as_secs()),
+                format!("the daemon{process} did not stop within {} s", STOP_TIMEOUT.as_secs()),
             )
             .hint("it may still be writing; check again: brain status"));
         }
@@ -201,7 +201,7 @@ fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
     })?;
     let mut session = Session::begin(connect::open(socket)?, &request)?;
     let hello = session.hello;
-    match session.answer(DRAIN, |_| {}).and_then(brain_protocol::Stop::read_reply) {
+    match session.answer(STOP_TIMEOUT, |_| {}).and_then(brain_protocol::Stop::read_reply) {
         Ok(StopReply) => Ok(hello),
         // The daemon was already stopping, or ended before it answered.
         Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => {

@@ -84,9 +84,9 @@ const DISHES: [&str; 12] = [
 ];
 
 /// A random generator with a fixed seed.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn up_to(&mut self, n: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -138,7 +138,7 @@ pub(crate) fn sets() -> [Set; 2] {
 }
 
 fn corpus() -> Corpus {
-    let mut dice = Dice(20_261_121);
+    let mut rng = Rng(20_261_121);
     let mut all = Corpus::default();
     let people: Vec<Page> = (0..90)
         .map(|n| Page::new("stage", &format!("{} {}", FIRST[n % 20], LAST[(n * 7 + n / 20) % 20])))
@@ -156,8 +156,8 @@ fn corpus() -> Corpus {
     let mut direct: HashMap<usize, Vec<String>> = HashMap::new();
     let mut shown: Vec<Vec<usize>> = vec![Vec::new(); films.len()];
     for (number, festival) in festivals.iter().enumerate() {
-        let films_there = dice.some(9, films.len());
-        let jury = dice.some(3, people.len());
+        let films_there = rng.some(9, films.len());
+        let jury = rng.some(3, people.len());
         let mut text =
             format!("{} ran for four days under a leaking roof.\n\n## Programme\n\n", festival.1);
         for &film in &films_there {
@@ -170,7 +170,7 @@ fn corpus() -> Corpus {
         }
         let answers: Vec<String> = jury.iter().map(|&p| people[p].0.clone()).collect();
         all.related.push((format!("jury of {}", festival.1), answers));
-        let guest = dice.up_to(people.len());
+        let guest = rng.up_to(people.len());
         text.push_str(&format!(
             "\nA lecture by {} was cancelled. The weather was wet.",
             people[guest].wiki()
@@ -178,9 +178,9 @@ fn corpus() -> Corpus {
         all.page(festival, "festival", "", text);
     }
     for (number, film) in films.iter().enumerate() {
-        let (director, composer) = (dice.up_to(people.len()), dice.up_to(people.len()));
-        let cast = dice.some(4, people.len());
-        let (other, fan) = (&films[(number + 11) % films.len()], dice.up_to(people.len()));
+        let (director, composer) = (rng.up_to(people.len()), rng.up_to(people.len()));
+        let cast = rng.some(4, people.len());
+        let (other, fan) = (&films[(number + 11) % films.len()], rng.up_to(people.len()));
         let plot = PLOTS[number % 12];
         let mut text = format!("The story of {plot}. ");
         let way = number % 3;
@@ -198,7 +198,7 @@ fn corpus() -> Corpus {
             text.push_str(&format!(
                 "- {} as the {}\n",
                 people[person].wiki(),
-                OF[dice.up_to(16)].to_lowercase()
+                OF[rng.up_to(16)].to_lowercase()
             ));
         }
         text.push_str(&format!(
@@ -247,9 +247,9 @@ fn corpus() -> Corpus {
         all.plain.push((format!("what is {} about?", film.1), vec![film.0.clone()]));
     }
     for (number, band) in bands.iter().enumerate() {
-        let members = dice.some(4, people.len());
+        let members = rng.some(4, people.len());
         let album = Page::new("sound", &format!("{} Songs {}", OF[number % 16], number + 3));
-        let producer = dice.up_to(people.len());
+        let producer = rng.up_to(people.len());
         let keys: Vec<String> = members.iter().map(|&p| format!("  - {}\n", people[p].0)).collect();
         let text = format!(
             "A group from the coast. Their first record was {}, and they once opened for {}.",
@@ -266,7 +266,7 @@ fn corpus() -> Corpus {
                     {}.",
                 band.wiki(),
                 people[producer].wiki(),
-                people[dice.up_to(people.len())].wiki()
+                people[rng.up_to(people.len())].wiki()
             ),
         );
         let answers: Vec<String> = members.iter().map(|&p| people[p].0.clone()).collect();
@@ -299,18 +299,18 @@ fn corpus() -> Corpus {
         }
         all.plain.push((format!("tell me about {}", person.1), vec![person.0.clone()]));
     }
-    courses(&mut all, &mut dice, &people);
+    courses(&mut all, &mut rng, &people);
     all
 }
 
 /// Adds cookery courses in German.
-fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
+fn courses(all: &mut Corpus, rng: &mut Rng, people: &[Page]) {
     let recipes: Vec<Page> = DISHES.iter().map(|dish| Page::new("küche", dish)).collect();
     let mut from: HashMap<usize, Vec<String>> = HashMap::new();
     for (number, recipe) in recipes.iter().enumerate() {
-        let cook = dice.up_to(people.len());
+        let cook = rng.up_to(people.len());
         from.entry(cook).or_default().push(recipe.0.clone());
-        let guest = &people[dice.up_to(people.len())];
+        let guest = &people[rng.up_to(people.len())];
         let text = format!(
             "Ein Gericht für kalte Tage, das lange auf dem Herd steht. Das Rezept stammt von {}, \
                 die es nie gewogen hat. {} mochte es nicht.",
@@ -320,14 +320,14 @@ fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
         all.page(recipe, "rezept", "", text);
         all.related.push((format!("Von wem stammt {}?", recipe.1), vec![people[cook].0.clone()]));
         let course = Page::new("küche", &format!("Kochkurs {}", LAST[number]));
-        let who = dice.some(5, people.len());
+        let who = rng.some(5, people.len());
         let names: Vec<String> = who.iter().map(|&p| people[p].wiki()).collect();
         let text = format!(
             "Ein Abend in der Lehrküche am Hafen, mit viel Dampf und wenig Platz. Teilgenommen \
                 haben {}. Gekocht wurde {}. Die Rechnung ging an {}.",
             names.join(", "),
             recipe.wiki(),
-            people[dice.up_to(people.len())].wiki()
+            people[rng.up_to(people.len())].wiki()
         );
         all.page(&course, "kurs", "", text);
         let answers: Vec<String> = who.iter().map(|&p| people[p].0.clone()).collect();

@@ -41,8 +41,8 @@ pub(crate) struct Row {
     name: String,
     docs: usize,
     links: u64,
-    without: Figures,
-    with: Option<Figures>,
+    without_vectors: Figures,
+    with_vectors: Option<Figures>,
 }
 
 fn main() {
@@ -72,8 +72,9 @@ fn main() {
             fs::write(&path, page).expect("write the page");
         }
         if let Some(path) = path("--check") {
-            let falls = report::falls(&fs::read_to_string(path).expect("read it"), &generated);
-            assert!(falls.is_empty(), "figures fell:\n{}", falls.join("\n"));
+            let regressions =
+                report::regressions(&fs::read_to_string(path).expect("read it"), &generated);
+            assert!(regressions.is_empty(), "figures fell:\n{}", regressions.join("\n"));
         }
         return;
     }
@@ -102,14 +103,15 @@ fn measure(set: &Set, model: Option<&Path>, verbose: bool) -> Row {
     let home = BrainHome::with(set);
     let open = home.open(None);
     let links = home.links(&open);
-    let without = figures::ask(set, &home, &open, verbose);
+    let without_vectors = figures::ask(set, &home, &open, verbose);
     drop(open);
-    let with = model.map(|model| {
+    let with_vectors = model.map(|model| {
         let open = home.open(Some(model));
         home.embed(&open);
         figures::ask(set, &home, &open, verbose)
     });
-    let row = Row { name: set.name.clone(), docs: set.docs.len(), links, without, with };
+    let row =
+        Row { name: set.name.clone(), docs: set.docs.len(), links, without_vectors, with_vectors };
     eprintln!("{}", report::line(&row));
     row
 }

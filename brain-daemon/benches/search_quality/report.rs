@@ -51,8 +51,8 @@ file is an alias.
 
 ";
 
-/// The largest fall of a figure that the check accepts.
-const MAX_FALL: f64 = 0.01;
+/// The largest decrease of a figure that the check accepts.
+const MAX_DECREASE: f64 = 0.01;
 
 const GENERATED: &str = "## Generated sets
 
@@ -112,23 +112,30 @@ pub(crate) fn line(row: &Row) -> String {
             f.ndcg10, f.recall5, f.recall10, f.first, f.median_us
         )
     };
-    let with = row.with.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
-    format!("{} ({} docs, {} links): {}{with}", row.name, row.docs, row.links, of(&row.without))
+    let with_vectors =
+        row.with_vectors.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
+    format!(
+        "{} ({} docs, {} links): {}{with_vectors}",
+        row.name,
+        row.docs,
+        row.links,
+        of(&row.without_vectors)
+    )
 }
 
 /// Returns the page for the documentation.
-pub(crate) fn page(rows: &[Row], with: bool) -> String {
+pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
     let mut out = String::from(HEAD);
     table(&mut out, "Without vectors", rows, false);
-    if with {
+    if with_vectors {
         table(&mut out, "With vectors", rows, true);
         out.push_str(
             "## What vectors add\n\n| set | nDCG@10 without | with | difference |\n\
              |---|---:|---:|---:|\n",
         );
         for row in rows {
-            if let Some(with) = &row.with {
-                let (a, b) = (row.without.ndcg10, with.ndcg10);
+            if let Some(with_vectors) = &row.with_vectors {
+                let (a, b) = (row.without_vectors.ndcg10, with_vectors.ndcg10);
                 let _ = writeln!(out, "| {} | {a:.3} | {b:.3} | {:+.3} |", row.name, b - a);
             }
         }
@@ -153,7 +160,8 @@ pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
 }
 
 fn generated_line(row: &Row) -> String {
-    let Figures { questions, ndcg10, recall5, recall10, first, median_us, .. } = row.without;
+    let Figures { questions, ndcg10, recall5, recall10, first, median_us, .. } =
+        row.without_vectors;
     format!(
         "| {} | {} | {questions} | {first:.3} | {recall5:.3} | {recall10:.3} | {ndcg10:.3} | \
          {median_us} |",
@@ -161,30 +169,30 @@ fn generated_line(row: &Row) -> String {
     )
 }
 
-/// Returns a line for each figure that is more than [`MAX_FALL`] below that in `page`, and for each
-/// set that only `page` has.
-pub(crate) fn falls(page: &str, rows: &[Row]) -> Vec<String> {
+/// Returns a line for each figure that is more than [`MAX_DECREASE`] below that in `page`, and for
+/// each set that only `page` has.
+pub(crate) fn regressions(page: &str, rows: &[Row]) -> Vec<String> {
     let section = page.split_once(GENERATED).map_or("", |(_, rest)| rest);
     let section = section.split("\n\n").next().unwrap_or_default();
-    let mut falls = Vec::new();
+    let mut regressions = Vec::new();
     for line in section.lines() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, name, _, _, figures @ .., _, _] = cells.as_slice() else { continue };
         let Some(row) = rows.iter().find(|row| row.name == *name) else {
-            falls.push(format!("{name}: not measured"));
+            regressions.push(format!("{name}: not measured"));
             continue;
         };
-        let f = &row.without;
+        let f = &row.without_vectors;
         let now = [f.first, f.recall5, f.recall10, f.ndcg10];
         let names = ["first", "recall@5", "recall@10", "nDCG@10"];
         for ((figure, now), label) in figures.iter().zip(now).zip(names) {
             let before: f64 = figure.parse().unwrap_or_default();
-            if now < before - MAX_FALL {
-                falls.push(format!("{name}: {label} was {before:.3}, now {now:.3}"));
+            if now < before - MAX_DECREASE {
+                regressions.push(format!("{name}: {label} was {before:.3}, now {now:.3}"));
             }
         }
     }
-    falls
+    regressions
 }
 
 /// Compares sets with their Obsidian form.
@@ -204,8 +212,8 @@ fn forms(out: &mut String, rows: &[Row]) {
     );
     for (titled, named) in pairs {
         let figures = [
-            ("no", Some(&titled.without), Some(&named.without)),
-            ("yes", titled.with.as_ref(), named.with.as_ref()),
+            ("no", Some(&titled.without_vectors), Some(&named.without_vectors)),
+            ("yes", titled.with_vectors.as_ref(), named.with_vectors.as_ref()),
         ];
         for (vectors, a, b) in figures {
             let (Some(a), Some(b)) = (a, b) else { continue };
@@ -218,7 +226,7 @@ fn forms(out: &mut String, rows: &[Row]) {
     }
 }
 
-fn table(out: &mut String, title: &str, rows: &[Row], with: bool) {
+fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
     let _ = writeln!(
         out,
         "## {title}\n\n\
@@ -226,10 +234,14 @@ fn table(out: &mut String, title: &str, rows: &[Row], with: bool) {
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---|"
     );
     for row in rows {
-        let Some(f) = (if with { row.with.as_ref() } else { Some(&row.without) }) else { continue };
+        let Some(f) =
+            (if with_vectors { row.with_vectors.as_ref() } else { Some(&row.without_vectors) })
+        else {
+            continue;
+        };
         let bars: Vec<String> = BARS
             .iter()
-            .filter(|(set, of, ..)| *set == row.name && *of == with)
+            .filter(|(set, of, ..)| *set == row.name && *of == with_vectors)
             .map(|(_, _, what, bar)| {
                 let value = if *what == "nDCG@10" { f.ndcg10 } else { f.recall5 };
                 format!("{what} {bar:.2}: {}", if value >= *bar { "yes" } else { "**no**" })

@@ -1,5 +1,5 @@
-//! Makes scheduled backups, each in a free minute. `BackupService::backup_due` decides when a
-//! backup is due.
+//! Makes scheduled backups, each in a minute in which no other job starts.
+//! `BackupService::backup_due` decides when a backup is due.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use brain_core::Brain;
 const RUN: &str = "collector";
 const RATINGS: &str = "collector.ratings";
 /// The time until failed processing of posts is retried, unless new posts arrive earlier.
-const RETRY: Duration = Duration::from_secs(5 * 60);
+const RETRY_DELAY: Duration = Duration::from_secs(5 * 60);
 /// Maximum time between two rounds; equal to the interval of the planned minutes.
 const RATINGS_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
@@ -88,7 +88,7 @@ fn next_processing(processed: Result<bool, Fault>) -> Next {
         Ok(false) => Next::AfterOrWakeup(RATINGS_INTERVAL),
         Err(fault) => {
             log_failure(RATINGS, &fault);
-            Next::AfterOrWakeup(RETRY)
+            Next::AfterOrWakeup(RETRY_DELAY)
         }
     }
 }
@@ -121,6 +121,6 @@ mod tests {
         let failure = Fault::new(FaultCode::Io, "the disk is gone");
         assert_eq!(next_processing(Ok(true)), Next::After(Duration::ZERO));
         assert_eq!(next_processing(Ok(false)), Next::AfterOrWakeup(RATINGS_INTERVAL));
-        assert_eq!(next_processing(Err(failure)), Next::AfterOrWakeup(RETRY));
+        assert_eq!(next_processing(Err(failure)), Next::AfterOrWakeup(RETRY_DELAY));
     }
 }

@@ -25,7 +25,7 @@ const STREAM_BATCH: usize = 64;
 const FLOOD_BATCH: usize = 16;
 const PAUSE: Duration = Duration::from_millis(100);
 /// The pause after a failure of the store.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest wait; the clock may have been set meanwhile.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How often expired jobs are removed.
@@ -77,7 +77,7 @@ impl Worker for IngestQueue {
         }
         self.write_batch(batch).unwrap_or_else(|fault| {
             tracing::warn!(%fault, "ingest queue not processed; trying again");
-            Next::After(RETRY)
+            Next::After(RETRY_DELAY)
         })
     }
 

@@ -274,7 +274,11 @@ mod tests {
         assert_eq!(fixture.failure().as_deref(), Some("defect 1"));
         fixture.pass(SECOND).await;
         assert_eq!((fixture.rounds(), fixture.status().state), (2, WorkerState::Waiting));
-        assert_eq!(fixture.failure().as_deref(), Some("defect 1"), "it was not long ago");
+        assert_eq!(
+            fixture.failure().as_deref(),
+            Some("defect 1"),
+            "a recent failure is still shown"
+        );
         fixture.pass(HEALTHY_AFTER).await;
         assert_eq!((fixture.failure(), fixture.status().restarts), (None, 1));
         fixture.stop().await;

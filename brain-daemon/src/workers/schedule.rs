@@ -215,8 +215,9 @@ mod tests {
         let next_check = Next::AfterOrWakeup(CHECK_INTERVAL);
         assert_eq!(run(Ok(false)), next_check);
         let failure = Fault::new(FaultCode::Io, "the disk is gone");
-        assert_eq!(run(Err(failure)), next_check, "it was due");
-        assert_eq!(run(Ok(true)), Next::After(Duration::from_secs(60)));
+        assert_eq!(run(Err(failure)), next_check);
+        let next_minute = Next::After(Duration::from_secs(60));
+        assert_eq!(run(Ok(true)), next_minute, "the failed job kept its minute");
     }
 
     #[test]

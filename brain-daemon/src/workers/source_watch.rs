@@ -20,7 +20,7 @@ const MAX_DEBOUNCE: Duration = Duration::from_millis(800);
 /// With more changed paths than this, the whole source is marked.
 const MAX_PATHS: usize = 2000;
 /// The time after a failure until all sources are scanned and watched anew.
-const RESCAN: Duration = Duration::from_secs(60);
+const RESCAN_DELAY: Duration = Duration::from_secs(60);
 
 type WatchEvent = notify::Result<Event>;
 
@@ -147,7 +147,7 @@ impl SourceWatch {
 
     /// Schedules a new scan and watch of the sources.
     pub(super) fn rescan_later(&mut self) {
-        self.rescan_at.get_or_insert_with(|| Instant::now() + RESCAN);
+        self.rescan_at.get_or_insert_with(|| Instant::now() + RESCAN_DELAY);
     }
 
     /// Returns whether the sources are to be scanned and watched anew.
@@ -191,7 +191,7 @@ impl SourceWatch {
     fn fail(&mut self, problem: &str) {
         tracing::warn!(problem, "watch incomplete; scanning the sources every minute");
         self.problem.get_or_insert_with(|| problem.to_owned());
-        self.rescan_at = Some(Instant::now() + RESCAN);
+        self.rescan_at = Some(Instant::now() + RESCAN_DELAY);
     }
 
     /// Records a changed path; the whole source if there are many.

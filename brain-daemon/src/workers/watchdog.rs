@@ -162,7 +162,10 @@ mod tests {
         });
         let deadline = Instant::now() + Duration::from_secs(30);
         while count.load(Ordering::SeqCst) < 3 {
-            assert!(Instant::now() < deadline, "a failure is an answer");
+            assert!(
+                Instant::now() < deadline,
+                "an answer with an error does not stop the notifications"
+            );
             sleep(Duration::from_millis(1)).await;
         }
         {

@@ -121,7 +121,7 @@ fn setup_reports_missing_and_wrong_settings() {
 
     let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
     assert!(stuck(&report, "token").1.contains("--handle NAME"), "{report:#}");
-    assert!(!fixture.token_file().exists(), "nobody knows yet whether it is good");
+    assert!(!fixture.token_file().exists(), "an unverified token is not saved");
     let report = fixture.setup(APP_TOKEN, &["--handle", "nobody"]).expect(1).json();
     assert!(stuck(&report, "user").0.contains("@nobody"), "{report:#}");
 

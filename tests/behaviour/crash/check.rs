@@ -31,10 +31,10 @@ pub(crate) fn check_everything(home: &TestHome, logs: &[WriteLog]) {
     let deleted = slugs_in_state(|state| matches!(state, State::Deleted(_)));
     let mut check = Check::new(home);
     let listed = |rows: Vec<PageRow>| rows.into_iter().map(|row| row.slug).collect::<Vec<_>>();
-    assert_eq!(listed(check.list(false)), active, "active pages are those that were sent");
+    assert_eq!(listed(check.list(false)), active, "the active pages are those that were written");
     let mut trashed = listed(check.list(true));
     trashed.sort();
-    assert_eq!(trashed, deleted, "deleted pages are those that were deleted");
+    assert_eq!(trashed, deleted, "the trash has exactly the deleted pages");
     check.assert_no_other_files(&active, &deleted);
     let status = expect_reply!(check.client.ask(&Request::Status(Status)), Status);
     assert_eq!((status.pages, status.deleted), (active.len() as u64, deleted.len() as u64));
@@ -68,7 +68,7 @@ impl Check {
                 _ => panic!("neither before nor after: {entry}, found {:?}", page.map(|p| p.body)),
             };
             if happened {
-                entry.becomes(pending);
+                entry.set_state(pending);
             } else if let Some(text) =
                 pending.text().filter(|_| matches!(pending, State::Active(_)))
             {
@@ -172,7 +172,7 @@ impl Check {
 
     pub(super) fn assert_not_found(&mut self, word: &str, slug: &Slug) {
         let hits = self.hits(word);
-        assert!(!hits.contains(slug), "{slug} is found by {word}, which is not there any more");
+        assert!(!hits.contains(slug), "{slug} is found by {word}, which it no longer contains");
     }
 
     /// Returns all pages in the order of their slugs.

@@ -24,8 +24,8 @@ impl Run {
         }
     }
 
-    pub(crate) fn dice(&self) -> Dice {
-        Dice(self.seed)
+    pub(crate) fn rng(&self) -> Rng {
+        Rng(self.seed)
     }
 
     /// Prints a text even when the test passes.
@@ -44,9 +44,9 @@ impl Drop for Run {
 }
 
 /// A seeded random generator (SplitMix64).
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn from_seed(seed: u64) -> Self {
         Self(seed)
     }

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use brain_protocol::{FaultCode, Origin, PageRef, Put, Reply, Request, Slug, WriteStatus};
 use brain_tests::{Client, capture};
 
-use super::run::Dice;
+use super::run::Rng;
 
 /// The text of a page that a writer sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,14 +19,14 @@ pub(super) struct Text {
 }
 
 impl Text {
-    fn new(writer: usize, number: usize, dice: &mut Dice) -> Self {
+    fn new(writer: usize, number: usize, rng: &mut Rng) -> Self {
         let word = rare_word(writer, number);
         let sentence = "The budget of the harbour was settled after a long talk about pumps, \
                         tides and money. ";
         // Most texts are small; some need many pages of the store.
-        let times = if dice.one_in(40) { 200 + dice.below(800) } else { dice.below(12) };
+        let times = if rng.one_in(40) { 200 + rng.below(800) } else { rng.below(12) };
         let body = format!("A note with {word} in it.\n\n{}\n", sentence.repeat(times as usize));
-        let title = dice.one_in(2).then(|| format!("Page {number} of writer {writer}"));
+        let title = rng.one_in(2).then(|| format!("Page {number} of writer {writer}"));
         Self { word, title, body }
     }
 
@@ -87,7 +87,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn becomes(&mut self, state: State) {
+    pub(super) fn set_state(&mut self, state: State) {
         let (old, new) = (self.now.text().map(|t| t.word.clone()), state.text().map(|t| &t.word));
         if old.as_ref() != new && old.is_some() {
             self.former = old;
@@ -133,13 +133,13 @@ impl WriteLog {
     pub(crate) fn write_until_killed(
         &mut self,
         socket: &Path,
-        mut dice: Dice,
+        mut rng: Rng,
         round: usize,
     ) -> usize {
         let Some(mut client) = Client::connect(socket) else { return 0 };
         let mut count = 0;
         loop {
-            let (at, request, wanted) = self.next(&mut dice);
+            let (at, request, wanted) = self.next(&mut rng);
             self.entries[at].pending = Some(wanted.clone());
             let Some(answer) = client.try_ask(&request) else { return count };
             let entry = &mut self.entries[at];
@@ -170,22 +170,22 @@ impl WriteLog {
                 other => panic!("{entry}: {other:?}"),
             }
             entry.pending = None;
-            entry.becomes(wanted);
+            entry.set_state(wanted);
             (entry.round, entry.acknowledged) = (round, Some(Instant::now()));
             count += 1;
         }
     }
 
     /// Returns the next write: the entry, the request, and the state of the page after success.
-    fn next(&mut self, dice: &mut Dice) -> (usize, Request, State) {
+    fn next(&mut self, rng: &mut Rng) -> (usize, Request, State) {
         let old = self.entries.len();
-        let choice = dice.below(100);
+        let choice = rng.below(100);
         if choice >= 70 && old > 0 {
             // Prefer recent pages, so that changes follow each other closely.
-            let at = if dice.one_in(2) {
-                old - 1 - dice.below(old.min(5) as u64) as usize
+            let at = if rng.one_in(2) {
+                old - 1 - rng.below(old.min(5) as u64) as usize
             } else {
-                dice.below(old as u64) as usize
+                rng.below(old as u64) as usize
             };
             let slug = self.entries[at].slug.clone();
             let page = PageRef { source: None, slug };
@@ -194,13 +194,13 @@ impl WriteLog {
                     return (at, Request::Delete(page.into()), State::Deleted(text.clone()));
                 }
                 State::Active(_) | State::Deleted(_) => {
-                    let text = self.text(dice);
+                    let text = self.text(rng);
                     return (at, put(page, &text), State::Active(text));
                 }
                 State::Absent => {}
             }
         }
-        let text = self.text(dice);
+        let text = self.text(rng);
         let wanted = State::Active(text.clone());
         if choice < 35 {
             let slug = inbox_slug(&text);
@@ -212,9 +212,9 @@ impl WriteLog {
         (self.new_entry(slug), put(page, &text), wanted)
     }
 
-    fn text(&mut self, dice: &mut Dice) -> Text {
+    fn text(&mut self, rng: &mut Rng) -> Text {
         self.numbers += 1;
-        Text::new(self.writer, self.numbers, dice)
+        Text::new(self.writer, self.numbers, rng)
     }
 
     fn new_entry(&mut self, slug: Slug) -> usize {
@@ -225,14 +225,14 @@ impl WriteLog {
 
     /// Returns some entries that were acknowledged in this round, the latest first, and some of
     /// earlier rounds.
-    pub(crate) fn sample(&self, dice: &mut Dice, round: usize) -> Vec<&Entry> {
+    pub(crate) fn sample(&self, rng: &mut Rng, round: usize) -> Vec<&Entry> {
         let mut fresh: Vec<&Entry> =
             self.entries.iter().filter(|entry| entry.round == round).collect();
         fresh.sort_by_key(|entry| std::cmp::Reverse(entry.acknowledged));
         fresh.truncate(8);
         if !self.entries.is_empty() {
             fresh.extend(
-                (0..3).map(|_| &self.entries[dice.below(self.entries.len() as u64) as usize]),
+                (0..3).map(|_| &self.entries[rng.below(self.entries.len() as u64) as usize]),
             );
         }
         fresh

@@ -54,14 +54,14 @@ fn failing_items_are_tried_three_times() {
     // Until its final failure, it is the same item.
     assert_eq!(fixture.send(text("poison")).unwrap().status, "duplicate");
     fixture.clock.advance(999);
-    assert_eq!(fixture.process_queue(), 0, "one second has not gone");
+    assert_eq!(fixture.process_queue(), 0, "no retry within a second");
     assert_eq!(fixture.brain().ingest.ms_until_due().unwrap(), Some(1));
     fixture.clock.advance(1);
     assert_eq!(fixture.process_queue(), 2);
     assert_eq!(
         fixture.show(&poison).retry_at.as_deref(),
         Some("2026-11-21T12:00:03.000Z"),
-        "twice as long"
+        "the second delay is twice as long"
     );
     fixture.reopen();
     fixture.clock.advance(2000);
@@ -148,7 +148,11 @@ fn jobs_are_listed_newest_first_in_pages() {
     let fixture = Fixture::new();
     let sent: Vec<_> =
         (0..5).map(|n| fixture.send(text(&format!("item {n}"))).unwrap().job_id).collect();
-    assert_eq!(fixture.brain().ingest.process_queue(2).unwrap(), 2, "the oldest first");
+    assert_eq!(
+        fixture.brain().ingest.process_queue(2).unwrap(),
+        2,
+        "the oldest items are processed first"
+    );
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let list = JobList { state: Some(JobState::Queued), limit: 2, after };

@@ -13,7 +13,7 @@ fn all_rows(client: &Mcp, tool: &str, mut arguments: Value, rows: &str) -> Vec<V
         assert!(answer.to_string().len() <= MAX_ANSWER_BYTES);
         all.extend(answer[rows].as_array().unwrap().iter().cloned());
         let Some(cursor) = answer.get("next_cursor") else { return all };
-        assert!(!answer[rows].as_array().unwrap().is_empty(), "a cursor after nothing");
+        assert!(!answer[rows].as_array().unwrap().is_empty(), "an empty page has a cursor");
         arguments["cursor"] = cursor.clone();
     }
 }
@@ -137,7 +137,7 @@ fn large_answers_are_cut_and_can_be_continued() {
     fixture.home.put("big/line", &format!("first\n{line}\nlast\n"));
     let (mut text, mut place) = (String::new(), (1, 0));
     for round in 0.. {
-        assert!(round < 20, "it does not end");
+        assert!(round < 20, "the pages do not end");
         let part = fixture.get(json!({
             "slug": "big/line", "start_line": place.0, "skip_chars": place.1,
             "max_chars": 80_000,

@@ -52,7 +52,10 @@ fn an_edit_changes_only_the_named_part() {
         "{dry}"
     );
     let long = fixture.edit("p", "append", &"word ".repeat(50_000), json!({ "dry_run": true }));
-    assert!(text(&long, "excerpt").chars().count() <= 2301, "bounded, with its frame");
+    assert!(
+        text(&long, "excerpt").chars().count() <= 2301,
+        "the excerpt is limited, with its delimiters"
+    );
     assert_eq!(fixture.home.get("p"), before);
 }
 

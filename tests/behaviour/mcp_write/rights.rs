@@ -22,7 +22,11 @@ fn an_agents_capture_cannot_claim_another_origin() {
         assert_eq!(parsed.get(key).as_deref(), Some(value), "{frontmatter}");
     }
     let kept = "captured_via: capture-cli\ningested_via: capture\nsource_uri: cli:stdin";
-    assert_eq!(parsed.get("received").as_deref(), Some(kept), "what it claims does nothing there");
+    assert_eq!(
+        parsed.get("received").as_deref(),
+        Some(kept),
+        "the provenance that the text claims is only kept in `received`"
+    );
 }
 
 #[test]
@@ -168,7 +172,7 @@ fn a_token_for_one_source_writes_only_there() {
     fixture.home.put("secret", "the owner's\n");
     let bound = mcp(&fixture.home, &fixture.home.token("bound", "read write", &["work"]));
     let done = bound.call("put_page", put("work:plan", "walrus plan\n"));
-    assert_eq!(text(&done, "slug"), "plan", "the only source need not be named");
+    assert_eq!(text(&done, "slug"), "plan", "the slug has no source if only one is permitted");
     assert!(dir.join("plan.md").exists());
     let captured = bound.call("capture", json!({ "content": "walrus thought" }));
     assert!(dir.join(format!("{}.md", text(&captured, "slug"))).exists(), "{captured}");

@@ -93,12 +93,12 @@ pub(super) fn put_hidden_pages(home: &TestHome) {
 /// Calls every tool and route that a token for `mine` can reach; returns requests with answers.
 pub(super) fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(String, String)> {
     let client = mcp(home, token);
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     let mut ask = |method: &str, params: Value| -> Value {
         let answer = client.ask(method, params.clone());
-        // The status tells the time, which goes on.
+        // The status has the current time, which differs between calls.
         let now = answer["result"]["structuredContent"]["now"].as_str().unwrap_or("(no time)");
-        told.push((format!("{method} {params}"), answer.to_string().replace(now, "NOW")));
+        answers.push((format!("{method} {params}"), answer.to_string().replace(now, "NOW")));
         answer
     };
     ask("tools/list", json!({}));
@@ -231,7 +231,7 @@ pub(super) fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(Strin
         let headers = if source.is_empty() { &headers[..2] } else { &headers[..] };
         let answer = http::call(home.http_local(), method, path, headers, body.as_bytes());
         let asked = format!("{method} {path} {source}");
-        told.push((asked, format!("{} {}", answer.status, without_time(answer.text()))));
+        answers.push((asked, format!("{} {}", answer.status, without_time(answer.text()))));
     };
     call("POST", "/ingest", "mine", "sent by me");
     call("POST", "/ingest", "", "sent by me");
@@ -287,7 +287,7 @@ pub(super) fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(Strin
     }
     // The daemon's port changes with each start.
     let here = home.http_local().to_string();
-    told.into_iter().map(|(asked, answer)| (asked, answer.replace(&here, "HERE"))).collect()
+    answers.into_iter().map(|(asked, answer)| (asked, answer.replace(&here, "HERE"))).collect()
 }
 
 /// Returns an answer without the time that it took.

@@ -113,9 +113,9 @@ fn an_export_keeps_its_provenance_in_another_brain() {
     let import = other.import(&fixture.export("out"));
     assert_eq!((import.created, import.failed_total), (4, 0));
     for page in &pages {
-        let taken = other.get(page.slug.as_str());
+        let imported = other.get(page.slug.as_str());
         assert_eq!(
-            (stamps(&taken), &taken.content),
+            (stamps(&imported), &imported.content),
             (stamps(page), &page.content),
             "{}",
             page.slug
@@ -124,7 +124,7 @@ fn an_export_keeps_its_provenance_in_another_brain() {
             .source_uri
             .as_ref()
             .is_some_and(|uri| uri.starts_with("file:") || uri.starts_with("cli:"));
-        assert!(is_local || taken.source_uri == page.source_uri, "{taken:?}");
+        assert!(is_local || imported.source_uri == page.source_uri, "{imported:?}");
     }
     // Importing the same export again changes nothing.
     assert_eq!(other.import(&fixture.dir.path().join("out")).unchanged, 4);

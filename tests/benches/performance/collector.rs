@@ -19,9 +19,9 @@ const SEARCHES: usize = 10;
 /// Number of posts that each search finds.
 const FOUND: usize = 80;
 /// Number of own posts, and of mentions.
-const EACH: usize = 100;
+const POSTS_PER_STREAM: usize = 100;
 /// Number of all posts.
-const KNOWN: usize = 2 * EACH + SEARCHES * FOUND;
+const KNOWN: usize = 2 * POSTS_PER_STREAM + SEARCHES * FOUND;
 /// Number of stored posts that no stream returns any more.
 const STORED: usize = 100_000;
 /// Runs in one measurement. The system counts processor time in hundredths of a second.
@@ -33,7 +33,7 @@ impl Bench {
         let platform = Platform::new(Time::System);
         let own = platform.account("owner");
         let other = platform.account("other");
-        for n in 0..EACH {
+        for n in 0..POSTS_PER_STREAM {
             platform.post(&own, &text(n, "what I think of it"));
             platform.post(&other, &text(n, "@owner look at this"));
         }

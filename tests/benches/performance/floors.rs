@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-/// A thread that sends back what it receives.
+/// A thread that sends received bytes back.
 pub(crate) struct Echo(UnixStream);
 
 impl Echo {
@@ -87,8 +87,8 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Commits the minimum of a durable queue for queued items: the text of each, its due time, and
-    /// their number.
+    /// Commits the minimum data of a durable queue: the text of each item, its due time, and the
+    /// number of items.
     pub(crate) fn enqueue(&self, from: u64, count: u64, text: &[u8]) -> Duration {
         let began = Instant::now();
         let mut txn = self.0.begin_write().unwrap();

@@ -17,7 +17,7 @@ const ROUNDS: usize = 30;
 /// Repetitions of a sync.
 const SYNCS: usize = 5;
 /// Maximum duration of the first sync.
-const LONGEST: Duration = Duration::from_secs(7200);
+const MAX_SYNC_TIME: Duration = Duration::from_secs(7200);
 
 impl Bench {
     /// Fills a source with `count` notes and measures the operations. `shown` is the number in the
@@ -28,7 +28,7 @@ impl Bench {
         let daemon = home.daemon();
         home.json(["sources", "add", "notes", "--path", &dir.display().to_string()]);
         let mut client = home.connect().unwrap();
-        client.stream.set_read_timeout(Some(LONGEST)).unwrap();
+        client.stream.set_read_timeout(Some(MAX_SYNC_TIME)).unwrap();
         let source = SourceId::parse("notes").ok();
         let sync = Request::Sync(Sync { source, ..Sync::default() });
         let began = Instant::now();

@@ -245,10 +245,10 @@ impl Bench {
     /// restart.
     fn memory(&mut self, filled: FilledHome) -> FilledHome {
         let empty = TestHome::new();
-        let lonely = empty.daemon();
-        wait_until_idle(&lonely, &empty);
-        let empty = memory(lonely.pid(), "VmRSS");
-        drop(lonely);
+        let idle_daemon = empty.daemon();
+        wait_until_idle(&idle_daemon, &empty);
+        let empty = memory(idle_daemon.pid(), "VmRSS");
+        drop(idle_daemon);
         wait_until_idle(&filled.daemon, &filled.home);
         let after_import = memory(filled.daemon.pid(), "VmRSS");
         let mut client = filled.client();
@@ -314,7 +314,7 @@ impl Bench {
         } else {
             ""
         };
-        let dice: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
+        let rng: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
         format!(
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
@@ -347,7 +347,7 @@ impl Bench {
             (took.as_secs_f64() / 60.0).ceil(),
             self.table.markdown(),
             machine(),
-            dice / 200,
+            rng / 200,
             self.notes.forms(),
             self.scale.processes,
         )

@@ -99,9 +99,9 @@ impl Notes {
             words.extend(STEMS.split_whitespace().map(|stem| format!("{stem}{ending}")));
         }
         // The frequent forms are random, but equal on every machine.
-        let mut dice = Dice(17);
+        let mut rng = Rng(17);
         for i in (common + 1..words.len()).rev() {
-            words.swap(i, common + dice.below(i - common + 1));
+            words.swap(i, common + rng.below(i - common + 1));
         }
         Self { common, words, tags: TAGS.split_whitespace().collect() }
     }
@@ -112,37 +112,37 @@ impl Notes {
     }
 
     pub(crate) fn note(&self, n: usize) -> Note {
-        let mut dice = Dice(n as u64 ^ 0xB4A1);
+        let mut rng = Rng(n as u64 ^ 0xB4A1);
         let name = name(n);
-        let mut title = self.topic(&mut dice).to_owned();
+        let mut title = self.topic(&mut rng).to_owned();
         capitalise(&mut title);
-        let _ = write!(title, " {} {}", self.topic(&mut dice), self.topic(&mut dice));
+        let _ = write!(title, " {} {}", self.topic(&mut rng), self.topic(&mut rng));
         let path =
             format!("area-{:02}/{}-{n:06}.md", n % 97, title.to_lowercase().replace(' ', "-"));
         let _ = write!(title, " with {name}");
         let mut tags: Vec<&str> =
-            (0..1 + dice.below(3)).map(|_| self.tags[dice.zipf(self.tags.len())]).collect();
+            (0..1 + rng.below(3)).map(|_| self.tags[rng.zipf(self.tags.len())]).collect();
         tags.sort_unstable();
         tags.dedup();
         let mut frontmatter = format!("title: {title}\ntags: [{}]\n", tags.join(", "));
         let date = format!(
             "20{:02}-{:02}-{:02}",
-            15 + dice.below(11),
-            1 + dice.below(12),
-            1 + dice.below(28)
+            15 + rng.below(11),
+            1 + rng.below(12),
+            1 + rng.below(28)
         );
         let _ = writeln!(frontmatter, "created: {date}");
-        if dice.below(3) == 0 {
+        if rng.below(3) == 0 {
             let _ =
-                writeln!(frontmatter, "source: https://example.org/{}/{n}", self.topic(&mut dice));
+                writeln!(frontmatter, "source: https://example.org/{}/{n}", self.topic(&mut rng));
         }
         let mut body = String::with_capacity(1300);
         let _ = writeln!(body, "# {title}\n");
-        let goal = 700 + dice.below(700);
+        let goal = 700 + rng.below(700);
         while body.len() < goal {
-            self.paragraph(&mut body, &mut dice, n);
+            self.paragraph(&mut body, &mut rng, n);
         }
-        if dice.below(8) == 0 {
+        if rng.below(8) == 0 {
             let _ = writeln!(
                 body,
                 "## Timeline\n\n- {date} | {} [Source: {name}]",
@@ -152,16 +152,16 @@ impl Notes {
         Note { path, title, frontmatter, body, name }
     }
 
-    fn paragraph(&self, body: &mut String, dice: &mut Dice, n: usize) {
-        if dice.below(5) == 0 {
+    fn paragraph(&self, body: &mut String, rng: &mut Rng, n: usize) {
+        if rng.below(5) == 0 {
             for _ in 0..3 {
                 body.push_str("- ");
-                self.sentence(body, dice, n);
+                self.sentence(body, rng, n);
                 body.push('\n');
             }
         } else {
-            for _ in 0..2 + dice.below(3) {
-                self.sentence(body, dice, n);
+            for _ in 0..2 + rng.below(3) {
+                self.sentence(body, rng, n);
                 body.push(' ');
             }
             body.pop();
@@ -169,12 +169,12 @@ impl Notes {
         body.push_str("\n\n");
     }
 
-    fn sentence(&self, body: &mut String, dice: &mut Dice, n: usize) {
-        for i in 0..8 + dice.below(10) {
-            let mut word = match dice.below(60) {
-                0 => name(dice.below(n + 1)),
-                1 => format!("[[{}]]", name(dice.below(n + 1)).to_lowercase()),
-                _ => self.words[dice.zipf(self.words.len())].clone(),
+    fn sentence(&self, body: &mut String, rng: &mut Rng, n: usize) {
+        for i in 0..8 + rng.below(10) {
+            let mut word = match rng.below(60) {
+                0 => name(rng.below(n + 1)),
+                1 => format!("[[{}]]", name(rng.below(n + 1)).to_lowercase()),
+                _ => self.words[rng.zipf(self.words.len())].clone(),
             };
             if i == 0 {
                 capitalise(&mut word);
@@ -187,14 +187,14 @@ impl Notes {
     }
 
     /// Returns a word with a meaning, not one of the most frequent.
-    fn topic(&self, dice: &mut Dice) -> &str {
-        &self.words[self.common + dice.zipf(self.words.len() - self.common)]
+    fn topic(&self, rng: &mut Rng) -> &str {
+        &self.words[self.common + rng.zipf(self.words.len() - self.common)]
     }
 
     /// Returns a question of two or three words.
     pub(crate) fn question(&self, n: usize) -> String {
-        let mut dice = Dice(n as u64 ^ 0x51_7E57);
-        let words: Vec<&str> = (0..2 + dice.below(2)).map(|_| self.topic(&mut dice)).collect();
+        let mut rng = Rng(n as u64 ^ 0x51_7E57);
+        let words: Vec<&str> = (0..2 + rng.below(2)).map(|_| self.topic(&mut rng)).collect();
         words.join(" ")
     }
 
@@ -240,9 +240,9 @@ fn capitalise(word: &mut str) {
 }
 
 /// A seeded random generator (SplitMix64).
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

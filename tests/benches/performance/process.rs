@@ -7,7 +7,7 @@ use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
 /// Waits until the daemon is idle. Returns the processor time that it used meanwhile, in seconds.
 pub(crate) fn wait_until_idle(daemon: &Daemon, home: &TestHome) -> f64 {
-    const QUIET: Duration = Duration::from_secs(3);
+    const IDLE_TIME: Duration = Duration::from_secs(3);
     // Merging the segments of a million pages takes minutes.
     let deadline = Instant::now() + TEST_TIMEOUT * 10;
     let mut client = home.connect().unwrap();
@@ -23,7 +23,7 @@ pub(crate) fn wait_until_idle(daemon: &Daemon, home: &TestHome) -> f64 {
         if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {
             (last, since) = (now, Instant::now());
         }
-        if since.elapsed() >= QUIET {
+        if since.elapsed() >= IDLE_TIME {
             return (now - first) / TICKS;
         }
         assert!(

@@ -9,7 +9,7 @@ use brain_tests::{Client, TEST_TIMEOUT, TestHome, program};
 
 use crate::floors::{self, Disk, Echo, Redb, Tantivy};
 use crate::imports::FilledHome;
-use crate::notes::Dice;
+use crate::notes::Rng;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, write};
 
@@ -28,12 +28,12 @@ impl Bench {
         let [mut sync, mut round_trip, mut commit, mut alone_few, mut alone_many] =
             std::array::from_fn(|_| Samples::default());
         let mut nothing = Samples::default();
-        let mut dice = Dice(1);
+        let mut rng = Rng(1);
         for n in 0..self.scale.processes {
-            let note = self.notes.note(dice.below(self.scale.few));
+            let note = self.notes.note(rng.below(self.scale.few));
             let thought =
                 format!("A thought of today, number {n}: {} {}", self.notes.question(n), note.name);
-            let question = self.notes.question(dice.below(1000));
+            let question = self.notes.question(rng.below(1000));
             // Each command is first and last equally often.
             for turn in 0..11 {
                 match (turn + n) % 11 {

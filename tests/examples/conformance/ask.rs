@@ -1,5 +1,5 @@
-//! What the fixture asks a client for, in the shapes that both eras send: a form, a sampled
-//! message, the roots.
+//! Requests of the server for input from the client, in the form of both protocol eras: a form, a
+//! sampled message, the roots.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -9,22 +9,22 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// The schema of a form with these fields, all required.
+/// Returns the schema of a form with these fields, all required.
 pub(crate) fn form(properties: &Value) -> Value {
     let required: Vec<&String> =
         properties.as_object().map(|fields| fields.keys().collect()).unwrap_or_default();
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// The same with one field.
+/// Returns the schema of a form with one field.
 pub(crate) fn field(name: &str, kind: &str) -> Value {
     form(&json!({ name: { "type": kind } }))
 }
 
-/// What asks a person to fill in a form.
+/// Returns the parameters that ask the user to fill in a form.
 ///
 /// # Errors
-/// When `schema` is none that MCP lets a form have.
+/// When MCP does not allow `schema` for a form.
 pub(crate) fn fill_in(message: &str, schema: Value) -> Result<ElicitRequestParams, ErrorData> {
     let requested_schema: ElicitationSchema = serde_json::from_value(schema)
         .map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
@@ -35,7 +35,7 @@ pub(crate) fn fill_in(message: &str, schema: Value) -> Result<ElicitRequestParam
     })
 }
 
-/// What asks the client's model for a message.
+/// Returns the parameters that ask the client's model for a message.
 pub(crate) fn sampled(prompt: &str) -> CreateMessageRequestParams {
     CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], 100)
 }
@@ -58,12 +58,12 @@ pub(crate) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// An answer that only says what is missing.
+/// Returns an answer that only requests input.
 pub(crate) fn missing<const N: usize>(asked: [(&str, InputRequest); N]) -> InputRequiredResult {
     InputRequiredResult::from_input_requests(requests(asked))
 }
 
-/// The same with what the server wants to hear again.
+/// As [`missing`], with a state that the client sends back.
 pub(crate) fn missing_with<const N: usize>(
     asked: [(&str, InputRequest); N],
     state: String,
@@ -75,8 +75,8 @@ fn requests<const N: usize>(asked: [(&str, InputRequest); N]) -> InputRequests {
     asked.into_iter().map(|(key, request)| (key.to_owned(), request)).collect()
 }
 
-/// What the client answered to `key`. Every answer is an object; what is none counts as missing, so
-/// it is asked for again.
+/// Returns the client's answer to `key`. A value that is not an object counts as missing, so it is
+/// requested again.
 pub(crate) fn answer<'a>(
     responses: Option<&'a InputResponses>,
     key: &str,
@@ -84,7 +84,7 @@ pub(crate) fn answer<'a>(
     responses?.get(key)?.as_object()
 }
 
-/// A field of a form that was filled in.
+/// Returns the value of a field of a completed form.
 pub(crate) fn filled<'a>(answer: &'a Map<String, Value>, name: &str) -> &'a str {
     answer
         .get("content")

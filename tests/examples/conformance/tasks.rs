@@ -40,7 +40,7 @@ const TOOLS: [(&str, &str, Arguments, Runs); 7] = [
     ),
     ("failing_job", "Fails as a tool", &[], Runs::AsTask),
     ("protocol_error_job", "Fails as a request", &[], Runs::Either),
-    ("confirm_delete", "Asks before it goes on", &[("filename", "string")], Runs::AsTask),
+    ("confirm_delete", "Asks before it continues", &[("filename", "string")], Runs::AsTask),
     ("multi_input", "Asks for two things, in any order", &[], Runs::AsTask),
     ("test_tool_with_task", "Asks first and is a task then", &[], Runs::AsTask),
 ];

@@ -1,6 +1,6 @@
 //! The platform that the collector is tested with, on a loopback port: for client libraries that
-//! others wrote, and for trying the collector out. Serves until it is killed, and prints where,
-//! with the tokens of an app and of a user. Scripts change it by `POST /_control/…`.
+//! others wrote, and for trying the collector out. Serves until it is killed, and prints its
+//! address and the tokens of an app and of a user. Scripts change it by `POST /_control/…`.
 #![allow(clippy::print_stdout)]
 
 use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time, USER_TOKEN};

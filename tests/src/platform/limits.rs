@@ -14,11 +14,11 @@ struct Window {
     used: u64,
 }
 
-/// All windows.
+/// The active windows, and limits that tests changed.
 #[derive(Default)]
 pub(super) struct Windows {
-    running: BTreeMap<(String, bool), Window>,
-    changed: BTreeMap<String, u64>,
+    active_windows: BTreeMap<(String, bool), Window>,
+    test_limits: BTreeMap<String, u64>,
 }
 
 /// The state of a window after a request.
@@ -50,19 +50,21 @@ fn documented_limit(endpoint: &str, app: bool) -> u64 {
 
 impl Windows {
     pub(super) fn set(&mut self, endpoint: &str, limit: u64) {
-        self.changed.insert(endpoint.into(), limit);
-        self.running.retain(|(name, _), _| name != endpoint);
+        self.test_limits.insert(endpoint.into(), limit);
+        self.active_windows.retain(|(name, _), _| name != endpoint);
     }
 
     fn limit(&self, endpoint: &str, app: bool) -> u64 {
-        self.changed.get(endpoint).copied().unwrap_or_else(|| documented_limit(endpoint, app))
+        self.test_limits.get(endpoint).copied().unwrap_or_else(|| documented_limit(endpoint, app))
     }
 
     /// Counts a request in an endpoint's window.
     pub(super) fn take(&mut self, endpoint: &str, app: bool, now: i64) -> Allowance {
         let limit = self.limit(endpoint, app);
-        let window =
-            self.running.entry((endpoint.into(), app)).or_insert(Window { began: now, used: 0 });
+        let window = self
+            .active_windows
+            .entry((endpoint.into(), app))
+            .or_insert(Window { began: now, used: 0 });
         if now - window.began >= WINDOW {
             *window = Window { began: now, used: 0 };
         }
@@ -79,7 +81,7 @@ impl Windows {
     /// Returns the remaining requests and the end of the window in Unix seconds.
     pub(super) fn left(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
         let limit = self.limit(endpoint, app);
-        match self.running.get(&(endpoint.into(), app)) {
+        match self.active_windows.get(&(endpoint.into(), app)) {
             Some(window) if now - window.began < WINDOW => {
                 (limit - window.used, (window.began + WINDOW).div_euclid(1000))
             }

@@ -104,7 +104,7 @@ impl Time {
 
     /// Advances a virtual clock by `ms`.
     pub fn pass(&self, ms: i64) {
-        let Self::Virtual(at) = self else { panic!("the machine's time cannot be turned") };
+        let Self::Virtual(at) = self else { panic!("the system clock cannot be advanced") };
         at.fetch_add(ms, Ordering::SeqCst);
     }
 }
@@ -208,7 +208,7 @@ impl Drop for Inner {
         if !std::thread::panicking() {
             assert!(
                 mismatches.is_empty(),
-                "answers that the platform would not give: {mismatches:#?}"
+                "responses that do not match the API document: {mismatches:#?}"
             );
         }
     }

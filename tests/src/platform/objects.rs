@@ -10,7 +10,7 @@ use super::query::names_after;
 use super::world::{Account, Media, Post, World};
 
 /// Maximum length of a post's `text` in characters. The note has the full text.
-const SHORT: usize = 280;
+const MAX_TEXT_CHARS: usize = 280;
 
 /// The requested fields and expansions.
 pub(super) struct FieldSelection {
@@ -54,9 +54,9 @@ impl FieldSelection {
     /// Returns the JSON of a post.
     pub(super) fn tweet(&self, world: &World, post: &Post) -> Value {
         let mut object = Map::new();
-        let long = post.text.chars().count() > SHORT;
+        let long = post.text.chars().count() > MAX_TEXT_CHARS;
         let text = if long {
-            post.text.chars().take(SHORT - 1).chain(['…']).collect()
+            post.text.chars().take(MAX_TEXT_CHARS - 1).chain(['…']).collect()
         } else {
             post.text.clone()
         };

@@ -40,7 +40,7 @@ impl Schema {
             panic!("the document has no schemas");
         };
         let mut shared = BTreeSet::new();
-        schemas.values().for_each(|schema| parts_of_others(schema, false, &mut shared));
+        schemas.values().for_each(|schema| collect_included_schemas(schema, false, &mut shared));
         for (name, schema) in &mut schemas {
             // A schema in an `allOf` must allow the fields of its siblings.
             if !shared.contains(name.as_str()) && schema.get("discriminator").is_none() {
@@ -151,9 +151,11 @@ fn references(schema: &Value, found: &mut Vec<String>) {
 }
 
 /// Collects the schemas that others include with `allOf`.
-fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<String>) {
+fn collect_included_schemas<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<String>) {
     match schema {
-        Value::Array(list) => list.iter().for_each(|inner| parts_of_others(inner, part, found)),
+        Value::Array(list) => {
+            list.iter().for_each(|inner| collect_included_schemas(inner, part, found))
+        }
         Value::Object(object) => {
             let name = object
                 .get("$ref")
@@ -161,7 +163,7 @@ fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<Strin
                 .and_then(|name| name.strip_prefix(SCHEMAS));
             found.extend(name.filter(|_| part).map(str::to_owned));
             let inside = |(key, inner): (&'a String, &'a Value)| {
-                parts_of_others(inner, key == "allOf", found);
+                collect_included_schemas(inner, key == "allOf", found);
             };
             object.iter().for_each(inside);
         }
@@ -179,10 +181,13 @@ fn forbid_unlisted_fields(schema: &mut Value) {
             {
                 object.entry("additionalProperties").or_insert(Value::Bool(false));
             }
-            let whole = |(key, _): &(&String, &mut Value)| {
+            let is_closed = |(key, _): &(&String, &mut Value)| {
                 key.as_str() != "allOf" && key.as_str() != "example"
             };
-            object.iter_mut().filter(whole).for_each(|(_, inner)| forbid_unlisted_fields(inner));
+            object
+                .iter_mut()
+                .filter(is_closed)
+                .for_each(|(_, inner)| forbid_unlisted_fields(inner));
         }
         _ => {}
     }

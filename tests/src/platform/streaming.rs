@@ -73,7 +73,7 @@ impl Channel {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, item: StreamItem) {
+    fn send(&self, item: StreamItem) {
         self.queue().waiting.push_back(item);
         self.changed.notify_all();
     }
@@ -310,13 +310,13 @@ impl StreamState {
             if let Some(includes) = listener.fields.includes(world, true, &[post]).0 {
                 line["includes"] = includes;
             }
-            listener.channel.tell(StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
+            listener.channel.send(StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
             self.sent.push(line);
         }
     }
 
-    fn tell(&self, item: &StreamItem) {
-        self.listeners.iter().for_each(|listener| listener.channel.tell(item.clone()));
+    fn send_to_all(&self, item: &StreamItem) {
+        self.listeners.iter().for_each(|listener| listener.channel.send(item.clone()));
     }
 }
 
@@ -347,7 +347,7 @@ impl Platform {
 
     /// Sends these bytes over all connections.
     pub fn stream_bytes(&self, bytes: &[u8]) {
-        self.state().streaming.tell(&StreamItem::Bytes(bytes.to_vec()));
+        self.state().streaming.send_to_all(&StreamItem::Bytes(bytes.to_vec()));
     }
 
     /// Ends all connections with an error line, as the platform does when it restarts.
@@ -357,14 +357,14 @@ impl Platform {
             "detail": "This stream has been disconnected upstream for operational reasons.",
             "type": kind("operational-disconnect")}]});
         let state = self.state();
-        state.streaming.tell(&StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
-        state.streaming.tell(&StreamItem::End);
+        state.streaming.send_to_all(&StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
+        state.streaming.send_to_all(&StreamItem::End);
     }
 
     /// Breaks all connections. With `stale`, they still count until [`Platform::free_stale`].
     pub fn cut_streams(&self, stale: bool) {
         let mut state = self.state();
-        state.streaming.tell(&StreamItem::Cut);
+        state.streaming.send_to_all(&StreamItem::Cut);
         state.streaming.stale += usize::from(stale);
     }
 

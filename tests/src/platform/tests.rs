@@ -199,7 +199,11 @@ fn requested_fields_are_returned_in_both_vocabularies() {
     let partial =
         get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
     assert_eq!(partial["errors"][0]["title"], "Not Found Error");
-    assert_eq!(partial["data"]["id"], json!(id), "errors beside data are no failure");
+    assert_eq!(
+        partial["data"]["id"],
+        json!(id),
+        "a response with data and errors has the status 200"
+    );
 }
 
 #[test]
@@ -326,7 +330,7 @@ fn responses_that_do_not_match_the_document_are_found() {
         ..Request::default()
     }));
     let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(platform)));
-    assert!(dropped.is_err(), "the misfit is told");
+    assert!(dropped.is_err(), "dropping the platform reports the mismatch");
 }
 
 #[test]
@@ -352,7 +356,7 @@ fn matching_posts_are_streamed() {
     assert_eq!(platform.rules(), ["cat"]);
     let mut connected = connect();
     let subscription = connected.stream.take().unwrap();
-    assert_eq!(connect().status, 429, "one at a time");
+    assert_eq!(connect().status, 429, "only one connection is allowed");
     let id = platform.post(&other, "a cat");
     platform.post(&other, "a dog");
     let StreamItem::Bytes(line) = subscription.next(Duration::ZERO) else { panic!("nothing came") };
@@ -374,7 +378,7 @@ fn matching_posts_are_streamed() {
     drop(subscription);
     assert_eq!(platform.listeners(), 0);
     platform.cut_streams(true);
-    assert_eq!(connect().status, 429, "the place is still taken");
+    assert_eq!(connect().status, 429, "the closed connection still counts");
     platform.free_stale();
     assert_eq!(connect().status, 200);
     let gone = change(json!({"delete": {"values": ["cat", "dog"]}}));

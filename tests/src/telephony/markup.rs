@@ -69,7 +69,10 @@ impl VoiceResponse {
                         assert_eq!(inner.tag_name().name(), "Say", "in a Gather: {text}");
                         response.say.push(spoken_text(inner));
                     }
-                    assert!(at + 1 < verbs.len(), "nothing behind a Gather ends the call: {text}");
+                    assert!(
+                        at + 1 < verbs.len(),
+                        "a Gather is the last verb, so the call would end: {text}"
+                    );
                 }
                 "Record" => {
                     response.recording_actions =

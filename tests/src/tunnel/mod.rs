@@ -153,7 +153,8 @@ impl FakeNetwork {
         let question =
             call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;
         let listener = self.listener.lock().unwrap().clone()?;
-        let is_healthy = serde_json::from_str::<Value>(body).is_ok_and(|told| told == healthy());
+        let is_healthy =
+            serde_json::from_str::<Value>(body).is_ok_and(|health| health == healthy());
         let leads_here = call.url.scheme() == "https" && is_healthy;
         let proof = leads_here.then(|| listener(call.url.host_str()?, question)).flatten()?;
         Some(json!({"status": "ok", "proof": proof}).to_string())

@@ -35,7 +35,7 @@ pub(super) struct Answer<'a> {
     notes: &'a [String],
     /// The file that has the prompts.
     prompts_file: Option<&'a str>,
-    /// Whether the prompts are too long for the place that the answer goes to.
+    /// Whether the text omits the prompts: on a terminal, or because a file has them.
     #[serde(skip)]
     hides_prompts: bool,
     /// The requested number of ideas.
@@ -73,8 +73,8 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Says where the prompts are: in `file`, or nowhere if the answer goes to a terminal. Only
-    /// JSON has them in any case.
+    /// Sets where the prompts go. The text omits them on a terminal, and if `file` has them. JSON
+    /// always has them.
     pub(super) fn with_prompts(self, file: Option<&'a str>, is_terminal: bool) -> Self {
         Self { prompts_file: file, hides_prompts: is_terminal || file.is_some(), ..self }
     }
@@ -235,7 +235,7 @@ fn show_idea(idea: &Idea, t: &mut Text) {
     if let Some(judge) = &idea.judge {
         let s = &judge.scores;
         let scores = format!(
-            "new {} · holds {} · claims {} · rests {} · needs both {}",
+            "originality {} · resistance {} · thesis {} · grounding {} · load-bearing {}",
             s.originality, s.resistance, s.thesis, s.grounding, s.load_bearing
         );
         t.prose("      ", 6, &scores);

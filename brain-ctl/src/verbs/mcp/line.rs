@@ -11,7 +11,7 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 /// Bytes to keep of the end of a longer message, to find its `id`.
-const TAIL: usize = 512;
+const TAIL_BYTES: usize = 512;
 
 /// The content of a line.
 #[derive(Debug, PartialEq)]
@@ -76,11 +76,11 @@ fn next_within(from: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> 
     }
 }
 
-/// Returns the last [`TAIL`] bytes of both parts together.
+/// Returns the last [`TAIL_BYTES`] bytes of both parts together.
 fn last_bytes(parts: &[&[u8]; 2]) -> Vec<u8> {
-    let [former, newer] = parts.map(|part| &part[part.len().saturating_sub(TAIL)..]);
+    let [former, newer] = parts.map(|part| &part[part.len().saturating_sub(TAIL_BYTES)..]);
     let both = [former, newer].concat();
-    both[both.len().saturating_sub(TAIL)..].to_vec()
+    both[both.len().saturating_sub(TAIL_BYTES)..].to_vec()
 }
 
 /// Finds the `id` of a truncated object before the cut.

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// Maximum messages in the queue of the handling thread. Messages can be large, so it is small.
-const QUEUE: usize = 4;
+const MAX_QUEUED: usize = 4;
 /// Maximum unanswered requests. Without this limit, relay and daemon could both block on writing.
 const MAX_PENDING: usize = 16;
 /// Time limit for answers after the end of the client's input.
@@ -99,7 +99,7 @@ where
     /// Creates a relay. `connect` opens an MCP connection, `out` writes to the client, `notice`
     /// writes for people.
     pub(super) fn new(connect: C, out: O, notice: N) -> Self {
-        let (events, inbox) = sync_channel(QUEUE);
+        let (events, inbox) = sync_channel(MAX_QUEUED);
         let (permit_sender, permit_receiver) = sync_channel(1);
         Self {
             connect,

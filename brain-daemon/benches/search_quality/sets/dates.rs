@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::films::Dice;
+use crate::films::Rng;
 use crate::set::{Doc, Set};
 
 const PEOPLE: [&str; 20] = [
@@ -79,13 +79,13 @@ pub(crate) fn sets() -> Vec<Set> {
     vec![periods(), last_and_first()]
 }
 
-fn talk(dice: &mut Dice, count: usize) -> String {
-    (0..count).map(|_| format!("{} ", TALK[dice.up_to(TALK.len())])).collect()
+fn talk(rng: &mut Rng, count: usize) -> String {
+    (0..count).map(|_| format!("{} ", TALK[rng.up_to(TALK.len())])).collect()
 }
 
 /// Returns meetings of three years with their pages, and pages of people. The day stands in the
 /// frontmatter, in the slug, or in a dated line.
-fn world(dice: &mut Dice) -> (Vec<Doc>, Vec<Meeting>) {
+fn world(rng: &mut Rng) -> (Vec<Doc>, Vec<Meeting>) {
     let page = |id: &str, title: String, text: String, frontmatter: String| Doc {
         id: id.to_owned(),
         title,
@@ -95,13 +95,13 @@ fn world(dice: &mut Dice) -> (Vec<Doc>, Vec<Meeting>) {
     };
     let mut docs = Vec::new();
     for (number, name) in PEOPLE.iter().enumerate() {
-        let text = format!("{name} likes long walks. {}", talk(dice, 4));
+        let text = format!("{name} likes long walks. {}", talk(rng, 4));
         docs.push(page(&person_id(number), (*name).to_owned(), text, "type: person\n".into()));
     }
     let mut meetings = Vec::new();
     for number in 0..144 {
         let (year, month) = (2023 + number / 48, number / 4 % 12);
-        let (day, person) = (1 + dice.up_to(28), dice.up_to(PEOPLE.len()));
+        let (day, person) = (1 + rng.up_to(28), rng.up_to(PEOPLE.len()));
         let topic = (number * 5 + number / 16) % TOPICS.len();
         let date = format!("{year}-{:02}-{day:02}", month + 1);
         let (id, frontmatter, line) = match number % 3 {
@@ -113,7 +113,7 @@ fn world(dice: &mut Dice) -> (Vec<Doc>, Vec<Meeting>) {
             }
         };
         let link = format!("[{}]({})", PEOPLE[person], person_id(person));
-        let text = format!("Attendees: {link}\n\n{}{line}\n{}", talk(dice, 3), talk(dice, 5));
+        let text = format!("Attendees: {link}\n\n{}{line}\n{}", talk(rng, 3), talk(rng, 5));
         let title = format!("{} with {}", TOPICS[topic], PEOPLE[person].split(' ').next().unwrap());
         docs.push(page(&id, title, text, format!("type: meeting\n{frontmatter}")));
         meetings.push((id, year, month, day, person, topic));
@@ -121,8 +121,7 @@ fn world(dice: &mut Dice) -> (Vec<Doc>, Vec<Meeting>) {
     for number in 0..60 {
         let id = format!("notes/n{number}");
         let month = MONTHS[number % 12][0];
-        let text =
-            format!("{} The meetings of {month} took place. {}", talk(dice, 2), talk(dice, 5));
+        let text = format!("{} The meetings of {month} took place. {}", talk(rng, 2), talk(rng, 5));
         docs.push(page(&id, format!("Note {number}"), text, String::new()));
     }
     (docs, meetings)
@@ -133,8 +132,8 @@ fn person_id(number: usize) -> String {
 }
 
 fn periods() -> Set {
-    let mut dice = Dice(20_261_127);
-    let (docs, meetings) = world(&mut dice);
+    let mut rng = Rng(20_261_127);
+    let (docs, meetings) = world(&mut rng);
     let mut questions = Vec::new();
     let ids = |wanted: &dyn Fn(&Meeting) -> bool| -> Vec<String> {
         meetings.iter().filter(|m| wanted(m)).map(|m| m.0.clone()).collect()
@@ -184,8 +183,8 @@ fn periods() -> Set {
 }
 
 fn last_and_first() -> Set {
-    let mut dice = Dice(20_261_128);
-    let (docs, meetings) = world(&mut dice);
+    let mut rng = Rng(20_261_128);
+    let (docs, meetings) = world(&mut rng);
     let mut by_person: BTreeMap<usize, Vec<&Meeting>> = BTreeMap::new();
     for meeting in &meetings {
         by_person.entry(meeting.4).or_default().push(meeting);

@@ -4,8 +4,8 @@
 pub(crate) struct Lexicon {
     /// Ends the name of the set.
     pub(crate) code: &'static str,
-    /// Orders of a sentence: `s`ubject, `v`erb, `o`bject, `p`lace, `t`ime; others stand for
-    /// themselves.
+    /// Orders of the parts of a sentence: `s`ubject, `v`erb, `o`bject, `p`lace, `t`ime. Other
+    /// characters are literal.
     pub(crate) orders: &'static str,
     /// What joins two sentences.
     pub(crate) joints: &'static str,

@@ -3,7 +3,7 @@
 
 use super::lexicon::{LEXICONS, Lexicon};
 use super::phrases::sentence;
-use crate::films::Dice;
+use crate::films::Rng;
 use crate::set::{Doc, Set};
 
 const BEGINNINGS: [&str; 16] = [
@@ -110,8 +110,8 @@ pub(crate) fn sets() -> Vec<Set> {
     ]
 }
 
-fn invented(dice: &mut Dice) -> String {
-    [&BEGINNINGS[..], &MIDDLES, &ENDS].map(|parts| parts[dice.up_to(parts.len())]).concat()
+fn invented(rng: &mut Rng) -> String {
+    [&BEGINNINGS[..], &MIDDLES, &ENDS].map(|parts| parts[rng.up_to(parts.len())]).concat()
 }
 
 /// Names of pages, of two to three words.
@@ -121,24 +121,24 @@ struct Names {
     things: Vec<String>,
 }
 
-fn names(dice: &mut Dice) -> Names {
-    let people = (0..300).map(|_| (invented(dice), invented(dice))).collect();
-    let thing = |number: usize, dice: &mut Dice| {
-        format!("{} {}", invented(dice), THINGS[number % THINGS.len()])
+fn names(rng: &mut Rng) -> Names {
+    let people = (0..300).map(|_| (invented(rng), invented(rng))).collect();
+    let thing = |number: usize, rng: &mut Rng| {
+        format!("{} {}", invented(rng), THINGS[number % THINGS.len()])
     };
-    Names { people, things: (0..100).map(|number| thing(number, dice)).collect() }
+    Names { people, things: (0..100).map(|number| thing(number, rng)).collect() }
 }
 
 /// Returns pages of people and things, and of calls that have their names in title and text. Every
 /// page speaks of others, too.
-fn pages(names: &Names, dice: &mut Dice) -> Vec<Doc> {
-    let prose = |dice: &mut Dice, count: usize| -> String {
-        (0..count).map(|_| format!("{}. ", sentence(&LEXICONS[0], dice))).collect()
+fn pages(names: &Names, rng: &mut Rng) -> Vec<Doc> {
+    let prose = |rng: &mut Rng, count: usize| -> String {
+        (0..count).map(|_| format!("{}. ", sentence(&LEXICONS[0], rng))).collect()
     };
-    let mention = |dice: &mut Dice| -> String {
-        let (first, last) = &names.people[dice.up_to(names.people.len())];
-        let (other, _) = &names.people[dice.up_to(names.people.len())];
-        let thing = &names.things[dice.up_to(names.things.len())];
+    let mention = |rng: &mut Rng| -> String {
+        let (first, last) = &names.people[rng.up_to(names.people.len())];
+        let (other, _) = &names.people[rng.up_to(names.people.len())];
+        let thing = &names.things[rng.up_to(names.things.len())];
         format!("{first} {last} showed {other} how the {thing} works. ")
     };
     let page = |id: String, title: String, text: String, frontmatter: String| Doc {
@@ -154,22 +154,22 @@ fn pages(names: &Names, dice: &mut Dice) -> Vec<Doc> {
             0 => format!("aliases: [\"{}{number}\"]\n", &last[..3]),
             _ => String::new(),
         };
-        let text = format!("{}{}{}", prose(dice, 3), mention(dice), prose(dice, 2));
+        let text = format!("{}{}{}", prose(rng, 3), mention(rng), prose(rng, 2));
         docs.push(page(format!("people/{number}"), format!("{first} {last}"), text, aliases));
     }
     for (number, name) in names.things.iter().enumerate() {
-        let text = format!("{}{}{}", prose(dice, 4), mention(dice), prose(dice, 3));
+        let text = format!("{}{}{}", prose(rng, 4), mention(rng), prose(rng, 3));
         docs.push(page(format!("things/{number}"), name.clone(), text, String::new()));
     }
     for number in 0..200 {
         let (first, last) = &names.people[number % names.people.len()];
-        let thing = &names.things[dice.up_to(names.things.len())];
+        let thing = &names.things[rng.up_to(names.things.len())];
         let text = format!(
             "{first} {last} called. {}We spoke about the {thing}: how {first} thinks it should \
                 work, and what we know about {last}. {}{}",
-            prose(dice, 2),
-            mention(dice),
-            prose(dice, 2)
+            prose(rng, 2),
+            mention(rng),
+            prose(rng, 2)
         );
         let title = format!("Call with {first} {last} about work");
         docs.push(page(format!("calls/{number}"), title, text, String::new()));
@@ -179,9 +179,9 @@ fn pages(names: &Names, dice: &mut Dice) -> Vec<Doc> {
 
 /// All words of a name, in another order.
 fn disorder() -> Set {
-    let mut dice = Dice(20_261_127);
-    let names = names(&mut dice);
-    let docs = pages(&names, &mut dice);
+    let mut rng = Rng(20_261_127);
+    let names = names(&mut rng);
+    let docs = pages(&names, &mut rng);
     let people = names.people.iter().enumerate().take(150);
     let mut questions: Vec<(String, Vec<String>)> = people
         .map(|(number, (first, last))| {
@@ -204,9 +204,9 @@ fn disorder() -> Set {
 
 /// Names with other words around.
 fn in_sentences() -> Set {
-    let mut dice = Dice(20_261_128);
-    let names = names(&mut dice);
-    let docs = pages(&names, &mut dice);
+    let mut rng = Rng(20_261_128);
+    let names = names(&mut rng);
+    let docs = pages(&names, &mut rng);
     let mut questions = Vec::new();
     for (number, name) in names.things.iter().enumerate() {
         let sentence = SENTENCES[number % SENTENCES.len()];
@@ -225,9 +225,9 @@ fn in_sentences() -> Set {
 
 /// Beginnings of names.
 fn half_typed() -> Set {
-    let mut dice = Dice(20_261_129);
-    let names = names(&mut dice);
-    let docs = pages(&names, &mut dice);
+    let mut rng = Rng(20_261_129);
+    let names = names(&mut rng);
+    let docs = pages(&names, &mut rng);
     let beginning = |text: &str, letters: usize| text.chars().take(letters).collect::<String>();
     let mut questions: Vec<(String, Vec<String>)> = Vec::new();
     for (number, (first, last)) in names.people.iter().enumerate().take(200) {
@@ -254,7 +254,7 @@ fn half_typed() -> Set {
 
 /// Returns notes of all languages in [`VOCABULARIES`] that have a name as title and two rare words
 /// in the text, with the words of each note.
-fn notes(dice: &mut Dice) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
+fn notes(rng: &mut Rng) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
     let mut out = Vec::new();
     for vocabulary in &VOCABULARIES {
         let Some(lexicon) = LEXICONS.iter().find(|it| it.code == vocabulary.code) else { continue };
@@ -264,14 +264,14 @@ fn notes(dice: &mut Dice) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
         for number in 0..25 {
             let rare = vec![words[number], words[(number + 7) % 25]];
             let name = format!("{} {}", first[number % 5], last[number / 5]);
-            let text = prose(lexicon, &rare, dice);
+            let text = prose(lexicon, &rare, rng);
             let id = format!("notes/{}-{number}", vocabulary.code);
             let doc = Doc { id, title: name, text, frontmatter: String::new(), file: None };
             out.push((doc, vocabulary.code, rare));
         }
         for number in 0..40 {
-            let other = [first[dice.up_to(5)]];
-            let text = prose(lexicon, &other, dice);
+            let other = [first[rng.up_to(5)]];
+            let text = prose(lexicon, &other, rng);
             let id = format!("days/{}-{number}", vocabulary.code);
             let title = format!("{} {number}", vocabulary.code);
             let doc = Doc { id, title, text, frontmatter: String::new(), file: None };
@@ -281,35 +281,30 @@ fn notes(dice: &mut Dice) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
     out
 }
 
-fn prose(lexicon: &Lexicon, words: &[&str], dice: &mut Dice) -> String {
+fn prose(lexicon: &Lexicon, words: &[&str], rng: &mut Rng) -> String {
     let mut text = String::new();
     for word in words {
         for _ in 0..3 {
-            text.push_str(&sentence(lexicon, dice));
+            text.push_str(&sentence(lexicon, rng));
             text.push_str(lexicon.end);
         }
-        text.push_str(&format!(
-            "{}{}{word}{}",
-            sentence(lexicon, dice),
-            lexicon.space,
-            lexicon.end
-        ));
+        text.push_str(&format!("{}{}{word}{}", sentence(lexicon, rng), lexicon.space, lexicon.end));
     }
     text
 }
 
 /// Names of pages with a letter that is wrong, missing, added or exchanged with the next.
 fn mistyped_names() -> Set {
-    let mut dice = Dice(20_261_130);
-    let notes = notes(&mut dice);
+    let mut rng = Rng(20_261_130);
+    let notes = notes(&mut rng);
     let mut questions = Vec::new();
     for (doc, _, words) in &notes {
         if words.is_empty() {
             continue;
         }
         let mut words: Vec<String> = doc.title.split(' ').map(str::to_owned).collect();
-        let wrong = dice.up_to(words.len());
-        words[wrong] = mistyped(&words[wrong], &mut dice);
+        let wrong = rng.up_to(words.len());
+        words[wrong] = mistyped(&words[wrong], &mut rng);
         questions.push((words.join(" "), vec![doc.id.clone()]));
     }
     Set::new("typos-names", notes.into_iter().map(|note| note.0).collect(), &questions)
@@ -317,8 +312,8 @@ fn mistyped_names() -> Set {
 
 /// Single words that are in two notes, mistyped.
 fn mistyped_words() -> Set {
-    let mut dice = Dice(20_261_131);
-    let notes = notes(&mut dice);
+    let mut rng = Rng(20_261_131);
+    let notes = notes(&mut rng);
     let mut questions = Vec::new();
     for (_, code, words) in &notes {
         let Some(word) = words.first() else { continue };
@@ -326,23 +321,23 @@ fn mistyped_words() -> Set {
             .iter()
             .filter(|(_, other, words)| other == code && words.contains(word))
             .map(|(doc, ..)| doc.id.clone());
-        questions.push((mistyped(word, &mut dice), answers.collect()));
+        questions.push((mistyped(word, &mut rng), answers.collect()));
     }
     Set::new("typos-words", notes.into_iter().map(|note| note.0).collect(), &questions)
 }
 
 /// Returns `word` with one wrong letter, or with two if it is long.
-fn mistyped(word: &str, dice: &mut Dice) -> String {
+fn mistyped(word: &str, rng: &mut Rng) -> String {
     let mut letters: Vec<char> = word.to_lowercase().chars().collect();
-    let errors = if letters.len() >= 10 { 1 + dice.up_to(2) } else { 1 };
+    let errors = if letters.len() >= 10 { 1 + rng.up_to(2) } else { 1 };
     for error in 0..errors {
-        // Most errors are behind the first letter.
-        let first = usize::from(dice.up_to(8) > 0);
+        // Most errors are after the first letter.
+        let first = usize::from(rng.up_to(8) > 0);
         let half = (letters.len() - first).div_ceil(errors);
-        let at = (first + error * half + dice.up_to(half)).min(letters.len() - 2);
+        let at = (first + error * half + rng.up_to(half)).min(letters.len() - 2);
         let others: Vec<char> = letters.iter().copied().filter(|c| *c != letters[at]).collect();
-        let other = others[dice.up_to(others.len())];
-        match dice.up_to(4) {
+        let other = others[rng.up_to(others.len())];
+        match rng.up_to(4) {
             0 if letters[at] != letters[at + 1] => letters.swap(at, at + 1),
             1 => _ = letters.remove(at),
             2 => letters.insert(at, other),

@@ -1,7 +1,7 @@
-//! Phrases that stand in a note, without quotes, in several scripts. The notes share their words
-//! and many parts of sentences; some are long.
+//! Phrases of notes, typed without quotes, in several scripts. The notes share their words and many
+//! parts of sentences; some are long.
 
-use crate::films::Dice;
+use crate::films::Rng;
 use crate::set::{Doc, Set};
 use crate::sets::lexicon::{LEXICONS, Lexicon};
 
@@ -18,15 +18,15 @@ pub(crate) fn sets() -> Vec<Set> {
 }
 
 fn phrases(lexicon: &Lexicon) -> Set {
-    let mut dice = Dice(20_261_123);
-    let docs: Vec<Doc> = (0..NOTES).map(|number| note(lexicon, number, &mut dice)).collect();
+    let mut rng = Rng(20_261_123);
+    let docs: Vec<Doc> = (0..NOTES).map(|number| note(lexicon, number, &mut rng)).collect();
     let mut questions = Vec::new();
     while questions.len() < QUESTIONS {
-        let text = &docs[dice.up_to(docs.len())].text;
-        let Some(phrase) = phrase(lexicon, text, &mut dice) else { continue };
+        let text = &docs[rng.up_to(docs.len())].text;
+        let Some(phrase) = phrase(lexicon, text, &mut rng) else { continue };
         let same = docs.iter().filter(|doc| doc.text.contains(&phrase));
         let same: Vec<String> = same.map(|doc| doc.id.clone()).collect();
-        // What is in every note tells none apart.
+        // A phrase that is in many notes identifies none of them.
         if same.len() <= MAX_ANSWERS {
             questions.push((phrase, same));
         }
@@ -35,9 +35,9 @@ fn phrases(lexicon: &Lexicon) -> Set {
 }
 
 /// Returns four to six words of `text`, or a run of characters in a script without spaces; `None`
-/// over the end of a sentence.
-fn phrase(lexicon: &Lexicon, text: &str, dice: &mut Dice) -> Option<String> {
-    let length = 4 + dice.up_to(3);
+/// if they cross the end of a sentence.
+fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
+    let length = 4 + rng.up_to(3);
     let pieces: Vec<&str> = match lexicon.space {
         "" => text.split_inclusive(|_| true).collect(),
         _ => text.split(' ').collect(),
@@ -48,24 +48,24 @@ fn phrase(lexicon: &Lexicon, text: &str, dice: &mut Dice) -> Option<String> {
         ("", _) => length * 2,
         _ => length,
     };
-    let from = dice.up_to(pieces.len().saturating_sub(length).max(1));
+    let from = rng.up_to(pieces.len().saturating_sub(length).max(1));
     let phrase = pieces.get(from..from + length)?.join(lexicon.space);
     (!phrase.contains(['\n', '#', '.', '。'])).then(|| phrase.trim().to_owned())
 }
 
-fn note(lexicon: &Lexicon, number: usize, dice: &mut Dice) -> Doc {
+fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
     // One note in eight is long.
-    let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + dice.up_to(14);
-    let title = part(lexicon.objects, dice);
+    let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + rng.up_to(14);
+    let title = part(lexicon.objects, rng);
     let mut text = String::new();
     for index in 0..sentences {
         if index % 12 == 11 {
-            text.push_str(&format!("\n\n## {}\n\n", part(lexicon.places, dice)));
+            text.push_str(&format!("\n\n## {}\n\n", part(lexicon.places, rng)));
         }
-        text.push_str(&sentence(lexicon, dice));
-        if dice.up_to(3) == 0 {
-            let joint = part(lexicon.joints, dice);
-            let more = sentence(lexicon, dice);
+        text.push_str(&sentence(lexicon, rng));
+        if rng.up_to(3) == 0 {
+            let joint = part(lexicon.joints, rng);
+            let more = sentence(lexicon, rng);
             text.push_str(&format!("{}{joint}{}{more}", lexicon.space, lexicon.space));
         }
         text.push_str(lexicon.end);
@@ -80,22 +80,22 @@ fn note(lexicon: &Lexicon, number: usize, dice: &mut Dice) -> Doc {
 }
 
 /// Returns a sentence without its end.
-pub(super) fn sentence(lexicon: &Lexicon, dice: &mut Dice) -> String {
-    let parts: Vec<&str> = part(lexicon.orders, dice)
+pub(super) fn sentence(lexicon: &Lexicon, rng: &mut Rng) -> String {
+    let parts: Vec<&str> = part(lexicon.orders, rng)
         .chars()
         .map(|kind| match kind {
-            's' => part(lexicon.subjects, dice),
-            'v' => part(lexicon.verbs, dice),
-            'o' => part(lexicon.objects, dice),
-            'p' => part(lexicon.places, dice),
-            _ => part(lexicon.times, dice),
+            's' => part(lexicon.subjects, rng),
+            'v' => part(lexicon.verbs, rng),
+            'o' => part(lexicon.objects, rng),
+            'p' => part(lexicon.places, rng),
+            _ => part(lexicon.times, rng),
         })
         .collect();
     parts.join(lexicon.space)
 }
 
 /// Returns one of `parts`.
-fn part(parts: &'static str, dice: &mut Dice) -> &'static str {
+fn part(parts: &'static str, rng: &mut Rng) -> &'static str {
     let all: Vec<&str> = parts.split('|').collect();
-    all[dice.up_to(all.len())]
+    all[rng.up_to(all.len())]
 }

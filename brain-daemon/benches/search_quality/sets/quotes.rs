@@ -1,7 +1,7 @@
 //! Words in quotes beside other words, names with apostrophes, and words that differ in accents
 //! only.
 
-use crate::films::Dice;
+use crate::films::Rng;
 use crate::set::{Doc, Set};
 
 const PEOPLE: [&str; 24] = [
@@ -68,22 +68,22 @@ fn note(id: String, title: String, text: String) -> Doc {
     Doc { id, title, text, frontmatter: String::new(), file: None }
 }
 
-fn one<'a>(of: &[&'a str], dice: &mut Dice) -> &'a str {
-    of[dice.up_to(of.len())]
+fn one<'a>(of: &[&'a str], rng: &mut Rng) -> &'a str {
+    of[rng.up_to(of.len())]
 }
 
 /// Notes of meetings in which people speak about things. The words of a quote are side by side in
 /// the notes, or apart in all of them.
 fn quotes_in_prose() -> Set {
-    let mut dice = Dice(20_261_124);
+    let mut rng = Rng(20_261_124);
     let mut docs = Vec::new();
     let mut questions = Vec::new();
     for number in 0..240 {
         let (person, (first, second)) =
             (PEOPLE[number % PEOPLE.len()], PAIRS[(number * 7 + number / 24) % PAIRS.len()]);
         let verdict = VERDICTS[(number * 5 + number / 16) % VERDICTS.len()];
-        let talk = |dice: &mut Dice, count: usize| -> String {
-            (0..count).map(|_| format!("{} ", one(&TALK, dice))).collect()
+        let talk = |rng: &mut Rng, count: usize| -> String {
+            (0..count).map(|_| format!("{} ", one(&TALK, rng))).collect()
         };
         let together = PAIRS.iter().position(|pair| *pair == (first, second)).unwrap_or(0) % 3 != 0;
         let said = if together {
@@ -91,12 +91,12 @@ fn quotes_in_prose() -> Set {
         } else {
             format!("{person} said that the {second} for the {first} {verdict}.")
         };
-        let length = 2 + dice.up_to(12);
+        let length = 2 + rng.up_to(12);
         let text = format!(
             "{}{said} {}\n\n{}",
-            talk(&mut dice, length),
-            talk(&mut dice, length),
-            talk(&mut dice, 3)
+            talk(&mut rng, length),
+            talk(&mut rng, length),
+            talk(&mut rng, 3)
         );
         let id = format!("meetings/round-{number}");
         docs.push(note(id.clone(), format!("Round {number}"), text));
@@ -131,7 +131,7 @@ fn names_with_apostrophes() -> Set {
         ("שָׁלוֹם", ["שלום", "שָׁלוֹם", "שלוֹם"]),
         ("Ta'ayush", ["Ta’ayush", "Taayush", "Taʿayush"]),
     ];
-    let mut dice = Dice(20_261_125);
+    let mut rng = Rng(20_261_125);
     let mut docs = Vec::new();
     let mut questions = Vec::new();
     for (at, first) in FIRST.iter().enumerate() {
@@ -140,8 +140,8 @@ fn names_with_apostrophes() -> Set {
             let friend = LAST[(number + at + 1) % LAST.len()].0;
             let id = format!("people/{at}-{number}");
             let mut text = format!("{name} shares an office with {first} {friend}. ");
-            (0..3 + dice.up_to(5))
-                .for_each(|_| text.push_str(&format!("{} ", one(&TALK, &mut dice))));
+            (0..3 + rng.up_to(5))
+                .for_each(|_| text.push_str(&format!("{} ", one(&TALK, &mut rng))));
             docs.push(note(id.clone(), name.clone(), text));
             questions.push((name, vec![id.clone()]));
             let other = others[(at + number) % others.len()];
@@ -177,7 +177,7 @@ fn accents() -> Set {
         ("все", "всё"),
         ("небо", "нёбо"),
     ];
-    let mut dice = Dice(20_261_126);
+    let mut rng = Rng(20_261_126);
     let mut docs = Vec::new();
     let mut questions = Vec::new();
     for (number, (first, second)) in WORDS.iter().enumerate() {
@@ -186,8 +186,8 @@ fn accents() -> Set {
                 let id = format!("words/{number}-{which}-{copy}");
                 let text = format!(
                     "{} The word of the day is {word}. {}",
-                    one(&TALK, &mut dice),
-                    one(&TALK, &mut dice)
+                    one(&TALK, &mut rng),
+                    one(&TALK, &mut rng)
                 );
                 docs.push(note(id, format!("Day {number} {copy}"), text));
             }

@@ -1,7 +1,7 @@
 //! Questions about pages that one or two links away from a named page: companies, their people and
 //! meetings, in four languages. Links are in sentences, in lists and in the frontmatter.
 
-use crate::films::Dice;
+use crate::films::Rng;
 use crate::set::{Doc, Set};
 
 /// Companies of each language.
@@ -208,7 +208,7 @@ struct World {
 
 impl World {
     fn new(language: &Language) -> Self {
-        let mut dice = Dice(20_261_140);
+        let mut rng = Rng(20_261_140);
         let [people_in, companies_in, meetings_in] = language.folders;
         let id = |folder: &str, title: &str| {
             (format!("{folder}/{}", title.to_lowercase().replace(' ', "-")), title.to_owned())
@@ -240,15 +240,15 @@ impl World {
             .collect();
         let meetings: Vec<_> = (0..MEETINGS)
             .map(|number| {
-                let brand = BRAND[dice.up_to(15)];
+                let brand = BRAND[rng.up_to(15)];
                 id(meetings_in, &format!("{brand} {}", 100 + number))
             })
             .collect();
         let attended = (0..MEETINGS)
             .map(|number| {
-                let count = 2 + dice.up_to(3);
+                let count = 2 + rng.up_to(3);
                 let mut who: Vec<usize> = (0..count)
-                    .map(|_| dice.up_to(people.len()))
+                    .map(|_| rng.up_to(people.len()))
                     .chain([number % COMPANIES * 6])
                     .collect();
                 who.sort_unstable();

@@ -25,7 +25,7 @@ const MAX_SESSIONS: usize = 32;
 /// The session of a browser.
 #[derive(Debug, Clone)]
 pub struct BrowserSession {
-    /// Must come with every change; only our own pages have it.
+    /// The CSRF token. Every change must have it; only brain's own pages contain it.
     pub csrf_token: Secret,
     /// When it was opened, in Unix milliseconds.
     pub opened_at: i64,

@@ -23,7 +23,8 @@ use brain_net::{self as net, Error as NetError, HttpClient};
 const MAX_CACHED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 /// The maximum and default cache time, in milliseconds.
 const MAX_AGE_MS: i64 = 24 * 60 * 60 * 1000;
-/// The minimum cache time in milliseconds, so that the owner decides on what was shown.
+/// The minimum cache time in milliseconds, so that a document does not change between the consent
+/// page and the decision.
 const MIN_AGE_MS: i64 = 5 * 60 * 1000;
 /// The cache time of a failure, in milliseconds.
 const FAILURE_AGE_MS: i64 = 60 * 1000;

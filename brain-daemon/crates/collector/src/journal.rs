@@ -16,7 +16,7 @@ use super::{Data, DataFault, Stream, disk};
 use brain_base::clock::{parse_instant, rfc3339};
 
 /// Size of a block when reading from the end, in bytes.
-const BLOCK: u64 = 64 * 1024;
+const BLOCK_BYTES: u64 = 64 * 1024;
 
 /// A recorded event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -163,7 +163,7 @@ impl Journal {
         let mut line_end = Vec::new();
         let mut end = file.metadata()?.len();
         while end > 0 {
-            let begin = end.saturating_sub(BLOCK);
+            let begin = end.saturating_sub(BLOCK_BYTES);
             let mut block = Vec::new();
             file.seek(SeekFrom::Start(begin))?;
             Read::by_ref(&mut file).take(end - begin).read_to_end(&mut block)?;

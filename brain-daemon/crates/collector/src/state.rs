@@ -24,7 +24,8 @@ pub struct Account {
 /// The state of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
-    /// Posts of the last complete pull, and missing posts that were not decided; newest first.
+    /// Posts of the last complete pull, and missing posts whose deletion is not confirmed yet;
+    /// newest first.
     #[serde(default)]
     pub ids: Vec<String>,
     /// The platform's token for older posts.

@@ -54,7 +54,7 @@ fn insert(document: &mut DocumentMut, section: &str, name: &str, value: &Value) 
     let table = table.as_table_like_mut()?;
     match table.get_mut(name).and_then(Item::as_value_mut) {
         Some(present) => {
-            // A comment behind the value stays.
+            // A comment after the value stays.
             let decor = present.decor().clone();
             *present = value.clone();
             *present.decor_mut() = decor;

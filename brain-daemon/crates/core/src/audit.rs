@@ -354,19 +354,26 @@ mod tests {
         assert_eq!(
             (counted(AuditRecord::UNKNOWN), counted("a")),
             (60, 100),
-            "who is known is recorded"
+            "all calls of a known client are recorded"
         );
         assert!(!audit.has_waiting());
         clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
-        assert!(audit.has_waiting(), "the minute is over, and nobody had to call");
+        assert!(
+            audit.has_waiting(),
+            "the summary of the past minute is waiting, without another call"
+        );
         audit.write().unwrap();
         let newest = audit.list(&everything()).unwrap().calls.swap_remove(0);
         assert_eq!(newest.operation, "(40 more calls of unknown callers)");
         assert_eq!((&*newest.client, newest.status, newest.parameters.len()), ("-", 404, 0));
         audit.record(call(NOW + MINUTE_MS, AuditRecord::UNKNOWN, 200));
-        assert_eq!(counted(AuditRecord::UNKNOWN), 62, "another minute has room again");
+        assert_eq!(counted(AuditRecord::UNKNOWN), 62, "the limit applies to each minute");
         clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
         audit.write().unwrap();
-        assert_eq!(counted(AuditRecord::UNKNOWN), 62, "where nothing is left out, nothing is said");
+        assert_eq!(
+            counted(AuditRecord::UNKNOWN),
+            62,
+            "a minute without omitted calls has no summary"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! `brainstorm` and `lsd`: cross pages near a question with distant ones and judge the ideas.
 //!
-//! `profile` holds the differences, `estimate` the expected cost. `near_pages` and `distant_pages`
-//! select pages, `page_features` compares them without vectors. `execute` runs the phases
-//! (`phases`, `cross`, `judge`). `prompt` builds questions, `parse` reads answers, `run_store`
-//! saves each step. `save_page` and `reply` present the result.
+//! `profile` has the differences between both commands, and `estimate` calculates the expected
+//! cost. `near_pages` and `distant_pages` select pages, `page_features` compares them without
+//! vectors. `execute` runs the phases (`phases`, `cross`, `judge`). `prompt` builds questions,
+//! `parse` reads answers, `run_store` saves each step. `save_page` and `reply` present the result.
 //!
 //! Text of pages and models is data: it never decides what is read, asked or spent.
 
@@ -49,7 +49,7 @@ const MAX_IDEAS: u32 = 200;
 /// entries belong to other runs.
 const MAX_STEP_MS: i64 = 60 * 60 * 1000;
 
-/// Idea making: `brainstorm` and `lsd`.
+/// Makes ideas: `brainstorm` and `lsd`.
 pub struct IdeaService {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
@@ -121,8 +121,8 @@ impl IdeaService {
     }
 
     /// Adds open ledger entries of a killed run to its cost, at their maximum. These calls were
-    /// sent after the last save. Entries of a concurrent killed run may be included, so the budget
-    /// is rather too strict.
+    /// sent after the last save. Entries of another killed run may be included; the budget is then
+    /// too strict.
     fn add_open_calls(&self, run: &mut Run) {
         if run.state != RunState::Running {
             return;

@@ -29,7 +29,7 @@ const BATCH: usize = 500;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of changes that wait for the index during a bulk write: two batches, so that
 /// the index has work while one is stored.
-const BACKLOG: usize = 2 * crate::batch::BATCH;
+const MAX_BACKLOG: usize = 2 * crate::batch::BATCH;
 
 /// The index, and the thread that feeds it.
 pub(crate) struct IndexFollower {
@@ -92,9 +92,10 @@ impl IndexFollower {
             *self.shared.rebuilt.lock() = Some(reason.clone());
         }
         let _ = self.shared.index.set(index);
-        let behind = store.read_through(|reader| reader.changes_after_count(opened.seq))?;
-        self.shared.to_feed.store(behind, Ordering::Relaxed);
-        if behind <= CATCH_UP_AT_START {
+        let uncommitted_count =
+            store.read_through(|reader| reader.changes_after_count(opened.seq))?;
+        self.shared.to_feed.store(uncommitted_count, Ordering::Relaxed);
+        if uncommitted_count <= CATCH_UP_AT_START {
             let mut seq = opened.seq;
             self.shared.feed(store, &mut seq, false)?;
             return Ok(());
@@ -137,7 +138,7 @@ impl IndexFollower {
     /// not.
     pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
-            .is_some_and(|index| index.leaves_out(sources))
+            .is_some_and(|index| index.is_incomplete(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
     }
 
@@ -170,7 +171,7 @@ impl IndexFollower {
     }
 
     /// Returns the approximate number of changes that are not in the index on disk.
-    pub(crate) fn behind(&self) -> u64 {
+    pub(crate) fn uncommitted_count(&self) -> u64 {
         let shared = &self.shared;
         let not_fed = match shared.is_live.load(Ordering::Acquire) {
             true => 0,
@@ -179,13 +180,13 @@ impl IndexFollower {
                 all.saturating_sub(shared.fed.load(Ordering::Relaxed)).max(1)
             }
         };
-        self.get().map_or(0, Index::behind) + not_fed
+        self.get().map_or(0, Index::uncommitted_count) + not_fed
     }
 
-    /// Waits until the index is at most [`BACKLOG`] changes behind.
+    /// Waits until the index is at most [`MAX_BACKLOG`] changes behind.
     pub(crate) fn wait(&self) {
         if let Some(index) = self.get() {
-            index.wait_below(BACKLOG);
+            index.wait_below(MAX_BACKLOG);
         }
     }
 
@@ -229,7 +230,7 @@ impl SharedState {
             }
             *seq = last;
             if let Some(index) = self.index.get() {
-                index.wait_below(BACKLOG);
+                index.wait_below(MAX_BACKLOG);
             }
         }
         // The last changes are pushed on the writer's thread, so no commit can be missed.

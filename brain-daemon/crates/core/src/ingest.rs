@@ -63,8 +63,8 @@ pub struct IngestReceipt {
     /// The source of its page.
     #[schema(value_type = String, example = "default")]
     pub source_id: SourceId,
-    /// `queued`, or `duplicate` of an item that came in within the last 24 hours, which `job_id`
-    /// names.
+    /// `queued`, or `duplicate` of an item that was accepted within the last 24 hours, which
+    /// `job_id` names.
     #[schema(example = "queued", pattern = "^(queued|duplicate)$")]
     pub status: String,
     /// The same for people.

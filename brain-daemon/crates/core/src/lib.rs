@@ -85,7 +85,7 @@ pub use tunnel::TunnelService;
 pub use voice::TELEPHONE;
 pub use voice::VoiceService;
 
-/// Receives the progress of long work, and decides whether it goes on.
+/// Receives the progress of long work, and decides whether it continues.
 pub trait Progress: Sync {
     /// Reports that `done` of `total` units are finished. Returns `false` if the caller is gone:
     /// the work then stops at its next safe point.
@@ -170,7 +170,7 @@ impl Brain {
     /// Answers one request.
     ///
     /// # Errors
-    /// Every failure, with a stable code and the way out.
+    /// Every failure, with a stable code and a hint.
     pub fn answer(
         &self,
         caller: &Caller,

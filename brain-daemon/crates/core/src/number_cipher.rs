@@ -7,10 +7,10 @@
 use sha2::{Digest, Sha256};
 
 /// Half of a number, in bits.
-const HALF: u32 = 31;
-const MASK: u64 = (1 << HALF) - 1;
+const HALF_BITS: u32 = 31;
+const MASK: u64 = (1 << HALF_BITS) - 1;
 /// The bit that marks an encrypted number. Encrypted numbers stay below 10^19.
-const ENCRYPTED: u64 = 1 << (2 * HALF);
+const ENCRYPTED_BIT: u64 = 1 << (2 * HALF_BITS);
 /// Rounds of the Feistel network. With four or more, its output looks random.
 const ROUNDS: u8 = 6;
 
@@ -31,18 +31,18 @@ impl NumberCipher {
     pub(crate) fn encrypt(&self, number: u64) -> u64 {
         let (left, right) = (0..ROUNDS)
             .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
-        ENCRYPTED | (left << HALF) | right
+        ENCRYPTED_BIT | (left << HALF_BITS) | right
     }
 
     /// Returns the number in `encrypted`, or `None` if it is not encrypted.
     pub(crate) fn decrypt(&self, encrypted: u64) -> Option<u64> {
-        if encrypted & ENCRYPTED == 0 {
+        if encrypted & ENCRYPTED_BIT == 0 {
             return None;
         }
         let (left, right) = (0..ROUNDS)
             .rev()
             .fold(split(encrypted), |(left, right), round| (right ^ self.mix(round, left), left));
-        Some((left << HALF) | right)
+        Some((left << HALF_BITS) | right)
     }
 
     fn mix(&self, round: u8, half: u64) -> u64 {
@@ -53,7 +53,7 @@ impl NumberCipher {
 }
 
 fn split(number: u64) -> (u64, u64) {
-    ((number >> HALF) & MASK, number & MASK)
+    ((number >> HALF_BITS) & MASK, number & MASK)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use brain_store::{Author, LineChange, LineMark, NewPage, PageRecord, Provenance}
 
 use crate::Caller;
 
-/// Frontmatter keys about how and when a page came in. Two pages that differ only in these keys
+/// Frontmatter keys about how and when a page was added. Two pages that differ only in these keys
 /// count as equal.
 pub const INGEST_KEYS: &[&str] =
     &["captured_at", "captured_via", "ingested_at", "ingested_via", "source_kind", "source_uri"];
@@ -30,7 +30,7 @@ const URI_KEY: &str = "source_uri";
 const VIA_KEY: &str = "ingested_via";
 const AT_KEY: &str = "ingested_at";
 
-/// A way in which pages come in, with the values that it sets in their provenance.
+/// A way in which pages are added, with the values that it sets in their provenance.
 pub(crate) struct IngestRoute {
     /// `source_kind`.
     pub(crate) kind: &'static str,
@@ -98,7 +98,7 @@ impl From<&PageRecord> for FormerPage {
 }
 
 impl FormerPage {
-    /// Returns whether a text that comes by `route` makes the page the owner's, as it is.
+    /// Returns whether an unchanged text that arrives by `route` makes the page the owner's.
     pub(crate) fn becomes_whole(&self, route: &IngestRoute) -> bool {
         self.has_marks && !route.is_outside()
     }
@@ -178,7 +178,7 @@ impl IngestRoute {
         !OWNER_KINDS.contains(&self.kind)
     }
 
-    /// Returns the author of a text that came in by this route from `uri`.
+    /// Returns the author of a text that was added by this route from `uri`.
     pub(crate) fn author(&self, uri: String) -> Author {
         Author { kind: self.kind.into(), uri }
     }
@@ -188,7 +188,7 @@ impl IngestRoute {
         if self.is_outside() { LineChange::Outside } else { LineChange::Own }
     }
 
-    /// Returns the provenance of a page after a text came in by this route, as
+    /// Returns the provenance of a page after a text was added by this route, as
     /// [`Self::provenance_of_text`]. An author from outside who changes an active page does not
     /// change whose page it is: the changed lines get a mark.
     pub(crate) fn provenance_of_edit(
@@ -207,7 +207,7 @@ impl IngestRoute {
         }
     }
 
-    /// Returns the provenance of a text that came in by this route from `uri` at `now`.
+    /// Returns the provenance of a text that was added by this route from `uri` at `now`.
     pub(crate) fn provenance(&self, uri: String, now: i64) -> Provenance {
         Provenance {
             source_kind: Some(self.kind.into()),

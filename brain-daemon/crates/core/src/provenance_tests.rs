@@ -16,7 +16,7 @@ fn record(kind: &str, uri: &str, via: &str, at: i64) -> Provenance {
     }
 }
 
-/// Returns the record and the frontmatter of a text that came in by this route.
+/// Returns the record and the frontmatter of a text that was added by this route.
 fn written(
     route: &IngestRoute,
     raw: &str,

@@ -98,7 +98,7 @@ impl SearchService {
     /// Returns the approximate number of changes that are not in the index on disk.
     #[must_use]
     pub fn index_behind(&self) -> u64 {
-        self.index.behind()
+        self.index.uncommitted_count()
     }
 
     /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`, the
@@ -388,7 +388,7 @@ struct Conditions<'a> {
 impl Conditions<'_> {
     /// Returns whether the page matches the filters; `false` if the index fails.
     fn admit(&self, id: u64) -> bool {
-        match self.pages.get_or_init(|| self.index.allowed(self.question)) {
+        match self.pages.get_or_init(|| self.index.matching_pages(self.question)) {
             Ok(Some(pages)) => pages.contains(&id),
             Ok(None) => true,
             Err(_) => false,

@@ -1,6 +1,6 @@
 //! The sources: directories of markdown files. Each source has its own slugs.
 //!
-//! To register a source reads none of its files. To remove one changes no file: its pages are
+//! Registering a source reads none of its files. Removing one changes no file: its pages are
 //! hidden, and return when the source is registered and synced again.
 
 mod health;
@@ -199,7 +199,7 @@ impl SourceService {
                     FaultCode::Cancelled,
                     format!("the removal of \"{id}\" ended early"),
                 )
-                .hint(format!("go on: `brain sources remove {id} --yes`")));
+                .hint(format!("to continue: `brain sources remove {id} --yes`")));
             }
         }
         self.watcher.notify_sources_changed();

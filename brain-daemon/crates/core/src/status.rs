@@ -44,7 +44,7 @@ impl Brain {
             deleted: counts.deleted,
             sources: counts.sources,
             store_bytes: std::fs::metadata(self.store.path()).map_or(0, |m| m.len()),
-            index_behind: self.index.behind(),
+            index_behind: self.index.uncommitted_count(),
             outbox: self.files.waiting_files(counts.outbox),
             degraded,
             http_local: self.access.http_addresses().local.map(|a| a.to_string()),

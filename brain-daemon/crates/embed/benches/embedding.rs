@@ -29,7 +29,7 @@ const WINDOWS: usize = 256;
 /// Words of a window, as the daemon cuts pages.
 const WORDS: usize = 75;
 /// How long the allocator takes to return memory.
-const SETTLED: Duration = Duration::from_secs(12);
+const SETTLE_TIME: Duration = Duration::from_secs(12);
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -69,10 +69,10 @@ fn main() {
         })
         .collect();
     questions.sort_by(f64::total_cmp);
-    std::thread::sleep(SETTLED);
+    std::thread::sleep(SETTLE_TIME);
     let idle = rss();
     local.unload_if_idle(Duration::ZERO);
-    std::thread::sleep(SETTLED);
+    std::thread::sleep(SETTLE_TIME);
     let row = |who: &str, wall: f64, cpu: f64, question: f64, memory: &str| {
         let many = WINDOWS as f64;
         let (rate, each, question) = (many / wall, cpu / many * 1e3, question * 1e3);
@@ -143,7 +143,7 @@ fn reference(
 /// Returns the CPU seconds of this process, in steps of a hundredth.
 fn cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The 12th and 13th number behind the name, which can have spaces; in hundredths of a second.
+    // The 12th and 13th number after the name, which can have spaces; in hundredths of a second.
     let behind = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     behind.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

@@ -1,7 +1,7 @@
 //! Vector index: int8 vectors of page windows, in memory and in a file.
 //!
-//! The index is derived data: it can be deleted, damaged or behind. It knows neither models nor the
-//! store.
+//! The index is derived data: it can be deleted, damaged or out of date. It knows neither models
+//! nor the store.
 //!
 //! Each [`crate::VectorSpace`] has a file: a header with store, space and format, then records with
 //! checksums. The last record of a page counts. An incomplete end is cut off. A file with more
@@ -109,8 +109,8 @@ struct Memory {
     rows: Rows,
     /// Records that are not in the file yet.
     pending: Vec<u8>,
-    /// Size of current records of everything in `rows`.
-    living: u64,
+    /// Size of the records of all pages in `rows`, in bytes.
+    live_bytes: u64,
     /// Last change of the store that is in the file or in `pending`.
     seen: u64,
 }
@@ -118,7 +118,7 @@ struct Memory {
 impl Memory {
     fn put(&mut self, page: u64, key: Key, rows: &[Row]) {
         self.forget(page);
-        self.living += record::size(rows.len(), self.rows.dimensions);
+        self.live_bytes += record::size(rows.len(), self.rows.dimensions);
         self.rows.put(page, key, rows);
     }
 
@@ -126,7 +126,8 @@ impl Memory {
         let windows = self.rows.rows_of(page).len();
         let was_there = self.rows.remove(page);
         if was_there {
-            self.living = self.living.saturating_sub(record::size(windows, self.rows.dimensions));
+            self.live_bytes =
+                self.live_bytes.saturating_sub(record::size(windows, self.rows.dimensions));
         }
         was_there
     }
@@ -156,7 +157,7 @@ impl Vectors {
     ) -> Result<(Self, Option<String>), VectorError> {
         let dimensions = dimensions.max(1);
         let rows = Rows::new(dimensions, sketch_from);
-        let mut memory = Memory { rows, pending: Vec::new(), living: 0, seen: 0 };
+        let mut memory = Memory { rows, pending: Vec::new(), live_bytes: 0, seen: 0 };
         let (log, lost) =
             VectorFile::open(dir, store, identity, dimensions, |record| match record {
                 Record::Put(page, key, rows) => memory.put(page, key, &rows),
@@ -282,7 +283,7 @@ impl Vectors {
 
     /// Returns the bytes that wait for the next [`Vectors::flush`].
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn pending_bytes(&self) -> usize {
         self.read().pending.len()
     }
 
@@ -299,7 +300,7 @@ impl Vectors {
             if records.is_empty() && memory.seen == seen && log.file.is_some() {
                 return Ok(());
             }
-            (records, log.is_stale(memory.living))
+            (records, log.is_stale(memory.live_bytes))
         };
         let result = match is_stale {
             // Pending records are in memory too.

@@ -20,7 +20,7 @@ use super::body_budget::BodyBudget;
 use super::connection_state::{ConnectionState, Phase};
 
 /// How often a waiting connection tries to evict another one.
-const RETRY: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// Connections that are compared to find the one to evict.
 const MAX_COMPARED: usize = 1024;
 /// Closing connections that are evicted at once.
@@ -99,7 +99,7 @@ impl ConnectionLimiter {
                 return Permit { limiter: Arc::clone(self), slot };
             }
             self.evict_connection();
-            let _ = tokio::time::timeout(RETRY, self.slot_freed.notified()).await;
+            let _ = tokio::time::timeout(RETRY_INTERVAL, self.slot_freed.notified()).await;
         }
     }
 
@@ -240,7 +240,9 @@ mod tests {
         limiter.evict_connection();
         for stays in [0, 3] {
             assert!(
-                tokio::time::timeout(RETRY, states[stays].wait_for_close_request()).await.is_err(),
+                tokio::time::timeout(RETRY_INTERVAL, states[stays].wait_for_close_request())
+                    .await
+                    .is_err(),
                 "{stays}"
             );
         }
@@ -297,7 +299,9 @@ mod tests {
             (Arc::new(ConnectionState::new(0)), Arc::new(ConnectionState::new(0)));
         let permit = limiter.acquire(&busy).await;
         busy.begin_request("GET", b"x");
-        assert!(tokio::time::timeout(RETRY * 3, limiter.acquire(&newcomer)).await.is_err());
+        assert!(
+            tokio::time::timeout(RETRY_INTERVAL * 3, limiter.acquire(&newcomer)).await.is_err()
+        );
         drop(permit);
         drop(limiter.acquire(&newcomer).await);
     }

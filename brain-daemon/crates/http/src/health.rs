@@ -211,14 +211,14 @@ mod tests {
             Ok(())
         };
         let health = Arc::new(Health::with_probe(Arc::new(probe), Duration::from_secs(10)));
-        let asking: Vec<_> = (0..50)
+        let checks: Vec<_> = (0..50)
             .map(|_| {
                 let health = Arc::clone(&health);
                 tokio::spawn(async move { health.check().await })
             })
             .collect();
-        for asked in asking {
-            assert_eq!(asked.await.unwrap(), Ok(()));
+        for check in checks {
+            assert_eq!(check.await.unwrap(), Ok(()));
         }
         assert_eq!(probes.load(Ordering::SeqCst), 1);
     }
@@ -238,7 +238,7 @@ mod tests {
         // Expires the last result.
         *health.last.lock() = None;
         assert!(health.check().await.is_err());
-        assert_eq!(probes.load(Ordering::SeqCst), 1, "one thread hangs, not one a second");
+        assert_eq!(probes.load(Ordering::SeqCst), 1, "no second probe starts while one hangs");
         drop(release);
         *health.last.lock() = None;
         assert_eq!(health.check().await, Ok(()), "it answers again");

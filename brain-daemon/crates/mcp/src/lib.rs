@@ -123,7 +123,7 @@ impl Server {
         work: impl FnOnce(&ToolContext) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let context = self.tool_context(context)?;
-        // The semaphore is never closed; if it were, the request would go on without a permit.
+        // The semaphore is never closed; if it were, the request would continue without a permit.
         let _permit = match &self.permits {
             Some(permits) => permits.acquire().await.ok(),
             None => None,

@@ -60,11 +60,11 @@ static PROMPTS: [PromptEntry; 4] = [
     PromptEntry {
         name: "weekly_review",
         title: "Weekly review",
-        description: "What came in and changed in the last seven days",
+        description: "What was added and changed in the last seven days",
         argument: None,
         text: "Do my weekly review from my brain.\n\
-            1. `list_pages` with updated_after seven days ago, sorted by the time of change; go on \
-            with the cursor when there is more.\n\
+            1. `list_pages` with updated_after seven days ago, sorted by the time of change; \
+            continue with the cursor when there is more.\n\
             2. `get_timeline` since seven days ago, and until seven days from now, for what \
             happened and what comes.\n\
             3. `get_page` for those that look like decisions, promises, or open ends.\n\

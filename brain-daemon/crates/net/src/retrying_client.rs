@@ -30,7 +30,7 @@ const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const STALE_AFTER: Duration = Duration::from_secs(2);
 /// Maximum number of retries: one for each pooled connection that the server has closed.
 const MAX_RETRIES: u32 = 4;
-/// A streaming caller is asked this often whether to go on.
+/// Interval at which a streaming caller is asked whether to continue.
 const POLL: Duration = Duration::from_secs(1);
 
 /// The client. Runtime and connections are made with the first request.
@@ -261,7 +261,7 @@ impl StreamReader<'_> {
         }
     }
 
-    /// Waits for `step` and asks `on_event` each second whether to go on. `None` means stop.
+    /// Waits for `step` and asks `on_event` each second whether to continue. `None` means stop.
     fn wait<T>(
         &self,
         on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,

@@ -94,7 +94,7 @@ fn cut(body: &str, start: CutPoint, left: usize) -> CutPoint {
                 });
             }
             fences.line(&body[at..]);
-            // The line behind the closing fence begins a paragraph.
+            // The line after the closing fence begins a paragraph.
             gap = inside && !fences.inside();
             blank = true;
         }
@@ -129,7 +129,7 @@ fn is_heading(line: &str) -> bool {
 /// Properties of the characters before a cut.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextBefore {
-    /// Whether a sentence has ended, with only closing marks and white space behind it.
+    /// Whether a sentence has ended, with only closing marks and white space after it.
     ended: bool,
     /// Number of consecutive regional indicators.
     flags: usize,

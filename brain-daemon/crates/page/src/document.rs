@@ -105,7 +105,7 @@ fn joined(frontmatter: &str, body: &str, end: &str) -> String {
     out
 }
 
-/// Returns the text between the first line `---` and its closing line, and the text behind that
+/// Returns the text between the first line `---` and its closing line, and the text after that
 /// line. TOML is returned with the line `+++` before it.
 fn split(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let (first, start) = line(text, 0)?;

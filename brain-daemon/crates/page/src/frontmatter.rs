@@ -59,7 +59,7 @@ impl Frontmatter {
         Self { raw: String::new(), map: Mapping { entries: Vec::new(), in_lines: true, indent: 0 } }
     }
 
-    /// Parses the YAML between the lines of dashes, without them, or TOML behind a line `+++`. CRLF
+    /// Parses the YAML between the lines of dashes, without them, or TOML after a line `+++`. CRLF
     /// and CR become LF, a missing last line end is added, and white space alone becomes empty.
     /// Nothing else changes.
     ///
@@ -266,7 +266,7 @@ pub fn normalize_tag(text: &str) -> String {
     tag.to_lowercase().nfc().collect()
 }
 
-/// Returns whether the text has nothing but white space, behind the line `+++` of TOML.
+/// Returns whether the text has nothing but white space, after the line `+++` of TOML.
 fn is_blank(raw: &str) -> bool {
     raw.strip_prefix(toml::FENCE).unwrap_or(raw).trim().is_empty()
 }

@@ -352,7 +352,7 @@ pub(super) fn is_external(target: &str) -> bool {
     scheme || target.is_empty() || target.starts_with("//") || target.starts_with(['#', '?'])
 }
 
-/// Returns the text behind the last `.` of a target's path; empty if there is none.
+/// Returns the text after the last `.` of a target's path; empty if there is none.
 pub(super) fn ending(target: &str) -> &str {
     let path = target.split(['#', '?', '|']).next().unwrap_or_default().trim();
     path.rsplit_once('.').map_or("", |(_, ending)| ending)

@@ -1,8 +1,8 @@
 //! Parses markdown in bounded memory.
 //!
-//! The parser keeps a tree with a node of 48 bytes for almost every sign, so a text of only
-//! brackets takes 150 times its length. This module therefore parses a text with many signs in
-//! parts with a limited number of signs.
+//! The parser builds a tree with a node of 48 bytes for almost every punctuation character, so a
+//! text of only brackets takes 150 times its length. This module therefore parses a long text in
+//! parts with a limited number of such characters.
 //!
 //! A part ends where a block of the top level begins, so each block is parsed as in the whole text.
 //! A block longer than a part is cut: a list between its items, a quote between its blocks, a
@@ -17,11 +17,11 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, 
 
 use super::fence::Fences;
 
-/// Number of signs (ASCII punctuation and line ends) in a part. The parser's tree for a part takes
-/// about 5 MB.
-const SIGNS: usize = 1 << 15;
-/// Maximum distance to a bracket that a cut would leave open, in bytes.
-const BRACKET: usize = 2000;
+/// Maximum number of ASCII punctuation characters and line ends in a part. The parser's tree for a
+/// part takes about 5 MB.
+const MAX_PUNCTUATION: usize = 1 << 15;
+/// How far before a cut an unclosed bracket is searched, in bytes.
+const MAX_BRACKET_DISTANCE: usize = 2000;
 
 /// Calls `each` with the events of `text` and their byte ranges, until it breaks.
 pub fn for_each_event<'a>(
@@ -95,7 +95,7 @@ fn each_part<'a>(
                 (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
             }
         };
-        // The parser reads the block as code or HTML, and this module does not.
+        // The parser found code or HTML, and this module did not recognise it.
         let (part, length) =
             if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
         if each(at, part).is_break() {
@@ -105,9 +105,10 @@ fn each_part<'a>(
     }
 }
 
-/// Returns the length of the longest beginning of `text` with at most [`SIGNS`] signs.
+/// Returns the length of the longest beginning of `text` with at most [`MAX_PUNCTUATION`] such
+/// characters.
 fn window(text: &str) -> usize {
-    let mut left = SIGNS;
+    let mut left = MAX_PUNCTUATION;
     for (at, byte) in text.bytes().enumerate() {
         if byte.is_ascii_punctuation() || byte == b'\n' || byte == b'\r' {
             if left == 0 {
@@ -133,7 +134,8 @@ enum Cut {
 fn cut(text: &str, options: Options) -> Cut {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let mut depth = 0_usize;
-    // Where the last blocks begin: of the top level, in that block, and at any depth.
+    // The start of the last block at the top level, of its last child, and of the last block at any
+    // depth.
     let (mut top, mut child, mut any) = (0, 0, 0);
     let mut kind = None;
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
@@ -189,8 +191,8 @@ fn is_block(tag: &Tag<'_>) -> bool {
     )
 }
 
-/// Returns where to cut a paragraph that continues behind `text`: behind a line, else behind a
-/// word, else before a bracket, in the second half; not within short brackets.
+/// Returns where to cut a paragraph that continues after `text`: at a line end in the second half,
+/// else at a space, else at the end. The cut moves before an unclosed bracket, if one is near.
 fn paragraph(text: &str) -> usize {
     let half = text.floor_char_boundary(text.len() / 2);
     let later = &text[half..];
@@ -198,7 +200,7 @@ fn paragraph(text: &str) -> usize {
         .iter()
         .find_map(|set| later.rfind(*set))
         .map_or(text.len(), |at| half + at + 1);
-    let near = text.floor_char_boundary(spaced.saturating_sub(BRACKET).max(half));
+    let near = text.floor_char_boundary(spaced.saturating_sub(MAX_BRACKET_DISTANCE).max(half));
     let head = &text[near..spaced];
     let open = head.rfind('[').filter(|open| !head[*open..].contains(']') || spaced == text.len());
     // All of `![[` belongs to the next part.
@@ -361,7 +363,7 @@ mod tests {
 
     fn many(unit: &str) -> String {
         let signs = unit.bytes().filter(|b| b.is_ascii_punctuation() || *b == b'\n').count();
-        unit.repeat(3 * SIGNS / signs + 7)
+        unit.repeat(3 * MAX_PUNCTUATION / signs + 7)
     }
 
     fn links(text: &str) -> usize {

@@ -152,7 +152,7 @@ pub(super) fn is_date_key(key: &str) -> bool {
     names.any(|name| is_key(key, name))
 }
 
-/// Returns whether the value of this key says when the note was written or taken in.
+/// Returns whether the value of this key says when the note was written or imported.
 pub(super) fn is_time_of_writing(key: &str) -> bool {
     let mut names = [UPDATED, CAPTURED, OTHER].into_iter().flatten();
     names.any(|name| is_key(key, name))

@@ -12,7 +12,7 @@ use super::title::{derive_title, inline_options, link_text, short};
 /// Maximum length of a heading that is a title, in characters.
 const MAX_HEADING: usize = 300;
 
-/// Maximum bytes of the body in which a heading at the top is looked for.
+/// Maximum bytes of the body in which a heading at the top is searched.
 const TOP_BYTES: usize = 8192;
 
 /// Maximum lines of a heading before the line that underlines it.

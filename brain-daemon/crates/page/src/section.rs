@@ -77,7 +77,7 @@ fn heading(line: &str) -> Option<(u8, &str)> {
         return None;
     }
     let text = text.trim();
-    // `#` behind the text closes the heading if white space precedes it.
+    // `#` after the text closes the heading if white space precedes it.
     let open = text.trim_end_matches('#');
     let text = if open.is_empty() || open.ends_with([' ', '\t']) { open.trim_end() } else { text };
     (!text.is_empty()).then_some((level, text))

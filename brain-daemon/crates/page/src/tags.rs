@@ -27,7 +27,7 @@ pub fn page_tags(frontmatter: &Frontmatter, body: &str) -> Vec<String> {
 ///
 /// A tag begins a line, or follows white space or `*_~=`. It has letters and marks of any script,
 /// digits, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses and
-/// comments, and behind a backslash. Linear in the length of the body.
+/// comments, and after a backslash. Linear in the length of the body.
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
     let (mut tags, mut seen) = (Vec::new(), HashSet::new());

@@ -100,8 +100,8 @@ fn insertion_point(part: &str, date: &str) -> Option<usize> {
     let before =
         |it: &&Block| if oldest_first { it.date.as_str() > date } else { it.date.as_str() <= date };
     Some(match entries.iter().position(|it| before(&it)) {
-        // Behind the preceding entry rather than before the following one: text between them
-        // belongs to the latter.
+        // After the preceding entry rather than before the following one: text between them belongs
+        // to the latter.
         Some(at) if oldest_first && at > 0 => entries[at - 1].end,
         Some(at) => entries[at].start,
         None => last.end,

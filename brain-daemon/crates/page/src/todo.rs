@@ -7,7 +7,7 @@ use super::fence::Fences;
 pub struct Todo {
     /// The line of the text, from 0.
     pub line: usize,
-    /// The text behind the box.
+    /// The text after the box.
     pub text: String,
     /// Whether the box is checked.
     pub is_done: bool,

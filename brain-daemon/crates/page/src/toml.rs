@@ -7,7 +7,7 @@ use toml_edit::{Array, Datetime, DocumentMut, Item, Table, Value as TomlValue};
 
 use super::yaml::{Entry, Failure, Mapping, Value};
 
-/// The line before and behind a block of TOML.
+/// The line before and after a block of TOML.
 pub(super) const FENCE: &str = "+++";
 
 /// Returns the TOML of the frontmatter `raw`, without the line of plus signs; `None` if it is YAML.
@@ -80,7 +80,7 @@ fn edit(raw: &str, change: impl FnOnce(&mut Table)) -> Option<String> {
     Some(format!("{FENCE}\n{document}"))
 }
 
-/// Sets `key`. A comment behind a replaced value stays.
+/// Sets `key`. A comment after a replaced value stays.
 fn put(table: &mut Table, key: &str, value: NewValue<'_>) {
     let mut value = match value {
         NewValue::Text(text) => quoted(text),

@@ -2,8 +2,8 @@
 //!
 //! A window has about 75 words (in scripts without spaces: 100 characters) and shares 15 with the
 //! previous one. It is inside one chunk, and begins with the title and the headings above it.
-//! Measured: such windows find better than longer ones, and much better than whole pages, of which
-//! a model reads only the beginning.
+//! Measurements: search with such windows is better than with longer ones, and much better than
+//! with whole pages, of which a model reads only the beginning.
 
 use std::ops::Range;
 
@@ -28,31 +28,31 @@ pub struct Window {
 /// Version of the rule for windows. It is part of the key of vectors.
 pub const WINDOWS: u32 = 1;
 
-/// Maximum windows of a page. The text behind them is found by its words only.
+/// Maximum windows of a page. The text after them is found by its words only.
 const MAX_WINDOWS: usize = 2000;
 /// Cost of a word.
-const WORD: usize = 4;
+const WORD_COST: usize = 4;
 /// Cost of a character of a script without spaces.
-const CHARACTER: usize = 3;
+const CHARACTER_COST: usize = 3;
 /// Maximum cost of a window: 75 words, 100 characters.
-const FULL: usize = 75 * WORD;
+const MAX_COST: usize = 75 * WORD_COST;
 /// Cost of the text that two windows share: 15 words. A window can be longer by this much to avoid
 /// another one.
-const SHARED: usize = 15 * WORD;
+const SHARED_COST: usize = 15 * WORD_COST;
 /// Cost from which a heading begins a new window.
-const ENOUGH: usize = FULL / 3;
+const MIN_HEADING_COST: usize = MAX_COST / 3;
 /// A word longer than this, in characters, costs as two; one longer than twice this is split.
-const LONG: usize = 16;
+const LONG_WORD_CHARS: usize = 16;
 /// Maximum length of the title and of each heading before a window, in characters.
-const TITLE: usize = 120;
-const TRAIL: usize = 80;
+const MAX_TITLE_CHARS: usize = 120;
+const MAX_HEADING_CHARS: usize = 80;
 
 /// Returns the windows of a page in order; none for a blank page. At most 2,000. Linear in the
 /// body's length.
 #[must_use]
 pub fn windows(title: &str, body: &str) -> Vec<Window> {
     let mut trail = Trail {
-        title: cut(title.trim(), TITLE),
+        title: cut(title.trim(), MAX_TITLE_CHARS),
         open: Vec::new(),
         next: (Box::new(each_heading(body)) as Box<dyn Iterator<Item = Heading>>).peekable(),
     };
@@ -105,14 +105,16 @@ fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
         match units.last_mut() {
             _ if c.is_whitespace() => open = 0,
             Some(unit) if adjoins && is_combining_mark(c) => unit.end = end,
-            Some(unit) if adjoins && !is_alone(c) && (1..2 * LONG).contains(&open) => {
+            Some(unit)
+                if adjoins && !is_unspaced(c) && (1..2 * LONG_WORD_CHARS).contains(&open) =>
+            {
                 unit.end = end;
                 open += 1;
-                unit.cost = if open > LONG { 2 * WORD } else { WORD };
+                unit.cost = if open > LONG_WORD_CHARS { 2 * WORD_COST } else { WORD_COST };
             }
             _ => {
-                open = usize::from(!is_alone(c));
-                let cost = if open == 0 { CHARACTER } else { WORD };
+                open = usize::from(!is_unspaced(c));
+                let cost = if open == 0 { CHARACTER_COST } else { WORD_COST };
                 units.push(Unit { start, end, cost, heading: false });
             }
         }
@@ -121,7 +123,7 @@ fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
 }
 
 /// Returns whether `c` is of a script without spaces between words.
-fn is_alone(c: char) -> bool {
+fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0FFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
         | '\u{2E80}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{3400}'..='\u{4DBF}'
@@ -134,17 +136,18 @@ fn end(units: &[Unit], from: usize) -> usize {
     let mut cost = 0;
     let mut to = from;
     while let Some(unit) = units.get(to) {
-        if (cost + unit.cost > FULL || (unit.heading && cost >= ENOUGH)) && to > from {
+        if (cost + unit.cost > MAX_COST || (unit.heading && cost >= MIN_HEADING_COST)) && to > from
+        {
             break;
         }
         cost += unit.cost;
         to += 1;
     }
-    // A short rest does not become a window.
+    // A short remainder does not become a window.
     let mut rest = 0;
     for (at, unit) in units.iter().enumerate().skip(to) {
         rest += unit.cost;
-        if rest > SHARED || unit.heading {
+        if rest > SHARED_COST || unit.heading {
             return to;
         }
         if at + 1 == units.len() {
@@ -163,7 +166,7 @@ fn next(units: &[Unit], to: usize) -> usize {
     let mut from = to;
     for unit in units[..to].iter().rev() {
         cost += unit.cost;
-        if cost > SHARED {
+        if cost > SHARED_COST {
             break;
         }
         from -= 1;
@@ -194,7 +197,7 @@ impl Trail<'_> {
         let below = first.map_or(u8::MAX, |heading| heading.level);
         let mut text = plain(self.title);
         for heading in self.open.iter().filter(|heading| heading.level < below) {
-            let says = plain(cut(&heading.text, TRAIL));
+            let says = plain(cut(&heading.text, MAX_HEADING_CHARS));
             if says.is_empty() || says.to_lowercase() == self.title.to_lowercase() {
                 continue;
             }
@@ -228,7 +231,7 @@ mod tests {
         assert_eq!(
             parts,
             [words(0, 75), words(60, 135), words(120, 200)],
-            "a rest of 5 is no window"
+            "a remainder of 5 words is not a window"
         );
         assert_eq!(found[0].text, format!("T. {}", words(0, 75)));
         assert_eq!(windows("T", &words(0, 90)).len(), 1);
@@ -261,7 +264,7 @@ mod tests {
         assert_eq!(texts.last().unwrap(), "My page. Plan B end");
         assert!(texts.iter().all(|text| !text.contains(['#', '*', '\n'])), "{texts:?}");
         let own = windows("Same", &format!("# same\n\n{}", words(0, 120)));
-        assert!(own[1].text.starts_with("Same. w"), "the title is not said twice: {}", own[1].text);
+        assert!(own[1].text.starts_with("Same. w"), "the title occurs once: {}", own[1].text);
     }
 
     #[test]
@@ -310,7 +313,7 @@ mod tests {
                 prop_assert!(body.is_char_boundary(window.start)
                     && body.is_char_boundary(window.end));
                 prop_assert!(window.start > at.0 || at == (0, 0));
-                prop_assert!(window.end > at.1, "each says something new");
+                prop_assert!(window.end > at.1, "each window has new text");
                 prop_assert!(!window.text.contains('\n'));
                 at = (window.start, window.end);
             }
@@ -319,9 +322,9 @@ mod tests {
                     let says = plain(&body[unit.start..unit.end]);
                     let covered = found.iter().any(|w| w.start <= unit.start && unit.end <= w.end);
                     // Windows with markup alone are omitted. Every other word is in a window.
-                    let lonely = !says.contains(char::is_alphanumeric)
+                    let is_exempt = !says.contains(char::is_alphanumeric)
                         || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
-                    prop_assert!(covered || lonely || body.contains(['(', '<']),
+                    prop_assert!(covered || is_exempt || body.contains(['(', '<']),
                         "{says:?} of {body:?}");
                 }
             }
@@ -339,9 +342,9 @@ mod tests {
                 }
             }
             let chunked = chunks(&body).len();
-            let cost = width.div_ceil(LONG) * WORD;
-            prop_assert!(found.len() <= chunked + count * cost / (FULL - SHARED - 2 * WORD) + 1,
-                "{}", found.len());
+            let cost = width.div_ceil(LONG_WORD_CHARS) * WORD_COST;
+            let max_count = chunked + count * cost / (MAX_COST - SHARED_COST - 2 * WORD_COST) + 1;
+            prop_assert!(found.len() <= max_count, "{}", found.len());
         }
     }
 }

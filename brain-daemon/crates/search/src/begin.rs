@@ -13,7 +13,7 @@ use unicode_normalization::char::decompose_canonical;
 const PLANE: usize = 1 << 16;
 /// Bits of the filter for the first two characters of a word.
 const PAIR_BITS: usize = 1 << 13;
-/// Maximum bytes between the beginning of a word and its part behind an apostrophe.
+/// Maximum bytes between the beginning of a word and its part after an apostrophe.
 const MAX_BACK: usize = 64;
 /// Maximum letters that an Arabic stem lacks at the beginning of its word.
 const ARABIC_PREFIX: usize = 5;

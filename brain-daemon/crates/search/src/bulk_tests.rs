@@ -17,12 +17,12 @@ fn only_bulk_pages_wait_for_the_indexer() {
     index.push(vec![note(4001, "urgent"), Change::Remove { id: 4000, seq: 4002 }]);
     assert_eq!(ids(&index, "urgent"), [4001]);
     // Analyzing so many pages takes seconds, and a search does not wait for it.
-    assert!(index.leaves_out(None));
+    assert!(index.is_incomplete(None));
     assert_eq!(ids(&index, &word(3999)), [0; 0]);
     let other = SourceId::parse("work").unwrap();
-    assert!(!index.leaves_out(Some(&[other])), "the pages belong to another source");
+    assert!(!index.is_incomplete(Some(&[other])), "the pages belong to another source");
     index.settle();
-    assert!(!index.leaves_out(None));
+    assert!(!index.is_incomplete(None));
     assert_eq!((ids(&index, &word(3999)), ids(&index, &word(1))), (vec![3999], vec![1]));
     assert_eq!(ids(&index, &word(4000)), [0; 0], "removed meanwhile");
 }

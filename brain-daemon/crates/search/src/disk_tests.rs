@@ -14,12 +14,12 @@ fn uncommitted_changes_are_requested_again() {
     index.push(vec![note(1, "one"), note(2, "two")]);
     index.flush().unwrap();
     index.push(vec![note(3, "three")]);
-    assert_eq!((index.committed_seq(), index.behind()), (2, 1));
+    assert_eq!((index.committed_seq(), index.uncommitted_count()), (2, 1));
     drop(index);
     let (index, opened) = Index::open(dir.path(), "store", 3, no_commit_options()).unwrap();
     assert_eq!(opened, OpenReport { seq: 2, rebuilt: None });
     assert_eq!(ids(&index, "three"), Vec::<u64>::new());
-    // Changes may be pushed twice.
+    // The same change may be pushed twice.
     index.push(vec![note(2, "two"), note(3, "three")]);
     assert_eq!((ids(&index, "three"), index.doc_count()), (vec![3], 3));
     index.close().unwrap();
@@ -35,7 +35,7 @@ fn commits_happen_automatically() {
     let soon = Options { commit_when_idle: Duration::from_millis(30), ..Options::default() };
     let (index, _) = Index::open(dir.path(), "store", 9, soon).unwrap();
     index.push(vec![note(1, "one")]);
-    await_that("it is committed", || index.behind() == 0);
+    await_that("it is committed", || index.uncommitted_count() == 0);
     assert_eq!((index.committed_seq(), ids(&index, "one")), (1, vec![1]));
 }
 
@@ -200,7 +200,9 @@ fn a_failing_disk_does_not_fill_the_memory() {
     index.flush().unwrap();
     assert_eq!(ids(&index, "900"), [900]);
     // The index does not claim the dropped changes, and reports the problem.
-    assert!(index.problem().is_some() && index.committed_seq() == 0 && index.behind() == 900);
+    assert!(
+        index.problem().is_some() && index.committed_seq() == 0 && index.uncommitted_count() == 900
+    );
     drop(index);
     assert_eq!(
         Index::open(&file_path, "store", 900, no_commit_options()).unwrap().1,
@@ -229,7 +231,7 @@ fn a_bulk_load_is_merged_when_idle() {
     let (index, _) = Index::open(dir.path(), "store", PAGES + 1, bulk_options.clone()).unwrap();
     for first in (1..=PAGES).step_by(20) {
         index.push((first..first + 20).map(|n| note(n, &format!("common only{n}"))).collect());
-        await_that("it is committed", || index.behind() == 0);
+        await_that("it is committed", || index.uncommitted_count() == 0);
     }
     assert!(index.segments() > 8, "{} segments", index.segments());
     drop(index);
@@ -240,7 +242,7 @@ fn a_bulk_load_is_merged_when_idle() {
     assert_eq!(opened, OpenReport { seq: PAGES, rebuilt: None });
     await_that("one segment is left", || index.segments() == 1);
     index.push(vec![put(page(7, PAGES + 1, "Note 7", "changed"))]);
-    await_that("it is committed", || index.behind() == 0);
+    await_that("it is committed", || index.uncommitted_count() == 0);
     assert_eq!((ids(&index, "changed"), ids(&index, "only8")), (vec![7], vec![8]));
     let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();
     assert_eq!((all.hits.len(), index.doc_count()), (PAGES as usize - 1, PAGES));

@@ -36,17 +36,17 @@ impl DocBitSet {
     }
 
     /// Adds the numbers of `other`.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(super) fn union(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
     /// Keeps only numbers that are in `other` too.
-    pub(super) fn keep(&mut self, other: &Self) {
+    pub(super) fn intersect(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
     }
 
     /// Removes the numbers of `other`.
-    pub(super) fn drop(&mut self, other: &Self) {
+    pub(super) fn subtract(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
     }
 
@@ -84,9 +84,9 @@ mod tests {
         assert!(bits.contains(64) && !bits.contains(65) && !bits.contains(9999));
         let mut all = DocBitSet::full(130);
         assert_eq!(all.count(), 130);
-        all.drop(&bits);
+        all.subtract(&bits);
         assert_eq!(all.count(), 126);
-        all.keep(&bits);
+        all.intersect(&bits);
         assert_eq!(all.count(), 0);
         bits.remove(0);
         assert_eq!(bits.count(), 3);

@@ -159,7 +159,7 @@ impl Index {
         }
         let mut analyzer = self.shared.analyzer();
         let settled = catch_panic(|| {
-            // The indexer starts at the other end.
+            // The indexer analyzes the oldest pages first.
             waiting.iter().rev().for_each(|entry| _ = entry.document(&mut analyzer));
             Ok(())
         });
@@ -172,7 +172,7 @@ impl Index {
     /// Whether a search that starts now omits pages of these sources, or of any source for `None`,
     /// because they were pushed in bulk and are not analyzed yet.
     #[must_use]
-    pub fn leaves_out(&self, sources: Option<&[SourceId]>) -> bool {
+    pub fn is_incomplete(&self, sources: Option<&[SourceId]>) -> bool {
         let state = self.shared.state();
         state.pending.iter().any(|op| match op {
             Op::Put(entry) => {
@@ -366,7 +366,7 @@ impl Index {
 
     /// Returns how many changes are not on disk yet.
     #[must_use]
-    pub fn behind(&self) -> u64 {
+    pub fn uncommitted_count(&self) -> u64 {
         let state = self.shared.state();
         state.pushed.saturating_sub(state.claimed)
     }

@@ -1,9 +1,9 @@
 //! Full-text search over title, aliases, tags, slug and body.
 //!
-//! The index is derived data: it can be deleted, damaged or behind. The store's owner pushes every
-//! change after it is durable, and pushes again what a reopened index lacks. This crate does not
-//! know the store. Pages come in as [`IndexPage`] and questions as [`Question`]. Results are page
-//! ids with scores, so that they can be merged with vectors and links.
+//! The index is derived data: it can be deleted, damaged or out of date. The store's owner pushes
+//! every change after it is durable, and pushes again what a reopened index lacks. This crate does
+//! not know the store. Pages come in as [`IndexPage`] and questions as [`Question`]. Results are
+//! page ids with scores, so that they can be merged with vectors and links.
 //!
 //! Pages are in tantivy's index on disk, which one thread commits from time to time, or in the
 //! overlay, which holds newer pages. A search uses both with common statistics and one scoring

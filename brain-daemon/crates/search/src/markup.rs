@@ -76,7 +76,7 @@ fn head(line: &str) -> usize {
     }
 }
 
-/// Returns the text behind the mark of a callout, `[!note]`.
+/// Returns the text after the mark of a callout, `[!note]`.
 fn callout(text: &str) -> Option<&str> {
     let (name, rest) = text.strip_prefix("[!")?.split_once(']')?;
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -183,7 +183,7 @@ fn tag(rest: &str) -> usize {
 }
 
 /// Returns the length of the marks before the text of a link at the beginning of `rest`, and the
-/// range of those behind it.
+/// range of those after it.
 fn link(rest: &str) -> Option<(usize, Range<usize>)> {
     let near = head_of(rest);
     if let Some(inner) = near.strip_prefix("[[") {

@@ -259,7 +259,7 @@ fn with_words(
     for info in &words {
         let mut with_word = DocBitSet::empty(segment.reader.max_doc());
         each_doc(&segment.names, info, &mut |doc| with_word.insert(doc))?;
-        docs.keep(&with_word);
+        docs.intersect(&with_word);
     }
     let found = NameMatch { has_words: true, ..NameMatch::default() };
     Ok(docs.iter().filter(|doc| is_visible(*doc)).map(|doc| (doc, found)).collect())
@@ -278,7 +278,7 @@ pub(super) fn keep_best(found: &mut Vec<(u32, NameMatch)>, max_count: usize) {
     }
 }
 
-/// Takes a term of the index, and says whether to go on.
+/// Takes a term of the index, and returns whether to continue.
 type EachTerm<'a> = dyn FnMut(&[u8], &TermInfo) -> Result<ControlFlow<()>> + 'a;
 
 /// Calls `each` with the terms that begin with `prefix`, in order.

@@ -60,7 +60,7 @@ pub(super) struct OverlayMatch {
     entry: Option<Arc<Entry>>,
     /// Group, field and position; ordered by group.
     cells: Vec<(usize, TermOccurrence)>,
-    answers: bool,
+    is_match: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,7 +190,7 @@ impl<'a> Finder<'a> {
                 stats.frequency[group][field] += 1;
             }
         }
-        if found.answers {
+        if found.is_match {
             matched.push(found);
         }
     }
@@ -225,14 +225,14 @@ impl<'a> Finder<'a> {
         }
         // Positions of a group must be adjacent and sorted.
         cells.sort_unstable();
-        let named = self
+        let is_named = self
             .plan
             .names
             .as_ref()
             .is_some_and(|query| !names::of_document(query, document).is_none());
-        let answers =
-            (!cells.is_empty() || named || self.plan.groups.is_empty()) && self.holds(document);
-        OverlayMatch { entry: answers.then(|| Arc::clone(entry)), cells, answers }
+        let is_match =
+            (!cells.is_empty() || is_named || self.plan.groups.is_empty()) && self.is_met(document);
+        OverlayMatch { entry: is_match.then(|| Arc::clone(entry)), cells, is_match }
     }
 
     fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, TermOccurrence)>) {
@@ -250,23 +250,26 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Whether `document` meets the plan's conditions.
-    fn holds(&self, document: &Document) -> bool {
+    /// Returns whether `document` meets the plan's conditions.
+    fn is_met(&self, document: &Document) -> bool {
         self.plan.since.is_none_or(|since| document.updated_at >= since)
             && self.plan.until.is_none_or(|until| document.updated_at <= until)
-            && self.plan.required.iter().all(|condition| holds(condition, document))
-            && !self.plan.excluded.iter().any(|condition| holds(condition, document))
+            && self.plan.required.iter().all(|condition| is_met(condition, document))
+            && !self.plan.excluded.iter().any(|condition| is_met(condition, document))
     }
 }
 
 /// Returns the pages of `entries` that meet the plan's conditions.
-pub(super) fn allowed<'e>(entries: impl Iterator<Item = &'e Arc<Entry>>, plan: &Plan) -> Vec<u64> {
+pub(super) fn matching_ids<'e>(
+    entries: impl Iterator<Item = &'e Arc<Entry>>,
+    plan: &Plan,
+) -> Vec<u64> {
     let finder = Finder::new(plan);
     let documents = entries.filter_map(|entry| entry.ready());
-    documents.filter(|document| finder.holds(document)).map(|document| document.id).collect()
+    documents.filter(|document| finder.is_met(document)).map(|document| document.id).collect()
 }
 
-fn holds(condition: &Condition, document: &Document) -> bool {
+fn is_met(condition: &Condition, document: &Document) -> bool {
     match condition {
         Condition::Keys(keys) => keys.iter().any(|key| document.has_key(key.hash)),
         Condition::Prefix(prefix, scope) => {

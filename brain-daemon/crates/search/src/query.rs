@@ -4,9 +4,9 @@
 
 use super::token::{divides_hebrew, head, name_key};
 
-/// Maximum bytes of a question that are read.
+/// Maximum bytes read of a question.
 pub(super) const MAX_QUESTION_BYTES: usize = 4096;
-/// Maximum parts of a question that are read.
+/// Maximum parts read of a question.
 const MAX_UNITS: usize = 256;
 
 /// The fields that a part searches.
@@ -19,9 +19,9 @@ pub(super) enum Scope {
 /// One part of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Words that rank.
+    /// Words that affect the ranking only.
     Words(String),
-    /// Words, the last of which is a prefix; ranks.
+    /// Words whose last one is a prefix; they affect the ranking only.
     Prefix(String, Scope),
     /// A required phrase, or a word required in the title.
     Required(String, Scope),

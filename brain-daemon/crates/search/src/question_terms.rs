@@ -172,7 +172,7 @@ impl Index {
     ///
     /// # Errors
     /// As [`Index::search`].
-    pub fn allowed(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
+    pub fn matching_pages(&self, question: &Question) -> Result<Option<HashSet<u64>>, IndexError> {
         self.with_view(|view, analyzer| {
             let visible = self.visible(view, question.view.as_deref(), analyzer)?;
             let languages = match &visible {
@@ -191,11 +191,11 @@ impl Index {
                     let segment = Segment::open_whole(reader, self.fields(), &Plan::default())?;
                     let mut allowed = DocBitSet::clone(docs);
                     if !plan.is_unconditional() {
-                        allowed.keep(&segment.allowed(&plan)?);
+                        allowed.intersect(&segment.matching_docs(&plan)?);
                     }
                     pages.extend(allowed.iter().filter_map(|doc| segment.ids.first(doc)));
                 }
-                pages.extend(overlay::allowed(visible.newest.iter(), &plan));
+                pages.extend(overlay::matching_ids(visible.newest.iter(), &plan));
                 return Ok(Some(pages));
             }
             if plan.is_unconditional() {
@@ -203,12 +203,12 @@ impl Index {
             }
             for reader in view.searcher.segment_readers() {
                 let segment = Segment::open(reader, self.fields(), &Plan::default())?;
-                let ids = segment.allowed(&plan)?;
+                let ids = segment.matching_docs(&plan)?;
                 pages.extend(ids.iter().filter_map(|doc| segment.ids.first(doc)));
             }
             pages.retain(|id| !view.overlay.contains_key(id));
             let newest = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
-            pages.extend(overlay::allowed(newest, &plan));
+            pages.extend(overlay::matching_ids(newest, &plan));
             Ok(Some(pages))
         })
     }

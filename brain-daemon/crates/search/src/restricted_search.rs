@@ -153,8 +153,8 @@ impl<'a> SegmentMatches<'a> {
     ) -> Result<Self> {
         let mut allowed = Arc::clone(visible);
         if !plan.is_unconditional() {
-            let mut docs = segment.allowed(plan)?;
-            docs.keep(visible);
+            let mut docs = segment.matching_docs(plan)?;
+            docs.intersect(visible);
             allowed = Arc::new(docs);
         }
         let mut scratch = vec![Counts::default(); segment.reader.max_doc() as usize];

@@ -327,8 +327,8 @@ fn token_is_free(c: char) -> bool {
     super::fold::class(c) == super::fold::Class::Pair
 }
 
-/// Returns one line of plain text from `shown.start` on, within `range`, and the part of `body` that
-/// it shows. Behind `shown.end`, it ends before a heading.
+/// Returns one line of plain text from `shown.start` on, within `range`, and the part of `body`
+/// that it shows. After `shown.end`, it ends before a heading.
 fn line(
     body: &str,
     range: Range<usize>,

@@ -152,7 +152,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Returns the live documents that meet the plan's conditions.
-    pub(super) fn allowed(&self, plan: &Plan) -> Result<DocBitSet> {
+    pub(super) fn matching_docs(&self, plan: &Plan) -> Result<DocBitSet> {
         let mut allowed = self.allowed_without_phrases(plan)?;
         if !allowed.phrases.is_empty() {
             for doc in allowed.candidates() {
@@ -170,13 +170,13 @@ impl<'a> Segment<'a> {
         let bound = self.reader.max_doc();
         let (mut allowed, mut phrases) = (DocBitSet::full(bound), Vec::new());
         for condition in &plan.required {
-            allowed.keep(&self.docs_meeting(condition)?);
+            allowed.intersect(&self.docs_meeting(condition)?);
             phrases.extend(self.places(condition, true)?);
         }
         for condition in &plan.excluded {
             match self.places(condition, false)? {
                 Some(phrase) => phrases.push(phrase),
-                None => allowed.drop(&self.docs_meeting(condition)?),
+                None => allowed.subtract(&self.docs_meeting(condition)?),
             }
         }
         let mut excluded_docs = Vec::new();
@@ -218,7 +218,7 @@ impl<'a> Segment<'a> {
             }
             Condition::Phrase(phrase) => {
                 for (index, field) in self.fields_of(phrase) {
-                    bits.add(&self.with_all(index, &self.words_of(index, field, phrase)?)?);
+                    bits.union(&self.with_all(index, &self.words_of(index, field, phrase)?)?);
                 }
             }
         }
@@ -283,7 +283,7 @@ impl<'a> Segment<'a> {
             add_all(&mut bits, index, infos)?;
             match &mut all {
                 None => all = Some(bits),
-                Some(all) => all.keep(&bits),
+                Some(all) => all.intersect(&bits),
             }
         }
         Ok(all.unwrap_or_else(|| DocBitSet::empty(self.reader.max_doc())))

@@ -65,7 +65,7 @@ pub(super) fn at_every_stage(changes: &[Change], mut check: impl FnMut(&Index)) 
     index.push(changes.to_vec());
     check(&index);
     index.flush().unwrap();
-    assert_eq!(index.behind(), 0);
+    assert_eq!(index.uncommitted_count(), 0);
     check(&index);
     drop(index);
     check(&open(dir.path()));
@@ -175,7 +175,7 @@ fn quoted_phrase_beside_words_is_required_where_that_finds() {
         assert_eq!(ids(index, text), Vec::<u64>::new());
         let preferred = Question { prefer_quotes: true, ..ask(text) };
         assert_eq!(index.search(&preferred).unwrap().hits[0].id, 3);
-        assert_eq!(index.allowed(&preferred).unwrap(), None);
+        assert_eq!(index.matching_pages(&preferred).unwrap(), None);
         let elsewhere = Some(vec![SourceId::parse("work").unwrap()]);
         let hidden = Question { view: elsewhere, ..ask("Ann \"launch budget\"") };
         assert_eq!(index.unmet_quotes(&hidden).unwrap(), ["launch budget"]);

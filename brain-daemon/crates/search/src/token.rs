@@ -148,7 +148,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether `joiner` at `at` connects the word before it with the text behind it.
+    /// Whether `joiner` at `at` connects the word before it with the text after it.
     fn joins(&self, joiner: u8, at: usize, before: Span) -> bool {
         match joiner {
             b'.' | b'_' | b'@' => {

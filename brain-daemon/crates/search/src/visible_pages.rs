@@ -168,7 +168,7 @@ impl Part {
         Ok(Self { docs: Arc::new(docs), totals })
     }
 
-    /// Returns the part without documents of pages that have changed since.
+    /// Returns the part without the documents of changed pages.
     fn without(
         self: Arc<Self>,
         reader: &SegmentReader,

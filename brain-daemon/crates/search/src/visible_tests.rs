@@ -49,7 +49,7 @@ fn visible_results(index: &Index, text: &str) -> String {
     let passage =
         all.snippets.snippet("The harbour boat of the old harbour boats in der Stadt", &[]);
     let mut allowed: Vec<u64> =
-        index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
+        index.matching_pages(&ask(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
     let terms = index.question_terms(text, Some(&[own()])).unwrap();
     format!(
@@ -266,10 +266,11 @@ fn restricted_questions_take_so_long() {
     let pages: u64 = std::env::var("PAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
-    let mut dice = 1_u64;
+    let mut random = 1_u64;
     let mut next = || {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        dice >> 33
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random >> 33
     };
     for id in 1..=pages {
         // The caller can see one page in ten. Word frequencies are similar to natural language.

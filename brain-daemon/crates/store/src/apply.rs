@@ -194,7 +194,7 @@ impl Draft<'_> {
             source_path: path,
             ..PageRecord::default()
         });
-        record.has_outside_title = marks.has_title(&new.lines, former.as_ref(), &record);
+        record.has_outside_title = marks.has_outside_title(&new.lines, former.as_ref(), &record);
         record.marks = marks.lines;
         if new.captured {
             self.captured.insert((content_at, id), ())?;
@@ -259,7 +259,7 @@ impl Draft<'_> {
             ..record.clone()
         });
         let marks = new.marks(None, now);
-        kept.has_outside_title = marks.has_title(&new.lines, None, &kept);
+        kept.has_outside_title = marks.has_outside_title(&new.lines, None, &kept);
         kept.marks = marks.lines;
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;

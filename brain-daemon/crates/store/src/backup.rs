@@ -46,11 +46,11 @@ impl Store {
         now: i64,
         progress: Progress<'_>,
     ) -> Result<VerifyReport, StoreError> {
-        self.back_up_past(target, now, progress, &|_| ())
+        self.back_up_with_hook(target, now, progress, &|_| ())
     }
 
     /// As [`Store::back_up`]; tests change the copy in `between`, before it is read back.
-    pub(super) fn back_up_past(
+    pub(super) fn back_up_with_hook(
         &self,
         target: &Path,
         now: i64,
@@ -81,7 +81,7 @@ impl Store {
     }
 }
 
-/// Copies the store behind `from` to an incomplete file beside `target`, with additional
+/// Copies the store that `from` reads to an incomplete file beside `target`, with additional
 /// `metadata`, and reads the copy back. Calls `between` before that.
 ///
 /// # Errors

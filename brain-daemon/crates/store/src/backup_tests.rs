@@ -76,7 +76,7 @@ pub(super) fn store(path: &Path) -> Store {
 
 /// Adds a waiting and a failed job, a client, two tokens and an audited call.
 fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
-    let waits = JobRecord {
+    let queued = JobRecord {
         state: JobState::Queued,
         client: "phone".into(),
         source: "default".into(),
@@ -93,9 +93,9 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         error: None,
         seen: vec![[5; 32]],
     };
-    draft.add_job(&waits)?;
+    draft.add_job(&queued)?;
     let failed =
-        JobRecord { state: JobState::Failed, finished_at: Some(99), seen: vec![[6; 32]], ..waits };
+        JobRecord { state: JobState::Failed, finished_at: Some(99), seen: vec![[6; 32]], ..queued };
     draft.add_job(&failed)?;
     let client = ClientRecord {
         name: "Phone".into(),
@@ -217,7 +217,7 @@ fn a_copy_with_different_rows_is_refused() {
         drop(db);
         assert!(verify(path, CONTINUE).is_ok(), "the copy is consistent");
     };
-    match store.back_up_past(&target, 1, CONTINUE, &damage) {
+    match store.back_up_with_hook(&target, 1, CONTINUE, &damage) {
         Err(error @ StoreError::UnequalCopy(_)) => {
             assert!(error.to_string().contains("/copy.redb: "), "{error}");
         }

@@ -237,7 +237,7 @@ fn many_changes_need_a_check_before_an_answer() {
     let path = dir.path().join("brain.redb");
     let store = open(&path);
     fill(&store, 0, 1000);
-    assert_eq!(missing(&store), None, "an import is left to a check");
+    assert_eq!(missing(&store), None, "the links of an import are unchecked until a check runs");
     store.check_links_in_rounds(300, &|| true).unwrap();
     assert_eq!(missing(&store), Some(2000));
     // A few changes need no check. A page with many links to it does.

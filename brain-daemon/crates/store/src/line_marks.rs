@@ -39,7 +39,7 @@ pub enum LineChange {
 pub(super) struct PageMarks {
     pub(super) lines: Vec<LineMark>,
     /// Whether the former title is from outside.
-    has_title: bool,
+    has_outside_title: bool,
 }
 
 impl NewPage {
@@ -53,14 +53,14 @@ impl NewPage {
         let author = match &self.lines {
             LineChange::Own => return PageMarks::default(),
             LineChange::OfVersion { marks, has_outside_title } => {
-                return PageMarks { lines: marks.clone(), has_title: *has_outside_title };
+                return PageMarks { lines: marks.clone(), has_outside_title: *has_outside_title };
             }
             LineChange::Outside => self.author.as_ref(),
             LineChange::SameMarks => None,
         };
         let Some((old, content)) = former else { return PageMarks::default() };
         if author.is_none() && old.marks.is_empty() {
-            return PageMarks { lines: Vec::new(), has_title: old.has_outside_title };
+            return PageMarks { lines: Vec::new(), has_outside_title: old.has_outside_title };
         }
         let text = |content: &Content| file_text(&content.frontmatter, &content.body);
         let (before, after) = (content.map_or_else(String::new, text), text(&self.content));
@@ -70,21 +70,21 @@ impl NewPage {
         let new = author.map(|author| (author, now)).or(last);
         PageMarks {
             lines: carry(&old.marks, &before, &after, new),
-            has_title: old.has_outside_title,
+            has_outside_title: old.has_outside_title,
         }
     }
 }
 
 impl PageMarks {
     /// Returns whether the title of `record`, which replaces `former`, is from outside.
-    pub(super) fn has_title(
+    pub(super) fn has_outside_title(
         &self,
         change: &LineChange,
         former: Option<&PageRecord>,
         record: &PageRecord,
     ) -> bool {
         let is_changed = former.is_some_and(|former| former.title != record.title);
-        self.has_title || (*change == LineChange::Outside && is_changed)
+        self.has_outside_title || (*change == LineChange::Outside && is_changed)
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn authors_stay_apart() {
+    fn marks_of_different_authors_are_not_joined() {
         let (one, two) = (agent("one"), agent("two"));
         let first = carry(&[], "a\n", "a\nb\n", Some((&one, 1)));
         let both = carry(&first, "a\nb\n", "a\nb\nc\n", Some((&two, 2)));
@@ -236,7 +236,7 @@ mod tests {
     proptest! {
         /// Text of an agent has its mark after any further edits by agents.
         #[test]
-        fn no_edit_washes_a_line(edits in prop::collection::vec("[abX\n]{0,40}", 1..6)) {
+        fn agents_cannot_remove_their_marks(edits in prop::collection::vec("[abX\n]{0,40}", 1..6)) {
             let author = agent("a");
             let mut before = "a\nb\nab\n".to_owned();
             let mut marks = Vec::new();

@@ -70,8 +70,8 @@ impl Reader {
         Ok(count.map_or(0, |count| count.value()))
     }
 
-    /// Calls `each` with active pages behind the key `after`, ordered by source and slug. Stops
-    /// when it returns `false`.
+    /// Calls `each` with active pages after the key `after`, ordered by source and slug. Stops when
+    /// it returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -195,8 +195,8 @@ impl Reader {
         Ok(types)
     }
 
-    /// Calls `each` with active pages in one source or all, last changed first, that come behind
-    /// the key `below` of [`date_key`]. Stops when it returns `false`.
+    /// Calls `each` with the active pages of one source or all, last changed first. Begins after
+    /// `below`, a key as returned by [`date_key`]. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -245,7 +245,7 @@ impl Reader {
             let row = rows.next_back().transpose()?;
             Ok::<_, StoreError>(row.map(|(key, _)| (key.value().2, key.value().3)))
         };
-        // The latest row of each source, and the rows behind it.
+        // The latest row of each source, and the older rows.
         let mut heads = Vec::new();
         for source in sources {
             let source = source.as_str();

@@ -52,7 +52,7 @@ impl Draft<'_> {
             record.written_at = now;
             record.content_at =
                 if old.content_hash == new.content_hash { old.content_at } else { now };
-            record.has_outside_title = marks.has_title(&new.lines, Some(old), &record);
+            record.has_outside_title = marks.has_outside_title(&new.lines, Some(old), &record);
             record.marks = marks.lines;
         } else {
             record.author.clone_from(&old.author);
@@ -117,7 +117,7 @@ impl Draft<'_> {
     }
 
     /// Gives the page `into` the versions of the page `from`, numbered from its current version on.
-    /// The current text of `into` gets the number behind them. The caller then writes `into`.
+    /// The current text of `into` gets the next number. The caller then writes `into`.
     ///
     /// # Errors
     /// When the store cannot be read or written.

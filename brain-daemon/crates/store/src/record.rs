@@ -113,8 +113,8 @@ pub struct Provenance {
 /// A page's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The YAML between the `---` lines, or the TOML behind a line `+++`, verbatim; empty when
-    /// there is none.
+    /// The YAML between the `---` lines, or the TOML after a line `+++`, verbatim; empty when there
+    /// is none.
     pub frontmatter: String,
     /// The markdown below it, verbatim.
     pub body: String,
@@ -193,7 +193,7 @@ impl SourceRecord {
 /// What the owner chose for a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SourceSettings {
-    /// Patterns of the files that sync takes in; empty: all.
+    /// Patterns of the files that sync reads; empty: all.
     pub include: Vec<String>,
     /// Patterns of files and directories that sync leaves out.
     pub exclude: Vec<String>,

@@ -86,7 +86,7 @@ impl Draft<'_> {
         Err(StoreError::UnknownSource(source.clone()))
     }
 
-    /// Returns up to `limit` active pages of a source behind the slug `after`, sorted by slug.
+    /// Returns up to `limit` active pages of a source after the slug `after`, sorted by slug.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -317,7 +317,7 @@ impl Draft<'_> {
     }
 }
 
-/// Returns the string that sorts directly behind all keys of this source.
+/// Returns the string that sorts directly after all keys of this source.
 pub(super) fn after(source: &SourceId) -> String {
     format!("{source}\0")
 }

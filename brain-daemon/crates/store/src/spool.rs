@@ -26,7 +26,7 @@ const BLOCK: usize = 4096;
 
 /// Step in which the file grows, in bytes. A flush that changes the file's length takes several
 /// times as long.
-const STEP: u64 = 1 << 20;
+const GROWTH_BYTES: u64 = 1 << 20;
 
 /// Capacity that the buffer keeps between records, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -128,7 +128,7 @@ impl Spool {
         self.file.write_all_at(bytes, self.end)?;
         let end = self.end + bytes.len() as u64;
         if end > self.length {
-            let grown = end.next_multiple_of(STEP);
+            let grown = end.next_multiple_of(GROWTH_BYTES);
             self.file.write_all_at(&vec![0; usize::try_from(grown - end).unwrap_or(0)], end)?;
             self.length = grown;
         }

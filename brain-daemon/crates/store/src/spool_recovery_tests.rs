@@ -55,7 +55,7 @@ fn a_killed_store_has_each_acknowledged_job_once() {
     assert_eq!(
         fs::read_dir(path.parent().unwrap()).unwrap().count(),
         1,
-        "a clean end leaves no spool"
+        "a clean shutdown leaves no spool"
     );
     assert_eq!(without_spool(&path).len(), 9);
 }

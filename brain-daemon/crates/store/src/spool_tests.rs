@@ -283,15 +283,15 @@ fn jobs_of_another_store_or_after_a_gap_are_reported() {
         (left.items, left.has_foreign_jobs)
     };
     let left = |items: &[JobRecord], has_foreign_jobs| (items.to_vec(), has_foreign_jobs);
-    assert_eq!(of(8, &[(3, 2)], 3), left(&[], true), "another store's");
-    assert_eq!(of(8, &[(1, 2)], 3), left(&[], true), "another store's, whatever its number");
+    assert_eq!(of(8, &[(3, 2)], 3), left(&[], true), "the spool of another store");
+    assert_eq!(of(8, &[(1, 2)], 3), left(&[], true), "the spool of another store, with any number");
     assert_eq!(of(7, &[(4, 2)], 3), left(&[], true), "beyond a gap");
     assert_eq!(of(7, &[(3, 2), (6, 1)], 3), left(&jobs[..2], true), "up to the gap");
     assert_eq!(of(7, &[(1, 3)], 3), left(&jobs[2..], false), "the store has the first two");
     assert_eq!(of(7, &[(1, 2)], 3), left(&[], false), "the store has both");
     assert_eq!(of(7, &[(1, 2), (3, 1), (4, 3)], 3), left(&[&jobs[..1], &jobs[..]].concat(), false));
     assert_eq!(of(7, &[(2, 3)], 5), left(&[], true), "other items have these numbers in the store");
-    assert_eq!(of(7, &[(3, 2), (3, 1)], 3), left(&jobs[..2], false), "leftovers are ignored");
+    assert_eq!(of(7, &[(3, 2), (3, 1)], 3), left(&jobs[..2], false), "stored items are ignored");
 }
 
 #[test]

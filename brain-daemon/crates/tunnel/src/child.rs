@@ -388,7 +388,7 @@ mod tests {
         }));
         let child = starter.start(&shell("exit 0")).unwrap();
         receiver.recv_timeout(Duration::from_secs(30)).unwrap();
-        assert!(child.ended().is_some(), "it is known by then");
+        assert!(child.ended().is_some(), "the exit status is known when the callback runs");
         let child = starter.start(&shell("sleep 600")).unwrap();
         child.stop();
         drop(starter.start(&shell("sleep 600")).unwrap());

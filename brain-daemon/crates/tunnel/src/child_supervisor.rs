@@ -6,9 +6,9 @@
 //!
 //! To the kernel, the parent is the starting thread, so that thread must stay (`child.rs`).
 //!
-//! The signal does not reach descendants, and many agents are installed behind a script. So a
-//! second process, `brain-daemon child-supervisor watch <group>`, joins the group. It reads a pipe
-//! that the daemon holds and kills the group when the pipe closes.
+//! The signal does not reach descendants, and many agents are started by a script. So a second
+//! process, `brain-daemon child-supervisor watch <group>`, joins the group. It reads a pipe that
+//! the daemon holds and kills the group when the pipe closes.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Write, copy, sink, stderr, stdin};

@@ -382,8 +382,8 @@ mod tests {
             last_error: words(),
             ..observation(AgentStatus::NotConnected("no tunnel".into()))
         };
-        let told = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
-        assert_eq!(diagnose(&settings(None), "ngrok", &alone).message, told);
+        let expected = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
+        assert_eq!(diagnose(&settings(None), "ngrok", &alone).message, expected);
         let refused =
             Observation { rejection: rejection(true), ..observation(AgentStatus::NotRunning) };
         assert_eq!(diagnose(&settings(None), "ngrok", &refused).message, "no (ERR_NGROK_1)");

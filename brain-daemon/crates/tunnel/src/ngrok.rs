@@ -254,7 +254,10 @@ mod tests {
         assert_eq!(ask(&net), AgentStatus::NotRunning);
         let tunnels = |list: Vec<Value>| json!({"tunnels": list, "uri": "/api/tunnels"});
         net.set_answer("http://127.0.0.1:4040/api/tunnels", 200, &tunnels(vec![]));
-        assert!(matches!(ask(&net), AgentStatus::NotConnected(_)), "reachable is not connected");
+        assert!(
+            matches!(ask(&net), AgentStatus::NotConnected(_)),
+            "the agent runs without a tunnel"
+        );
         net.set_answer(
             "http://127.0.0.1:4040/api/tunnels",
             200,
@@ -298,7 +301,7 @@ mod tests {
         net.set_answer("http://127.0.0.1:4042/api/tunnels", 200, &json!({"tunnels": []}));
         assert!(
             matches!(ask(&net), AgentStatus::NotConnected(_)),
-            "ours may be the one that does not connect"
+            "the agent without a tunnel may be brain's"
         );
         net.set_answer(
             "http://127.0.0.1:4044/api/tunnels",

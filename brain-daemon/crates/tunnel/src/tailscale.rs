@@ -14,7 +14,7 @@ use super::{
 use brain_net::HttpClient;
 
 /// Time limit for the status command.
-const WITHIN: Duration = Duration::from_secs(10);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The `tailscale` agent.
 pub(super) struct Tailscale {
@@ -77,7 +77,9 @@ impl Agent for Tailscale {
 
     fn ask(&self, _: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus {
         let command = [&self.program(), "funnel", "status", "--json"].map(str::to_owned);
-        let Ok((0, text)) = starter.run(&command, WITHIN) else { return AgentStatus::NotRunning };
+        let Ok((0, text)) = starter.run(&command, STATUS_TIMEOUT) else {
+            return AgentStatus::NotRunning;
+        };
         serde_json::from_str(&text).map_or(AgentStatus::NotRunning, |status| self.read(&status))
     }
 

@@ -136,7 +136,7 @@ fn backoff_grows_until_a_start_succeeds() {
         last.diagnosis.message.contains("exit status 1; its last output: some words"),
         "{last:?}"
     );
-    assert!(last.next_ms <= CHECK_INTERVAL_MS, "it is looked at all the same");
+    assert!(last.next_ms <= CHECK_INTERVAL_MS, "the checks continue at their interval");
     // After a stable connection, the backoff starts at its minimum again.
     while !last.started {
         last = test.next(&last);

@@ -87,7 +87,7 @@ fn a_change_of_a_client_applies_to_issued_tokens() {
     let caller = fixture.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scope::Read.into());
     assert!(sees(&caller, "home") && !sees(&caller, "work"));
-    // More than it was issued for it never gets.
+    // A token never gets more than it was issued for.
     fixture.update("phone", Some("admin"), Some(&[])).unwrap();
     let caller = fixture.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scopes::READ_WRITE);
@@ -115,7 +115,7 @@ fn a_revoked_client_is_rejected_at_once_and_after_a_restart() {
         assert!(fixture.is_accepted(&kept));
         fixture.reopen();
     }
-    assert_eq!(fixture.revoke_client(&client.client_id), 0, "once is enough");
+    assert_eq!(fixture.revoke_client(&client.client_id), 0, "the client is already revoked");
 }
 
 #[test]
@@ -136,6 +136,6 @@ fn a_token_for_another_service_is_rejected() {
     assert!(fixture.is_accepted(&public) && fixture.is_accepted(&local));
     fixture.settings.base_url = Some("https://moved.example".into());
     fixture.reopen();
-    assert!(!fixture.is_accepted(&public), "the service has another name now");
+    assert!(!fixture.is_accepted(&public), "the token is for the former base URL");
     assert!(fixture.is_accepted(&local));
 }

@@ -1,4 +1,4 @@
-//! The authorization code: PKCE, the address, once, for 60 seconds.
+//! Authorization codes: PKCE, redirect URI, single use, and expiry after 60 seconds.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn a_code_needs_its_verifier_address_and_client() {
     let elsewhere = ["https://evil.example/mcp".to_owned()];
     let refused = access.exchange(&app, &grant(&code, uri, Some(VERIFIER)), &elsewhere);
     assert_eq!(error(refused), OAuthError::InvalidTarget);
-    assert!(fixture.redeem(&app, &code).is_ok(), "what others tried has not used it up");
+    assert!(fixture.redeem(&app, &code).is_ok(), "failed attempts do not use the code up");
 }
 
 #[test]
@@ -106,7 +106,10 @@ fn a_second_use_of_a_code_revokes_its_tokens() {
     let issued = fixture.redeem(&app, &code).unwrap();
     let bystander = fixture.consent_and_redeem(&app);
     assert_eq!(error(fixture.redeem(&other, &code)), OAuthError::InvalidGrant);
-    assert!(fixture.is_accepted(&issued.access_token), "another client cannot take them away");
+    assert!(
+        fixture.is_accepted(&issued.access_token),
+        "a replay by another client does not revoke the tokens"
+    );
     fixture.advance(2 * MINUTE);
     assert_eq!(error(fixture.redeem(&app, &code)), OAuthError::InvalidGrant);
     assert!(!fixture.is_accepted(&issued.access_token));
@@ -133,7 +136,7 @@ fn a_code_of_a_revoked_client_is_invalid() {
     let code = fixture.code(&authorize_request(&app.client_id));
     fixture.revoke_client(&app.client_id);
     assert_eq!(error(fixture.redeem(&app, &code)), OAuthError::InvalidClient);
-    // Nor is it worth more than the client is granted by then.
+    // A code grants no more than the client has when the code is exchanged.
     let app = fixture.public_client("read write");
     let code = fixture.code(&authorize_request(&app.client_id));
     fixture.update(&app.client_id, Some("read"), None).unwrap();

@@ -73,7 +73,7 @@ fn an_unregistered_address_is_never_redirected_to() {
             OAuthError::InvalidRequest
         );
         assert_eq!(shown_error(fixture.access().deny(&request)), OAuthError::InvalidRequest);
-        // However wrong the rest is.
+        // Other invalid parameters do not change the error.
         let worse = with(&request, |r| r.response_type = Some("token".into()));
         assert_eq!(shown_error(fixture.access().consent(&worse)), OAuthError::InvalidRequest);
     }
@@ -82,7 +82,7 @@ fn an_unregistered_address_is_never_redirected_to() {
     assert_eq!(
         shown_error(fixture.access().consent(&request)),
         OAuthError::InvalidRequest,
-        "it has no address at all"
+        "the client has no redirect URI"
     );
     fixture.revoke_client(&app.client_id);
     assert_eq!(shown_error(fixture.access().consent(&good)), OAuthError::InvalidClient);
@@ -179,7 +179,7 @@ fn a_loopback_address_may_have_any_port() {
         assert!(consent.loopback && consent.redirect_uri == uri, "{consent:?}");
         let to = fixture.access().approve(&at(uri), consent.scopes).unwrap();
         assert!(to.starts_with(&format!("{uri}?code=")), "{to}");
-        // The same port has to be named for the token.
+        // The token request must name the same port.
         let code = Secret::new(&*parameters(&to)["code"]);
         let credentials = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
         let grant = |uri: &str| AuthorizationGrant::Code {

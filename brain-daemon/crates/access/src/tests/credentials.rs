@@ -12,7 +12,7 @@ fn the_requested_scopes_are_granted() {
         (Some("read"), "read"),
         (Some("write"), "write"),
         (Some("write read"), "read write"),
-        // Clients ask for what a challenge names; what is not granted is left out, and said.
+        // Clients request the scopes of a challenge. The response names the granted ones.
         (Some("read admin"), "read"),
     ] {
         let issued = fixture.client_credentials(&credentials, asked).unwrap();
@@ -144,7 +144,7 @@ fn the_number_of_tokens_of_a_client_is_limited() {
     let (quiet, _) = fixture.confidential_client("quiet", "read", &[]);
     let kept = fixture.client_credentials(&quiet, None).unwrap().access_token;
     let first = fixture.client_credentials(&credentials, None).unwrap().access_token;
-    // As many as a client may have, written at once rather than one by one.
+    // The maximum number of tokens of a client, written in one transaction.
     let mut change = brain_store::GrantUpdate::default();
     {
         let table = fixture.access().table();

@@ -55,7 +55,7 @@ fn a_client_is_registered_by_its_document() {
     assert!(!fixture.is_accepted(&issued.access_token));
     assert!(
         fixture.is_accepted(&fixture.consent_and_redeem(&credentials).access_token),
-        "it may ask again"
+        "a revoked client may ask for consent again"
     );
 }
 
@@ -68,13 +68,13 @@ fn a_client_follows_its_document() {
     fixture.put(APP, Ok(document(APP, &["https://app.example/new"])));
     assert!(
         fixture.access().consent(&authorize_request(APP)).is_ok(),
-        "the former one is kept for a day"
+        "the former document is cached for a day"
     );
     fixture.advance(DAY);
     assert_eq!(
         shown_error(fixture.access().consent(&authorize_request(APP))),
         OAuthError::InvalidRequest,
-        "the address was given up"
+        "the new document does not have the redirect URI"
     );
     let moved = AuthorizeRequest {
         redirect_uri: Some("https://app.example/new".into()),
@@ -147,7 +147,7 @@ fn fetches_are_limited_by_host_and_in_total() {
         let refused = refusal(&fixture, &authorize_request(&at(0, n)));
         assert_eq!(refused.contains("try again in a minute"), n >= 5, "{n}: {refused}");
     }
-    assert_eq!(fixture.fetches(), 5, "of one host");
+    assert_eq!(fixture.fetches(), 5, "at most 5 fetches per host");
     for host in 1..40 {
         refusal(&fixture, &authorize_request(&at(host, 0)));
     }
@@ -192,7 +192,7 @@ fn errors_are_not_sent_to_an_address_from_a_document() {
     assert_eq!(
         shown_error(fixture.access().consent(&wrong)),
         OAuthError::InvalidScope,
-        "nor after a consent"
+        "the scope is invalid after a consent, too"
     );
 }
 

@@ -28,7 +28,7 @@ fn a_full_disk_prevents_grants_but_not_revocations() {
     assert_eq!(
         error(fixture.redeem(&app, &code)),
         OAuthError::ServerError,
-        "nor was the code used up"
+        "the code was not used up"
     );
     assert_eq!(
         error(fixture.refresh(&app, &consented.refresh_token, None)),
@@ -45,7 +45,10 @@ fn a_full_disk_prevents_grants_but_not_revocations() {
     fixture.access().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
     fixture.fill_the_disk(false);
     assert!(!fixture.is_accepted(&access) && !fixture.is_accepted(&personal));
-    assert!(fixture.refresh(&app, &consented.refresh_token, None).is_ok(), "it was not used up");
+    assert!(
+        fixture.refresh(&app, &consented.refresh_token, None).is_ok(),
+        "the refresh token was not used up"
+    );
 }
 
 #[test]
@@ -58,7 +61,10 @@ fn only_one_of_concurrent_exchanges_of_a_code_succeeds() {
         tries.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
     });
     assert_eq!(issued.len(), 1);
-    assert!(!fixture.is_accepted(&issued[0].access_token), "the others were replays");
+    assert!(
+        !fixture.is_accepted(&issued[0].access_token),
+        "the other attempts were replays, which revoke the token"
+    );
 }
 
 #[test]

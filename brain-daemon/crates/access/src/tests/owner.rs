@@ -113,7 +113,7 @@ fn a_client_is_found_by_id_or_by_unique_name() {
     assert_eq!(
         fixture.update("phone", Some("write"), None).unwrap(),
         "updated",
-        "one is left of this name"
+        "only one client has this name now"
     );
     assert_eq!(
         fixture.update("phone", Some("admin"), Some(&["work"])),
@@ -166,7 +166,7 @@ fn the_names_of_valid_personal_tokens_are_unique() {
     let second = fixture.personal_token("laptop", "read", Some(60)).unwrap();
     assert_eq!((list(false).len(), list(true).len()), (1, 2));
     fixture.advance(MINUTE);
-    assert_eq!((list(false).len(), list(true).len()), (0, 2), "it has ended");
+    assert_eq!((list(false).len(), list(true).len()), (0, 2), "the second token has expired");
     assert!(!fixture.is_accepted(&second));
     fixture.personal_token("laptop", "read", None).unwrap();
 
@@ -239,7 +239,7 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     assert_eq!(
         admin(&fixture, false).unwrap().token,
         first,
-        "no restart is needed once it is repaired"
+        "a repaired file is read without a restart"
     );
     assert!(fixture.access().is_admin_token(first.expose()));
     mode(0o644);
@@ -247,7 +247,7 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     let second = admin(&fixture, true).unwrap().token;
     assert!(
         second != first && fixture.access().is_admin_token(second.expose()),
-        "a new one repairs it, too"
+        "a rotation also repairs the file"
     );
 }
 
@@ -269,7 +269,10 @@ fn the_summary_has_tokens_that_expire_within_14_days() {
     fixture.personal_token("for a day", "read", Some(24 * 3600)).unwrap();
     assert_eq!(fixture.access().summary().expiring, [("laptop".to_owned(), end)]);
     fixture.advance(15 * DAY);
-    assert!(fixture.access().summary().expiring.is_empty(), "it has ended: nothing to do in time");
+    assert!(
+        fixture.access().summary().expiring.is_empty(),
+        "an expired token is not listed as expiring"
+    );
 }
 
 #[test]

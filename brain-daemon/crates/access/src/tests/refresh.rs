@@ -55,13 +55,13 @@ fn processes_can_renew_a_shared_refresh_token_within_10_s() {
     let other = fixture.refresh(&app, &shared.refresh_token, None).unwrap();
     assert!(one.refresh_token != other.refresh_token && one.access_token != other.access_token);
     assert!(fixture.is_accepted(&one.access_token) && fixture.is_accepted(&other.access_token));
-    // Each of them goes on by itself.
+    // Both can be refreshed independently.
     fixture.advance(MINUTE);
     let next = fixture.refresh(&app, &one.refresh_token, None).unwrap();
     fixture.advance(MINUTE);
     let others = fixture.refresh(&app, &other.refresh_token, None).unwrap();
     assert!(fixture.is_accepted(&next.access_token) && fixture.is_accepted(&others.access_token));
-    // They are one family still.
+    // They are still one family.
     assert_eq!(error(fixture.refresh(&app, &one.refresh_token, None)), OAuthError::InvalidGrant);
     for issued in [&one, &other, &next, &others] {
         assert!(!fixture.is_accepted(&issued.access_token));
@@ -127,7 +127,10 @@ fn tokens_for_a_former_address_cannot_be_refreshed() {
     assert_eq!(error(fixture.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
     fixture.settings.base_url = Some(ISSUER.into());
     fixture.reopen();
-    assert!(fixture.refresh(&app, &issued.refresh_token, None).is_ok(), "nothing was used up");
+    assert!(
+        fixture.refresh(&app, &issued.refresh_token, None).is_ok(),
+        "the refused request did not use the token up"
+    );
 }
 
 #[test]
@@ -160,11 +163,11 @@ fn a_refresh_token_works_only_for_its_client() {
     assert_eq!(
         error(fixture.refresh(&app, &access, None)),
         OAuthError::InvalidGrant,
-        "an access token is none"
+        "an access token is not a refresh token"
     );
     assert!(
         fixture.refresh(&app, &issued.refresh_token, None).is_ok(),
-        "a stranger cannot use it up"
+        "a request of another client does not use it up"
     );
 }
 
@@ -185,7 +188,7 @@ fn a_refresh_with_fewer_scopes_keeps_the_granted_ones() {
     fixture.advance(1000);
     let all = fixture.refresh(&app, &less.refresh_token, None).unwrap();
     assert_eq!(all.scopes, Scopes::READ_WRITE);
-    // What was agreed to bounds it, whatever the client may ask for by now.
+    // The consent limits the scopes, even if the client has more scopes now.
     let request =
         AuthorizeRequest { scope: Some("read".into()), ..authorize_request(&app.client_id) };
     let code = fixture.code(&request);
@@ -213,7 +216,7 @@ fn a_client_without_the_grant_gets_no_refresh_token() {
     assert_eq!(
         error(fixture.redeem(&unproven, &code)),
         OAuthError::InvalidClient,
-        "it has a secret to show"
+        "a client with a secret must send it"
     );
 }
 
@@ -226,10 +229,7 @@ fn a_client_can_revoke_only_its_own_tokens() {
         |credentials: &Credentials, token: &Secret| fixture.access().revoke(credentials, token);
     back(&other, &one.access_token).unwrap();
     back(&other, one.refresh_token.as_ref().unwrap()).unwrap();
-    assert!(
-        fixture.is_accepted(&one.access_token),
-        "a stranger's word is no error, and does nothing"
-    );
+    assert!(fixture.is_accepted(&one.access_token), "a revocation by another client has no effect");
     let stranger = Credentials { client_id: "brain_cl_nobody".into(), secret: None };
     assert_eq!(error(back(&stranger, &one.access_token)), OAuthError::InvalidClient);
 
@@ -237,7 +237,10 @@ fn a_client_can_revoke_only_its_own_tokens() {
     assert!(!fixture.is_accepted(&one.access_token));
     let again = fixture.refresh(&app, &one.refresh_token, None).unwrap();
     back(&app, again.refresh_token.as_ref().unwrap()).unwrap();
-    assert!(!fixture.is_accepted(&again.access_token), "with the refresh token goes the family");
+    assert!(
+        !fixture.is_accepted(&again.access_token),
+        "revoking the refresh token revokes its family"
+    );
     for token in [again.refresh_token.as_ref().unwrap(), &one.access_token, &Secret::new("unknown")]
     {
         back(&app, token).unwrap();
@@ -246,7 +249,7 @@ fn a_client_can_revoke_only_its_own_tokens() {
 
     let personal = fixture.personal_token("laptop", "read", None).unwrap();
     back(&app, &personal).unwrap();
-    assert!(fixture.is_accepted(&personal), "that one is the owner's");
+    assert!(fixture.is_accepted(&personal), "a client cannot revoke a personal token");
     fixture.access().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
     assert!(!fixture.is_accepted(&personal));
 }

@@ -28,7 +28,7 @@ fn a_dynamic_client_has_no_secret_and_needs_consent() {
         ("dynamic", "read write")
     );
     assert_eq!(registered.grant_types, ["authorization_code", "refresh_token"]);
-    assert_eq!(registered.redirect_uris, [CALLBACK], "the odd one is left out");
+    assert_eq!(registered.redirect_uris, [CALLBACK], "the unsupported URI is omitted");
     let credentials = Credentials { client_id: registered.client_id, secret: None };
     assert_eq!(
         error(fixture.client_credentials(&credentials, None)),
@@ -96,7 +96,7 @@ fn at_the_limit_an_unused_dynamic_client_is_replaced() {
     let first = fixture.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
     fixture.consent_and_redeem(&used);
-    // As many as there may be, written at once rather than one by one.
+    // The maximum number of clients, written in one transaction.
     let mut change = brain_store::GrantUpdate::default();
     let record = fixture.access().table().client(&first.client_id).unwrap().record.clone();
     for n in 1..registration::MAX_CLIENTS as i64 {
@@ -110,7 +110,7 @@ fn at_the_limit_an_unused_dynamic_client_is_replaced() {
         error(fixture.access().register_dynamic_client(&request_with(&[CALLBACK]))),
         OAuthError::InvalidClientMetadata
     );
-    // Whoever says the id of a client does not make it one that is used.
+    // A failed request with the id of a client does not count as a use of the client.
     let idle = Credentials { client_id: "brain_cl_1".into(), secret: None };
     assert_eq!(
         error(fixture.redeem(&idle, &Secret::new("brain_co_guess"))),
@@ -120,6 +120,6 @@ fn at_the_limit_an_unused_dynamic_client_is_replaced() {
     fixture.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     let ids: Vec<String> = clients().into_iter().map(|client| client.client_id).collect();
     assert_eq!(ids.len(), registration::MAX_CLIENTS);
-    assert!(ids.contains(&first.client_id), "one that is used stays");
+    assert!(ids.contains(&first.client_id), "a used client is kept");
     assert!(!ids.contains(&"brain_cl_1".into()) && ids.contains(&"brain_cl_2".into()));
 }

@@ -67,7 +67,7 @@ fn a_restored_store_has_only_personal_tokens() {
     let personal = fixture.personal_token("laptop", "write", None).unwrap();
     let file = fixture.dir.path().join("then.redb");
     fixture.access().store.back_up(&file, fixture.clock.now(), &|_, _| true).unwrap();
-    // Revoked afterwards, which the backup does not know.
+    // Revoked after the backup.
     fixture.access().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
     fixture.access = None;
     std::fs::remove_file(fixture.store_path()).unwrap();
@@ -84,7 +84,7 @@ fn a_restored_store_has_only_personal_tokens() {
         error(fixture.refresh(&app, &consented.refresh_token, None)),
         OAuthError::InvalidGrant
     );
-    assert!(fixture.is_accepted(&personal), "the owner is told to review these");
+    assert!(fixture.is_accepted(&personal), "personal tokens stay valid; a warning names them");
     assert!(
         fixture.is_accepted(&fixture.client_credentials(&credentials, None).unwrap().access_token)
     );
@@ -100,12 +100,12 @@ fn the_last_use_of_a_client_is_saved_on_demand() {
     assert_eq!(error(fixture.client_credentials(&guess, None)), OAuthError::InvalidClient);
     assert!(
         clients(&fixture)[0].last_used_at.as_deref() < Some("2026-11-21T10:33"),
-        "a refused attempt is no use"
+        "a refused attempt does not count as a use"
     );
     assert!(fixture.is_accepted(&token));
     // 2026-11-21T10:33:45, to the minute.
     let last = Some("2026-11-21T10:33:00.000Z".to_owned());
-    assert_eq!(clients(&fixture)[0].last_used_at, last, "it shows at once");
+    assert_eq!(clients(&fixture)[0].last_used_at, last, "the use is visible before it is saved");
     fixture.access().write_last_use().unwrap();
     fixture.advance(10 * MINUTE);
     assert!(fixture.is_accepted(&token));
@@ -130,23 +130,35 @@ fn expired_tokens_are_purged_after_their_retention() {
     fixture.personal_token("short", "read", Some(60)).unwrap();
     fixture.personal_token("long", "read", Some(0)).unwrap();
     assert_eq!(tokens(&fixture), 7);
-    assert_eq!(fixture.access().purge().unwrap(), 0, "nothing has ended");
+    assert_eq!(fixture.access().purge().unwrap(), 0, "nothing has expired");
     fixture.advance(HOUR + DAY);
-    assert_eq!(fixture.access().purge().unwrap(), 3, "access tokens go after a day");
+    assert_eq!(
+        fixture.access().purge().unwrap(),
+        3,
+        "access tokens are purged a day after their end"
+    );
     fixture.advance(28 * DAY);
     assert_eq!(fixture.access().purge().unwrap(), 0);
     assert_eq!(
         error(fixture.refresh(&app, &first.refresh_token, None)),
         OAuthError::InvalidGrant,
-        "reuse still shows"
+        "reuse is still detected"
     );
     assert_eq!(error(fixture.refresh(&app, &second.refresh_token, None)), OAuthError::InvalidGrant);
     fixture.advance(DAY);
-    assert_eq!(fixture.access().purge().unwrap(), 2, "refresh tokens go when they end");
+    assert_eq!(fixture.access().purge().unwrap(), 2, "refresh tokens are purged when they expire");
     fixture.advance(60 * DAY);
-    assert_eq!(fixture.access().purge().unwrap(), 1, "a personal one 90 days after its end");
+    assert_eq!(
+        fixture.access().purge().unwrap(),
+        1,
+        "a personal token is purged 90 days after its end"
+    );
     fixture.reopen();
-    assert_eq!((tokens(&fixture), clients(&fixture).len()), (1, 2), "the rest stays");
+    assert_eq!(
+        (tokens(&fixture), clients(&fixture).len()),
+        (1, 2),
+        "the other token and the clients stay"
+    );
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl PlatformFault {
         Self::new(
             FaultReason::Unreadable,
             message,
-            "the next run asks again; if this goes on, check `collector.platform_api`",
+            "the next run asks again; if this continues, check `collector.platform_api`",
         )
     }
 

@@ -20,7 +20,7 @@ struct MissingPost {
 
 impl RunState<'_> {
     /// Compares each complete stream with its previous pull, looks up missing posts and records
-    /// deletions. Undecided posts stay for the next run.
+    /// deletions. Posts without a clear answer are looked up again in the next run.
     pub(super) fn find_deletions(
         &mut self,
         state: &State,

@@ -44,7 +44,7 @@ impl RunState<'_> {
             ready.push((post, stored.is_none()));
         }
         pulled.new += new_events.len() as u64;
-        // Not `now`: entries must not appear behind the time up to which a reader has read.
+        // Not `now`: no entry may have a time before that up to which a reader has read.
         self.journal.append(self.clock.now(), &new_events)?;
         self.data.put_posts(stream, ready.iter().map(|(post, _)| post))?;
         for (post, _) in ready.iter().filter(|(_, is_new)| *is_new) {

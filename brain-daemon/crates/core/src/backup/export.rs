@@ -23,7 +23,7 @@ use brain_store::{Content, Reader, StoreError};
 const BATCH: usize = 200;
 const BATCH_BYTES: usize = 8_000_000;
 /// The maximum number of failures in a reply.
-const MAX_NAMED: usize = 1000;
+const MAX_FAILURES: usize = 1000;
 
 /// A page in the list.
 struct PageVersion {
@@ -80,18 +80,20 @@ impl BackupService {
             for (listed, text) in left.iter().zip(&texts) {
                 let under = if several { Some(listed.source.as_str()) } else { None };
                 let written = text.as_ref().map_err(ToString::to_string).and_then(|text| {
-                    target.page(under, listed, text).or_else(|e| target.failed(&e, done, total))
+                    target
+                        .page(under, listed, text)
+                        .or_else(|e| target.check_fatal(&e, done, total))
                 });
                 if let Err(reason) = written {
-                    target.fail(listed, reason);
+                    target.record_failure(listed, reason);
                 }
-                if let Some(fault) = target.ended.take() {
+                if let Some(fault) = target.fatal_fault.take() {
                     return Err(fault);
                 }
             }
             left = &left[texts.len()..];
         }
-        target.settle()?;
+        target.flush()?;
         progress.at(total, total);
         Ok(target.reply)
     }
@@ -110,7 +112,7 @@ impl BackupService {
             }
             let text = self
                 .store
-                .with_damage_report(|| content_then(&reader, listed))
+                .with_damage_report(|| content_of_version(&reader, listed))
                 .map(|content| page::file_text(&content.frontmatter, &content.body));
             bytes += text.as_ref().map_or(0, String::len);
             out.push(text);
@@ -127,7 +129,7 @@ impl BackupService {
         let nearest = dir.ancestors().find_map(|d| Some((d, d.canonicalize().ok()?)));
         let target_path = nearest.map_or_else(
             || dir.to_owned(),
-            |(there, real)| real.join(dir.strip_prefix(there).unwrap_or(Path::new(""))),
+            |(existing, real)| real.join(dir.strip_prefix(existing).unwrap_or(Path::new(""))),
         );
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut own = own.map(Path::to_owned).filter(|own| target_path.starts_with(real(own)));
@@ -143,7 +145,7 @@ impl BackupService {
 }
 
 /// Returns the text of a page in its listed version.
-fn content_then(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreError> {
+fn content_of_version(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreError> {
     let now = reader.by_id_even_deleted(listed.id)?;
     if let Some((_, _, record)) = now.filter(|(_, _, record)| record.version == listed.version) {
         return reader.content(&record);
@@ -158,10 +160,10 @@ fn content_then(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreE
 struct Target {
     root: PathBuf,
     /// Directories that the export created.
-    made: HashSet<PathBuf>,
+    created_dirs: HashSet<PathBuf>,
     reply: ExportReply,
     /// The fault that ends the export, because each further page would fail too.
-    ended: Option<Fault>,
+    fatal_fault: Option<Fault>,
 }
 
 impl Target {
@@ -192,7 +194,7 @@ impl Target {
             failed: Vec::new(),
             failed_total: 0,
         };
-        Ok(Self { root, made: HashSet::new(), reply, ended: None })
+        Ok(Self { root, created_dirs: HashSet::new(), reply, fatal_fault: None })
     }
 
     /// Writes the file of a page to its own path, or to the path of its slug if its own path is
@@ -202,7 +204,7 @@ impl Target {
         let named = page::file_path(&listed.slug);
         let numbered = format!("{}~{}.md", named.trim_end_matches(".md"), listed.id);
         let candidates = [inside(&listed.path), inside(&named), inside(&numbered)];
-        let mut taken = None;
+        let mut exists_error = None;
         for path in candidates.into_iter().flatten() {
             match self.file(&root.join(path), text) {
                 // Two pages may have the same path on a file system that ignores case.
@@ -214,19 +216,19 @@ impl Target {
                             | ErrorKind::InvalidFilename
                     ) =>
                 {
-                    taken = Some(e);
+                    exists_error = Some(e);
                 }
                 other => return other,
             }
         }
-        Err(taken.unwrap_or_else(|| io::Error::other("it has no path")))
+        Err(exists_error.unwrap_or_else(|| io::Error::other("it has no path")))
     }
 
     fn file(&mut self, file_path: &Path, text: &str) -> io::Result<()> {
         let dir = file_path.parent().unwrap_or(&self.root);
-        if !self.made.contains(dir) {
+        if !self.created_dirs.contains(dir) {
             make_dir(dir)?;
-            self.made.insert(dir.to_owned());
+            self.created_dirs.insert(dir.to_owned());
         }
         let mut file = File::options().write(true).create_new(true).open(file_path)?;
         if let Err(error) = file.write_all(text.as_bytes()) {
@@ -239,8 +241,9 @@ impl Target {
         Ok(())
     }
 
-    /// Returns whether a failure concerns one page or ends the export.
-    fn failed(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
+    /// Returns the reason if the failure concerns one page. Else records the fault that ends the
+    /// export.
+    fn check_fatal(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
         use ErrorKind as K;
         if matches!(
             error.kind(),
@@ -248,7 +251,7 @@ impl Target {
         ) {
             let dir_path = self.root.display().to_string();
             let fault = target_fault(StoreError::from_io(error, &dir_path));
-            self.ended = Some(Fault {
+            self.fatal_fault = Some(Fault {
                 message: format!(
                     "{}; about {done} of {total} pages were written before that",
                     fault.message
@@ -266,10 +269,10 @@ impl Target {
         Err(error.to_string())
     }
 
-    fn fail(&mut self, listed: &PageVersion, reason: String) {
+    fn record_failure(&mut self, listed: &PageVersion, reason: String) {
         self.reply.status = "partial".into();
         self.reply.failed_total += 1;
-        if self.reply.failed.len() < MAX_NAMED {
+        if self.reply.failed.len() < MAX_FAILURES {
             let path = match listed.source.as_str() {
                 SourceId::DEFAULT => listed.slug.to_string(),
                 source => format!("{source}:{}", listed.slug),
@@ -279,7 +282,7 @@ impl Target {
     }
 
     /// Flushes all files and directories to disk.
-    fn settle(&self) -> Result<(), Fault> {
+    fn flush(&self) -> Result<(), Fault> {
         let synced = File::open(&self.root).and_then(|root| Ok(rustix::fs::syncfs(&root)?));
         synced.map_err(|e| target_fault(StoreError::from_io(&e, &self.root.display().to_string())))
     }

@@ -250,7 +250,10 @@ mod tests {
             (snapshot("10:00:00", 0), snapshot("10:00:10", 5000), snapshot("10:00:20", 5010));
         assert_eq!(likes_per_ms(&[a.clone(), b.clone(), c.clone()]), 0.001);
         assert_eq!((likes_per_ms(&[]), likes_per_ms(std::slice::from_ref(&a))), (0.0, 0.0));
-        assert!(likes_per_ms(&[c, snapshot("10:00:30", 10)]) < 0.0, "likes may fall");
+        assert!(
+            likes_per_ms(&[c, snapshot("10:00:30", 10)]) < 0.0,
+            "the rate is negative if the likes decrease"
+        );
         assert_eq!(likes_per_ms(&[b, a]), 0.0, "the clock went backwards");
         assert_eq!(likes_per_ms(&[snapshot("nonsense", 1), snapshot("10:00:00", 9)]), 0.0);
     }

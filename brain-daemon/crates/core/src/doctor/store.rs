@@ -10,8 +10,8 @@ use brain_store::{SCHEMA, Store, StoreOptions, Usage};
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// The number of newest pages that are read back, and the time for it.
-const READ_BACK: u64 = 2000;
-const READ_BACK_TIME: Duration = Duration::from_secs(1);
+const MAX_READ_BACK: u64 = 2000;
+const MAX_READ_BACK_TIME: Duration = Duration::from_secs(1);
 /// The time for counting the used part of the store.
 const COUNT_TIME: Duration = Duration::from_secs(2);
 /// Bytes of a store above which its used part is not counted, since all of it must be read.
@@ -30,18 +30,18 @@ impl Health for Store {
 
 fn integrity(store: &Store) -> Finding {
     // Reads the newest pages with their texts.
-    let (mut looked, began) = (0, Instant::now());
+    let (mut read_count, began) = (0, Instant::now());
     let counts = store.read_through(|reader| {
         reader.newest(u64::MAX, |(_, _, record)| {
             reader.content(&record)?;
-            looked += 1;
-            Ok(looked < READ_BACK && began.elapsed() < READ_BACK_TIME)
+            read_count += 1;
+            Ok(read_count < MAX_READ_BACK && began.elapsed() < MAX_READ_BACK_TIME)
         })?;
         reader.counts()
     })?;
     let size = std::fs::metadata(store.path()).map_or(0, |m| m.len());
     ok(format!(
-        "{} pages, {} deleted, {} MB; the newest {looked} read back",
+        "{} pages, {} deleted, {} MB; the newest {read_count} read back",
         counts.active,
         counts.deleted,
         size / 1_000_000

@@ -52,12 +52,12 @@ mod tests {
         };
         assert!(!at(500, 400), "too soon to tell");
         assert!(at(1000, 900));
-        assert!(at(1500, 900), "the look holds");
+        assert!(at(1500, 900), "the result is kept until the next measurement");
         assert!(!at(2100, 901));
-        assert!(!at(4000, 1000), "50 a second are no stream");
+        assert!(!at(4000, 1000), "50 changes in two seconds are not an import");
         // After a minute, many changes look like a burst.
         assert!(at(64_000, 1100));
         assert!(!at(65_100, 1100));
-        assert!(!at(165_100, 1160), "few are no stream");
+        assert!(!at(165_100, 1160), "60 changes in 100 seconds are not an import");
     }
 }

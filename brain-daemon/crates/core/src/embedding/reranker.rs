@@ -14,7 +14,7 @@ use brain_base::permission::permit;
 use brain_config::RerankProvider;
 use brain_embed::{EmbedError, EmbedErrorKind, Local, RerankEndpoint, Reranker, rerank_price};
 
-/// Maximum number of concurrent calls. One that takes too long goes on in the background.
+/// Maximum number of concurrent calls. One that takes too long continues in the background.
 const MAX_CALLS: usize = 4;
 
 /// The reranker of this process.
@@ -74,7 +74,7 @@ impl EmbeddingService {
         let work = move || {
             let numbers = reranker.rerank(&question, &texts, &|| Instant::now() < until);
             drop(call);
-            // The search may have gone on without it.
+            // The search may have continued without it.
             let _ = send.send(numbers.map(|numbers| (texts.len(), numbers)));
         };
         let spawned = std::thread::Builder::new().name("rerank".into()).spawn(work);

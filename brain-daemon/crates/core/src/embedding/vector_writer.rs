@@ -33,7 +33,7 @@ impl EmbeddingService {
     /// Writes vectors if it is due, or now.
     pub(super) fn flush_if_due(&self, work: &mut RoundState, open: &OpenVectors, now: bool) {
         let seen = self.state.shared.seen.load(Ordering::Acquire);
-        let is_much = open.vectors.waiting() >= FLUSH_BYTES && !work.flush_failed;
+        let is_much = open.vectors.pending_bytes() >= FLUSH_BYTES && !work.flush_failed;
         let is_due = is_much || work.flushed_at.elapsed() >= FLUSH_EVERY;
         if (self.is_flushed(work, open) && open.vectors.seen() == seen) || !(now || is_due) {
             return;
@@ -56,7 +56,7 @@ impl EmbeddingService {
 
     /// Returns whether no vectors are only in memory.
     pub(super) fn is_flushed(&self, work: &RoundState, open: &OpenVectors) -> bool {
-        !work.flush_failed && open.vectors.waiting() == 0
+        !work.flush_failed && open.vectors.pending_bytes() == 0
     }
 
     /// Checks the free disk space. Derived data must not use the reserve of the store.

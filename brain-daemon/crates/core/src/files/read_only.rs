@@ -53,8 +53,8 @@ impl FileService {
     pub(crate) fn read_only_notice(&self) -> Option<String> {
         self.is_read_only().then(|| {
             format!(
-                "{} is on a read-only file system: reading goes on, writes are refused until it is \
-                 writable",
+                "{} is on a read-only file system: reads still work, writes are refused \
+                 until it is writable",
                 self.home.root().display()
             )
         })

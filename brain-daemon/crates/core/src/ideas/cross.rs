@@ -48,7 +48,7 @@ struct WorkerState {
     /// Number of answers of any kind.
     answered: u64,
     consecutive_failures: u32,
-    ended: Option<ModelError>,
+    fatal_error: Option<ModelError>,
 }
 
 impl CrossPhase<'_> {
@@ -60,7 +60,7 @@ impl CrossPhase<'_> {
             in_flight: 0,
             answered: 0,
             consecutive_failures: 0,
-            ended: None,
+            fatal_error: None,
         };
         let (shared, progress_made) = (Mutex::new(shared), Condvar::new());
         std::thread::scope(|scope| {
@@ -68,7 +68,7 @@ impl CrossPhase<'_> {
                 scope.spawn(|| self.run_worker(&shared, &progress_made));
             }
         });
-        shared.into_inner().ended
+        shared.into_inner().fatal_error
     }
 
     fn run_worker(&self, shared: &Mutex<WorkerState>, progress_made: &Condvar) {
@@ -114,7 +114,7 @@ impl CrossPhase<'_> {
     ) -> Option<(usize, Prompt, u64)> {
         let mut state = shared.lock();
         loop {
-            if state.ended.is_some() || state.waiting.is_empty() {
+            if state.fatal_error.is_some() || state.waiting.is_empty() {
                 return None;
             }
             match (self.check_budget)() {
@@ -123,7 +123,7 @@ impl CrossPhase<'_> {
                     progress_made.wait(&mut state);
                 }
                 Err(error) => {
-                    state.ended = Some(error);
+                    state.fatal_error = Some(error);
                     return None;
                 }
             }
@@ -137,7 +137,7 @@ impl CrossPhase<'_> {
         match error.reason {
             // The cross itself did not fail, so it stays open.
             FailureReason::Budget | FailureReason::Stopped | FailureReason::Service => {
-                state.ended.get_or_insert(error);
+                state.fatal_error.get_or_insert(error);
             }
             FailureReason::Passing | FailureReason::Question => {
                 tracing::info!(cross = number, message = error.message, "a cross failed");
@@ -146,7 +146,7 @@ impl CrossPhase<'_> {
                     state.consecutive_failures += 1;
                 }
                 if state.consecutive_failures >= MAX_CONSECUTIVE_FAILURES {
-                    state.ended.get_or_insert(error);
+                    state.fatal_error.get_or_insert(error);
                 }
             }
         }
@@ -155,7 +155,7 @@ impl CrossPhase<'_> {
     /// Saves an outcome. Ends the phase on an error: an unsaved outcome would be paid again.
     fn record_outcome(&self, state: &mut WorkerState, number: usize, outcome: CrossOutcome) {
         if let Err(error) = (self.save)(number, outcome) {
-            state.ended.get_or_insert(error);
+            state.fatal_error.get_or_insert(error);
         }
     }
 }
@@ -218,8 +218,8 @@ mod tests {
         };
         let phase =
             CrossPhase { model, each: 3, check_budget, should_continue: &|| true, save: &save };
-        let ended = phase.run(crosses(n));
-        (outcome.into_inner(), ended)
+        let fatal_error = phase.run(crosses(n));
+        (outcome.into_inner(), fatal_error)
     }
 
     fn good(text: &str) -> Result<String, ModelError> {
@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn each_cross_is_asked_once_with_limited_concurrency() {
         let model = fake(good);
-        let (outcome, ended) = run(&model, 24, &|| Ok(()));
-        assert_eq!((outcome.len(), ended), (24, None));
+        let (outcome, fatal_error) = run(&model, 24, &|| Ok(()));
+        assert_eq!((outcome.len(), fatal_error), (24, None));
         assert_eq!(outcome[&7], CrossOutcome::Ideas(vec!["of 7".into()]));
         assert_eq!(model.calls.load(SeqCst), 24);
         assert!((2..=4).contains(&model.max_concurrent.load(SeqCst)));
@@ -244,8 +244,8 @@ mod tests {
             "9" => Err(error(FailureReason::Passing)),
             _ => good(text),
         });
-        let (outcome, ended) = run(&model, 12, &|| Ok(()));
-        assert_eq!((outcome.len(), ended), (12, None));
+        let (outcome, fatal_error) = run(&model, 12, &|| Ok(()));
+        assert_eq!((outcome.len(), fatal_error), (12, None));
         let failed: Vec<_> = outcome
             .iter()
             .filter(|(_, outcome)| matches!(outcome, CrossOutcome::Failed(_)))
@@ -256,14 +256,14 @@ mod tests {
     #[test]
     fn unavailable_service_ends_the_phase() {
         let model = fake(|_: &str| Err(error(FailureReason::Service)));
-        let (outcome, ended) = run(&model, 24, &|| Ok(()));
+        let (outcome, fatal_error) = run(&model, 24, &|| Ok(()));
         assert!(outcome.is_empty(), "they stay open: {outcome:?}");
-        assert_eq!(ended.unwrap().reason, FailureReason::Service);
+        assert_eq!(fatal_error.unwrap().reason, FailureReason::Service);
         assert!(model.calls.load(SeqCst) <= MAX_CONCURRENT);
 
         let model = fake(|_: &str| Err(error(FailureReason::Passing)));
-        let (_, ended) = run(&model, 24, &|| Ok(()));
-        assert_eq!(ended.unwrap().reason, FailureReason::Passing);
+        let (_, fatal_error) = run(&model, 24, &|| Ok(()));
+        assert_eq!(fatal_error.unwrap().reason, FailureReason::Passing);
         assert!(model.calls.load(SeqCst) <= MAX_CONSECUTIVE_FAILURES as usize + MAX_CONCURRENT);
     }
 
@@ -275,9 +275,9 @@ mod tests {
             _ => Err(error(FailureReason::Budget)),
         };
         let model = fake(good);
-        let (outcome, ended) = run(&model, 24, &check_budget);
+        let (outcome, fatal_error) = run(&model, 24, &check_budget);
         assert_eq!((outcome.len(), model.calls.load(SeqCst)), (5, 5));
-        assert_eq!(ended.unwrap().reason, FailureReason::Budget);
+        assert_eq!(fatal_error.unwrap().reason, FailureReason::Budget);
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             room.fetch_add(1, SeqCst);
             good(text)
         });
-        let (outcome, ended) = run(&model, 8, &|| Ok(()));
-        assert_eq!((outcome.len(), ended), (8, None));
+        let (outcome, fatal_error) = run(&model, 8, &|| Ok(()));
+        assert_eq!((outcome.len(), fatal_error), (8, None));
     }
 }

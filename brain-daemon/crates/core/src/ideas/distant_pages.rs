@@ -196,7 +196,11 @@ mod tests {
         assert_eq!(select(brain(), 12, 2, &draw("Why?", DAY)), today);
         let mut turned = brain();
         turned.reverse();
-        assert_eq!(select(turned, 12, 2, &draw("Why?", DAY)), today, "in any order of reading");
+        assert_eq!(
+            select(turned, 12, 2, &draw("Why?", DAY)),
+            today,
+            "the order of the pages does not matter"
+        );
         for other in [
             draw("Why?", "2026-11-22"),
             draw("Why not?", DAY),

@@ -3,20 +3,23 @@
 use brain_costs::Price;
 
 /// Input tokens per cross.
-const CROSS_IN: u64 = 3000;
+const CROSS_INPUT_TOKENS: u64 = 3000;
 /// Output tokens per idea.
-const IDEA_OUT: u64 = 250;
+const IDEA_OUTPUT_TOKENS: u64 = 250;
 /// Input tokens for judging one idea.
-const JUDGE_IN: u64 = 350;
+const JUDGE_INPUT_TOKENS: u64 = 350;
 /// Output tokens for judging one idea.
-const JUDGE_OUT: u64 = 200;
+const JUDGE_OUTPUT_TOKENS: u64 = 200;
 
 /// Estimates the cost of `crosses` with `each` ideas and of judging them plus `unjudged` existing
 /// ideas, in millionths of a US dollar.
 pub(super) fn estimate(price: Price, crosses: u64, each: u64, unjudged: u64) -> u64 {
     let ideas = crosses * each;
     let judged = ideas + unjudged;
-    price.of(crosses * CROSS_IN + judged * JUDGE_IN, ideas * IDEA_OUT + judged * JUDGE_OUT)
+    price.of(
+        crosses * CROSS_INPUT_TOKENS + judged * JUDGE_INPUT_TOKENS,
+        ideas * IDEA_OUTPUT_TOKENS + judged * JUDGE_OUTPUT_TOKENS,
+    )
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use brain_store::{PageEntry, PageRecord, Reader, StoreError};
 /// Search hits fetched for a question: some are duplicates or were made from ideas. The others are
 /// too near to be distant pages.
 const HITS: u32 = 60;
-/// Maximum number of pages whose distances are computed. In a larger brain, lots choose them.
+/// Maximum number of pages whose distances are computed. In a larger brain, a random sample is
+/// compared.
 const MAX_COMPARED: usize = 5000;
 
 /// The pages near a question.

@@ -368,7 +368,7 @@ mod tests {
         assert!(numbers(&ten, 1).is_empty(), "another scale");
         assert!(numbers(&one(r#""id": 7,"#), 3).is_empty());
         assert!(numbers(&one(r#""id": 0,"#), 3).is_empty());
-        assert!(numbers(&one(""), 3).is_empty(), "it names no idea");
+        assert!(numbers(&one(""), 3).is_empty(), "the judgement has no id of an idea");
         assert!(numbers(&one(r#""id": 1,"#).replace("\"thesis\": 4,", ""), 1).is_empty());
         let twice = [one(r#""id": 1,"#), one(r#""id": 1,"#).replace("so", "no")].join(",");
         assert_eq!(verdicts(&twice, 2).into_iter().map(|v| v.note).collect::<Vec<_>>(), ["so"]);

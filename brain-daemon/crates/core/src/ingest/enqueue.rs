@@ -324,11 +324,13 @@ impl ResponseParts {
     ) -> Result<IngestReceipt, Fault> {
         let (id, status, message) = match decision {
             Decision::Queued { id, .. } => {
-                (*id, "queued", "it is safe, and will be a page in a moment")
+                (*id, "queued", "the item is stored and will become a page shortly")
             }
-            Decision::Duplicate { id } => {
-                (*id, "duplicate", "the same came in within the last 24 hours; nothing was added")
-            }
+            Decision::Duplicate { id } => (
+                *id,
+                "duplicate",
+                "the same item was accepted within the last 24 hours; nothing was added",
+            ),
         };
         let source_id = SourceId::parse(self.source)
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;

@@ -33,7 +33,7 @@ impl PageService {
             let captured_at = document.frontmatter.get("captured_at");
             let provenance = record.provenance;
             let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
-            // The owner who adds a line does not speak for the others.
+            // A line that the owner adds does not make the other lines the owner's.
             let lines = match route.line_change() {
                 LineChange::Own => LineChange::SameMarks,
                 other => other,

@@ -48,8 +48,8 @@ impl PageLookup {
         }
     }
 
-    /// Returns the page of exactly this slug, deleted or not. If several sources other than the
-    /// usual one have it, those whose page is deleted, or not, as `deleted` says, come first.
+    /// Returns the page of exactly this slug, deleted or not. A page of the usual source comes
+    /// first. Among other sources, deleted pages come first if `deleted` is set, else active ones.
     fn exact(
         &self,
         reader: &Reader,
@@ -102,7 +102,7 @@ impl PageLookup {
     }
 
     /// Returns the fault of a missing page, with pages that exist and are similar.
-    fn missing(&self, reader: &Reader, slug: &Slug, reads: bool) -> Fault {
+    fn missing(&self, reader: &Reader, slug: &Slug, is_read: bool) -> Fault {
         let searched = match self.sources.as_slice() {
             [one] => format!("source \"{one}\""),
             all => {
@@ -120,7 +120,7 @@ impl PageLookup {
             return Fault::new(FaultCode::NotFound, message)
                 .hint(format!("look for it: `brain search \"{words}\"`"));
         };
-        let hint = match reads {
+        let hint = match is_read {
             true => format!("to read that page: `brain get {first}`"),
             false => format!("a change needs the whole slug, for example {first}"),
         };
@@ -229,8 +229,8 @@ impl PageService {
         Ok(similar_pages::find(&reader, &usual, slug)?)
     }
 
-    /// Returns a warning if a page that was created without naming a source has the slug of a page
-    /// in another source, which then may have been meant.
+    /// Returns a warning if a page was created without naming a source, and another source has a
+    /// page with this slug. The caller may have meant that page.
     pub(super) fn same_slug_warning(
         &self,
         caller: &Caller,
@@ -254,8 +254,8 @@ impl PageService {
     }
 }
 
-/// Returns the source of a put: the named one; without a name that of the page whose hash or
-/// version is expected, because it was read; else the usual one.
+/// Returns the source of a put: the named source. Without one, the source of the page that was
+/// read, if the put expects a hash or version; else the usual source.
 ///
 /// # Errors
 /// As [`PageService::find`].

@@ -15,13 +15,13 @@ use brain_store::{DateKey, LATEST, PageEntry, PageLabel, RECOVERY_MS, Reader, da
 
 /// The maximum number of pages in one reply.
 const MAX_LIMIT: u32 = 1000;
-/// The maximum number of pages with a label that are read and sorted by slug. With more of them, a
-/// scan of all pages in the order of slugs finds enough soon.
+/// The maximum number of pages with a label that are read and sorted by slug. Above it, a scan of
+/// all pages in slug order is faster.
 const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. Cursors of restricted callers are encrypted, because page ids count the pages
-    /// of all sources.
+    /// Lists pages. Cursors of restricted callers are encrypted, because a page id reveals the
+    /// number of pages in all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
         if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
             return self.list_from(caller, request);
@@ -105,7 +105,7 @@ impl PageService {
 }
 
 /// Returns the matching pages, last changed first, with this label and in this source. They were
-/// changed at or after `since`, and come behind `below`.
+/// changed at or after `since`, and follow the position `below`.
 fn latest(
     reader: &Reader,
     (label, source): (Option<PageLabel<'_>>, Option<&SourceId>),
@@ -264,7 +264,7 @@ fn cursor(request: &List, page: &PageEntry) -> String {
 fn bad_cursor(cursor: &str) -> Fault {
     Fault::new(
         FaultCode::Usage,
-        format!("\"{}\" does not continue this listing", cursor.escape_debug()),
+        format!("\"{}\" is not a cursor of this list", cursor.escape_debug()),
     )
-    .hint("give `--after` the `next` of the answer before, with the same order")
+    .hint("pass the `next` of the previous answer to `--after`, with the same order")
 }

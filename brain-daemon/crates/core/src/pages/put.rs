@@ -112,7 +112,7 @@ impl PageService {
             if (is_empty || matches!(effect, Effect::Blanks)) && !allow_empty {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
-            // The owner who puts a page back as it is takes the marked lines as well.
+            // If the owner puts a page with marked lines unchanged, these lines become the owner's.
             let becomes_whole = former.as_ref().is_some_and(|it| it.becomes_whole(route));
             if let (Effect::Unchanged(record), false) = (effect, becomes_whole) {
                 let stored = stored_document(&draft.content(&record)?)?;

@@ -8,8 +8,8 @@ use crate::write_page::{stored_document, written_page};
 use crate::{Caller, PageService, no_page};
 use brain_store::{LineChange, NewPage, Provenance, StoreError, WrittenPage};
 
-/// The `source_uri` of the owner's word.
-const URI: &str = "cli:trust";
+/// The `source_uri` of text that the owner confirmed with `brain trust`.
+const TRUST_URI: &str = "cli:trust";
 
 impl PageService {
     /// Makes a page and all its lines the owner's. The text stays; the former version keeps its
@@ -34,12 +34,12 @@ impl PageService {
             let provenance = match is_outside {
                 true => Provenance {
                     source_uri: previous.source_uri.clone(),
-                    ..PUT_PAGE.provenance(URI.into(), now)
+                    ..PUT_PAGE.provenance(TRUST_URI.into(), now)
                 },
                 false => previous.clone(),
             };
             let page = written_page(&slug, document, provenance, Some(&previous), false)?;
-            let author = Some(PUT_PAGE.author(URI.into()));
+            let author = Some(PUT_PAGE.author(TRUST_URI.into()));
             let page = NewPage { author, lines: LineChange::Own, ..page };
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })

@@ -20,8 +20,8 @@ use brain_page::own_days;
 use brain_search::QuestionTerms;
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 
-/// The words of a question at which a word for a number is looked for.
-const BEGINNING: usize = 4;
+/// Number of words at the beginning of a question among which one for a number is searched.
+const FIRST_WORDS: usize = 4;
 
 /// The pages that answer a question.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl SearchService {
             }
             pages.truncate(1);
         }
-        let words = terms.words.iter().take(BEGINNING);
+        let words = terms.words.iter().take(FIRST_WORDS);
         let is_count = times.order.is_none()
             && words.into_iter().any(|word| COUNT.contains(&word.text.as_str()));
         Ok((!pages.is_empty()).then_some(LinkAnswer { noun, is_count, pages }))

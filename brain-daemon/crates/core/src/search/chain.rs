@@ -49,7 +49,7 @@ const RELATIVES: [&str; 34] = [
 const ARTICLES: [&str; 6] = ["der", "die", "das", "dem", "den", "denen"];
 /// Prepositions before the name of who acted: `founded by Mia`.
 const AGENTS: [&str; 8] = ["by", "von", "vom", "par", "por", "da", "durch", "from"];
-/// Words between a name and a verb that tell nothing.
+/// Words between a name and a verb that have no meaning of their own.
 const AUXILIARIES: [&str; 66] = [
     "is", "was", "are", "were", "has", "had", "have", "did", "does", "do", "be", "been", "it",
     "hat", "haben", "hatte", "ist", "sind", "war", "wird", "wurde", "wurden", "werden", "a", "ont",

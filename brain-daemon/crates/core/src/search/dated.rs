@@ -16,19 +16,19 @@ use super::times::{Order, Period, Times};
 
 /// Number of pages of a period that are considered for the question's other words.
 const DEPTH: usize = 200;
-/// Number of pages of a period that are considered besides, the newest.
+/// Number of newest pages of a period that are considered in addition.
 const MAX_PAGES: usize = 1_000;
 /// Weight of a page of the period that has none of the question's other words.
-const DAY_ONLY: f32 = 0.25;
+const DAY_ONLY_WEIGHT: f32 = 0.25;
 /// Its weight if no page of the period has one of these words.
-const NO_WORDS: f32 = 0.6;
-/// Weight of a page of the period that has some of these words, and what is added for all.
-const WITH_WORDS: f32 = 0.3;
-const ALL_WORDS: f32 = 0.4;
+const NO_WORDS_WEIGHT: f32 = 0.6;
+/// Weight of a page of the period that has some of these words, and the addition for all of them.
+const SOME_WORDS_WEIGHT: f32 = 0.3;
+const ALL_WORDS_WEIGHT: f32 = 0.4;
 /// Added for a page of the kind that the question names.
-const OF_KIND: f32 = 0.5;
+const KIND_WEIGHT: f32 = 0.5;
 /// Weight of a page that was changed in the period and states no day of it.
-const CHANGED: f32 = 0.4;
+const CHANGED_WEIGHT: f32 = 0.4;
 /// Number of pages that are put into order.
 const MAX_ORDERED: usize = 40;
 /// Pages below this share of the best one do not answer the question.
@@ -70,7 +70,7 @@ impl DatedPages {
         let (since, until) = (question.since, question.until);
         let with_words = search(&rest, days, since, until)?.hits;
         let on_days = Question { text: rest.clone(), days, ..question.clone() };
-        let mut all: Vec<u64> = index.allowed(&on_days)?.into_iter().flatten().collect();
+        let mut all: Vec<u64> = index.matching_pages(&on_days)?.into_iter().flatten().collect();
         // Newer pages have greater ids.
         all.sort_unstable_by(|one, other| other.cmp(one));
         all.truncate(MAX_PAGES);
@@ -78,12 +78,13 @@ impl DatedPages {
         let day_only = match with_words.first() {
             // Without other words than those that ask, such as "which", all of them answer.
             Some(page) if page.matched.is_empty() => 1.0,
-            Some(_) => DAY_ONLY,
-            None => NO_WORDS,
+            Some(_) => DAY_ONLY_WEIGHT,
+            None => NO_WORDS_WEIGHT,
         };
         weights.extend(all.into_iter().map(|page| (page, day_only)));
         weights.extend(
-            shares(&with_words).map(|(page, share)| (page, WITH_WORDS + ALL_WORDS * share)),
+            shares(&with_words)
+                .map(|(page, share)| (page, SOME_WORDS_WEIGHT + ALL_WORDS_WEIGHT * share)),
         );
         // An edit is a day of a page, too, but a weaker one than a day that it states.
         let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
@@ -91,7 +92,7 @@ impl DatedPages {
         let end = period.last.tomorrow().ok().and_then(start).map(|next| next - 1);
         let to = until.into_iter().chain(end).min();
         for (page, share) in shares(&search(&rest, None, from, to)?.hits) {
-            weights.entry(page).or_insert(CHANGED * share);
+            weights.entry(page).or_insert(CHANGED_WEIGHT * share);
         }
         Ok(Self { weights, period: Some(period) })
     }
@@ -123,7 +124,7 @@ impl DatedPages {
             let kinds = kinds(&page);
             let mut words = terms.words.iter().filter(|word| !word.stop);
             if words.any(|word| kinds.iter().any(|kind| names_kind(word, kind))) {
-                *weight += OF_KIND;
+                *weight += KIND_WEIGHT;
             }
         }
         Ok(())

@@ -22,11 +22,11 @@ const MAX_NEARNESS: f32 = 1.5;
 /// The weight of the best possible cosine, where the best text score is 1: 60 % of their sum.
 /// `docs/search-quality.md` has the alternatives that were measured.
 const VECTOR_WEIGHT: f32 = 1.5;
-/// The share of the scale that random windows reach, at which vectors count nothing.
+/// If random windows reach this share of the scale, vectors have no weight.
 const MAX_BACKGROUND: f32 = 0.5;
-/// The share of the question's letters that the model knows. Below the first, vectors count
-/// nothing: in an unknown language a model reads hardly more than names. From the second on, they
-/// count fully.
+/// Shares of the question's letters that the model knows. Below the first, vectors have no weight:
+/// in an unknown language a model understands hardly more than names. From the second on, they have
+/// their full weight.
 const MIN_KNOWN_LETTERS: f32 = 0.3;
 const FULL_KNOWN_LETTERS: f32 = 0.6;
 /// The weight of a link of weight 1, where the best text score is 1.
@@ -103,7 +103,7 @@ struct Nearness {
     chance: f32,
     /// The difference between the cosines of nearness 0 and 1.
     span: f32,
-    /// How far cosines can be trusted for this question, 0 to 1. Low if any two texts are near each
+    /// The reliability of cosines for this question, 0 to 1. It is low if all texts are near each
     /// other, or if the model does not know the language.
     reliability: f32,
 }
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(
             ids(&found),
             [2, 3, 1],
-            "two rankings add up; a page that is hardly near is left out"
+            "two rankings add up; a page with little nearness is omitted"
         );
         assert!((found[1].score - 10.0).abs() < 1e-3, "{found:?}");
         assert_eq!(

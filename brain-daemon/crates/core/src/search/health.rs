@@ -43,6 +43,6 @@ impl SearchService {
             .index
             .rebuilt()
             .map_or_else(String::new, |why| format!("; rebuilt at this start: {why}"));
-        ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.behind()))
+        ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.uncommitted_count()))
     }
 }

@@ -7,7 +7,7 @@ use super::question::PAGE_CONTENT;
 /// The bonus of a page whose name is all that the question says, where the best text score is 1.
 const WEIGHT: f32 = 1.0;
 /// The factor for a name of one word, which is often an ordinary word.
-const ONE_WORD: f32 = 0.5;
+const ONE_WORD_FACTOR: f32 = 0.5;
 
 /// Returns the pages that the question names, each with its bonus: the larger the share of the
 /// name in the question, the larger the bonus.
@@ -19,7 +19,7 @@ pub(super) fn named_pages(terms: &QuestionTerms) -> Vec<(u64, f32)> {
     let content = (0..terms.words.len()).filter(is_content).count();
     let bonus = |subject: &Subject| {
         let of_name = subject.words.clone().filter(is_content).count();
-        let factor = if of_name < 2 { ONE_WORD } else { 1.0 };
+        let factor = if of_name < 2 { ONE_WORD_FACTOR } else { 1.0 };
         WEIGHT * factor * of_name as f32 / content.max(1) as f32
     };
     let pages = |subject: &Subject| {

@@ -158,7 +158,7 @@ impl FoundPage {
     }
 }
 
-/// A question and where its answers are looked for.
+/// A question and the pages in which its answers are searched.
 pub(super) struct RelationSearch<'a> {
     reader: &'a Reader,
     terms: &'a QuestionTerms,

@@ -1,5 +1,5 @@
 //! Times in questions: `which meetings took place in March 2025`, `what did Ann do last week`,
-//! `notes between 3 and 10 May`. No I/O; the current day comes in.
+//! `notes between 3 and 10 May`. No I/O; the caller passes the current day.
 //!
 //! A month, a year or a day of the week alone is a time only after a preposition. A time without a
 //! year is the last one that has begun.
@@ -85,7 +85,7 @@ pub(super) fn is_when(word: &str) -> bool {
     words::WHEN.contains(&word)
 }
 
-/// Days, and the index of the token behind their words.
+/// Days, and the index of the token after their words.
 struct Found {
     first: Date,
     last: Date,
@@ -134,8 +134,8 @@ impl Reader<'_> {
         let and = |at: usize| self.is(at, &words::AND).then_some(at + 1);
         // `between 3 and 10 May`: the first day has the month of the second.
         if let Some(day) = words::number(self.word(start)).filter(|day| (1..=31).contains(day))
-            && let Some(behind) = and(start + 1)
-            && let Some(found) = self.time(self.skip(behind))
+            && let Some(after) = and(start + 1)
+            && let Some(found) = self.time(self.skip(after))
             && found.first == found.last
             && let Ok(first) = found.first.with().day(i8::try_from(day).ok()?).build()
         {
@@ -261,13 +261,13 @@ impl Reader<'_> {
         };
         let count = words::number(self.word(number_at))?;
         let unit = words::unit(self.word(number_at + 1))?;
-        let behind = number_at + 2;
-        let is_behind = self.is(behind, &words::AGO);
-        if number_at == at && !is_behind {
+        let after = number_at + 2;
+        let has_ago_after = self.is(after, &words::AGO);
+        if number_at == at && !has_ago_after {
             return None;
         }
         let days = self.calendar(unit, -count)?;
-        Some((days, if is_behind { behind + 1 } else { behind }))
+        Some((days, if has_ago_after { after + 1 } else { after }))
     }
 
     /// `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.
@@ -308,9 +308,9 @@ impl Reader<'_> {
             }
             if let Some(month) = words::month(self.word(at + 1)) {
                 // `last March 14` and `last March 2024` are read without the word.
-                let behind = self.month(at + 1).filter(|found| found.end > at + 2);
-                if behind.is_some() {
-                    return behind;
+                let month_after = self.month(at + 1).filter(|found| found.end > at + 2);
+                if month_after.is_some() {
+                    return month_after;
                 }
                 return found(self.nth_month(month, step)?, at + 2);
             }
@@ -430,7 +430,7 @@ impl Reader<'_> {
         Some((first, first.last_of_year()))
     }
 
-    /// Returns the day, week, month, quarter or year that is `step` of them from the current one.
+    /// Returns the day, week, month, quarter or year that lies `step` units from the current one.
     /// Weeks begin on Monday.
     fn calendar(&self, unit: Unit, step: i64) -> Option<(Date, Date)> {
         let today = self.today;

@@ -8,8 +8,8 @@ use brain_store::PageEntry;
 use super::neighbours::{Neighbour, kinds};
 use super::question::{Form, is_person, names_kind, other_forms, role_root};
 
-/// What another form of a word counts, where the word itself counts 1.
-const OTHER_FORM: f32 = 0.8;
+/// The factor for another form of a word of the question.
+const OTHER_FORM_FACTOR: f32 = 0.8;
 
 /// The kind of pages that a question asks for, and the words that describe their relation.
 pub(super) struct WantedPages<'a> {
@@ -30,7 +30,7 @@ impl WantedPages<'_> {
     /// Returns how similar `word` is to a content word or one of its other forms, 0 to 1.
     pub(super) fn similarity(&self, content: usize, word: &str) -> f32 {
         let own = self.content.get(content).map_or(0.0, |own| own.similarity(word));
-        if own >= OTHER_FORM {
+        if own >= OTHER_FORM_FACTOR {
             return own;
         }
         let is_root =
@@ -38,7 +38,7 @@ impl WantedPages<'_> {
         let forms = self.forms.get(content);
         let is_form = forms.is_some_and(|forms| forms.iter().any(|f| f.similarity(word) > 0.0))
             || self.content.get(content).copied().is_some_and(is_root);
-        if is_form { OTHER_FORM } else { own }
+        if is_form { OTHER_FORM_FACTOR } else { own }
     }
 
     /// Returns how much of the question's content words the texts have, 0 to 1.

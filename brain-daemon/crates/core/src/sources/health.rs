@@ -47,7 +47,7 @@ impl SourceService {
             WatchState::Starting => ok("starting: all sources are scanned first"),
             WatchState::Watching { directories } => ok(format!("{directories} directories")),
             WatchState::Failing(problem) => warn(
-                format!("{problem}; the sources are looked through every minute"),
+                format!("{problem}; the sources are scanned every minute instead"),
                 "brain sync --all",
             ),
         }

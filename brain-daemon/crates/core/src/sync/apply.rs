@@ -1,5 +1,5 @@
 //! Carries out decisions. Pages and the rows of their files are written in one transaction for each
-//! batch, so a sync that is killed can go on later.
+//! batch, so a killed sync can continue later.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! Files are read and parsed on all cores while the batch before is stored in one commit. The files
 //! below `pages/` are written after that commit. A file that fails is reported, and the others are
-//! imported. If the import ends early, stored pages stay. The next import goes on from there,
+//! imported. If the import ends early, stored pages stay. The next import continues from there,
 //! because it does not write unchanged pages.
 
 use std::collections::HashMap;
@@ -138,8 +138,9 @@ impl SyncService {
                     if !progress.at(done, total) || self.env.stop.is_cancelled() {
                         let message =
                             format!("the import ended early, after {done} of {total} files");
-                        return Err(Fault::new(FaultCode::Cancelled, message)
-                            .hint("what was imported stays; import the directory again to go on"));
+                        return Err(Fault::new(FaultCode::Cancelled, message).hint(
+                            "what was imported stays; import the directory again to continue",
+                        ));
                     }
                     let count = batch.len() as u64;
                     let pages = batch.into_iter().filter_map(|file| tally.accept(file)).collect();
@@ -279,7 +280,7 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     if dir.starts_with(own) {
         let message = format!("{path} is inside brain's own home");
         return Err(Fault::new(FaultCode::Usage, message).hint(
-            "import the directory that your notes came from; to take in the files of a lost \
+            "import the directory that your notes came from; to import the files of a lost \
                  store, move its pages/ elsewhere first",
         ));
     }

@@ -43,7 +43,7 @@ impl Survey {
         for part in scope {
             let inside = |path: &str| covers(part, path);
             let (rows, paths) = (reader.files(source, part)?, reader.paths(source, part)?);
-            let rows = Joined { rows: rows.peekable(), paths: paths.peekable() };
+            let rows = MergeJoin { rows: rows.peekable(), paths: paths.peekable() };
             let found = thread::scope(|scope| {
                 // A whole source is worth a second thread; a changed file is not.
                 let mut rows = read_ahead(scope, rows, part.is_empty()).peekable();
@@ -128,13 +128,13 @@ impl KnownFiles {
     }
 }
 
-/// Joins the rows of files and the pages by path; both are sorted by it.
-struct Joined<R: Iterator, P: Iterator> {
+/// Joins the rows of files and the pages by path. Both must be sorted by path.
+struct MergeJoin<R: Iterator, P: Iterator> {
     rows: Peekable<R>,
     paths: Peekable<P>,
 }
 
-impl<R, P> Iterator for Joined<R, P>
+impl<R, P> Iterator for MergeJoin<R, P>
 where
     R: Iterator<Item = PathRow<FileRecord>>,
     P: Iterator<Item = PathRow<u64>>,

@@ -27,24 +27,24 @@ pub(super) struct WebhookState {
     /// Earliest next attempt, in Unix milliseconds.
     due: i64,
     /// The webhook that could not be set, and the reason.
-    failed: Option<(String, String)>,
-    /// The webhook that the provider reports.
-    leads_to: Option<String>,
+    failure: Option<(String, String)>,
+    /// The URL of the webhook that the provider reports.
+    reported_url: Option<String>,
 }
 
 impl WebhookState {
     /// Returns the text for the status.
     pub(super) fn status_text(&self) -> Option<String> {
-        match &self.failed {
+        match &self.failure {
             Some((_, why)) => Some(format!("not changed: {why}")),
-            None => self.leads_to.clone(),
+            None => self.reported_url.clone(),
         }
     }
 
     fn record_failure(&mut self, now: i64, webhook: String, why: String) -> i64 {
         let pause = (MIN_BACKOFF_MS << self.failures.min(20)).min(MAX_BACKOFF_MS);
         self.failures = self.failures.saturating_add(1);
-        self.failed = Some((webhook, why));
+        self.failure = Some((webhook, why));
         self.due = now + pause;
         pause
     }
@@ -63,17 +63,17 @@ impl TunnelService {
         let webhook = self.webhook()?;
         let up = self.state.status().as_ref().is_some_and(|status| status.state == "up");
         if !up
-            || (work.webhook_state.failed.is_none()
-                && work.webhook_state.leads_to.as_ref() == Some(&webhook))
+            || (work.webhook_state.failure.is_none()
+                && work.webhook_state.reported_url.as_ref() == Some(&webhook))
         {
             return None;
         }
-        if work.webhook_state.failed.as_ref().is_some_and(|(other, _)| *other != webhook) {
-            // A failure with another address says nothing about this one.
+        if work.webhook_state.failure.as_ref().is_some_and(|(other, _)| *other != webhook) {
+            // The backoff of another address does not apply to this one.
             work.webhook_state = WebhookState::default();
         }
         let now = self.env.clock.now();
-        // A time far ahead was recorded under a wrong clock.
+        // A later time was recorded while the clock was wrong.
         let wait = work.webhook_state.due - now;
         if (1..=MAX_BACKOFF_MS).contains(&wait) {
             return Some(wait);
@@ -128,7 +128,7 @@ impl TunnelService {
             number_webhook::update_webhook(&*self.env.net, &number, &token.secret, &webhook)
                 .map_err(|error| Fault::new(ServiceFailed, error.message).hint(error.hint))?;
         work.webhook_state =
-            WebhookState { leads_to: Some(webhook.clone()), ..WebhookState::default() };
+            WebhookState { reported_url: Some(webhook.clone()), ..WebhookState::default() };
         self.show_webhook(work);
         Ok(match update {
             WebhookUpdate::Unchanged => format!("the telephone number leads to {webhook}"),

@@ -208,7 +208,7 @@ mod tests {
             }) => {
                 format!("listen {} {silences}", asked.as_deref().unwrap_or("-"))
             }
-            TurnAction::Say(spoken) => format!("{:?}", spoken.then),
+            TurnAction::Say(reply) => format!("{:?}", reply.then),
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
             greeting,
             english(),
         ) {
-            TurnAction::Say(spoken) => spoken.say,
+            TurnAction::Say(reply) => reply.say,
             other => panic!("{other:?}"),
         };
         assert_eq!(greeted(Some("Ahoy.")), ["Ahoy.", english().menu]);
@@ -331,9 +331,9 @@ mod tests {
         assert_eq!(apology(None, english()), end(&[english().sorry, english().goodbye]));
         // A question is never repeated for a recording.
         for (question, asked) in [("What is it", None), ("the boat", Some("question"))] {
-            let spoken = failed(speech(question), asked);
-            assert_eq!(spoken.say, [english().sorry, english().more]);
-            assert_eq!(spoken.then, VoiceAction::Listen { asked: None, silences: 0 });
+            let reply = failed(speech(question), asked);
+            assert_eq!(reply.say, [english().sorry, english().more]);
+            assert_eq!(reply.then, VoiceAction::Listen { asked: None, silences: 0 });
         }
     }
 }

@@ -176,7 +176,7 @@ fn only_temporary_errors_are_retried() {
 
     let limited = Fixture::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
     assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Later(Some(3600)));
-    assert_eq!(limited.sent().len(), 1, "an hour is not waited for");
+    assert_eq!(limited.sent().len(), 1, "no retry after an hour");
 
     let down = Fixture::new(|_, _| Err(NetError::ConnectionRefused));
     assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Later(None));
@@ -277,8 +277,8 @@ fn an_invalid_response_is_an_error() {
 fn a_stopped_call_ends_early() {
     let calls = Arc::new(AtomicUsize::new(0));
     let lab = Fixture::new(|_, body| vectors(body));
-    let looked = Arc::clone(&calls);
-    let should_continue = move || looked.fetch_add(1, Ordering::SeqCst) < 2;
+    let counter = Arc::clone(&calls);
+    let should_continue = move || counter.fetch_add(1, Ordering::SeqCst) < 2;
     let fault = lab.open().embed(&["a".into()], Purpose::Document, &should_continue).unwrap_err();
     assert_eq!(fault.kind, EmbedErrorKind::Stopped);
     let nobody = lab.open().embed(&["a".into()], Purpose::Document, &|| false).unwrap_err();
@@ -302,7 +302,7 @@ fn a_paid_call_is_in_the_ledger_before_it_is_made() {
     refused.price = 20_000;
     refused.fails(&["a text"]);
     let costs = refused.ledger().read(None, None, 10).unwrap();
-    assert_eq!(costs.total.actual, 0, "what was refused costs nothing");
+    assert_eq!(costs.total.actual, 0, "a refused request costs nothing");
 
     // A call that cannot be recorded is not sent.
     let mut full = Fixture::new(|_, body| vectors(body));

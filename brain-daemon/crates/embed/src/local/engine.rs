@@ -27,9 +27,9 @@ use super::text::{self, Before, Tokens};
 use crate::{EmbedError, EmbedErrorKind, Purpose};
 
 /// Interval at which a caller is asked whether to continue.
-const ASK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Texts tokenized between two calls of `should_continue`.
-const AT_ONCE: usize = 256;
+const TOKENIZE_BATCH: usize = 256;
 /// Maximum size of a graph file, in bytes.
 const MAX_GRAPH_BYTES: u64 = 2 << 30;
 /// Preferred output names, in order: brain's own graph, then token vectors and text vectors of ONNX
@@ -149,7 +149,7 @@ impl Engine {
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut tokens = Vec::with_capacity(texts.len());
         for (at, text) in texts.iter().enumerate() {
-            if at % AT_ONCE == 0 && !should_continue() {
+            if at % TOKENIZE_BATCH == 0 && !should_continue() {
                 return Err(stopped());
             }
             let known = self.runner.known;
@@ -198,7 +198,7 @@ impl Engine {
             }
             drop(send);
             let end = loop {
-                match receive.recv_timeout(ASK) {
+                match receive.recv_timeout(CHECK_INTERVAL) {
                     Ok(Ok(made)) => take(made),
                     Ok(Err(fault)) => break Err(fault),
                     Err(RecvTimeoutError::Timeout) => {}

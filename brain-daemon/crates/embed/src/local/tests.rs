@@ -58,7 +58,7 @@ fn an_onnx_model_is_run_unchanged() {
         let local = Local::new(dir.path().to_owned(), 1);
         assert!(
             (local.coverage("boat zzz") - 1.0).abs() < 1e-6,
-            "nobody can tell before it is loaded"
+            "the coverage is unknown before the model is loaded, and counts as full"
         );
         local.embed(&["boat".to_owned()], Purpose::Query, &|| true).unwrap();
         assert!((local.coverage("boat zzz") - 4.0 / 7.0).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! File of a vector space: append-only records behind a header.
+//! File of a vector space: append-only records after a header.
 //!
 //! The file is rewritten to a temporary file and renamed when most of it is stale, and after every
 //! error, because its end is then unknown.
@@ -33,7 +33,7 @@ pub(super) struct VectorFile {
 
 impl VectorFile {
     /// Opens the file of a space in `dir` and passes its records to `each`. Cuts off a damaged
-    /// record and everything behind it. Also returns what was lost, and why.
+    /// record and everything after it. Also returns what was lost, and why.
     ///
     /// # Errors
     /// Errors of the disk.

@@ -212,7 +212,11 @@ fn a_file_truncated_anywhere_is_recovered() {
     while let Some((_, size)) = record::next(&mut rest, 8, &mut Vec::new()).unwrap() {
         ends.push(ends[ends.len() - 1] + size as usize);
     }
-    assert_eq!(ends.len(), 7, "three pages, and after each what was seen");
+    assert_eq!(
+        ends.len(),
+        7,
+        "three records of pages, each followed by one of the last seen change"
+    );
     for length in 0..=bytes.len() {
         fs::write(&file, &bytes[..length]).unwrap();
         let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();

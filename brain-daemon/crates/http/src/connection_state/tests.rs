@@ -54,7 +54,7 @@ async fn a_busy_connection_is_not_asked_to_close() {
     assert!(!state.request_close());
     state.finish_request();
     assert!(state.request_close());
-    assert!(!state.request_close(), "it was asked before");
+    assert!(!state.request_close(), "the connection was already asked to close");
     assert_eq!(state.wait_for_close_request().await, CloseRequest::Immediately);
     state.begin_request("GET", b"x");
     state.request_shutdown();
@@ -73,10 +73,13 @@ pub(crate) fn slow_body(age: Duration) -> ConnectionState {
 #[tokio::test]
 async fn a_slow_body_is_evictable_and_its_response_is_not() {
     let state = slow_body(SLOW_BODY / 2);
-    assert!(!state.request_close() && state.slow_body_since().is_none(), "it is not slow yet");
+    assert!(
+        !state.request_close() && state.slow_body_since().is_none(),
+        "the body is not slow yet"
+    );
     let state = slow_body(SLOW_BODY);
     assert!(state.slow_body_since().is_some() && state.request_close());
-    assert!(state.slow_body_since().is_none(), "it was asked before");
+    assert!(state.slow_body_since().is_none(), "the connection was already asked to close");
     state.end_body();
     assert!(!state.request_close());
     let asked =
@@ -98,15 +101,27 @@ fn the_head_of_a_pipelined_request_is_not_seen() {
     assert_eq!(state.begin_request("POST", b"content-length"), Some(true));
     state.record_read(head, 1000);
     state.finish_request();
-    assert_eq!(state.begin_request("POST", b"content-length"), None, "all of it was pipelined");
+    assert_eq!(
+        state.begin_request("POST", b"content-length"),
+        None,
+        "the whole body was pipelined"
+    );
     state.record_read(&head[..30], 1000);
     state.finish_request();
     state.record_read(&head[30..], 1000);
-    assert_eq!(state.begin_request("POST", b"content-length"), None, "half of it was pipelined");
+    assert_eq!(
+        state.begin_request("POST", b"content-length"),
+        None,
+        "half of the body was pipelined"
+    );
     state.mark_unread();
     state.finish_request();
     state.record_read(head, 1000);
-    assert_eq!(state.begin_request("POST", b"content-length"), None, "it may be part of a body");
+    assert_eq!(
+        state.begin_request("POST", b"content-length"),
+        None,
+        "the unread bytes may be part of a body"
+    );
     state.finish_request();
     state.record_read(head, 1000);
     assert_eq!(state.begin_request("POST", b"x"), Some(false));

@@ -365,9 +365,8 @@ mod tests {
     #[tokio::test]
     async fn a_slow_or_failed_reply_is_an_error() {
         let result = wait_for_reply(Duration::from_millis(10), std::future::pending()).await;
-        assert!(result.is_err_and(|why| why.contains("took longer")), "it never answers");
-        let spoken =
-            VoiceReply { say: vec!["x".into()], then: brain_protocol::VoiceAction::HangUp };
+        assert!(result.is_err_and(|why| why.contains("took longer")), "the reply never arrives");
+        let reply = VoiceReply { say: vec!["x".into()], then: brain_protocol::VoiceAction::HangUp };
         // A panic becomes an HTTP error.
         assert!(
             wait_for_reply(DEADLINE, async { Err(super::super::internal_error()) })
@@ -380,9 +379,9 @@ mod tests {
         assert!(result.is_err_and(|why| why.contains("the disk is full")));
         let soon = async {
             tokio::task::yield_now().await;
-            Ok(Ok(spoken.clone()))
+            Ok(Ok(reply.clone()))
         };
-        assert_eq!(wait_for_reply(DEADLINE, soon).await, Ok(spoken.clone()));
+        assert_eq!(wait_for_reply(DEADLINE, soon).await, Ok(reply.clone()));
     }
 
     #[test]

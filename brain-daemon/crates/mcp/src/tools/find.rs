@@ -92,7 +92,7 @@ impl ToolCall for Search {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fetch {
-    /// From search; `#Heading` behind it for one section
+    /// From search; append `#Heading` for one section
     id: String,
 }
 

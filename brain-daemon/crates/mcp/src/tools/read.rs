@@ -120,7 +120,7 @@ pub(crate) struct GetPage {
     section: Option<String>,
     #[schemars(range(min = 1))]
     start_line: Option<usize>,
-    /// To go on inside a long line
+    /// To continue inside a long line
     #[schemars(range(min = 0))]
     skip_chars: Option<usize>,
     #[schemars(range(min = 1))]
@@ -185,8 +185,8 @@ impl ToolCall for GetPage {
     const NAME: &'static str = "get_page";
     const TITLE: &'static str = "Read a page";
     const DESCRIPTION: &'static str = "Read a page by slug or title, or a section or lines of it. \
-        Text is cut after 20000 characters: go on with next_start_line (and next_skip_chars), or \
-        set max_chars. content_hash goes into later changes as expected_hash.";
+        Text is cut after 20000 characters: continue with next_start_line (and next_skip_chars), \
+        or set max_chars. content_hash goes into later changes as expected_hash.";
     const OPERATIONS: &'static [OperationInfo] = &[
         brain_protocol::Get::INFO,
         brain_protocol::Links::INFO,
@@ -254,7 +254,7 @@ impl ToolCall for GetPage {
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             let rest = format!(
-                "this is a part of {} characters: go on with start_line {line}{skip}",
+                "this is a part of {} characters: continue with start_line {line}{skip}",
                 page.body.chars().count()
             );
             let more = read.note.take().map_or_else(String::new, |more| format!("; {more}"));

@@ -64,7 +64,7 @@ impl Frontmatter {
         self.put_all(&lines);
     }
 
-    /// Removes `key` with its lines and the blank lines behind them. Comments in the first column
+    /// Removes `key` with its lines and the blank lines after them. Comments in the first column
     /// stay in YAML; in TOML, those directly above the key are removed, too.
     pub fn remove(&mut self, key: &str) {
         if self.value(key).is_none() {
@@ -187,8 +187,8 @@ impl Frontmatter {
                 text.push_str(line);
             }
             done = at.end;
-            // Blank lines are removed with the key: behind a block scalar above, they would become
-            // part of it.
+            // Blank lines are removed with the key: after a block scalar, they would become part of
+            // it.
             while lines.is_none()
                 && let Some((blank, _)) = self.raw[done..].split_once('\n')
                 && blank.trim().is_empty()

@@ -230,7 +230,7 @@ impl Flow {
         }
     }
 
-    /// Ends an inline element; the elements within it continue behind it.
+    /// Ends an inline element; the elements within it continue after it.
     pub(super) fn close(&mut self, inline: &Inline) {
         if let Some(at) = self.inline.iter().rposition(|open| open.like(inline)) {
             self.unwrite(at);

@@ -27,7 +27,7 @@ const SILENT: [&str; 18] = [
 ];
 /// Those of them without content, whatever follows.
 const VOID: [&str; 1] = ["embed"];
-/// Elements that separate the text before them from the text behind them.
+/// Elements that separate the text before them from the text after them.
 const BLOCKS: [&str; 36] = [
     "address",
     "article",

@@ -1,7 +1,7 @@
 //! Path resolution below a directory, which no symbolic link can leave.
 //!
 //! The kernel resolves each path in one step, from a handle of the directory (`openat2` with
-//! `RESOLVE_BENEATH`). So a directory that is replaced by a link meanwhile does not lead out
+//! `RESOLVE_BENEATH`). So a directory that is replaced by a link at this moment does not lead out
 //! either.
 
 use std::fs::File;
@@ -50,12 +50,12 @@ impl RootDir {
         })
     }
 
-    /// As [`RootDir::open_dir`]; creates missing directories. With `takes_mode`, these get the mode
-    /// of the directory above.
+    /// As [`RootDir::open_dir`]; creates missing directories. With `inherit_mode`, they get the
+    /// mode of their parent directory.
     ///
     /// # Errors
     /// When a directory cannot be created, or a link leads out.
-    pub fn create_dir(&self, path: &Path, takes_mode: bool) -> io::Result<OwnedFd> {
+    pub fn create_dir(&self, path: &Path, inherit_mode: bool) -> io::Result<OwnedFd> {
         match self.open_dir(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             other => return other,
@@ -70,8 +70,8 @@ impl RootDir {
             };
             here.push(part);
             let made = self.open_dir(&here)?;
-            if is_new && takes_mode {
-                // A file system without modes refuses; the directory is good all the same.
+            if is_new && inherit_mode {
+                // A file system without modes refuses this. The directory is usable nevertheless.
                 let mode = Mode::from_raw_mode(fstat(&dir)?.st_mode & 0o7777);
                 let _ = chmodat(&dir, part.as_os_str(), mode, AtFlags::empty());
             }
@@ -83,7 +83,7 @@ impl RootDir {
     /// Opens the file at `path` for reading. Follows no links and does not wait for a pipe.
     ///
     /// # Errors
-    /// When the file is missing, unreadable, or behind a link (`ELOOP`, `ENOTDIR`).
+    /// When the file is missing, unreadable, or below a link (`ELOOP`, `ENOTDIR`).
     pub fn open_file(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())

@@ -34,7 +34,7 @@ pub enum Outcome {
 pub struct Tree {
     root: PathBuf,
     /// Whether new files and directories take the mode of the directory above.
-    takes_mode: bool,
+    inherit_mode: bool,
     pub(super) replaced_files: ReplacedFiles,
 }
 
@@ -42,14 +42,14 @@ impl Tree {
     /// Returns the tree below `root`, which need not exist yet. New files are private.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), takes_mode: false, replaced_files: ReplacedFiles::default() }
+        Self { root: root.into(), inherit_mode: false, replaced_files: ReplacedFiles::default() }
     }
 
     /// Returns the tree below a directory of the owner's. New files and directories take its
     /// permissions.
     #[must_use]
     pub fn of_owner(root: impl Into<PathBuf>) -> Self {
-        Self { takes_mode: true, ..Self::new(root) }
+        Self { inherit_mode: true, ..Self::new(root) }
     }
 
     /// Returns the root directory.
@@ -279,7 +279,7 @@ impl Tree {
     /// Creates the file of an entry, which must not exist.
     pub(super) fn create_file(&self, entry: &FileEntry) -> io::Result<File> {
         let file = entry.create()?;
-        if self.takes_mode {
+        if self.inherit_mode {
             // A file system without modes refuses; the file is usable anyway.
             let _ = fchmod(&file, file_mode(fstat(&*entry.dir)?.st_mode));
         }
@@ -307,7 +307,7 @@ impl Tree {
             }
             other => other?,
         };
-        Ok(FileEntry::new(root.create_dir(dir, self.takes_mode)?, name))
+        Ok(FileEntry::new(root.create_dir(dir, self.inherit_mode)?, name))
     }
 }
 

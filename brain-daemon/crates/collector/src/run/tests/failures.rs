@@ -381,7 +381,7 @@ fn the_pull_continues_after_an_empty_page() {
 
 #[test]
 fn only_pages_of_repeated_posts_are_abandoned() {
-    for (post, told, requests) in
+    for (post, expected_line, requests) in
         [(Some("8"), "STREAM_SKIPPED:own:paging", 2), (None, "MENTIONS:0 (0 new)", 5)]
     {
         let mut world = FakePlatform::new(&[]);
@@ -397,7 +397,7 @@ fn only_pages_of_repeated_posts_are_abandoned() {
             Ok(answer(200, &[], body.to_string()))
         });
         let (report, lines) = world.run();
-        assert_eq!((lines[1].as_str(), report.requests), (told, requests + 1));
+        assert_eq!((lines[1].as_str(), report.requests), (expected_line, requests + 1));
     }
 }
 

@@ -34,7 +34,11 @@ fn damaged_files_of_posts_are_kept_aside_with_a_warning() {
         assert!(report.warnings.iter().any(|warning| warning.contains(file)), "{file}");
         assert!(world.root().join(format!("{file}.damaged")).exists());
     }
-    assert_eq!((report.deletions, report.streams[1].new), (0, 1), "its record is gone");
+    assert_eq!(
+        (report.deletions, report.streams[1].new),
+        (0, 1),
+        "the deleted post has no record, and the other one counts as new"
+    );
     assert_eq!(world.stored(Stream::Mentions, 2).instant(COLLECTED_AT), Some(world.time.now()));
     assert_eq!(world.data.snapshots(&post_id(3)).unwrap().len(), 1);
 }

@@ -171,7 +171,7 @@ fn lookups_have_exact_bounds() {
             "{age} old, seen {seen} ago, exists: {exists}"
         );
         assert_eq!(world.data.is_deleted(&post_id(BIG)), deletions == 1);
-        // Decided posts are not looked up again.
+        // Posts with a clear answer are not looked up again.
         assert_eq!(world.run().0.requests, 2);
     }
 }

@@ -295,6 +295,9 @@ mod tests {
         assert_eq!((second.reach, second.sentiment), (Some(4.3), Some(-3.0)));
         let before = second.before.clone().unwrap();
         assert_eq!((before.reach, before.rated_at), (Some(1.0), rfc3339(AT)));
-        assert!(!is_second_rating_due(&second, AT + 9 * SECOND_RATING_AGE_MS), "twice is enough");
+        assert!(
+            !is_second_rating_due(&second, AT + 9 * SECOND_RATING_AGE_MS),
+            "there is no third rating"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Videos: records each URL and own video of posts once in `videos.jsonl`.
+//! Videos: records each video that a post links to or contains once in `videos.jsonl`.
 //!
 //! A transcriber remembers its position in that file; it does not remove lines.
 
@@ -13,7 +13,7 @@ use brain_collector::{DataFault, Record};
 const KIND: &str = "videos";
 
 impl PatternRun<'_> {
-    /// Records the videos of all pending posts. Returns `false`: none are left.
+    /// Records the videos of all pending posts. Returns `false`, because none remain.
     ///
     /// # Errors
     /// If files cannot be used.

@@ -188,7 +188,7 @@ pub(super) const AND: [&str; 15] = [
     "and", "to", "und", "bis", "et", "y", "e", "a", "en", "au", "al", "hasta", "ate", "tot",
     "through",
 ];
-/// Words behind an age: `3 days ago`, `3 giorni fa`.
+/// Words after an age: `3 days ago`, `3 giorni fa`.
 pub(super) const AGO: [&str; 5] = ["ago", "fa", "geleden", "atras", "zuvor"];
 /// Words before an age: `vor 3 Tagen`, `hace 3 días`, `il y a 3 jours`, `há 3 dias`.
 pub(super) const AGO_BEFORE: [&str; 5] = ["vor", "hace", "a", "ha", "faz"];

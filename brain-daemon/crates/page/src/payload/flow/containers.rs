@@ -4,8 +4,7 @@ use super::super::parts::Container;
 use super::Flow;
 
 impl Flow {
-    /// Begins a container. Beyond the maximum depth it only separates the text before and behind
-    /// it.
+    /// Begins a container. Beyond the maximum depth it only separates the text before and after it.
     pub(in crate::payload) fn enter(&mut self, container: Container) {
         self.boundary();
         let of_table = matches!(container, Container::Row | Container::Cell);

@@ -109,7 +109,7 @@ fn without_a_crash_a_save_that_looks_torn_is_an_edit() {
         assert_eq!(
             fs::read_to_string(home.page_file("a")).unwrap(),
             shortened,
-            "after a clean end"
+            "the file is not repaired after a clean shutdown"
         );
         home.brain(["doctor", "--fix"]);
         assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a try");
