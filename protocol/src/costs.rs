@@ -42,6 +42,19 @@ pub struct CostsReply {
     /// The number of calls for which the service reported more tokens than possible. They are
     /// counted at their maximum cost.
     pub implausible: u64,
+    /// The cost by day and purpose, oldest first.
+    pub days: Vec<CostDay>,
+}
+
+/// The cost of one purpose on one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostDay {
+    /// The day in UTC, `YYYY-MM-DD`.
+    pub date: String,
+    /// The purpose.
+    pub purpose: String,
+    /// The actual cost in millionths of a US dollar.
+    pub actual: u64,
 }
 
 /// The total cost of one purpose and model.

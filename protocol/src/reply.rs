@@ -14,7 +14,7 @@ use crate::{
     IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
     McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply,
     RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
+    TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
     TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
 };
 
@@ -149,6 +149,7 @@ replies! {
     Purge(PurgeReply),
     Completions(Completions),
     BrowserOpen(BrowserOpenReply),
+    TimelineDays(TimelineDaysReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

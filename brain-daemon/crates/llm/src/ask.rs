@@ -10,6 +10,7 @@ use super::{
     error, openai,
 };
 use brain_costs::{Budget, Entry};
+use brain_protocol::Spending;
 use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
 use parking_lot::MutexGuard;
 
@@ -51,6 +52,14 @@ enum Outcome {
 }
 
 impl Model {
+    /// Returns what a question can cost at most, by the estimate of the ledger. Sends nothing.
+    #[must_use]
+    pub fn max_cost(&self, question: &Question<'_>) -> Spending {
+        let (tokens_in, tokens_out) = (question.max_input_tokens(), u64::from(question.max_tokens));
+        let estimated = self.meter.price.of(tokens_in, tokens_out);
+        Spending { estimated, ..Spending::default() }
+    }
+
     /// Asks a question and waits for the whole answer. Blocks, possibly for minutes.
     ///
     /// `should_continue` is called each second; `false` cancels the question. Each request is in
