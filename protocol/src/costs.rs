@@ -94,6 +94,20 @@ pub fn usd(millionths: u64) -> String {
     text
 }
 
+/// Parses digits with up to six decimals, such as `0.50`, as millionths of a US dollar.
+#[must_use]
+pub fn parse_usd(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number =
+        |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(decimals) {
+        return None;
+    }
+    let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
+    let whole: u64 = whole.parse().ok()?;
+    Some(whole * 1_000_000 + decimals)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -224,7 +224,7 @@ pub(super) fn deletions(reply: &CollectorDeletionsReply) -> Markup {
 pub(super) fn deletion(it: &Deletion) -> Markup {
     html! {
         @if it.text.is_empty() {
-            p { "Its text is not kept (" code { "collector.redact_deleted" } ")." }
+            p { "Its text is not kept (" code { "collector.deleted_posts" } ")." }
         } @else { p class="post" dir="auto" { (Text(&it.text)) } }
         p class="facts" {
             a href=(Text(&post_path(&it.id))) { "Post " (Text(&it.id)) }
