@@ -20,10 +20,11 @@ use crate::{
     Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope,
     Search, SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet,
     SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline,
-    TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate,
+    TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay,
+    TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply,
+    TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply,
+    VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.

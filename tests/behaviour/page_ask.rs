@@ -45,7 +45,8 @@ fn send(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)])
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
     let hidden = hidden_fields(&home.body);
     let (_, csrf) = hidden.iter().find(|(name, _)| name == "csrf").unwrap();
-    let pairs: Vec<_> = [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();
+    let pairs: Vec<_> =
+        [("csrf", csrf.as_str())].into_iter().chain(fields.iter().copied()).collect();
     let (body, (name, value)) = (encoded(&pairs), &browser.cookies[0]);
     let mut stream = TcpStream::connect(&site.local).unwrap();
     stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
@@ -172,8 +173,7 @@ fn a_question_over_its_budget_is_refused() {
     assert!(events[0].1.as_str().unwrap().contains("That is not enough"), "{events:?}");
     assert!(events.last().unwrap().1.as_str().unwrap().contains("Raise the budget"));
     for (name, value) in [("budget", "much"), ("limit", "<b>"), ("question", " ")] {
-        let fields: Vec<_> =
-            [(name, value), ("question", QUESTION)].into_iter().collect();
+        let fields: Vec<_> = [(name, value), ("question", QUESTION)].into_iter().collect();
         let bad = browser.change(&site, "/web/ask/answer", &fields).expect(400);
         assert!(bad.body.contains("role=\"alert\""), "{name}: {}", bad.body);
     }

@@ -1,8 +1,8 @@
 //! Wire fixtures of completions and of the page in the browser.
 
 use brain_protocol::{
-    BrowserOpen, BrowserOpenReply, Complete, CompletionKind, CompletionValue, Completions, DayCount,
-    PageRef, Reply, Request, Secret, Slug, SourceId, TimelineDays, TimelineDaysReply,
+    BrowserOpen, BrowserOpenReply, Complete, CompletionKind, CompletionValue, Completions,
+    DayCount, PageRef, Reply, Request, Secret, Slug, SourceId, TimelineDays, TimelineDaysReply,
 };
 
 pub(crate) fn requests() -> Vec<Request> {

@@ -12,7 +12,9 @@ use crate::{
     context::Context,
     fail,
     money::{Cost, millionths},
-    output::{Outcome, Show, Text, clean_lines, count, page_name, stdout_width, width, write_stdout},
+    output::{
+        Outcome, Show, Text, clean_lines, count, page_name, stdout_width, width, write_stdout,
+    },
 };
 
 /// Arguments of `ask`.

@@ -1,6 +1,8 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{DayCount, Fault, TimelineDays, TimelineDaysReply, TimelineReply, TimelineRow};
+use brain_protocol::{
+    DayCount, Fault, TimelineDays, TimelineDaysReply, TimelineReply, TimelineRow,
+};
 use clap::Args;
 
 use super::optional_page;

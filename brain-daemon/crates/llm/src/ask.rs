@@ -10,8 +10,8 @@ use super::{
     error, openai,
 };
 use brain_costs::{Budget, Entry};
-use brain_protocol::Spending;
 use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
+use brain_protocol::Spending;
 use parking_lot::MutexGuard;
 
 /// Maximum number of requests with fewer and fewer options.

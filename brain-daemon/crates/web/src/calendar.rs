@@ -172,7 +172,10 @@ mod tests {
     #[test]
     fn shades_follow_the_counts() {
         let days = |counts: &[u64]| -> Vec<DayCount> {
-            counts.iter().map(|entries| DayCount { date: String::new(), entries: *entries }).collect()
+            counts
+                .iter()
+                .map(|entries| DayCount { date: String::new(), entries: *entries })
+                .collect()
         };
         let shades = Shades::of(&days(&[1, 2, 3, 4, 5, 6, 7, 100]));
         assert_eq!([1, 3, 4, 6, 100].map(|count| shades.level(count)), [1, 1, 2, 3, 4]);

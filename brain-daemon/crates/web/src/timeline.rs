@@ -144,12 +144,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     }
 }
 
-fn screen(
-    period: &Period,
-    year: i16,
-    reply: &TimelineReply,
-    days: &TimelineDaysReply,
-) -> Markup {
+fn screen(period: &Period, year: i16, reply: &TimelineReply, days: &TimelineDaysReply) -> Markup {
     html! {
         h1 { "Timeline" }
         form class="row period" action=(PATH) {

@@ -28,7 +28,7 @@ pub(super) fn estimate_view(reply: &AskReply, limit: Option<u64>) -> Markup {
             }
             None => {
                 p class="estimate" {
-                    "It costs nothing." 
+                    "It costs nothing."
                     @if let Some(hint) = &reply.hint { " " bdi { (Text(hint)) } "." }
                 }
             }
@@ -199,7 +199,10 @@ mod tests {
         let shown = cited("Ada [1], [2, 5] and [x] <b> [ [1-2]", &[citation(1), citation(5)]).0;
         assert_eq!(shown.matches("<a href=\"/page/default:people/ada\"").count(), 3, "{shown}");
         assert!(shown.contains("data-part=\"/web/part/default:people/ada\""), "{shown}");
-        assert!(shown.contains("[2, <a ") && shown.contains(" and [x] &lt;b&gt; [ [<a "), "{shown}");
+        assert!(
+            shown.contains("[2, <a ") && shown.contains(" and [x] &lt;b&gt; [ [<a "),
+            "{shown}"
+        );
         assert!(shown.ends_with(">1</a>-2]") && !shown.contains("<script"), "{shown}");
         assert_eq!(cited("no [marks", &[]).0, "no [marks");
         assert_eq!(cited("[é] [1", &[citation(1)]).0, "[é] [1");

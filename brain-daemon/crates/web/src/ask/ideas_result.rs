@@ -152,9 +152,8 @@ fn page_link(name: &str, text: &str) -> Markup {
 }
 
 fn pages(reply: &IdeasReply) -> Markup {
-    let close = |page: &ClosePage| {
-        page_link(&format!("{}:{}", page.source_id, page.slug), &page.title)
-    };
+    let close =
+        |page: &ClosePage| page_link(&format!("{}:{}", page.source_id, page.slug), &page.title);
     let far = |page: &FarPage| {
         let link = page_link(&format!("{}:{}", page.source_id, page.slug), &page.title);
         html! { (link) " " span class="facts" { (format!("{:.2}", page.distance)) } }

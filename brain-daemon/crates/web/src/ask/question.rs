@@ -10,9 +10,7 @@ use brain_protocol::{Ask, AskReply, Fault, FaultCode, SourceId, SourceList};
 use maud::{Markup, html};
 
 use super::answer::{answer_view, estimate_view};
-use super::{
-    ANSWER, PATH, STREAM, budget, budget_field, default_budget, number, problem, respond,
-};
+use super::{ANSWER, PATH, STREAM, budget, budget_field, default_budget, number, problem, respond};
 use crate::event_stream;
 use crate::layout::{csrf, status_of};
 use crate::session::{Change, Session};

@@ -22,8 +22,10 @@ const COLOURS: usize = 6;
 pub(crate) fn cost_bars(costs: &[CostDay], limit: u64, now: i64) -> Markup {
     let days: Vec<String> = (0..DAYS).rev().map(|ago| day(now - ago * DAY_MS)).collect();
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return html! {} };
-    let shown: Vec<&CostDay> =
-        costs.iter().filter(|cost| cost.actual > 0 && (first..=last).contains(&&cost.date)).collect();
+    let shown: Vec<&CostDay> = costs
+        .iter()
+        .filter(|cost| cost.actual > 0 && (first..=last).contains(&&cost.date))
+        .collect();
     if shown.is_empty() {
         return html! { p { "Nothing was paid in the past " (DAYS) " days." } };
     }

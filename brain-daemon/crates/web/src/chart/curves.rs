@@ -91,12 +91,8 @@ fn draw(panel: Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> 
     let (from, to) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
     let (low, high) = bounds(&values);
     let y = |value: u64| TOP + height - scale(value.into(), low.into(), high.into(), height);
-    let dots: Vec<(i64, i64)> = times
-        .snapshots
-        .iter()
-        .zip(&values)
-        .map(|(at, value)| (times.x(*at), y(*value)))
-        .collect();
+    let dots: Vec<(i64, i64)> =
+        times.snapshots.iter().zip(&values).map(|(at, value)| (times.x(*at), y(*value))).collect();
     let label = format!("{name}: from {from} to {to}, between {low} and {high}");
     let (bottom, box_height) = (TOP + height, TOP + height + EDGE);
     html! {

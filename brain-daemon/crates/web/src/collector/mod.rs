@@ -42,10 +42,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Arc<Brain>> {
-    Router::new()
-        .route(PATH, get(show))
-        .route(POST, get(post::show))
-        .route(COLLECT, post(collect))
+    Router::new().route(PATH, get(show)).route(POST, get(post::show)).route(COLLECT, post(collect))
 }
 
 /// What the screen shows.
@@ -130,9 +127,7 @@ fn read(
     let mut curves = HashMap::new();
     for post in digest.authors.iter().flat_map(|author| &author.posts) {
         // A post without a curve is shown without one.
-        if let Ok(curve) =
-            brain.run(caller, CollectorCurve { id: post.id.clone() }, &NoProgress)
-        {
+        if let Ok(curve) = brain.run(caller, CollectorCurve { id: post.id.clone() }, &NoProgress) {
             curves.insert(curve.id, curve.snapshots);
         }
     }
