@@ -82,7 +82,7 @@ fn a_post_has_a_curve_with_its_alert() {
         (counts.likes, counts.reposts, counts.replies) = (512, 34, 7);
     });
     let run = it.collect();
-    assert!(run.contains("0 deletions, 1 alerts"), "{run}");
+    assert!(run.contains("0 deletions, 1 alert,"), "{run}");
     for shown in [
         "@<bdi>ada</bdi>",
         "Collect now",
@@ -116,7 +116,7 @@ fn deleted_posts_are_shown_with_their_text() {
     it.collect();
     it.platform.delete(&id);
     let run = it.collect();
-    assert!(run.contains("1 deletions"), "{run}");
+    assert!(run.contains("1 deletion,"), "{run}");
     let (_, deletions) = run.split_once("id=\"deletions\"").unwrap();
     assert!(deletions.contains("@ada I never wrote this"), "{deletions}");
     assert!(deletions.contains("the platform no longer has it"), "{deletions}");

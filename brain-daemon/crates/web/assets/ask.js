@@ -73,7 +73,6 @@ async function run(form, submitter) {
       } else if (name === "done") {
         isDone = true;
         showPart(target, data);
-        tell("Done.");
         document.getElementById("answer-title")?.focus();
       }
     }

@@ -22,7 +22,13 @@ function next(day, [down, right]) {
   }
 }
 
-choose(table.querySelector("a[aria-current]") ?? days.at(-1));
+const shown = table.querySelector("a[aria-current]") ?? days.at(-1);
+if (shown) {
+  choose(shown);
+  // A narrow screen begins with the day that is shown, or the last one.
+  const region = table.parentElement;
+  region.scrollLeft = shown.closest("td").offsetLeft - region.clientWidth / 2;
+}
 table.addEventListener("keydown", (event) => {
   const step = steps[event.key];
   const day = event.target.closest("tbody a");

@@ -75,7 +75,7 @@ pub(crate) fn calendar(
     let total: u64 = reply.days.iter().map(|day| day.entries).sum();
     let label = format!("Calendar of {year:04}");
     html! {
-        section class="calendar full" aria-labelledby="calendar-title" {
+        section aria-labelledby="calendar-title" {
             h2 id="calendar-title" { (format!("{year:04}")) }
             p class="row" {
                 @if let Some(day) = &reply.before { (year_link(day, source, "← ", "")) }

@@ -146,27 +146,29 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
 
 fn screen(period: &Period, year: i16, reply: &TimelineReply, days: &TimelineDaysReply) -> Markup {
     html! {
-        h1 { "Timeline" }
-        form class="row period" action=(PATH) {
-            label { "From " input type="date" name="since" value=(Text(&period.since)); }
-            label { "to " input type="date" name="until" value=(Text(&period.until)); }
-            @if !period.source.is_empty() {
-                input type="hidden" name="source" value=(Text(&period.source));
+        div class="full" {
+            h1 { "Timeline" }
+            form class="row period" action=(PATH) {
+                label { "From " input type="date" name="since" value=(Text(&period.since)); }
+                label { "to " input type="date" name="until" value=(Text(&period.until)); }
+                @if !period.source.is_empty() {
+                    input type="hidden" name="source" value=(Text(&period.source));
+                }
+                button { "Show" }
             }
-            button { "Show" }
-        }
-        (calendar(year, &period.source, period.single_day(), days))
-        h2 { (Text(&period.heading())) }
-        @if reply.entries.is_empty() { p { "Nothing is dated here." } }
-        ol class="hits" {
-            @for (at, entry) in reply.entries.iter().enumerate() {
-                @let is_new = at == 0 || reply.entries[at - 1].date != entry.date;
-                (row(entry, is_new))
+            (calendar(year, &period.source, period.single_day(), days))
+            h2 { (Text(&period.heading())) }
+            @if reply.entries.is_empty() { p { "Nothing is dated here." } }
+            ol class="hits" {
+                @for (at, entry) in reply.entries.iter().enumerate() {
+                    @let is_new = at == 0 || reply.entries[at - 1].date != entry.date;
+                    (row(entry, is_new))
+                }
             }
-        }
-        p class="row" {
-            @if period.page > 1 { a href=(Text(&period.path(period.page - 1))) { "Newer" } }
-            @if reply.truncated { a href=(Text(&period.path(period.page + 1))) { "Older" } }
+            p class="row" {
+                @if period.page > 1 { a href=(Text(&period.path(period.page - 1))) { "Newer" } }
+                @if reply.truncated { a href=(Text(&period.path(period.page + 1))) { "Older" } }
+            }
         }
     }
 }

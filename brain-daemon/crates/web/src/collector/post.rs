@@ -73,9 +73,10 @@ fn screen(post: &Post) -> Markup {
     html! {
         p { a href=(PATH) { "Collector" } }
         h1 {
-            "Post " (Text(&curve.id))
+            "Post"
             @if !curve.author.is_empty() { " of @" (text(&curve.author)) }
         }
+        p class="facts" { "id " (Text(&curve.id)) }
         @if let Some(it) = deletion {
             div class="notice bad" role="note" {
                 p { strong { "This post was deleted on the platform." } }

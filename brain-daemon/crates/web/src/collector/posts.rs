@@ -13,7 +13,7 @@ use crate::chart::sparkline;
 use crate::operations::{table, text, time};
 use crate::page_path::page_path;
 use crate::search::PERIODS;
-use crate::text::Text;
+use crate::text::{Text, counted};
 
 /// Shows the posts whose likes grow fastest.
 pub(super) fn growing(movers: &[Curve]) -> Markup {
@@ -102,8 +102,9 @@ fn post_row(post: &DigestPost, is_own: bool, snapshots: Option<&Vec<Snapshot>>) 
                 @if let Some(curve) = curve { (curve) }
                 @match post.metrics {
                     Some(Metrics { like_count, retweet_count, reply_count, .. }) => {
-                        (like_count) " likes, " (retweet_count) " reposts, "
-                        (reply_count) " replies"
+                        (counted(like_count, "like", "likes")) ", "
+                        (counted(retweet_count, "repost", "reposts")) ", "
+                        (counted(reply_count, "reply", "replies"))
                     }
                     None => "Counts",
                 }

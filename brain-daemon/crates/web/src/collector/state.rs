@@ -10,7 +10,7 @@ use super::COLLECT;
 use crate::layout::csrf;
 use crate::operations::{table, text, time};
 use crate::session::Session;
-use crate::text::Text;
+use crate::text::{Text, counted};
 
 /// Shows whether the collector runs, and the button that collects.
 pub(super) fn state(session: &Session, status: &CollectorStatusReply) -> Markup {
@@ -49,9 +49,11 @@ fn facts(status: &CollectorStatusReply) -> Markup {
             @if let Some(next) = &status.next_run { dt { "Next run" } dd { (time(next)) } }
             dt { "Stored" }
             dd {
-                (stored.own) " own posts, " (stored.mentions) " mentions, "
-                (stored.searches) " from searches, " (stored.deletions) " deletions, "
-                (stored.engagement) " curves"
+                (counted(stored.own, "own post", "own posts")) ", "
+                (counted(stored.mentions, "mention", "mentions")) ", "
+                (stored.searches) " from searches, "
+                (counted(stored.deletions, "deletion", "deletions")) ", "
+                (counted(stored.engagement, "curve", "curves"))
             }
             dt { "Platform" } dd { code { (Text(&status.platform_api)) } }
             dt { "Directory" } dd { code { (Text(&status.dir)) } }
@@ -81,8 +83,10 @@ pub(super) fn finished(run: &CollectorRun) -> Markup {
 fn summary(run: &CollectorRun) -> Markup {
     html! {
         @if run.status == "complete" {
-            "The run is complete: " (run.tweets_stored) " posts, " (run.deletions)
-            " deletions, " (run.velocity_alerts) " alerts, " (run.requests) " requests."
+            "The run is complete: " (counted(run.tweets_stored, "post", "posts")) ", "
+            (counted(run.deletions, "deletion", "deletions")) ", "
+            (counted(run.velocity_alerts, "alert", "alerts")) ", "
+            (counted(run.requests, "request", "requests")) "."
         } @else {
             "The run failed: "
             (text(run.message.as_deref().or(run.reason.as_deref()).unwrap_or("for no known reason")))
