@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use brain_base::clock::parse_instant;
+use brain_base::clock::{parse_instant, rfc3339};
 use brain_protocol::{Metrics, Snapshot};
 use maud::{Markup, html};
 
@@ -42,6 +42,8 @@ struct Times {
     marks: Vec<Option<i64>>,
     first: i64,
     last: i64,
+    /// Whether these are times, in Unix milliseconds.
+    is_read: bool,
 }
 
 impl Times {
@@ -49,6 +51,7 @@ impl Times {
     fn of(snapshots: &[Snapshot], marks: &[Mark]) -> Self {
         let read: Option<Vec<i64>> =
             snapshots.iter().map(|snapshot| parse_instant(&snapshot.timestamp, false)).collect();
+        let is_read = read.is_some();
         let (snapshots, marks) = match read {
             Some(times) => {
                 (times, marks.iter().map(|mark| parse_instant(&mark.at, false)).collect())
@@ -57,7 +60,7 @@ impl Times {
         };
         let all = || snapshots.iter().copied().chain(marks.iter().flatten().copied());
         let (first, last) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-        Self { snapshots, marks, first, last }
+        Self { snapshots, marks, first, last, is_read }
     }
 
     fn x(&self, at: i64) -> i64 {
@@ -74,7 +77,10 @@ pub(crate) fn curves(snapshots: &[Snapshot], marks: &[Mark]) -> Markup {
     html! {
         @if snapshots.len() > 1 {
             @for panel in PANELS { (draw(panel, snapshots, marks, &times)) }
-            p class="axis" { (time(&first.timestamp)) " " (time(&last.timestamp)) }
+            p class="axis" {
+                @if times.is_read { (time(&rfc3339(times.first))) " " (time(&rfc3339(times.last))) }
+                @else { (time(&first.timestamp)) " " (time(&last.timestamp)) }
+            }
         } @else { p { "A curve needs a second snapshot." } }
         @if !marks.is_empty() {
             ol class="marks" {
@@ -206,6 +212,8 @@ mod tests {
         let shown = curves(&snapshots(&[1, 2]), &marks).0;
         assert_eq!(shown.matches("class=\"mark\"").count(), 3, "one in each panel: {shown}");
         assert_eq!(shown.matches("class=\"mark end\"").count(), 3, "{shown}");
+        let axis = "2026-11-21 00:00</time> <time datetime=\"2026-11-22T00:00:00.000Z\"";
+        assert!(shown.contains(axis), "the axis ends with the last mark: {shown}");
         assert!(shown.contains("M596 ") && shown.contains("&lt;b&gt;"), "{shown}");
         assert_eq!(shown.matches("<li>").count(), 3, "{shown}");
     }

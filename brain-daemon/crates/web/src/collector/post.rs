@@ -71,22 +71,24 @@ fn screen(post: &Post) -> Markup {
         })
         .collect();
     html! {
-        p { a href=(PATH) { "Collector" } }
-        h1 {
-            "Post"
-            @if !curve.author.is_empty() { " of @" (text(&curve.author)) }
-        }
-        p class="facts" { "id " (Text(&curve.id)) }
-        @if let Some(it) = deletion {
-            div class="notice bad" role="note" {
-                p { strong { "This post was deleted on the platform." } }
-                (posts::deletion(it))
+        div class="full" {
+            p { a href=(PATH) { "Collector" } }
+            h1 {
+                "Post"
+                @if !curve.author.is_empty() { " of @" (text(&curve.author)) }
             }
-        } @else if !curve.preview.is_empty() {
-            blockquote class="post" dir="auto" { (Text(&curve.preview)) }
-            p class="facts" { "The beginning of its text" }
+            p class="facts" { "id " (Text(&curve.id)) }
+            @if let Some(it) = deletion {
+                div class="notice bad" role="note" {
+                    p { strong { "This post was deleted on the platform." } }
+                    (posts::deletion(it))
+                }
+            } @else if !curve.preview.is_empty() {
+                blockquote class="post" dir="auto" { (Text(&curve.preview)) }
+                p class="facts" { "The beginning of its text" }
+            }
+            h2 { "Counts over time" }
+            (curves(&curve.snapshots, &marks))
         }
-        h2 { "Counts over time" }
-        (curves(&curve.snapshots, &marks))
     }
 }
