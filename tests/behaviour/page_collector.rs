@@ -5,7 +5,7 @@ use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
 use crate::page_view::assert_sealed;
 use crate::web::{Browser, HttpRequest, Site};
 
-const HOSTILE: &str = "@ada <script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}evil";
+const HOSTILE: &str = "@ada <script>alert(1)</script> \"><img/src=x onerror=alert(1)> \u{202e}evil";
 
 /// A site whose collector has collected once for `ada`.
 struct Collecting {
@@ -107,6 +107,7 @@ fn a_post_has_a_curve_with_its_alert() {
     assert!(post.contains("aria-label=\"Likes: from 0 to 512, between 0 and 512\""), "{post}");
     assert_eq!(post.matches("<g class=\"mark\">").count(), 3, "{post}");
     assert!(post.contains("likes 0 → 512 within 0 minutes"), "{post}");
+    assert!(!post.contains("from outside"), "the owner's own post: {post}");
 }
 
 #[test]
@@ -133,13 +134,16 @@ fn texts_and_names_of_posts_are_escaped_and_marked() {
     it.collect();
     it.platform.likes(&id, 900);
     it.collect();
-    it.platform.delete(&id);
-    it.collect();
-    for path in ["/web/collector", &format!("/web/collector/post/{id}")] {
-        let shown = it.get(path);
-        assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {shown}");
-        assert!(!shown.contains("<b>") && !shown.contains('\u{202e}'), "{path}: {shown}");
-        assert!(shown.contains("from outside"), "{path}: {shown}");
+    for is_deleted in [false, true] {
+        for path in ["/web/collector", &format!("/web/collector/post/{id}")] {
+            let shown = it.get(path);
+            assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {shown}");
+            assert!(!shown.contains("<b>") && !shown.contains('\u{202e}'), "{path}: {shown}");
+            assert!(shown.contains("from outside"), "{path}: {shown}");
+            assert!(!is_deleted || shown.contains("deleted on the platform"), "{path}: {shown}");
+        }
+        it.platform.delete(&id);
+        it.collect();
     }
     let shown = it.get("/web/collector");
     assert!(shown.contains("&lt;b&gt;Eve&lt;/b&gt;"), "{shown}");

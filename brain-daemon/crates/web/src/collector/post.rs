@@ -6,8 +6,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use brain_core::{Brain, NoProgress};
 use brain_protocol::{
-    Alert, CollectorAlerts, CollectorCurve, CollectorDeletions, CollectorPeriod, Curve, Deletion,
-    Fault,
+    Alert, CollectorAlerts, CollectorCurve, CollectorDeletions, CollectorPeriod, CollectorStatus,
+    Curve, Deletion, Fault,
 };
 use maud::{Markup, html};
 
@@ -27,6 +27,8 @@ struct Post {
     /// Oldest first.
     alerts: Vec<Alert>,
     deletion: Option<Deletion>,
+    /// Whether the collected account wrote it.
+    is_own: bool,
 }
 
 /// `GET /web/collector/post/{id}`
@@ -57,11 +59,13 @@ fn read(brain: &Arc<Brain>, session: &Session, id: String) -> Result<Post, Fault
     alerts.reverse();
     let deletions = brain.run(caller, CollectorDeletions { period }, &NoProgress)?.deletions;
     let deletion = deletions.into_iter().find(|deletion| deletion.id == curve.id);
-    Ok(Post { curve, alerts, deletion })
+    let handle = brain.run(caller, CollectorStatus, &NoProgress)?.handle;
+    let is_own = handle.is_some_and(|handle| handle.eq_ignore_ascii_case(&curve.author));
+    Ok(Post { curve, alerts, deletion, is_own })
 }
 
 fn screen(post: &Post) -> Markup {
-    let Post { curve, alerts, deletion } = post;
+    let Post { curve, alerts, deletion, is_own } = post;
     let marks: Vec<Mark> = alerts
         .iter()
         .map(|alert| Mark {
@@ -85,7 +89,10 @@ fn screen(post: &Post) -> Markup {
                 }
             } @else if !curve.preview.is_empty() {
                 blockquote class="post" dir="auto" { (Text(&curve.preview)) }
-                p class="facts" { "The beginning of its text" }
+                p class="facts" {
+                    "The beginning of its text"
+                    @if !is_own { " · " span class="outside" { "from outside" } }
+                }
             }
             h2 { "Counts over time" }
             (curves(&curve.snapshots, &marks))

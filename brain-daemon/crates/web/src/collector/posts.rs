@@ -212,8 +212,8 @@ pub(super) fn deletions(reply: &CollectorDeletionsReply) -> Markup {
     html! {
         h2 id="deletions" { "Deletions" }
         @if reply.deletions.is_empty() { p { "No post is known to be deleted." } }
-        ol class="hits posts" {
-            @for it in &reply.deletions { li { (deletion(it)) } }
+        @else {
+            ol class="hits posts" { @for it in &reply.deletions { li { (deletion(it)) } } }
         }
         @if reply.truncated {
             p class="note" { "There are more: " code { "brain collector deletions" } }
