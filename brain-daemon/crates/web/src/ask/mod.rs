@@ -1,8 +1,8 @@
 //! Questions to the brain: answers with citations, and ideas from distant pages.
 //!
 //! Both can cost money, so an estimate comes first and a budget limits them. Without JavaScript, a
-//! form waits for the result; with it, `assets/ask.js` shows the text as it arrives, and opens cited
-//! pages beside the answer. Text of models is escaped like text of pages.
+//! form waits for the result; with it, `assets/ask.js` shows the text as it arrives, and opens
+//! cited pages beside the answer. Text of models is escaped like text of pages.
 
 mod answer;
 mod ideas;

@@ -89,7 +89,7 @@ fn summary(run: &CollectorRun) -> Markup {
             (counted(run.requests, "request", "requests")) "."
         } @else {
             "The run failed: "
-            (text(run.message.as_deref().or(run.reason.as_deref()).unwrap_or("for no known reason")))
+            (text(run.message.as_deref().or(run.reason.as_deref()).unwrap_or("no reason is known")))
         }
     }
 }
