@@ -1,6 +1,6 @@
 //! Parses and formats amounts of money. The wire uses millionths of a US dollar.
 
-use brain_protocol::Spending;
+use brain_protocol::{Spending, parse_usd};
 use serde::Serialize;
 
 /// The JSON form of a cost, in US dollars.
@@ -31,16 +31,7 @@ impl From<Spending> for Cost {
 /// # Errors
 /// Returns a message about the invalid text.
 pub(crate) fn millionths(text: &str) -> Result<u64, String> {
-    let invalid = || format!("\"{text}\" is not an amount of US dollars such as 0.50");
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number =
-        |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    if !is_number(whole) || !is_number(decimals) {
-        return Err(invalid());
-    }
-    let decimals: u64 = format!("{decimals:0<6}").parse().map_err(|_| invalid())?;
-    let whole: u64 = whole.parse().map_err(|_| invalid())?;
-    Ok(whole * 1_000_000 + decimals)
+    parse_usd(text).ok_or_else(|| format!("\"{text}\" is not an amount of US dollars such as 0.50"))
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct Ask {
     pub model: Option<String>,
     /// The budget in millionths of a US dollar; the configured one if absent.
     pub max_cost: Option<u64>,
+    /// Whether to only estimate the maximum cost: `cost.estimated` of the reply.
+    pub estimate: bool,
 }
 
 /// The answer to a question.

@@ -42,6 +42,19 @@ pub struct CostsReply {
     /// The number of calls for which the service reported more tokens than possible. They are
     /// counted at their maximum cost.
     pub implausible: u64,
+    /// The cost by day and purpose, oldest first.
+    pub days: Vec<CostDay>,
+}
+
+/// The cost of one purpose on one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostDay {
+    /// The day in UTC, `YYYY-MM-DD`.
+    pub date: String,
+    /// The purpose.
+    pub purpose: String,
+    /// The actual cost in millionths of a US dollar.
+    pub actual: u64,
 }
 
 /// The total cost of one purpose and model.
@@ -79,6 +92,20 @@ pub fn usd(millionths: u64) -> String {
         text.pop();
     }
     text
+}
+
+/// Parses digits with up to six decimals, such as `0.50`, as millionths of a US dollar.
+#[must_use]
+pub fn parse_usd(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number =
+        |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(decimals) {
+        return None;
+    }
+    let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
+    let whole: u64 = whole.parse().ok()?;
+    Some(whole * 1_000_000 + decimals)
 }
 
 #[cfg(test)]

@@ -263,6 +263,37 @@ pub struct Timeline {
     pub skip: u32,
 }
 
+/// `brain timeline --days`: counts the dated lines of each day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct TimelineDays {
+    /// Only pages of this source; of all visible sources if absent.
+    pub source: Option<SourceId>,
+    /// The first day, `YYYY-MM-DD`.
+    pub since: Option<String>,
+    /// The last day, `YYYY-MM-DD`.
+    pub until: Option<String>,
+}
+
+/// The days of a period with dated lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineDaysReply {
+    /// The days with at least one line, oldest first.
+    pub days: Vec<DayCount>,
+    /// The last day before the period that has a line.
+    pub before: Option<String>,
+    /// The first day after the period that has a line.
+    pub after: Option<String>,
+}
+
+/// The number of dated lines of a day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayCount {
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// The number of lines.
+    pub entries: u64,
+}
+
 /// Dated lines, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineReply {

@@ -20,10 +20,11 @@ use crate::{
     Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope,
     Search, SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet,
     SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline,
-    TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate,
+    TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay,
+    TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply,
+    TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply,
+    VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -242,6 +243,7 @@ operations! {
     Purge, "purge", Admin, Slow => PurgeReply;
     Complete, "complete", Admin or Read if is_about_pages => Completions;
     BrowserOpen, "open", Admin => BrowserOpenReply;
+    TimelineDays, "timeline --days", Read => TimelineDaysReply;
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use crate::{
     IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
     McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply,
     RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
-    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
+    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply,
+    WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -149,6 +150,7 @@ replies! {
     Purge(PurgeReply),
     Completions(Completions),
     BrowserOpen(BrowserOpenReply),
+    TimelineDays(TimelineDaysReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

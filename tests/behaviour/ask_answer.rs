@@ -129,6 +129,29 @@ fn page_text_is_sent_as_data() {
 }
 
 #[test]
+fn an_estimate_calls_no_model() {
+    let model = answers();
+    let home = home(&model);
+    let _daemon = home.daemon();
+    fill(&home);
+    let reply = home.json(["ask", QUESTION, "--estimate"]);
+    assert_eq!((&reply["answer"], reply["model"].as_str()), (&Value::Null, Some("small")));
+    assert_eq!(reply["cost"]["calls"], 0);
+    let most = reply["cost"]["estimated_usd"].as_f64().unwrap();
+    let ran = home.brain(["ask", QUESTION, "--estimate"]).expect(0);
+    assert!(ran.stderr.contains("small: at most 0.0"), "{ran:?}");
+    assert!(ran.stderr.contains("USD to read 2 pages"), "{ran:?}");
+    assert_eq!((model.call_count(), ledger(&home).len()), (0, 0));
+    // The answer costs no more.
+    let reply = home.json(["ask", QUESTION]);
+    assert!(reply["cost"]["actual_usd"].as_f64().unwrap() <= most, "{reply}");
+    assert_eq!(reply["cost"]["estimated_usd"].as_f64(), Some(most));
+    let days = home.json(["costs"])["days"].clone();
+    assert_eq!((&days[0]["purpose"], days.as_array().map(Vec::len)), (&"ask".into(), Some(1)));
+    assert_eq!(days[0]["actual_usd"], reply["cost"]["actual_usd"]);
+}
+
+#[test]
 fn without_a_model_passages_and_a_hint_are_shown() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -177,6 +177,7 @@ fn script_in_every_part_of_a_page_stays_text() {
         "/web/diff/evil?to=2",
         "/web/edit/evil",
         "/web/timeline",
+        "/web/part/evil",
         "/web/sources",
         "/web/new?slug=%22%3E%3Cscript%3E",
     ] {

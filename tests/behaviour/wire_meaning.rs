@@ -34,6 +34,7 @@ pub(crate) fn requests() -> Vec<Request> {
             source: Some(SourceId::parse("work").unwrap()),
             model: some("m"),
             max_cost: Some(1_000_000),
+            estimate: true,
         }),
         Request::Costs(Costs { since: some("2026-01-01"), until: None, limit: 300 }),
         Request::Ideas(Ideas {
@@ -213,6 +214,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         }],
         damaged: 1,
         implausible: 2,
+        days: vec![CostDay { date: "2026-11-21".into(), purpose: "ask".into(), actual: 300 }],
     };
     let run = IdeaRunRow {
         run_id: "r".into(),

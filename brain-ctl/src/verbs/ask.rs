@@ -12,7 +12,9 @@ use crate::{
     context::Context,
     fail,
     money::{Cost, millionths},
-    output::{Outcome, Show, Text, clean_lines, page_name, stdout_width, width, write_stdout},
+    output::{
+        Outcome, Show, Text, clean_lines, count, page_name, stdout_width, width, write_stdout,
+    },
 };
 
 /// Arguments of `ask`.
@@ -42,6 +44,10 @@ pub(crate) struct Ask {
     /// Cost limit in US dollars [default: llm.max_cost]
     #[arg(long, value_name = "USD", value_parser = millionths)]
     max_cost: Option<u64>,
+
+    /// Print what the answer can cost at most, without asking the model
+    #[arg(long)]
+    estimate: bool,
 }
 
 impl Verb for Ask {
@@ -62,7 +68,12 @@ The service of the model gets the question and passages: see docs/ask.md.";
             source: fail::source(self.source.as_deref())?,
             model: self.model,
             max_cost: self.max_cost,
+            estimate: self.estimate,
         };
+        if self.estimate {
+            let reply = context.call(request)?;
+            return context.show(&AskOutput { reply, has_streamed: false });
+        }
         // A terminal shows the answer while it arrives. Files, pipes and `--json` get it whole.
         let max_width = stdout_width().filter(|_| !context.json && !context.quiet);
         let mut wrapper = ProseWrapper::new(max_width.unwrap_or_default());
@@ -265,12 +276,18 @@ impl Show for AskOutput {
         let hint = reply.hint.iter().filter(|_| !reply.partial).cloned();
         let degraded =
             reply.degraded.iter().map(|reason| format!("results may be incomplete: {reason}"));
+        // Only an estimate has a model and no answer.
+        let estimate = (reply.model.is_some() && reply.answer.is_none()).then(|| {
+            let name = reply.model.as_deref().unwrap_or_default();
+            let pages = count(reply.passages.len() as u64, "page");
+            format!("{name}: at most {} USD to read {pages}", usd(reply.cost.estimated))
+        });
         let cost = (reply.cost.calls > 0).then(|| {
             let name = reply.model.as_deref().unwrap_or_default();
             let tokens = reply.cost.tokens_in.saturating_add(reply.cost.tokens_out);
             format!("{name}: {tokens} tokens, {} USD", usd(reply.cost.actual))
         });
-        hint.chain(degraded).chain(cost).collect()
+        hint.chain(degraded).chain(estimate).chain(cost).collect()
     }
 
     fn exit(&self) -> Exit {

@@ -1,6 +1,6 @@
 //! `brain costs`: shows the cost of paid services.
 
-use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Spending, usd};
+use brain_protocol::{CostCall, CostDay, CostSum, CostsReply, Fault, Spending, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -55,6 +55,14 @@ struct Json {
     calls: Vec<JsonCall>,
     damaged: u64,
     implausible: u64,
+    days: Vec<JsonDay>,
+}
+
+#[derive(Serialize)]
+struct JsonDay {
+    date: String,
+    purpose: String,
+    actual_usd: f64,
 }
 
 #[derive(Serialize)]
@@ -77,7 +85,7 @@ struct JsonCall {
 
 impl Serialize for CostsOutput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let CostsReply { total, sums, calls, damaged, implausible } = self.0.clone();
+        let CostsReply { total, sums, calls, damaged, implausible, days } = self.0.clone();
         let sum =
             |CostSum { purpose, model, spent }| JsonSum { purpose, model, cost: spent.into() };
         let call = |CostCall { at, purpose, model, state, spent }| JsonCall {
@@ -87,12 +95,18 @@ impl Serialize for CostsOutput {
             state,
             cost: spent.into(),
         };
+        let day = |CostDay { date, purpose, actual }| JsonDay {
+            date,
+            purpose,
+            actual_usd: actual as f64 / 1e6,
+        };
         Json {
             total: total.into(),
             sums: sums.into_iter().map(sum).collect(),
             calls: calls.into_iter().map(call).collect(),
             damaged,
             implausible,
+            days: days.into_iter().map(day).collect(),
         }
         .serialize(serializer)
     }
@@ -200,6 +214,7 @@ mod tests {
             calls: vec![call],
             damaged: 1,
             implausible: 2,
+            days: Vec::new(),
         });
         let mut t = Text::plain(Some(60));
         output.text(&mut t);

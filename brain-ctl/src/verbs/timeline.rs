@@ -1,6 +1,8 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{Fault, TimelineReply, TimelineRow};
+use brain_protocol::{
+    DayCount, Fault, TimelineDays, TimelineDaysReply, TimelineReply, TimelineRow,
+};
 use clap::Args;
 
 use super::optional_page;
@@ -18,6 +20,10 @@ pub(crate) struct Timeline {
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
 
+    /// Count the lines of each day instead, oldest day first
+    #[arg(long, conflicts_with_all = ["slug", "limit", "page"])]
+    days: bool,
+
     #[command(flatten)]
     period: Period,
 
@@ -31,12 +37,17 @@ impl Verb for Timeline {
     const ABOUT: &'static str = "List lines that begin with a date, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain timeline companies/acme
-  brain timeline --since 2026-01 --until \"last month\"";
+  brain timeline --since 2026-01 --until \"last month\"
+  brain timeline --days --since 2026-01 --until 2026-12";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let ListOptions { paging, source, format } = self.options;
         let (source, slug) = optional_page(self.slug.as_deref(), source.as_deref())?;
         let (since, until) = self.period.days();
+        if self.days {
+            let days = context.call(TimelineDays { source, since, until })?;
+            return context.list(&days, &format);
+        }
         let (limit, skip) = (paging.limit, paging.skip());
         let request = brain_protocol::Timeline { source, slug, since, until, limit, skip };
         let lines = context.call(request)?;
@@ -89,6 +100,40 @@ impl Show for TimelineReply {
     fn quiet(&self, t: &mut Text) {
         for entry in &self.entries {
             t.line(&format!("{} {}", entry.date, entry.text));
+        }
+    }
+}
+
+const DAY_COLUMNS: &[Column] = &[Column::fixed("DATE"), Column::fixed("LINES").right()];
+
+impl Listing for TimelineDaysReply {
+    const FIELDS: &'static [&'static str] = &["date", "entries"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |day: &DayCount| vec![day.date.clone(), day.entries.to_string()];
+        self.days.iter().map(record).collect()
+    }
+}
+
+impl Show for TimelineDaysReply {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(DAY_COLUMNS);
+        for day in &self.days {
+            table.row([&day.date, &day.entries.to_string()]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for day in &self.days {
+            t.line(&day.date);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.days.is_empty() {
+            true => vec!["no dated lines".into()],
+            false => Vec::new(),
         }
     }
 }

@@ -111,6 +111,16 @@ impl AskService {
         if passages.is_empty() {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
+        if request.estimate {
+            let prompt = passages::prompt(&request.question, &passages);
+            let cost = model.max_cost(&question(&prompt));
+            return Ok(AskReply {
+                passages: passages.into_iter().map(|passage| passage.hit).collect(),
+                model: Some(model.name().to_owned()),
+                cost,
+                ..unanswered
+            });
+        }
         let budget = Budget::new(
             request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths()),
         );
@@ -136,21 +146,13 @@ impl AskService {
     fn stream_answer(
         &self,
         model: &Model,
-        question: &str,
+        text: &str,
         passages: &[Passage],
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<ModelAnswer, Fault> {
-        let prompt = passages::prompt(question, passages);
-        let request = Question {
-            purpose: "ask",
-            system: SYSTEM,
-            text: &prompt,
-            temperature: Some(0.2),
-            max_tokens: MAX_ANSWER_TOKENS,
-            max_retry_wait: MAX_BUSY_WAIT,
-            ..Question::default()
-        };
+        let prompt = passages::prompt(text, passages);
+        let request = question(&prompt);
         let mut filter = AnswerFilter::new(passages.len());
         let mut text = String::new();
         let mut on_text = |piece: &str| {
@@ -199,6 +201,19 @@ impl AskService {
         let until = instant(request.until.as_deref(), true)?;
         let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
         self.models.ledger.read(since, until, limit).map_err(|fault| cost_fault(&fault))
+    }
+}
+
+/// Returns the question to the model.
+fn question(prompt: &str) -> Question<'_> {
+    Question {
+        purpose: "ask",
+        system: SYSTEM,
+        text: prompt,
+        temperature: Some(0.2),
+        max_tokens: MAX_ANSWER_TOKENS,
+        max_retry_wait: MAX_BUSY_WAIT,
+        ..Question::default()
     }
 }
 

@@ -325,6 +325,9 @@ impl Brain {
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => self.purge(caller, &r).map(Reply::Purge),
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
+            Request::TimelineDays(r) => {
+                self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
+            }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead, BufReader, Read};
 
-use brain_protocol::{CostCall, CostSum, CostsReply, Spending};
+use brain_protocol::{CostCall, CostDay, CostSum, CostsReply, Spending};
 
 use super::budget::add;
 use super::line::{Line, MAX_LINE_BYTES, Step, plausible_tokens};
-use brain_base::clock::parse_instant;
+use brain_base::clock::{day, parse_instant};
 
 /// Maximum number of open calls held at once. Beyond it, the oldest counts as never settled.
 const MAX_OPEN_CALLS: usize = 1024;
@@ -100,6 +100,8 @@ struct Sums<'a> {
     filter: &'a CallFilter,
     total: Spending,
     by_kind: HashMap<(String, String), Spending>,
+    /// The actual cost by day and purpose.
+    by_day: BTreeMap<(String, String), u64>,
     /// The newest calls, by time and position in the file.
     newest: BTreeMap<(i64, u64), CostCall>,
     found: u64,
@@ -113,6 +115,7 @@ impl<'a> Sums<'a> {
             filter,
             total: Spending::default(),
             by_kind: HashMap::new(),
+            by_day: BTreeMap::new(),
             newest: BTreeMap::new(),
             found: 0,
             damaged: 0,
@@ -134,6 +137,8 @@ impl<'a> Sums<'a> {
         }
         add(&mut self.total, spent);
         add(self.by_kind.entry((line.purpose.clone(), line.model.clone())).or_default(), spent);
+        let on_day = self.by_day.entry((day(at), line.purpose.clone())).or_default();
+        *on_day = on_day.saturating_add(spent.actual);
         self.found += 1;
         self.implausible += u64::from(line.implausible);
         if limit == 0 {
@@ -167,7 +172,10 @@ impl<'a> Sums<'a> {
                 .then_with(|| (&one.purpose, &one.model).cmp(&(&other.purpose, &other.model)))
         });
         let calls = self.newest.into_values().rev().collect();
+        let days = self.by_day.into_iter();
+        let days = days.map(|((date, purpose), actual)| CostDay { date, purpose, actual });
+        let days = days.collect();
         let Self { total, damaged, implausible, .. } = self;
-        CostsReply { total, sums, calls, damaged, implausible }
+        CostsReply { total, sums, calls, damaged, implausible, days }
     }
 }

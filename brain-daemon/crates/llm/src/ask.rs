@@ -11,6 +11,7 @@ use super::{
 };
 use brain_costs::{Budget, Entry};
 use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
+use brain_protocol::Spending;
 use parking_lot::MutexGuard;
 
 /// Maximum number of requests with fewer and fewer options.
@@ -51,6 +52,14 @@ enum Outcome {
 }
 
 impl Model {
+    /// Returns what a question can cost at most, by the estimate of the ledger. Sends nothing.
+    #[must_use]
+    pub fn max_cost(&self, question: &Question<'_>) -> Spending {
+        let (tokens_in, tokens_out) = (question.max_input_tokens(), u64::from(question.max_tokens));
+        let estimated = self.meter.price.of(tokens_in, tokens_out);
+        Spending { estimated, ..Spending::default() }
+    }
+
     /// Asks a question and waits for the whole answer. Blocks, possibly for minutes.
     ///
     /// `should_continue` is called each second; `false` cancels the question. Each request is in

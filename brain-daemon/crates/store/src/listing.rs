@@ -1,7 +1,7 @@
 //! Lists pages: by change, by key, by tag or type, deleted, captured, and by dated lines.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::Excluded;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use brain_protocol::SourceId;
 use redb::{ReadOnlyTable, ReadableTable};
@@ -291,4 +291,65 @@ impl Reader {
         }
         Ok(())
     }
+
+    /// Counts the dated lines of each day from `since` to `until` (inclusive days), of pages that
+    /// `counts` admits. Each page is looked up once.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn timeline_days(
+        &self,
+        since: &str,
+        until: &str,
+        counts: impl Fn(&PageEntry) -> bool,
+    ) -> Result<DatedDays, StoreError> {
+        let mut known: HashMap<u64, bool> = HashMap::new();
+        let mut is_counted = |id: u64| -> Result<bool, StoreError> {
+            if let Some(known) = known.get(&id) {
+                return Ok(*known);
+            }
+            let is_counted = self.by_id(id)?.is_some_and(|page| counts(&page));
+            known.insert(id, is_counted);
+            Ok(is_counted)
+        };
+        let table = self.table(t::TIMELINE)?;
+        let mut found = DatedDays::default();
+        for row in table.range((since, 0, 0)..=(until, u64::MAX, u32::MAX))? {
+            let key = row?.0;
+            let (date, id, _) = key.value();
+            if !is_counted(id)? {
+                continue;
+            }
+            match found.days.last_mut() {
+                Some((last, count)) if last == date => *count += 1,
+                _ => found.days.push((date.to_owned(), 1)),
+            }
+        }
+        for row in table.range(..(since, 0, 0))?.rev() {
+            let key = row?.0;
+            if is_counted(key.value().1)? {
+                found.before = Some(key.value().0.to_owned());
+                break;
+            }
+        }
+        for row in table.range((Excluded((until, u64::MAX, u32::MAX)), Unbounded))? {
+            let key = row?.0;
+            if is_counted(key.value().1)? {
+                found.after = Some(key.value().0.to_owned());
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The days of a period with dated lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DatedDays {
+    /// Each day with the number of its lines, oldest first.
+    pub days: Vec<(String, u64)>,
+    /// The last such day before the period.
+    pub before: Option<String>,
+    /// The first such day after it.
+    pub after: Option<String>,
 }

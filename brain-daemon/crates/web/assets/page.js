@@ -3,6 +3,10 @@ import { move } from "./search.js";
 import "./write.js";
 import "./drop.js";
 
+// These are loaded only on their screens.
+if (document.getElementById("answer")) import("./ask.js");
+if (document.getElementById("calendar")) import("./calendar.js");
+
 const capture = document.getElementById("capture");
 const keys = document.getElementById("keys");
 
@@ -27,6 +31,7 @@ const actions = {
   c: openCapture,
   h: () => document.getElementById("history")?.click(),
   e: () => document.getElementById("edit")?.click(),
+  a: () => document.querySelector("nav a[href='/web/ask']")?.click(),
   n: () => document.getElementById("new")?.click(),
   "?": () => keys.showModal(),
 };

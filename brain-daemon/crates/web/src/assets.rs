@@ -29,6 +29,8 @@ static ASSETS: &[Asset] = &[
     Asset { name: "search.js", media_type: SCRIPT, text: include_str!("../assets/search.js") },
     Asset { name: "write.js", media_type: SCRIPT, text: include_str!("../assets/write.js") },
     Asset { name: "drop.js", media_type: SCRIPT, text: include_str!("../assets/drop.js") },
+    Asset { name: "ask.js", media_type: SCRIPT, text: include_str!("../assets/ask.js") },
+    Asset { name: "calendar.js", media_type: SCRIPT, text: include_str!("../assets/calendar.js") },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

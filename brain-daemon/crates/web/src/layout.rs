@@ -33,20 +33,23 @@ const HEADERS: [(HeaderName, &str); 8] = [
 ];
 
 /// The screens of the navigation: path and name.
-const NAVIGATION: [(&str, &str); 4] = [
+const NAVIGATION: [(&str, &str); 6] = [
     ("/", "Search"),
     ("/web/new", "New"),
     (crate::timeline::PATH, "Timeline"),
+    (crate::ask::PATH, "Ask"),
+    (crate::collector::PATH, "Collector"),
     (crate::operations::STATUS, "Status"),
 ];
 
 /// The keys of `assets/page.js`, as the list of keys shows them.
-const KEYS: [(&str, &str); 11] = [
+const KEYS: [(&str, &str); 12] = [
     ("/", "Search"),
     ("↓ ↑", "Go through the results"),
     ("Enter", "Open a result"),
     ("c", "Capture a thought"),
     ("n", "New page"),
+    ("a", "Ask a question"),
     ("e", "Edit this page"),
     ("h", "Versions of this page"),
     ("Ctrl S", "Save the text"),
@@ -143,15 +146,16 @@ pub(crate) fn csrf(session: &Session) -> Markup {
     html! { input type="hidden" name=(CSRF_FIELD) value=(session.csrf_token.expose()); }
 }
 
-/// Returns the screen for a fault.
-pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
-    let status = match fault.code {
+/// Returns the HTTP status of a fault.
+pub(crate) fn status_of(fault: &Fault) -> StatusCode {
+    match fault.code {
         FaultCode::NotFound
         | FaultCode::UnknownSource
         | FaultCode::UnknownVersion
         | FaultCode::UnknownClient
         | FaultCode::UnknownToken
-        | FaultCode::UnknownJob => StatusCode::NOT_FOUND,
+        | FaultCode::UnknownJob
+        | FaultCode::UnknownPost => StatusCode::NOT_FOUND,
         FaultCode::Conflict | FaultCode::AlreadyActive | FaultCode::AlreadySoftDeleted => {
             StatusCode::CONFLICT
         }
@@ -161,7 +165,12 @@ pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
             StatusCode::SERVICE_UNAVAILABLE
         }
         _ => StatusCode::BAD_REQUEST,
-    };
+    }
+}
+
+/// Returns the screen for a fault.
+pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
+    let status = status_of(fault);
     let body = html! {
         h1 { "That did not work" }
         div class="notice bad" role="alert" {

@@ -7,8 +7,13 @@
 //! `session` decides who is signed in: a handler gets a caller only from its extractors, and those
 //! for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).
 
+mod ask;
 mod assets;
+mod calendar;
 mod changes;
+mod chart;
+mod collector;
+mod event_stream;
 mod history;
 mod layout;
 mod markdown;
@@ -57,6 +62,11 @@ pub const SCREENS: &[&str] = &[
     "/web/backups",
     "/web/configuration",
     assets::ROUTE,
+    collector::PATH,
+    collector::POST,
+    ask::PATH,
+    ask::IDEAS,
+    ask::PART,
 ];
 
 /// The paths that change something. Each needs the session's CSRF token.
@@ -75,6 +85,12 @@ pub const CHANGES: &[&str] = &[
     "/web/access/revoke",
     "/web/access/browsers",
     "/web/sign-out",
+    collector::COLLECT,
+    ask::ANSWER,
+    ask::STREAM,
+    ask::IDEAS_RUN,
+    ask::IDEAS_STREAM,
+    ask::PROMPTS,
 ];
 
 /// Returns the routes for the local listener.
@@ -100,6 +116,8 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/save", post(writer::save))
         .route("/web/preview", post(writer::preview))
         .merge(operations::routes())
+        .merge(collector::routes())
+        .merge(ask::routes())
         .route(assets::ROUTE, get(assets::serve))
         .layer(DefaultBodyLimit::max(session::MAX_FORM))
         .layer(from_fn_with_state(Arc::clone(brain), session::authenticate))

@@ -153,6 +153,11 @@ fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option
     if let Some(address) = links.get(target) {
         return Some(address.clone());
     }
+    target_path(page, target)
+}
+
+/// Returns the URL of the page that a link names, in the source of `page`.
+pub(crate) fn target_path(page: &Page, target: &str) -> Option<String> {
     let name = target.split(['#', '?']).next().unwrap_or_default();
     let slug = Slug::parse(name.strip_suffix(".md").unwrap_or(name)).ok()?;
     Some(page_path(&format!("{}:{slug}", page.source_id)))
@@ -341,7 +346,7 @@ fn lines_by_others(session: &Session, name: &str, page: &Page) -> Markup {
 }
 
 /// Returns the text without a first heading that repeats the title.
-fn without_title<'a>(body: &'a str, title: &str) -> &'a str {
+pub(crate) fn without_title<'a>(body: &'a str, title: &str) -> &'a str {
     let text = body.trim_start();
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let heading = first.strip_prefix("# ").map(str::trim);

@@ -144,7 +144,7 @@ fn most<'a>(counts: &BTreeMap<&'a str, usize>) -> impl Iterator<Item = &'a str> 
     sorted.into_iter().take(MAX_CHIPS).map(|(name, _)| name)
 }
 
-fn hit_row(default_source: &str, hit: &Hit) -> Markup {
+pub(crate) fn hit_row(default_source: &str, hit: &Hit) -> Markup {
     let name = page_name(default_source, &hit.source_id, &hit.slug);
     html! {
         li {

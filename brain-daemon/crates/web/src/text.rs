@@ -34,6 +34,11 @@ impl Render for Name<'_> {
     }
 }
 
+/// Returns a number with its noun: `1 reply`, `2 replies`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 fn push_escaped(out: &mut String, char: char) {
     match char {
         '&' => out.push_str("&amp;"),

@@ -1,16 +1,19 @@
-//! Everything dated, newest first.
+//! Everything dated, newest first, below the year as a calendar.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use brain_base::clock::day as today;
 use brain_core::Brain;
 use brain_protocol::{
-    Fault, FaultCode, SourceId, Timeline, TimelineReply, TimelineRow, TrustLevel,
+    Fault, FaultCode, SourceId, Timeline, TimelineDays, TimelineDaysReply, TimelineReply,
+    TimelineRow, TrustLevel,
 };
 use maud::{Markup, html};
 
+use crate::calendar::calendar;
 use crate::layout::{self, Screen};
 use crate::page_path::page_path;
 use crate::results::day;
@@ -21,6 +24,23 @@ use crate::text::Text;
 pub(crate) const PATH: &str = "/web/timeline";
 /// Entries on one screen.
 const LIMIT: u32 = 100;
+
+/// Returns the path of the timeline of a day.
+pub(crate) fn day_path(day: &str, source: &str) -> String {
+    query_path(&[("day", day), ("source", source)])
+}
+
+/// Returns the path of the timeline of a year.
+pub(crate) fn year_path(year: &str, source: &str) -> String {
+    let (since, until) = (format!("{year}-01-01"), format!("{year}-12-31"));
+    query_path(&[("since", &since), ("until", &until), ("source", source)])
+}
+
+fn query_path(fields: &[(&str, &str)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(fields.iter().filter(|(_, value)| !value.is_empty()));
+    format!("{PATH}?{}", query.finish())
+}
 
 /// The part of the timeline that an address names.
 #[derive(Default)]
@@ -40,6 +60,7 @@ impl Period {
                 "source" => period.source = value,
                 "since" => period.since = value,
                 "until" => period.until = value,
+                "day" => (period.since, period.until) = (value.clone(), value),
                 "page" => period.page = value.parse::<u32>().unwrap_or(1).clamp(1, 10_000),
                 _ => {}
             }
@@ -48,21 +69,50 @@ impl Period {
     }
 
     fn path(&self, page: u32) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        let fields = [("source", &self.source), ("since", &self.since), ("until", &self.until)];
-        query.extend_pairs(fields.into_iter().filter(|(_, value)| !value.is_empty()));
-        query.append_pair("page", &page.to_string());
-        format!("{PATH}?{}", query.finish())
+        query_path(&[
+            ("source", &self.source),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("page", &page.to_string()),
+        ])
+    }
+
+    /// Returns the year of the calendar: of the end of the period, else of its start, else of
+    /// `today`.
+    fn year(&self, today: &str) -> i16 {
+        let days = [self.until.as_str(), self.since.as_str(), today];
+        let years = days.iter().filter_map(|day| day.get(..4)?.parse().ok());
+        years.into_iter().next().unwrap_or(0)
+    }
+
+    /// Returns the day, if the period is one.
+    fn single_day(&self) -> Option<&str> {
+        Some(self.since.as_str()).filter(|since| !since.is_empty() && *since == self.until)
+    }
+
+    fn heading(&self) -> String {
+        match (self.since.as_str(), self.until.as_str()) {
+            ("", "") => "Newest first".into(),
+            (since, until) if since == until => since.into(),
+            (since, "") => format!("Since {since}"),
+            ("", until) => format!("Until {until}"),
+            (since, until) => format!("{since} to {until}"),
+        }
+    }
+
+    fn source_id(&self) -> Result<Option<SourceId>, Fault> {
+        let given = Some(&self.source).filter(|text| !text.is_empty());
+        let parse = |text: &String| {
+            SourceId::parse(text)
+                .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
+        };
+        given.map(parse).transpose()
     }
 
     fn request(&self) -> Result<Timeline, Fault> {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        let source = given(&self.source).map(|text| {
-            SourceId::parse(&text)
-                .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
-        });
         Ok(Timeline {
-            source: source.transpose()?,
+            source: self.source_id()?,
             slug: None,
             since: given(&self.since),
             until: given(&self.until),
@@ -75,37 +125,50 @@ impl Period {
 /// `GET /web/timeline?source=…&since=…&until=…&page=N`
 pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let period = Period::parse(uri.query().unwrap_or_default());
-    let work = async { session.ask(&brain, period.request()?).await };
+    let year = period.year(&today(brain.now()));
+    let work = async {
+        let entries = session.ask(&brain, period.request()?).await?;
+        let days = TimelineDays {
+            source: period.source_id()?,
+            since: Some(format!("{year:04}-01-01")),
+            until: Some(format!("{year:04}-12-31")),
+        };
+        Ok((entries, session.ask(&brain, days).await?))
+    };
     match work.await {
-        Ok(reply) => {
-            let body = screen(&period, &reply);
+        Ok((entries, days)) => {
+            let body = screen(&period, year, &entries, &days);
             Screen { path: PATH, ..Screen::new(&session, "Timeline", body) }.respond()
         }
         Err(fault) => layout::fault(&session, &fault),
     }
 }
 
-fn screen(period: &Period, reply: &TimelineReply) -> Markup {
+fn screen(period: &Period, year: i16, reply: &TimelineReply, days: &TimelineDaysReply) -> Markup {
     html! {
-        h1 { "Timeline" }
-        form class="row period" action=(PATH) {
-            label { "From " input type="date" name="since" value=(Text(&period.since)); }
-            label { "to " input type="date" name="until" value=(Text(&period.until)); }
-            @if !period.source.is_empty() {
-                input type="hidden" name="source" value=(Text(&period.source));
+        div class="full" {
+            h1 { "Timeline" }
+            form class="row period" action=(PATH) {
+                label { "From " input type="date" name="since" value=(Text(&period.since)); }
+                label { "to " input type="date" name="until" value=(Text(&period.until)); }
+                @if !period.source.is_empty() {
+                    input type="hidden" name="source" value=(Text(&period.source));
+                }
+                button { "Show" }
             }
-            button { "Show" }
-        }
-        @if reply.entries.is_empty() { p { "Nothing is dated here." } }
-        ol class="hits" {
-            @for (at, entry) in reply.entries.iter().enumerate() {
-                @let is_new = at == 0 || reply.entries[at - 1].date != entry.date;
-                (row(entry, is_new))
+            (calendar(year, &period.source, period.single_day(), days))
+            h2 { (Text(&period.heading())) }
+            @if reply.entries.is_empty() { p { "Nothing is dated here." } }
+            ol class="hits" {
+                @for (at, entry) in reply.entries.iter().enumerate() {
+                    @let is_new = at == 0 || reply.entries[at - 1].date != entry.date;
+                    (row(entry, is_new))
+                }
             }
-        }
-        p class="row" {
-            @if period.page > 1 { a href=(Text(&period.path(period.page - 1))) { "Newer" } }
-            @if reply.truncated { a href=(Text(&period.path(period.page + 1))) { "Older" } }
+            p class="row" {
+                @if period.page > 1 { a href=(Text(&period.path(period.page - 1))) { "Newer" } }
+                @if reply.truncated { a href=(Text(&period.path(period.page + 1))) { "Older" } }
+            }
         }
     }
 }
@@ -140,5 +203,10 @@ mod tests {
         assert!(period.request().is_err(), "no such source");
         let period = Period::parse("page=0");
         assert_eq!(period.page, 1);
+        assert_eq!((period.year("2026-11-25"), period.single_day()), (2026, None));
+        let period = Period::parse("day=2024-02-29");
+        assert_eq!((period.year("2026-11-25"), period.single_day()), (2024, Some("2024-02-29")));
+        assert_eq!(Period::parse("since=%3Cb%3E").year("2026-11-25"), 2026);
+        assert_eq!(day_path("2024-02-29", ""), "/web/timeline?day=2024-02-29");
     }
 }

@@ -1,7 +1,8 @@
 //! Dated lines of one page or of all pages.
 
 use brain_protocol::{
-    Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow, TrustLevel,
+    DayCount, Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineDays, TimelineDaysReply,
+    TimelineReply, TimelineRow, TrustLevel,
 };
 
 use crate::provenance::{marked_lines, trust_of};
@@ -73,6 +74,33 @@ impl PageService {
         let truncated = entries.len() > limit;
         entries.truncate(limit);
         Ok(TimelineReply { entries, truncated })
+    }
+}
+
+impl PageService {
+    /// Counts the dated lines of each day. Reads no text.
+    pub(crate) fn timeline_days(
+        &self,
+        caller: &Caller,
+        request: &TimelineDays,
+    ) -> Result<TimelineDaysReply, Fault> {
+        let since = check_day(request.since.as_deref(), FIRST_DAY)?;
+        let until = check_day(request.until.as_deref(), LAST_DAY)?;
+        let reader = self.store.read(caller.visibility())?;
+        let only = match &request.source {
+            Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
+            None => None,
+        };
+        if since > until {
+            let none = TimelineDaysReply { days: Vec::new(), before: None, after: None };
+            return Ok(none);
+        }
+        let found = reader.timeline_days(since, until, |(source, _, _)| {
+            only.as_ref().is_none_or(|only| only == source)
+        })?;
+        let days = found.days.into_iter().map(|(date, entries)| DayCount { date, entries });
+        let (before, after) = (found.before, found.after);
+        Ok(TimelineDaysReply { days: days.collect(), before, after })
     }
 }
 

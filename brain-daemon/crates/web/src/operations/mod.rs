@@ -73,7 +73,7 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
 }
 
 /// Shows rows under headings. `empty` is said if there are none.
-fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
+pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
     html! {
         @if rows.is_empty() { p { (empty) } }
         @else {
@@ -96,17 +96,17 @@ fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Ma
 }
 
 /// Shows a text of the brain.
-fn text(text: &str) -> Markup {
+pub(crate) fn text(text: &str) -> Markup {
     html! { bdi { (Text(text)) } }
 }
 
 /// Shows a time to the minute.
-fn time(at: &str) -> Markup {
+pub(crate) fn time(at: &str) -> Markup {
     html! { time datetime=(Text(at)) { (Text(&at.get(..16).unwrap_or(at).replace('T', " "))) } }
 }
 
 /// Shows a time that may be absent.
-fn optional_time(at: Option<&str>) -> Markup {
+pub(crate) fn optional_time(at: Option<&str>) -> Markup {
     at.map(time).unwrap_or_else(|| html! { "never" })
 }
 

@@ -13,6 +13,7 @@ use brain_protocol::{
 use maud::{Markup, html};
 
 use super::{bytes, respond, table, text, time};
+use crate::chart::cost_bars;
 use crate::session::Session;
 use crate::text::Text;
 
@@ -73,10 +74,12 @@ fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
 pub(crate) async fn costs(State(brain): State<Arc<Brain>>, session: Session) -> Response {
     let costs = Costs { since: None, until: None, limit: LIMIT };
     let reply = session.ask(&brain, costs).await;
-    respond(&session, "/web/costs", reply.map(|reply| costs_screen(&reply)))
+    let limit = brain.config().llm.max_cost.millionths();
+    let body = reply.map(|reply| costs_screen(&reply, limit, brain.now()));
+    respond(&session, "/web/costs", body)
 }
 
-fn costs_screen(reply: &CostsReply) -> Markup {
+fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
     let sum = |sum: &CostSum| {
         vec![
             text(&sum.purpose),
@@ -104,6 +107,12 @@ fn costs_screen(reply: &CostsReply) -> Markup {
             (reply.total.calls) " calls."
             @if reply.damaged > 0 { " " (reply.damaged) " lines of the ledger are unreadable." }
         }
+        p {
+            "One question or run may cost at most " strong { "$" (usd(limit)) } " ("
+            code { "llm.max_cost" } "), unless it names another limit."
+        }
+        h2 { "By day" }
+        (cost_bars(&reply.days, limit, now))
         h2 { "By purpose and model" }
         (table("Sums", &["Purpose", "Model", "Calls", "Tokens", "Cost"], &sums, "Nothing was paid."))
         h2 { "Calls" }

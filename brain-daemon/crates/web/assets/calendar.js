@@ -1,0 +1,42 @@
+// Arrow keys go through the days of the calendar, which then is one stop of the Tab key. Without
+// this module, each day with entries is a stop.
+const table = document.getElementById("calendar");
+const days = [...table.querySelectorAll("tbody a")];
+const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+function choose(day) {
+  for (const other of days) other.tabIndex = other === day ? 0 : -1;
+}
+
+/** Returns the nearest day with entries from `day` on in a direction. */
+function next(day, [down, right]) {
+  let cell = day.closest("td");
+  let row = cell.parentElement;
+  for (;;) {
+    const at = cell.cellIndex + right;
+    row = down ? table.tBodies[0].rows[row.sectionRowIndex + down] : row;
+    cell = row?.cells[at];
+    if (!cell || cell.tagName !== "TD") return null;
+    const found = cell.querySelector("a");
+    if (found) return found;
+  }
+}
+
+const shown = table.querySelector("a[aria-current]") ?? days.at(-1);
+if (shown) {
+  choose(shown);
+  // A narrow screen begins with the day that is shown, or the last one.
+  const region = table.parentElement;
+  region.scrollLeft = shown.closest("td").offsetLeft - region.clientWidth / 2;
+}
+table.addEventListener("keydown", (event) => {
+  const step = steps[event.key];
+  const day = event.target.closest("tbody a");
+  if (!step || !day) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const found = next(day, step);
+  if (!found) return;
+  choose(found);
+  found.focus();
+});

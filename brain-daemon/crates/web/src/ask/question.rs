@@ -1,0 +1,147 @@
+//! The form for questions: estimates, answers, and answers as they arrive.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use brain_core::{Brain, NoProgress};
+use brain_protocol::{Ask, AskReply, Fault, FaultCode, SourceId, SourceList};
+use maud::{Markup, html};
+
+use super::answer::{answer_view, estimate_view};
+use super::{ANSWER, PATH, STREAM, budget, budget_field, default_budget, number, problem, respond};
+use crate::event_stream;
+use crate::layout::{csrf, status_of};
+use crate::session::{Change, Session};
+use crate::text::Text;
+
+/// Pages that are read for a question, if the form does not say.
+const PAGES: u32 = 8;
+
+/// The values of the form.
+struct Values {
+    question: String,
+    budget: String,
+    limit: String,
+    source: String,
+}
+
+impl Values {
+    fn of(change: &Change) -> Self {
+        let field = |name: &str| change.field(name).to_owned();
+        Self {
+            question: field("question"),
+            budget: field("budget"),
+            limit: field("limit"),
+            source: field("source"),
+        }
+    }
+}
+
+/// `GET /web/ask`
+pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> Response {
+    let values = Values {
+        question: String::new(),
+        budget: default_budget(&brain),
+        limit: PAGES.to_string(),
+        source: String::new(),
+    };
+    let form = form(&brain, &session, &values).await;
+    respond(&session, PATH, "Ask", StatusCode::OK, &form, &html! {})
+}
+
+/// `POST /web/ask/answer`: an estimate, or the answer when it is complete.
+pub(super) async fn answer(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    let is_estimate = change.field("action") == "estimate";
+    let work = async {
+        let request = Ask { estimate: is_estimate, ..request(&change)? };
+        let limit = request.max_cost;
+        let reply = event_stream::run(&brain, &change.session, request).await?;
+        Ok((reply, limit))
+    };
+    let (status, result) = match work.await {
+        Ok((reply, limit)) if is_estimate => (StatusCode::OK, estimate_view(&reply, limit)),
+        Ok((reply, _)) => (StatusCode::OK, answer_view(&reply)),
+        Err(fault) => (status_of(&fault), problem(&fault)),
+    };
+    let form = form(&brain, &change.session, &Values::of(&change)).await;
+    respond(&change.session, PATH, "Ask", status, &form, &result)
+}
+
+/// `POST /web/ask/stream`: the estimate, the text as it arrives, and the answer.
+pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    event_stream::respond(&brain, move |brain, sender| {
+        let caller = &change.session.caller;
+        let work = || -> Result<AskReply, Fault> {
+            let request = request(&change)?;
+            let estimate = Ask { estimate: true, ..request.clone() };
+            let estimated = brain.run(caller, estimate, &NoProgress)?;
+            sender.status(&estimate_view(&estimated, request.max_cost));
+            brain.run(caller, request, sender)
+        };
+        match work() {
+            Ok(reply) => answer_view(&reply),
+            Err(fault) => problem(&fault),
+        }
+    })
+}
+
+/// Returns the question in the form.
+fn request(change: &Change) -> Result<Ask, Fault> {
+    let question = change.field("question").trim().to_owned();
+    if question.is_empty() {
+        return Err(Fault::new(FaultCode::Usage, "the question is empty"));
+    }
+    let source = match change.field("source") {
+        "" => None,
+        text => Some(
+            SourceId::parse(text)
+                .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))?,
+        ),
+    };
+    let limit = number(change, "limit")?.unwrap_or(PAGES);
+    let max_cost = budget(change)?;
+    Ok(Ask { question, limit, source, model: None, max_cost, estimate: false })
+}
+
+async fn form(brain: &Arc<Brain>, session: &Session, values: &Values) -> Markup {
+    // Without the list, all sources are searched.
+    let sources = session.ask(brain, SourceList).await.map(|reply| reply.sources);
+    let sources = sources.unwrap_or_default();
+    html! {
+        form id="ask" class="ask" method="post" action=(ANSWER) data-stream=(STREAM) {
+            (csrf(session))
+            label for="question" { "Question" }
+            textarea id="question" name="question" rows="2" required dir="auto" {
+                (values.question)
+            }
+            div class="row fields" {
+                (budget_field(&values.budget))
+                div {
+                    label for="limit" { "Pages to read" }
+                    input id="limit" name="limit" type="number" min="1" max="50"
+                        value=(Text(&values.limit));
+                }
+                @if sources.len() > 1 {
+                    div {
+                        label for="source" { "Source" }
+                        select id="source" name="source" {
+                            option value="" { "All" }
+                            @for source in &sources {
+                                @let id = source.source_id.as_str();
+                                option value=(Text(id)) selected[id == values.source] {
+                                    (Text(id))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            p class="row" {
+                button name="action" value="ask" { "Ask" }
+                button class="button" name="action" value="estimate" { "Estimate only" }
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The collector: runs, rate limits, posts with their curves, topics, alerts and deletions.
+//!
+//! Names and texts of posts are from outside. They are escaped, never rendered, and marked.
+
+mod post;
+mod posts;
+mod state;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use axum::routing::{get, post};
+use brain_base::clock::rfc3339;
+use brain_core::{Brain, NoProgress};
+use brain_protocol::{
+    CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
+    CollectorDeletionsReply, CollectorDigest, CollectorPeriod, CollectorRun, CollectorStatus,
+    CollectorStatusReply, Digest, Fault, Snapshot,
+};
+use maud::{Markup, html};
+
+use crate::layout::{self, Screen};
+use crate::search::PERIODS;
+use crate::session::{Change, Session, block};
+
+/// The path of the screen.
+pub(crate) const PATH: &str = "/web/collector";
+/// The path of a post with its curve.
+pub(crate) const POST: &str = "/web/collector/post/{id}";
+/// The path of the button that collects.
+pub(crate) const COLLECT: &str = "/web/collector/collect";
+
+/// Posts on one screen.
+const POSTS: u32 = 40;
+/// Alerts and deletions on one screen.
+const EVENTS: u32 = 20;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Returns the routes of these screens.
+pub(crate) fn routes() -> Router<Arc<Brain>> {
+    Router::new().route(PATH, get(show)).route(POST, get(post::show)).route(COLLECT, post(collect))
+}
+
+/// What the screen shows.
+struct Collected {
+    status: CollectorStatusReply,
+    digest: Digest,
+    /// The snapshots of the digest's posts, by id.
+    curves: HashMap<String, Vec<Snapshot>>,
+    alerts: CollectorAlertsReply,
+    deletions: CollectorDeletionsReply,
+}
+
+/// The posts that an address names.
+struct Wanted {
+    /// A value of [`PERIODS`].
+    period: &'static str,
+    days: i64,
+    /// The `next` of the previous part.
+    after: Option<String>,
+}
+
+impl Wanted {
+    fn parse(query: &str) -> Self {
+        let field = |name: &str| {
+            let mut pairs = form_urlencoded::parse(query.as_bytes());
+            pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+        };
+        let when = field("when").unwrap_or_default();
+        let known = PERIODS.iter().find(|(value, _, _)| *value == when).unwrap_or(&PERIODS[1]);
+        let after = field("after").filter(|after| !after.is_empty());
+        Self { period: known.0, days: known.2, after }
+    }
+}
+
+/// `GET /web/collector?when=week&after=…`
+async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
+    let wanted = Wanted::parse(uri.query().unwrap_or_default());
+    respond(&brain, &session, &wanted, None).await
+}
+
+/// `POST /web/collector/collect`: runs the collector once, and shows what it did.
+async fn collect(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    match change.session.ask(&brain, CollectorCollect).await {
+        Ok(run) => respond(&brain, &change.session, &Wanted::parse(""), Some(&run)).await,
+        Err(fault) => layout::fault(&change.session, &fault),
+    }
+}
+
+async fn respond(
+    brain: &Arc<Brain>,
+    session: &Session,
+    wanted: &Wanted,
+    run: Option<&CollectorRun>,
+) -> Response {
+    let (reader, days, after) = (session.clone(), wanted.days, wanted.after.clone());
+    let read = block(brain, move |brain| read(brain, &reader, days, after)).await;
+    match read.and_then(|read| read) {
+        Ok(collected) => {
+            let body = screen(session, wanted, &collected, run, brain.now());
+            Screen { path: PATH, ..Screen::new(session, "Collector", body) }.respond()
+        }
+        Err(fault) => layout::fault(session, &fault),
+    }
+}
+
+/// Reads everything that the screen shows. Blocks.
+fn read(
+    brain: &Arc<Brain>,
+    session: &Session,
+    days: i64,
+    after: Option<String>,
+) -> Result<Collected, Fault> {
+    let caller = &session.caller;
+    let status = brain.run(caller, CollectorStatus, &NoProgress)?;
+    let since = Some(rfc3339(brain.now() - days * DAY_MS));
+    let digest = CollectorDigest { since, limit: POSTS, after };
+    let digest = brain.run(caller, digest, &NoProgress)?;
+    let period = CollectorPeriod { since: None, limit: EVENTS };
+    let alerts = CollectorAlerts { period: period.clone() };
+    let alerts = brain.run(caller, alerts, &NoProgress)?;
+    let deletions = brain.run(caller, CollectorDeletions { period }, &NoProgress)?;
+    let mut curves = HashMap::new();
+    for post in digest.authors.iter().flat_map(|author| &author.posts) {
+        // A post without a curve is shown without one.
+        if let Ok(curve) = brain.run(caller, CollectorCurve { id: post.id.clone() }, &NoProgress) {
+            curves.insert(curve.id, curve.snapshots);
+        }
+    }
+    Ok(Collected { status, digest, curves, alerts, deletions })
+}
+
+fn screen(
+    session: &Session,
+    wanted: &Wanted,
+    collected: &Collected,
+    run: Option<&CollectorRun>,
+    now: i64,
+) -> Markup {
+    let Collected { status, digest, curves, alerts, deletions } = collected;
+    let stored = status.stored.own + status.stored.mentions + status.stored.searches;
+    html! {
+        div class="full" {
+            h1 { "Collector" }
+            @if let Some(run) = run { (state::finished(run)) }
+            (state::state(session, status))
+            @if stored > 0 || status.last_run.is_some() {
+                nav class="chips" aria-label="On this screen" {
+                    @for (id, name) in [
+                        ("runs", "Runs"), ("posts", "Posts"), ("topics", "Topics"),
+                        ("alerts", "Alerts"), ("deletions", "Deletions"),
+                    ] { a class="chip" href={ "#" (id) } { (name) } }
+                }
+                (state::runs(status, now))
+                (posts::growing(&status.movers))
+                (posts::posts(wanted.period, digest, curves))
+                (posts::topics(&digest.topics))
+                (posts::alerts(alerts))
+                (posts::deletions(deletions))
+            }
+        }
+    }
+}
+
+/// Returns the path of a post with its curve.
+fn post_path(id: &str) -> String {
+    let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+    POST.replace("{id}", &id)
+}
+
+/// Returns an alert in words.
+fn alert_words(kind: &str, message: &str) -> String {
+    if kind == "velocity"
+        && let [_, _, count, change, span] = message.splitn(5, ':').collect::<Vec<_>>()[..]
+    {
+        let (change, span) = (change.replace("->", " → "), span.replace("min", " minutes"));
+        return format!("{count} {change} within {span}");
+    }
+    match kind {
+        "deletion" => "deleted on the platform".into(),
+        _ => message.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_are_told_in_words() {
+        let line = "VELOCITY_ALERT:17:likes:60->500:30min";
+        assert_eq!(alert_words("velocity", line), "likes 60 → 500 within 30 minutes");
+        assert_eq!(alert_words("velocity", "odd"), "odd");
+        assert_eq!(alert_words("deletion", "DELETION:17"), "deleted on the platform");
+        assert_eq!(alert_words("reply_ratio", "many replies"), "many replies");
+    }
+
+    #[test]
+    fn an_address_names_a_period_and_a_part() {
+        let wanted = Wanted::parse("when=day&after=17");
+        assert_eq!((wanted.period, wanted.days, wanted.after.as_deref()), ("day", 1, Some("17")));
+        let wanted = Wanted::parse("when=%3Cb%3E&after=");
+        assert_eq!((wanted.period, wanted.days, wanted.after), ("week", 7, None));
+        assert_eq!(post_path("1/../2"), "/web/collector/post/1%2F..%2F2");
+    }
+}

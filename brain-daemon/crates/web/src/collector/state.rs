@@ -1,0 +1,161 @@
+//! The state of the collector: setup, the last run with its streams, and rate limits.
+
+use brain_base::clock::rfc3339;
+use brain_protocol::{
+    CollectedStream, CollectorRun, CollectorStatusReply, RateLimit, StreamStatus,
+};
+use maud::{Markup, html};
+
+use super::COLLECT;
+use crate::layout::csrf;
+use crate::operations::{table, text, time};
+use crate::session::Session;
+use crate::text::{Text, counted};
+
+/// Shows whether the collector runs, and the button that collects.
+pub(super) fn state(session: &Session, status: &CollectorStatusReply) -> Markup {
+    let is_set_up = status.user_id.is_some();
+    html! {
+        @if !is_set_up {
+            div class="notice" role="note" {
+                p { "The collector is not set up. In a terminal, run:" }
+                pre { code { "brain collector setup --handle NAME --token-file FILE" } }
+                p { "The file has the bearer token of your app on the platform." }
+            }
+        } @else if let Some(reason) = &status.off_because {
+            p class="notice" role="note" { "It does not run by itself: " (text(reason)) "." }
+        }
+        (facts(status))
+        @if is_set_up {
+            form method="post" action=(COLLECT) {
+                (csrf(session))
+                p { button { "Collect now" } }
+            }
+        }
+    }
+}
+
+fn facts(status: &CollectorStatusReply) -> Markup {
+    let stored = &status.stored;
+    html! {
+        dl class="facts-list" {
+            @if status.handle.is_some() || status.user_id.is_some() {
+                dt { "Account" }
+                dd {
+                    @if let Some(handle) = &status.handle { "@" (text(handle)) " " }
+                    @if let Some(id) = &status.user_id { span class="facts" { "id " (Text(id)) } }
+                }
+            }
+            @if let Some(next) = &status.next_run { dt { "Next run" } dd { (time(next)) } }
+            dt { "Stored" }
+            dd {
+                (counted(stored.own, "own post", "own posts")) ", "
+                (counted(stored.mentions, "mention", "mentions")) ", "
+                (stored.searches) " from searches, "
+                (counted(stored.deletions, "deletion", "deletions")) ", "
+                (counted(stored.engagement, "curve", "curves"))
+            }
+            dt { "Platform" } dd { code { (Text(&status.platform_api)) } }
+            dt { "Directory" } dd { code { (Text(&status.dir)) } }
+            @if let Some(stream) = &status.stream { dt { "Connection" } dd { (live(stream)) } }
+        }
+    }
+}
+
+fn live(stream: &StreamStatus) -> Markup {
+    html! {
+        (text(&stream.state)) ", " (stream.posts) " posts in " (stream.connections)
+        " connections: " (text(&stream.message))
+    }
+}
+
+/// Shows the run that the button started.
+pub(super) fn finished(run: &CollectorRun) -> Markup {
+    let class = if run.status == "complete" { "good" } else { "bad" };
+    html! {
+        div class={ "notice " (class) } role="status" {
+            p { (summary(run)) }
+            @for warning in &run.warnings { p { (text(warning)) } }
+        }
+    }
+}
+
+fn summary(run: &CollectorRun) -> Markup {
+    html! {
+        @if run.status == "complete" {
+            "The run is complete: " (counted(run.tweets_stored, "post", "posts")) ", "
+            (counted(run.deletions, "deletion", "deletions")) ", "
+            (counted(run.velocity_alerts, "alert", "alerts")) ", "
+            (counted(run.requests, "request", "requests")) "."
+        } @else {
+            "The run failed: "
+            (text(run.message.as_deref().or(run.reason.as_deref()).unwrap_or("no reason is known")))
+        }
+    }
+}
+
+/// Shows the last run, its streams, and what is left of the platform's limits.
+pub(super) fn runs(status: &CollectorStatusReply, now: i64) -> Markup {
+    let limits: Vec<Vec<Markup>> =
+        status.rate_limits.iter().map(|limit| rate_limit(limit, now)).collect();
+    html! {
+        h2 id="runs" { "Runs" }
+        @match &status.last_run {
+            None => { p { "It has not run yet." } }
+            Some(run) => {
+                @let rows: Vec<Vec<Markup>> = run.streams.iter().map(stream).collect();
+                p {
+                    "Last from " (time(&run.started_at)) " to " (time(&run.finished_at)) ". "
+                    (summary(run))
+                }
+                @if run.unverified > 0 {
+                    p { (run.unverified) " missing posts are checked again by the next run." }
+                }
+                @if !run.warnings.is_empty() {
+                    ul { @for warning in &run.warnings { li { (text(warning)) } } }
+                }
+                (table("Streams", &["Stream", "Posts", "New", "State"], &rows, ""))
+            }
+        }
+        h3 { "Rate limits" }
+        (table(
+            "Rate limits",
+            &["Endpoint", "Requests left", "Until (UTC)", "State"],
+            &limits,
+            "The platform has told none yet.",
+        ))
+    }
+}
+
+fn stream(stream: &CollectedStream) -> Vec<Markup> {
+    vec![
+        html! { (Text(&stream.stream)) },
+        html! { (stream.total) },
+        html! { (stream.new) },
+        html! {
+            @match &stream.skipped {
+                None => span class="state good" { "complete" },
+                Some(skipped) => {
+                    span class="state bad" { "incomplete" } " " (text(&skipped.message))
+                    @if let Some(reset) = skipped.reset {
+                        ", until " (time(&rfc3339(reset.saturating_mul(1000))))
+                    }
+                }
+            }
+        },
+    ]
+}
+
+fn rate_limit(limit: &RateLimit, now: i64) -> Vec<Markup> {
+    let reset = limit.reset.saturating_mul(1000);
+    vec![
+        html! { code { (Text(&limit.endpoint)) } },
+        html! { (limit.remaining) },
+        time(&rfc3339(reset)),
+        html! {
+            @if reset <= now { span class="facts" { "the limit is reset" } }
+            @else if limit.held { span class="state warn" { "paused until then" } }
+            @else { span class="state good" { "open" } }
+        },
+    ]
+}

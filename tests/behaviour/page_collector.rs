@@ -1,0 +1,153 @@
+//! The collector in the owner's browser: state, curves, alerts and deletions.
+
+use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
+
+use crate::page_view::assert_sealed;
+use crate::web::{Browser, HttpRequest, Site};
+
+const HOSTILE: &str = "@ada <script>alert(1)</script> \"><img/src=x onerror=alert(1)> \u{202e}evil";
+
+/// A site whose collector has collected once for `ada`.
+struct Collecting {
+    site: Site,
+    platform: Platform,
+    _server: PlatformServer,
+    browser: Browser,
+    ada: String,
+    eve: String,
+}
+
+impl Collecting {
+    fn new() -> Self {
+        let platform = Platform::new(Time::System);
+        let (ada, eve) = (platform.account("ada"), platform.account("eve"));
+        platform.change_account(&eve, |account| account.name = "<b>Eve</b>".into());
+        platform.post(&ada, "On latency");
+        let server = PlatformServer::start(&platform, false);
+        // Nothing runs by schedule during a test.
+        let minute = (platform.time().now() / 60_000) % 60;
+        let at = if minute < 30 { "45" } else { "15" };
+        let site = Site::with(&[
+            ("BRAIN_COLLECTOR_PLATFORM_API", &server.url()),
+            ("BRAIN_COLLECTOR_EVERY", "24h"),
+            ("BRAIN_COLLECTOR_AT", at),
+        ]);
+        let setup = ["collector", "setup", "--token-file", "-", "--handle", "ada"];
+        site.home.brain_with(setup, format!("{APP_TOKEN}\n").as_bytes()).expect(0);
+        let browser = site.open();
+        Self { site, platform, _server: server, browser, ada, eve }
+    }
+
+    fn get(&mut self, path: &str) -> String {
+        let page = self.browser.go(&self.site.local, HttpRequest::get(path)).expect(200);
+        assert_sealed(&page);
+        page.body
+    }
+
+    fn collect(&mut self) -> String {
+        let page = self.browser.change(&self.site, "/web/collector/collect", &[]).expect(200);
+        assert_sealed(&page);
+        page.body
+    }
+}
+
+#[test]
+fn without_a_collector_the_command_is_named() {
+    let site = Site::new();
+    let mut browser = site.open();
+    let page = browser.go(&site.local, HttpRequest::get("/web/collector")).expect(200);
+    assert_sealed(&page);
+    assert!(page.body.contains("brain collector setup --handle NAME"), "{}", page.body);
+    assert!(!page.body.contains("Collect now") && !page.body.contains("id=\"posts\""));
+    let refused = browser.change(&site, "/web/collector/collect", &[]);
+    assert!(refused.status >= 400 && refused.body.contains("role=\"alert\""), "{refused:?}");
+    let none = browser.go(&site.local, HttpRequest::get("/web/collector/post/17")).expect(404);
+    assert!(none.body.contains("has no post 17"), "{}", none.body);
+    let bad = browser.go(&site.local, HttpRequest::get("/web/collector/post/%3Cscript%3E"));
+    assert!(!bad.expect(400).body.contains("<script>\""));
+    site.local(&HttpRequest::get("/web/collector")).expect(401);
+    site.public(&HttpRequest::get("/web/collector")).expect(404);
+}
+
+#[test]
+fn a_post_has_a_curve_with_its_alert() {
+    let mut it = Collecting::new();
+    let id = it.platform.post(&it.ada, "A post that spreads");
+    assert!(it.collect().contains("The run is complete: 2 posts"));
+    let path = format!("/web/collector/post/{id}");
+    let first = it.get(&path);
+    assert!(first.contains("A curve needs a second snapshot"), "{first}");
+    it.platform.change(&id, |post| {
+        let counts = post.counts.as_mut().unwrap();
+        (counts.likes, counts.reposts, counts.replies) = (512, 34, 7);
+    });
+    let run = it.collect();
+    assert!(run.contains("0 deletions, 1 alert,"), "{run}");
+    for shown in [
+        "@<bdi>ada</bdi>",
+        "Collect now",
+        "<td>own</td>",
+        "state good\">complete",
+        "/2/users/:id/tweets",
+        "A post that spreads",
+        &format!("href=\"{path}\""),
+        "Likes 0 → 512",
+        "512 likes, 34 reposts, 7 replies",
+        "<td>velocity</td>",
+        "likes 0 → 512 within 0 minutes",
+        "<polyline points=",
+    ] {
+        assert!(run.contains(shown), "{shown}: {run}");
+    }
+    let post = it.get(&path);
+    // The numbers are a table, the alert a mark on the curve and a line in words.
+    for cell in ["<td>0</td>", "<td>512</td>", "<td>34</td>", "<td>7</td>"] {
+        assert!(post.contains(cell), "{cell}: {post}");
+    }
+    assert!(post.contains("aria-label=\"Likes: from 0 to 512, between 0 and 512\""), "{post}");
+    assert_eq!(post.matches("<g class=\"mark\">").count(), 3, "{post}");
+    assert!(post.contains("likes 0 → 512 within 0 minutes"), "{post}");
+    assert!(!post.contains("from outside"), "the owner's own post: {post}");
+}
+
+#[test]
+fn deleted_posts_are_shown_with_their_text() {
+    let mut it = Collecting::new();
+    let id = it.platform.post(&it.eve, "@ada I never wrote this");
+    it.collect();
+    it.platform.delete(&id);
+    let run = it.collect();
+    assert!(run.contains("1 deletion,"), "{run}");
+    let (_, deletions) = run.split_once("id=\"deletions\"").unwrap();
+    assert!(deletions.contains("@ada I never wrote this"), "{deletions}");
+    assert!(deletions.contains("the platform no longer has it"), "{deletions}");
+    assert!(run.contains("deleted on the platform"), "the alert: {run}");
+    let post = it.get(&format!("/web/collector/post/{id}"));
+    assert!(post.contains("This post was deleted on the platform."), "{post}");
+    assert!(post.contains("@ada I never wrote this"), "{post}");
+}
+
+#[test]
+fn texts_and_names_of_posts_are_escaped_and_marked() {
+    let mut it = Collecting::new();
+    let id = it.platform.post(&it.eve, HOSTILE);
+    it.collect();
+    it.platform.likes(&id, 900);
+    it.collect();
+    for is_deleted in [false, true] {
+        for path in ["/web/collector", &format!("/web/collector/post/{id}")] {
+            let shown = it.get(path);
+            assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {shown}");
+            assert!(!shown.contains("<b>") && !shown.contains('\u{202e}'), "{path}: {shown}");
+            assert!(shown.contains("from outside"), "{path}: {shown}");
+            assert!(!is_deleted || shown.contains("deleted on the platform"), "{path}: {shown}");
+        }
+        it.platform.delete(&id);
+        it.collect();
+    }
+    let shown = it.get("/web/collector");
+    assert!(shown.contains("&lt;b&gt;Eve&lt;/b&gt;"), "{shown}");
+    // A period without posts, and one that nobody knows.
+    assert!(it.get("/web/collector?when=day").contains("class=\"chip on\""));
+    it.get("/web/collector?when=%22%3E%3Cscript%3E");
+}
