@@ -1,15 +1,27 @@
-//! Wire fixtures of completions and of the page in the browser.
+//! Wire fixtures of completions, of the page in the browser, and of the graph of all pages.
 
 use brain_protocol::{
-    BrowserOpen, BrowserOpenReply, Complete, CompletionKind, CompletionValue, Completions, PageRef,
-    Reply, Request, Secret, Slug,
+    BrowserOpen, BrowserOpenReply, Complete, CompletionKind, CompletionValue, Completions,
+    GraphLayout, GraphLayoutReply, LayoutEdge, LayoutNode, PageRef, Reply, Request, Secret, Slug,
+    SourceId, TrustLevel,
 };
 
 pub(crate) fn requests() -> Vec<Request> {
     let page = PageRef { source: None, slug: Slug::parse("a").unwrap() };
+    let layout = GraphLayout {
+        page: Some(page.clone()),
+        depth: 2,
+        source: SourceId::parse("work").ok(),
+        page_type: Some("idea".into()),
+        tag: Some("t".into()),
+        until: Some("2026-11-21".into()),
+        limit: Some(300),
+        skip: 600,
+    };
     vec![
         Request::Complete(Complete { kind: CompletionKind::Client, text: "Pho".into() }),
         Request::BrowserOpen(BrowserOpen { page: Some(page), sign_out: true }),
+        Request::GraphLayout(layout),
     ]
 }
 
@@ -17,8 +29,28 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     let value = CompletionValue { value: "a".into(), description: "A".into() };
     let url = Some(Secret::new("http://127.0.0.1:3131/open/c"));
     let open = BrowserOpenReply { url, valid_seconds: 60, signed_out: 1 };
+    let node = LayoutNode {
+        slug: Slug::parse("a").unwrap(),
+        source: 0,
+        title: "A".into(),
+        page_type: 0,
+        links: 300,
+        created_day: 20_000,
+        x: 1,
+        y: 65_535,
+        trust: TrustLevel::Outside,
+    };
+    let layout = GraphLayoutReply {
+        sources: vec![SourceId::default()],
+        types: vec!["idea".into()],
+        nodes: vec![node],
+        edges: vec![LayoutEdge { from: 0, to: 1 }],
+        total: 2,
+        truncated: true,
+    };
     vec![
         ("completions", Reply::Completions(Completions { values: vec![value] })),
         ("browser_open", Reply::BrowserOpen(open)),
+        ("graph_layout", Reply::GraphLayout(layout)),
     ]
 }

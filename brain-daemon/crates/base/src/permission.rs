@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations for callers with the scope `read`. A change of this list changes access.
-    const READ: [&str; 20] = [
+    const READ: [&str; 21] = [
         "status",
         "get",
         "search",
@@ -66,6 +66,7 @@ mod tests {
         "model list",
         "token exchange",
         "diff",
+        "graph --all",
     ];
 
     /// Operations for callers with the scope `write`.

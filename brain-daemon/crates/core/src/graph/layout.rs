@@ -24,7 +24,7 @@ const MOVES: u32 = 200_000;
 
 /// A position. The mean distance between neighbours is about 2.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Point {
+pub(super) struct Point {
     pub(crate) x: f32,
     pub(crate) y: f32,
 }
