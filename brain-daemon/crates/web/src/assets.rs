@@ -29,6 +29,12 @@ static ASSETS: &[Asset] = &[
     Asset { name: "search.js", media_type: SCRIPT, text: include_str!("../assets/search.js") },
     Asset { name: "write.js", media_type: SCRIPT, text: include_str!("../assets/write.js") },
     Asset { name: "drop.js", media_type: SCRIPT, text: include_str!("../assets/drop.js") },
+    Asset { name: "graph.js", media_type: SCRIPT, text: include_str!("../assets/graph.js") },
+    Asset {
+        name: "graph-view.js",
+        media_type: SCRIPT,
+        text: include_str!("../assets/graph-view.js"),
+    },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

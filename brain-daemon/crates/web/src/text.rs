@@ -34,6 +34,21 @@ impl Render for Name<'_> {
     }
 }
 
+/// Returns a text for scripts, which escape nothing and need nothing escaped: characters that could
+/// deceive the reader become visible, as in [`Text`].
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(visible_char).collect()
+}
+
+fn visible_char(char: char) -> char {
+    match char {
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
+        '\n' | '\t' => char,
+        char if char.is_control() => '\u{FFFD}',
+        char => char,
+    }
+}
+
 fn push_escaped(out: &mut String, char: char) {
     match char {
         '&' => out.push_str("&amp;"),
@@ -41,10 +56,7 @@ fn push_escaped(out: &mut String, char: char) {
         '>' => out.push_str("&gt;"),
         '"' => out.push_str("&quot;"),
         '\'' => out.push_str("&#39;"),
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => out.push('\u{FFFD}'),
-        '\n' | '\t' => out.push(char),
-        char if char.is_control() => out.push('\u{FFFD}'),
-        char => out.push(char),
+        char => out.push(visible_char(char)),
     }
 }
 
