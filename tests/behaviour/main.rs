@@ -95,6 +95,7 @@ mod operations;
 mod owner_files;
 mod page_api;
 mod page_attacks;
+mod page_graph;
 mod page_operations;
 mod page_view;
 mod page_write;

@@ -204,3 +204,7 @@ fn reply(graph: &PackedGraph, shown: Vec<u32>, total: u64) -> Result<GraphLayout
         truncated: false,
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
