@@ -5,7 +5,8 @@ const WORLD = 65536;
 /** More pages or links than this on the screen are drawn pixel by pixel. */
 const SMOOTH_PAGES = 2500;
 const SMOOTH_LINKS = 6000;
-const MAX_LABELS = 36;
+const MIN_LABELS = 12;
+const MAX_LABELS = 40;
 const MAX_RADIUS = 16;
 
 /** Half of the width of each mark at the height `t`, from -1 to 1; the legend has the same ones. */
@@ -145,7 +146,7 @@ export class View {
   radius(page) {
     const { links, pages } = this.graph;
     const gap = WORLD / Math.sqrt(pages) * this.whole;
-    const least = Math.min(Math.max(gap * 0.09, 0.6 * this.scale), 4 * this.scale);
+    const least = Math.min(Math.max(gap * 0.1, 0.35 * this.scale), 4 * this.scale);
     const grown = Math.min(Math.max(Math.sqrt(this.zoom / this.whole), 0.7), 4);
     const radius = least * grown * (1 + 0.45 * Math.log2(1 + links[page]));
     return Math.min(radius, MAX_RADIUS * this.scale);
@@ -317,17 +318,20 @@ export class View {
     const size = 12 * this.scale;
     context.font = `${size}px system-ui, sans-serif`;
     context.textAlign = "center";
+    const near = this.zoom / this.whole;
+    const most = Math.min(MIN_LABELS * Math.max(near, 0.5), MAX_LABELS);
     const taken = [];
     let tried = 0;
-    for (let at = 0; at < this.graph.pages && taken.length < MAX_LABELS && tried < 400; at++) {
+    for (let at = 0; at < this.graph.pages && taken.length < most && tried < 400; at++) {
       if (this.isOutside(at) || (this.found && !this.found[at])) continue;
+      if (this.graph.links[at] === 0 && near < 3) break;
       const radius = this.radius(at);
       if (radius < 2.5 * this.scale) break;
       tried++;
       const title = this.short(at);
-      const half = context.measureText(title).width / 2 + 3;
+      const half = context.measureText(title).width / 2 + size;
       const y = this.y[at] + radius + size;
-      const box = [this.x[at] - half, y - size, this.x[at] + half, y + 3];
+      const box = [this.x[at] - half, y - 2 * size, this.x[at] + half, y + size];
       const isFree = taken.every((other) => box[0] > other[2] || box[2] < other[0] ||
         box[1] > other[3] || box[3] < other[1]);
       if (!isFree || box[0] < 0 || box[2] > this.width || y > this.height) continue;

@@ -11,7 +11,9 @@ const info = element("graph-info");
 /** The types in the order of the numbers; the first choice is "All". */
 const typeNames = [...document.querySelectorAll(".filters select[name=type] option")]
   .slice(1).map((option) => option.value);
-const HELP = "Point at a page for its title; click to open it. Drag to move, scroll to zoom.";
+const HELP = matchMedia("(hover: none)").matches
+  ? "Tap a page for its title, twice to open it. Drag to move, pinch to zoom."
+  : "Point at a page for its title; click to open it. Drag to move, scroll to zoom.";
 
 /** Reads the numbers; `src/graph/numbers.rs` has their order. */
 function parse(buffer) {
