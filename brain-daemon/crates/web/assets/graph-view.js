@@ -146,8 +146,8 @@ export class View {
   radius(page) {
     const { links, pages } = this.graph;
     const gap = WORLD / Math.sqrt(pages) * this.whole;
-    const least = Math.min(Math.max(gap * 0.1, 0.35 * this.scale), 4 * this.scale);
-    const grown = Math.min(Math.max(Math.sqrt(this.zoom / this.whole), 0.7), 4);
+    const least = Math.min(Math.max(gap * 0.1, 0.35 * this.scale), 3 * this.scale);
+    const grown = Math.min(Math.max(Math.sqrt(this.zoom / this.whole), 0.7), 5);
     const radius = least * grown * (1 + 0.45 * Math.log2(1 + links[page]));
     return Math.min(radius, MAX_RADIUS * this.scale);
   }

@@ -12,13 +12,13 @@ use crate::text::Text;
 /// Neighbours that are drawn.
 const MAX_DRAWN: usize = 12;
 /// Sizes of the drawing.
-const WIDTH: usize = 280;
+const WIDTH: usize = 320;
 const ROW: usize = 22;
 /// Where the page and its neighbours are, from the left.
 const CENTRE: usize = 14;
-const ENDS: usize = 84;
+const ENDS: usize = 66;
 /// The longest title in columns; wide characters take two.
-const MAX_COLUMNS: usize = 27;
+const MAX_COLUMNS: usize = 30;
 
 /// A linked page.
 struct Neighbour<'a> {
@@ -56,7 +56,7 @@ pub(crate) fn drawing(name: &str, linked: &[LinkRow], backlinks: &[LinkRow]) -> 
                     }
                 }
                 p class="facts" {
-                    span aria-hidden="true" { "● linked here  ○ links here. " }
+                    span aria-hidden="true" { "● this page links to it · ○ it links here. " }
                     @if all.len() > drawn.len() { (all.len() - drawn.len()) " more. " }
                     a href=(Text(&around)) { "Larger graph" }
                 }
@@ -162,7 +162,7 @@ mod tests {
         let shown = drawing("default:a", &linked, &[]).0;
         assert_eq!(shown.matches("<circle class=\"linked\"").count(), MAX_DRAWN, "{shown}");
         assert!(shown.contains("18 more. "), "{shown}");
-        assert_eq!(shortened(&"日本".repeat(20)).chars().count(), 14);
+        assert_eq!(shortened(&"日本".repeat(20)).chars().count(), 16);
         assert_eq!(shortened("A short title"), "A short title");
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn arrange(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
 fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
     match pages {
         0 | 1 => return vec![Point::default(); pages],
-        2 => return vec![Point { x: -1.0, y: 0.0 }, Point { x: 1.0, y: 0.0 }],
+        2 => return vec![Point { x: -1.5, y: 0.0 }, Point { x: 1.5, y: 0.0 }],
         _ => {}
     }
     // The finer graphs, each with the coarse page of each of its pages.
