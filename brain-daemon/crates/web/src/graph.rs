@@ -76,7 +76,7 @@ fn screen(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
             @if reply.total > 0 {
                 div class="beside" {
                     (drawing(selection, reply))
-                    section aria-labelledby="pages-title" {
+                    div {
                         h2 id="pages-title" { "Most linked pages" }
                         (table(selection, reply))
                         (parts(selection, reply))

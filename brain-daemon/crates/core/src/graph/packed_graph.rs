@@ -1,4 +1,4 @@
-//! A graph in a few arrays: about 40 bytes a page and its names, 8 bytes a link.
+//! A graph in a few arrays: 48 bytes a page and its names, 8 bytes a link.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
