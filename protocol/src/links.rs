@@ -207,6 +207,77 @@ pub struct GraphEdge {
     pub kind: String,
 }
 
+/// `brain graph --all`: lists all pages, or those around a page, with their places in a drawing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct GraphLayout {
+    /// Only the pages around this one.
+    pub page: Option<PageRef>,
+    /// Their maximum distance in links, 1 to 5.
+    pub depth: u32,
+    /// Only this source; all if absent.
+    pub source: Option<SourceId>,
+    /// Only pages of this type.
+    pub page_type: Option<String>,
+    /// Only pages with this tag.
+    pub tag: Option<String>,
+    /// Only pages that were created until this day, `YYYY-MM-DD`.
+    pub until: Option<String>,
+    /// The maximum number of pages; all if absent.
+    pub limit: Option<u32>,
+    /// The number of pages before the first one of the reply.
+    pub skip: u32,
+}
+
+/// Pages with their places, and the links between them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphLayoutReply {
+    /// The sources of the graph.
+    pub sources: Vec<SourceId>,
+    /// The types of its pages, the most frequent first.
+    pub types: Vec<String>,
+    /// The pages that match, those with most links first.
+    pub nodes: Vec<LayoutNode>,
+    /// The links between `nodes`.
+    pub edges: Vec<LayoutEdge>,
+    /// The number of pages that match.
+    pub total: u64,
+    /// Whether there are more pages around the page than were read.
+    pub truncated: bool,
+}
+
+/// A page with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutNode {
+    /// The page.
+    pub slug: Slug,
+    /// The position of its source in `sources`.
+    pub source: u32,
+    /// Its title.
+    pub title: String,
+    /// The position of its type in `types`.
+    #[serde(rename = "type")]
+    pub page_type: u32,
+    /// The number of its links from and to other pages of the graph.
+    pub links: u32,
+    /// The day it was created, counted from 1970-01-01.
+    pub created_day: i32,
+    /// Its place from the left. The graph is a square of 65536 by 65536.
+    pub x: u16,
+    /// Its place from the top.
+    pub y: u16,
+    /// Who wrote its title.
+    pub trust: TrustLevel,
+}
+
+/// A link between two `nodes` of a layout, by their positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutEdge {
+    /// The position of the page that contains the link.
+    pub from: u32,
+    /// The position of the page it points to.
+    pub to: u32,
+}
+
 /// `brain links --broken`: lists links to no page, or by an alias of several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLinks {

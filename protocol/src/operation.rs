@@ -13,18 +13,18 @@ use crate::{
     CollectorEnrich, CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply,
     CollectorStatus, CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest,
     Costs, CostsReply, Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply,
-    Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History,
-    HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob,
-    JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp,
-    McpReply, Merge, ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page,
-    Pages, Purge, PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope,
-    Search, SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet,
-    SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline,
-    TimelineDays, TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate,
-    TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay,
-    TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply,
-    TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply,
-    VoiceTurn, WriteReply,
+    Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout,
+    GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas,
+    IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs,
+    Link, LinkReply, Links, LinksReply, List, Mcp, McpReply, Merge, ModelInstall,
+    ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put,
+    Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault,
+    SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop,
+    StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply,
+    TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
+    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
+    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -244,6 +244,7 @@ operations! {
     Complete, "complete", Admin or Read if is_about_pages => Completions;
     BrowserOpen, "open", Admin => BrowserOpenReply;
     TimelineDays, "timeline --days", Read => TimelineDaysReply;
+    GraphLayout, "graph --all", Read => GraphLayoutReply;
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use crate::{
     BrowserOpenReply, ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply,
     CollectorDeletionsReply, CollectorEnrichReply, CollectorRun, CollectorSetupReply,
     CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply,
-    Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphReply, HistoryReply, Hits,
-    IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
-    McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply,
-    RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
-    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply,
-    WriteReply,
+    Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply,
+    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs,
+    LinkReply, LinksReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages,
+    PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
+    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
+    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply,
+    VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -151,6 +151,7 @@ replies! {
     Completions(Completions),
     BrowserOpen(BrowserOpenReply),
     TimelineDays(TimelineDaysReply),
+    GraphLayout(GraphLayoutReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -98,6 +98,7 @@ mod page_ask;
 mod page_attacks;
 mod page_calendar;
 mod page_collector;
+mod page_graph;
 mod page_operations;
 mod page_view;
 mod page_write;

@@ -1,12 +1,23 @@
-//! Wire fixtures of completions and of the page in the browser.
+//! Wire fixtures of completions, of the page in the browser, and of the graph of all pages.
 
 use brain_protocol::{
     BrowserOpen, BrowserOpenReply, Complete, CompletionKind, CompletionValue, Completions,
-    DayCount, PageRef, Reply, Request, Secret, Slug, SourceId, TimelineDays, TimelineDaysReply,
+    DayCount, GraphLayout, GraphLayoutReply, LayoutEdge, LayoutNode, PageRef, Reply, Request,
+    Secret, Slug, SourceId, TimelineDays, TimelineDaysReply, TrustLevel,
 };
 
 pub(crate) fn requests() -> Vec<Request> {
     let page = PageRef { source: None, slug: Slug::parse("a").unwrap() };
+    let layout = GraphLayout {
+        page: Some(page.clone()),
+        depth: 2,
+        source: SourceId::parse("work").ok(),
+        page_type: Some("idea".into()),
+        tag: Some("t".into()),
+        until: Some("2026-11-21".into()),
+        limit: Some(300),
+        skip: 600,
+    };
     vec![
         Request::Complete(Complete { kind: CompletionKind::Client, text: "Pho".into() }),
         Request::BrowserOpen(BrowserOpen { page: Some(page), sign_out: true }),
@@ -15,6 +26,7 @@ pub(crate) fn requests() -> Vec<Request> {
             since: Some("2026-01-01".into()),
             until: None,
         }),
+        Request::GraphLayout(layout),
     ]
 }
 
@@ -27,9 +39,29 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         before: Some("2025-12-31".into()),
         after: None,
     };
+    let node = LayoutNode {
+        slug: Slug::parse("a").unwrap(),
+        source: 0,
+        title: "A".into(),
+        page_type: 0,
+        links: 300,
+        created_day: 20_000,
+        x: 1,
+        y: 65_535,
+        trust: TrustLevel::Outside,
+    };
+    let layout = GraphLayoutReply {
+        sources: vec![SourceId::default()],
+        types: vec!["idea".into()],
+        nodes: vec![node],
+        edges: vec![LayoutEdge { from: 0, to: 1 }],
+        total: 2,
+        truncated: true,
+    };
     vec![
         ("completions", Reply::Completions(Completions { values: vec![value] })),
         ("browser_open", Reply::BrowserOpen(open)),
         ("timeline_days", Reply::TimelineDays(days)),
+        ("graph_layout", Reply::GraphLayout(layout)),
     ]
 }

@@ -1,12 +1,13 @@
-//! `brain graph`: lists pages linked with a page.
+//! `brain graph`: lists pages linked with a page, or all pages.
 
-use brain_protocol::{Fault, GraphNode, GraphReply};
+use brain_protocol::{Fault, GraphLayout, GraphLayoutReply, GraphNode, GraphReply, LayoutNode};
 use clap::{Args, ValueEnum};
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
+    fail,
     output::{Column, Outcome, Paint, Show, Table, Text, clean, page_name},
 };
 
@@ -14,8 +15,12 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
     /// The page's slug
-    #[arg(value_name = "SLUG")]
-    slug: String,
+    #[arg(value_name = "SLUG", required_unless_present = "all")]
+    slug: Option<String>,
+
+    /// All pages, those with most links first, with their places in a drawing
+    #[arg(long, conflicts_with_all = ["slug", "depth"])]
+    all: bool,
 
     /// Maximum distance from the page in links, 1 to 5
     #[arg(
@@ -26,16 +31,19 @@ pub(crate) struct Graph {
     )]
     depth: u32,
 
-    /// Maximum number of pages, 1 to 1000
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    limit: u32,
+    /// Maximum number of pages, 1 to 1000 [default: 100; all with --all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
 
-    /// Source of the page [default: `brain sources default`]
+    /// With --all: only pages of this type
+    #[arg(long = "type", value_name = "TYPE", requires = "all")]
+    page_type: Option<String>,
+
+    /// With --all: only pages with this tag
+    #[arg(long, value_name = "TAG", requires = "all")]
+    tag: Option<String>,
+
+    /// Source of the page [default: `brain sources default`; all with --all]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
@@ -60,64 +68,126 @@ enum GraphFormat {
 impl Verb for Graph {
     const NAME: &'static str = "graph";
     const GROUP: Group = Group::Organising;
-    const ABOUT: &'static str = "List the pages linked with a page";
+    const ABOUT: &'static str = "List the pages linked with a page, or all pages by their links";
     const EXAMPLES: &'static str = "Examples:
   brain graph people/ada --depth 2
-  brain graph companies/acme --format dot | dot -Tsvg > acme.svg";
+  brain graph companies/acme --format dot | dot -Tsvg > acme.svg
+  brain graph --all --limit 20
+  brain graph --all --json > graph.json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let graph = context.call(brain_protocol::Graph {
-            page: page(&self.slug, self.source.as_deref())?,
-            depth: self.depth,
-            limit: self.limit,
-        })?;
-        let drawing = match self.format {
-            _ if context.json => return context.show(&graph),
-            GraphFormat::Table => return context.show(&graph),
-            GraphFormat::Json => return Context { json: true, ..*context }.show(&graph),
-            GraphFormat::Dot => dot(&graph),
-            GraphFormat::Mermaid => mermaid(&graph),
+        let source = self.source.as_deref();
+        match &self.slug {
+            Some(slug) => {
+                let graph = context.call(brain_protocol::Graph {
+                    page: page(slug, source)?,
+                    depth: self.depth,
+                    limit: self.limit.unwrap_or(100),
+                })?;
+                self.print(context, &graph, Drawing::of)
+            }
+            None => {
+                let graph = context.call(GraphLayout {
+                    source: fail::source(source)?,
+                    page_type: self.page_type.clone(),
+                    tag: self.tag.clone(),
+                    limit: self.limit,
+                    ..GraphLayout::default()
+                })?;
+                self.print(context, &graph, Drawing::of_layout)
+            }
+        }
+    }
+}
+
+impl Graph {
+    fn print<T: Show + serde::Serialize>(
+        &self,
+        context: &Context,
+        graph: &T,
+        drawing: impl FnOnce(&T) -> Drawing,
+    ) -> Result<Outcome, Fault> {
+        let text = match self.format {
+            _ if context.json => return context.show(graph),
+            GraphFormat::Table => return context.show(graph),
+            GraphFormat::Json => return Context { json: true, ..*context }.show(graph),
+            GraphFormat::Dot => dot(&drawing(graph)),
+            GraphFormat::Mermaid => mermaid(&drawing(graph)),
         };
-        Ok(Outcome { notes: graph.notes(), ..Outcome::text(drawing) })
+        Ok(Outcome { notes: graph.notes(), ..Outcome::text(text) })
+    }
+}
+
+/// What the languages for drawings need of a graph.
+struct Drawing {
+    /// Full name and title of each page.
+    nodes: Vec<(String, String)>,
+    /// The positions of both ends, and the kind of the link.
+    edges: Vec<(u32, u32, Option<String>)>,
+}
+
+impl Drawing {
+    fn of(graph: &GraphReply) -> Self {
+        let edges = graph.edges.iter();
+        Self {
+            nodes: graph.nodes.iter().map(|it| (full_name(it), it.title.clone())).collect(),
+            edges: edges.map(|it| (it.from, it.to, Some(it.kind.clone()))).collect(),
+        }
+    }
+
+    fn of_layout(graph: &GraphLayoutReply) -> Self {
+        let node = |it: &LayoutNode| (layout_name(graph, it), it.title.clone());
+        Self {
+            nodes: graph.nodes.iter().map(node).collect(),
+            edges: graph.edges.iter().map(|it| (it.from, it.to, None)).collect(),
+        }
     }
 }
 
 /// Returns the graph in the language of Graphviz.
-fn dot(graph: &GraphReply) -> String {
+fn dot(graph: &Drawing) -> String {
     let quoted =
         |text: &str| format!("\"{}\"", clean(text).replace('\\', "\\\\").replace('"', "\\\""));
-    let name = |at: u32| graph.nodes.get(at as usize).map(|node| quoted(&full_name(node)));
+    let name = |at: u32| graph.nodes.get(at as usize).map(|(name, _)| quoted(name));
     let mut out = "digraph brain {\n  rankdir=LR;\n".to_owned();
-    for node in &graph.nodes {
-        let (name, title) = (quoted(&full_name(node)), quoted(&node.title));
-        out.push_str(&format!("  {name} [label={title}];\n"));
+    for (name, title) in &graph.nodes {
+        out.push_str(&format!("  {} [label={}];\n", quoted(name), quoted(title)));
     }
-    for edge in &graph.edges {
-        if let (Some(from), Some(to)) = (name(edge.from), name(edge.to)) {
-            out.push_str(&format!("  {from} -> {to} [label={}];\n", quoted(&edge.kind)));
+    for (from, to, kind) in &graph.edges {
+        if let (Some(from), Some(to)) = (name(*from), name(*to)) {
+            let label = kind.as_ref().map(|kind| format!(" [label={}]", quoted(kind)));
+            out.push_str(&format!("  {from} -> {to}{};\n", label.unwrap_or_default()));
         }
     }
     out + "}\n"
 }
 
 /// Returns the graph in the language of Mermaid.
-fn mermaid(graph: &GraphReply) -> String {
+fn mermaid(graph: &Drawing) -> String {
     let quoted = |text: &str| {
         let text = clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
         format!("\"{text}\"")
     };
     let mut out = "graph LR\n".to_owned();
-    for (at, node) in graph.nodes.iter().enumerate() {
-        out.push_str(&format!("  n{at}[{}]\n", quoted(&node.title)));
+    for (at, (_, title)) in graph.nodes.iter().enumerate() {
+        out.push_str(&format!("  n{at}[{}]\n", quoted(title)));
     }
-    for edge in &graph.edges {
-        out.push_str(&format!("  n{} -->|{}| n{}\n", edge.from, quoted(&edge.kind), edge.to));
+    for (from, to, kind) in &graph.edges {
+        let label = kind.as_ref().map(|kind| format!("|{}|", quoted(kind))).unwrap_or_default();
+        out.push_str(&format!("  n{from} -->{label} n{to}\n"));
     }
     out
 }
 
 const NODES: &[Column] = &[
     Column::fixed("STEPS").right().optional(2),
+    Column::whole("PAGE").painted(Paint::cyan),
+    Column::flexible("TYPE", 6).optional(3),
+    Column::flexible("TITLE", 10).optional(1),
+];
+
+const LAYOUT_NODES: &[Column] = &[
+    Column::fixed("LINKS").right().optional(2),
     Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("TYPE", 6).optional(3),
     Column::flexible("TITLE", 10).optional(1),
@@ -160,6 +230,35 @@ impl Show for GraphReply {
 
     fn notes(&self) -> Vec<String> {
         let more = self.truncated.then(|| "more pages exist; --limit shows more".to_owned());
+        more.into_iter().collect()
+    }
+}
+
+fn layout_name(graph: &GraphLayoutReply, node: &LayoutNode) -> String {
+    let source = graph.sources.get(node.source as usize);
+    source.map_or_else(|| node.slug.to_string(), |source| page_name(source, &node.slug))
+}
+
+impl Show for GraphLayoutReply {
+    fn text(&self, t: &mut Text) {
+        let mut nodes = Table::new(LAYOUT_NODES);
+        for node in &self.nodes {
+            let page_type = self.types.get(node.page_type as usize).map_or("", String::as_str);
+            let links = node.links.to_string();
+            nodes.row([&links, &layout_name(self, node), page_type, &node.title]);
+        }
+        nodes.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for node in &self.nodes {
+            t.raw(&layout_name(self, node));
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let shown = self.nodes.len() as u64;
+        let more = (shown < self.total).then(|| format!("{shown} of {} pages", self.total));
         more.into_iter().collect()
     }
 }

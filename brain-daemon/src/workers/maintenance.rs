@@ -61,6 +61,7 @@ impl Worker for Maintenance {
             self.purge();
         }
         self.rounds = self.rounds.wrapping_add(1);
+        self.brain.graph.drop_when_idle();
         self.links = self.brain.pages.check_links_when_idle(self.links);
         Next::After(FLUSH_EVERY)
     }

@@ -67,6 +67,7 @@ mod tests {
         "model list",
         "token exchange",
         "diff",
+        "graph --all",
     ];
 
     /// Operations for callers with the scope `write`.

@@ -16,6 +16,7 @@ mod embedding;
 mod environment;
 mod event_lines;
 mod files;
+mod graph;
 mod health;
 mod ideas;
 mod index;
@@ -71,6 +72,7 @@ pub use embedding::EmbeddingService;
 pub use environment::Environment;
 pub use event_lines::{EventLines, StandardOutput};
 pub use files::FileService;
+pub use graph::GraphService;
 pub use ideas::IdeaService;
 pub use ingest::IngestService;
 pub use pages::PageService;
@@ -131,6 +133,8 @@ pub struct Brain {
     pub files: Arc<FileService>,
     /// Operations on single pages.
     pub pages: Arc<PageService>,
+    /// The graph of all pages.
+    pub graph: GraphService,
     /// The registered sources.
     pub sources: Arc<SourceService>,
     /// Search by words, links and meaning.
@@ -329,6 +333,7 @@ impl Brain {
                 self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
+            Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
         }
     }
 

@@ -27,9 +27,9 @@ use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use crate::{
     AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
-    Environment, ExternalDependencies, FileService, IdeaService, IngestService, LanguageModels,
-    PageService, SearchService, SourceService, StandardOutput, SyncService, TunnelService,
-    VoiceService, index_id,
+    Environment, ExternalDependencies, FileService, GraphService, IdeaService, IngestService,
+    LanguageModels, PageService, SearchService, SourceService, StandardOutput, SyncService,
+    TunnelService, VoiceService, index_id,
 };
 
 impl Brain {
@@ -141,6 +141,7 @@ impl Brain {
             env.random.clone(),
             config.pages.daily.clone(),
         ));
+        let graph = GraphService::new(store.clone(), clock.clone(), pages.clone(), stop.clone());
         let sources = Arc::new(SourceService::new(
             store.clone(),
             clock.clone(),
@@ -257,6 +258,7 @@ impl Brain {
             audit,
             files,
             pages,
+            graph,
             sources,
             search,
             embedding,

@@ -63,3 +63,6 @@ document.addEventListener("keydown", (event) => {
 capture?.addEventListener("toggle", () => {
   if (capture.open) capture.querySelector("textarea").focus();
 });
+
+// The drawing of the graph is loaded only on its screen.
+if (document.getElementById("graph")) import("./graph.js");

@@ -31,6 +31,12 @@ static ASSETS: &[Asset] = &[
     Asset { name: "drop.js", media_type: SCRIPT, text: include_str!("../assets/drop.js") },
     Asset { name: "ask.js", media_type: SCRIPT, text: include_str!("../assets/ask.js") },
     Asset { name: "calendar.js", media_type: SCRIPT, text: include_str!("../assets/calendar.js") },
+    Asset { name: "graph.js", media_type: SCRIPT, text: include_str!("../assets/graph.js") },
+    Asset {
+        name: "graph-view.js",
+        media_type: SCRIPT,
+        text: include_str!("../assets/graph-view.js"),
+    },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

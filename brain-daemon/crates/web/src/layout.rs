@@ -4,11 +4,11 @@
 //! here, and is shown in no frame. With Trusted Types, scripts can write HTML only through the
 //! policy `brain`, which takes answers of this daemon (`assets/html.js`).
 
-use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use brain_protocol::{Fault, FaultCode};
 use maud::{DOCTYPE, Markup, html};
@@ -33,9 +33,10 @@ const HEADERS: [(HeaderName, &str); 8] = [
 ];
 
 /// The screens of the navigation: path and name.
-const NAVIGATION: [(&str, &str); 6] = [
+const NAVIGATION: [(&str, &str); 7] = [
     ("/", "Search"),
     ("/web/new", "New"),
+    (crate::graph::PATH, "Graph"),
     (crate::timeline::PATH, "Timeline"),
     (crate::ask::PATH, "Ask"),
     (crate::collector::PATH, "Collector"),
@@ -214,6 +215,14 @@ pub(crate) fn plain(status: StatusCode, title: &str, message: &str) -> Response 
 /// Returns a part of a screen, for our own scripts.
 pub(crate) fn fragment(content: &Markup) -> Response {
     html_response(StatusCode::OK, content)
+}
+
+/// Returns numbers for our own scripts.
+pub(crate) fn binary(content: Vec<u8>) -> Response {
+    let mut response = (StatusCode::OK, HEADERS, content).into_response();
+    let media_type = HeaderValue::from_static("application/octet-stream");
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
 }
 
 fn document(title: &str, head: &Markup, body: &Markup, has_script: bool) -> Markup {

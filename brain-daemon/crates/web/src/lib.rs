@@ -14,9 +14,11 @@ mod changes;
 mod chart;
 mod collector;
 mod event_stream;
+mod graph;
 mod history;
 mod layout;
 mod markdown;
+mod neighbours;
 mod operations;
 mod page_path;
 mod provenance;
@@ -53,6 +55,8 @@ pub const SCREENS: &[&str] = &[
     "/web/edit/{*name}",
     "/web/complete",
     timeline::PATH,
+    graph::PATH,
+    graph::DATA,
     "/web/status",
     "/web/queue",
     "/web/sources",
@@ -113,6 +117,8 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/edit/{*name}", get(writer::edit))
         .route("/web/complete", get(search::complete))
         .route(timeline::PATH, get(timeline::show))
+        .route(graph::PATH, get(graph::show))
+        .route(graph::DATA, get(graph::data))
         .route("/web/save", post(writer::save))
         .route("/web/preview", post(writer::preview))
         .merge(operations::routes())

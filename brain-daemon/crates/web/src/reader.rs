@@ -19,7 +19,7 @@ use crate::results::day;
 use crate::search::Question;
 use crate::session::{Session, block};
 use crate::text::Text;
-use crate::{markdown, provenance};
+use crate::{graph, markdown, neighbours, provenance};
 
 /// Entries of the timeline beside a page.
 const TIMELINE: u32 = 20;
@@ -33,6 +33,8 @@ struct Reading {
     is_former: bool,
     /// The URLs of the page's links, by target.
     links: HashMap<String, String>,
+    /// The pages that this one links to.
+    linked: Vec<LinkRow>,
     backlinks: Vec<LinkRow>,
     timeline: Vec<TimelineRow>,
 }
@@ -109,11 +111,12 @@ fn read(
         }
     };
     let this = PageRef::new(&page.source_id, &page.slug);
-    let links = brain.run(caller, Links { page: this.clone() }, &NoProgress)?.links;
-    let links = links.into_iter().filter_map(|link| {
-        let (source, slug) = (link.source_id?, link.slug?);
-        Some((link.target, page_path(&format!("{source}:{slug}"))))
+    let linked = brain.run(caller, Links { page: this.clone() }, &NoProgress)?.links;
+    let links = linked.iter().filter_map(|link| {
+        let (source, slug) = (link.source_id.as_ref()?, link.slug.as_ref()?);
+        Some((link.target.clone(), page_path(&format!("{source}:{slug}"))))
     });
+    let links = links.collect();
     let backlinks = brain.run(caller, Backlinks { page: this.clone() }, &NoProgress)?.links;
     let timeline = Timeline {
         source: this.source.clone(),
@@ -122,9 +125,9 @@ fn read(
         ..Timeline::default()
     };
     let timeline = brain.run(caller, timeline, &NoProgress)?.entries;
-    let links = links.collect();
     let is_former = version.is_some();
-    Ok(Outcome::Page(Box::new(Reading { page, is_former, links, backlinks, timeline })))
+    let reading = Reading { page, is_former, links, linked, backlinks, timeline };
+    Ok(Outcome::Page(Box::new(reading)))
 }
 
 /// Returns the addresses and names of the pages that a name may mean, and of similar ones.
@@ -186,6 +189,7 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
             aside aria-label="About this page" {
                 @if !reading.is_former { (actions(session, &name, page)) }
                 @if rendered.headings.len() > 1 { (outline(&rendered.headings)) }
+                (neighbours::drawing(&name, &reading.linked, &reading.backlinks))
                 (backlinks(&reading.backlinks))
                 (timeline(&reading.timeline))
                 section {
@@ -238,6 +242,7 @@ fn actions(session: &Session, name: &str, page: &Page) -> Markup {
             a class="button" id="history" href=(Text(&path("/web/history/", name))) {
                 "Versions (" (page.version) ")"
             }
+            a class="button" href=(Text(&graph::path_around(name))) { "Graph" }
         }
         details class="danger" {
             summary { "Delete" }

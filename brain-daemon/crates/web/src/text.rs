@@ -39,6 +39,21 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Returns a text for scripts, which escape nothing and need nothing escaped: characters that could
+/// deceive the reader become visible, as in [`Text`].
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(visible_char).collect()
+}
+
+fn visible_char(char: char) -> char {
+    match char {
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
+        '\n' | '\t' => char,
+        char if char.is_control() => '\u{FFFD}',
+        char => char,
+    }
+}
+
 fn push_escaped(out: &mut String, char: char) {
     match char {
         '&' => out.push_str("&amp;"),
@@ -46,10 +61,7 @@ fn push_escaped(out: &mut String, char: char) {
         '>' => out.push_str("&gt;"),
         '"' => out.push_str("&quot;"),
         '\'' => out.push_str("&#39;"),
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => out.push('\u{FFFD}'),
-        '\n' | '\t' => out.push(char),
-        char if char.is_control() => out.push('\u{FFFD}'),
-        char => out.push(char),
+        char => out.push(visible_char(char)),
     }
 }
 

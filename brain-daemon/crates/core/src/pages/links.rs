@@ -10,7 +10,9 @@ use brain_protocol::{
 use crate::provenance::trust_of_row;
 use crate::{Caller, PageService};
 use brain_page::{MENTIONS, each_link, plain_sentence};
-use brain_store::{LinkRecord, PageRecord, Reader, Resolution, StoreError, unless_damaged};
+use brain_store::{
+    LinkRecord, PageEntry, PageRecord, Reader, Resolution, StoreError, unless_damaged,
+};
 
 /// The status of a link to no page.
 const MISSING: &str = "missing";
@@ -113,12 +115,33 @@ impl PageService {
         row
     }
 
-    /// Returns the neighbourhood of a page: a breadth-first walk over links in both directions.
+    /// Lists the pages around a page.
     pub(crate) fn graph(&self, caller: &Caller, request: &Graph) -> Result<GraphReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let centre = self.find(caller, &reader, &request.page)?;
-        let limit = request.limit.clamp(1, MAX_NODES) as usize;
-        let depth = request.depth.clamp(1, MAX_DEPTH);
+        let Neighbourhood { pages, edges, truncated } =
+            self.neighbourhood(caller, &reader, &request.page, request.depth, request.limit)?;
+        let nodes = pages
+            .into_iter()
+            .map(|((source, slug, record), depth)| node(source, slug, record, depth))
+            .collect();
+        Ok(GraphReply { nodes, edges, truncated })
+    }
+
+    /// Returns the neighbourhood of a page: a breadth-first walk over links in both directions.
+    ///
+    /// # Errors
+    /// When there is no such page, or the store cannot be read.
+    pub(crate) fn neighbourhood(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page: &PageRef,
+        depth: u32,
+        limit: u32,
+    ) -> Result<Neighbourhood, Fault> {
+        let centre = self.find(caller, reader, page)?;
+        let limit = limit.clamp(1, MAX_NODES) as usize;
+        let depth = depth.clamp(1, MAX_DEPTH);
         let mut position = HashMap::from([(centre.2.id, 0_u32)]);
         let mut pages = vec![(centre, 0)];
         let mut truncated = false;
@@ -148,25 +171,41 @@ impl PageService {
                 pages.push((neighbour, at + 1));
             }
         }
-        let (mut edges, mut seen) = (Vec::new(), HashSet::new());
-        for ((of, slug, record), _) in &pages {
-            for link in reader.derived(record.id)?.links {
-                if let Resolution::Page(target) = reader.resolve(&link, (of, slug))?
-                    && let Some(&to) = position.get(&target.2.id)
-                {
-                    let edge = GraphEdge { from: position[&record.id], to, kind: link.kind };
-                    if seen.insert((edge.from, edge.to, edge.kind.clone())) {
-                        edges.push(edge);
-                    }
+        let edges = edges_between(reader, &pages, &position)?;
+        Ok(Neighbourhood { pages, edges, truncated })
+    }
+}
+
+/// The pages around a page.
+pub(crate) struct Neighbourhood {
+    /// The pages with their distance in links, nearest first.
+    pub(crate) pages: Vec<(PageEntry, u32)>,
+    /// The links between them.
+    pub(crate) edges: Vec<GraphEdge>,
+    /// Whether there are more than the limit.
+    pub(crate) truncated: bool,
+}
+
+/// Returns the links between these pages, each once. `position` is by page id.
+fn edges_between(
+    reader: &Reader,
+    pages: &[(PageEntry, u32)],
+    position: &HashMap<u64, u32>,
+) -> Result<Vec<GraphEdge>, StoreError> {
+    let (mut edges, mut seen) = (Vec::new(), HashSet::new());
+    for ((of, slug, record), _) in pages {
+        for link in reader.derived(record.id)?.links {
+            if let Resolution::Page(target) = reader.resolve(&link, (of, slug))?
+                && let Some(&to) = position.get(&target.2.id)
+            {
+                let edge = GraphEdge { from: position[&record.id], to, kind: link.kind };
+                if seen.insert((edge.from, edge.to, edge.kind.clone())) {
+                    edges.push(edge);
                 }
             }
         }
-        let nodes = pages
-            .into_iter()
-            .map(|((source, slug, record), depth)| node(source, slug, record, depth))
-            .collect();
-        Ok(GraphReply { nodes, edges, truncated })
     }
+    Ok(edges)
 }
 
 /// Returns the sentence of a page with this link, on one line; `None` for a link in the frontmatter

@@ -1,0 +1,210 @@
+//! `graph --all`: all pages, or those around a page, with their places in a drawing.
+//!
+//! The graph of all pages is kept until the store changes, or nobody asks for some minutes. It is
+//! made of what its caller can see, so the places of a restricted caller depend on no hidden page.
+
+mod layout;
+mod packed_graph;
+mod read;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use brain_protocol::{
+    Fault, FaultCode, GraphLayout, GraphLayoutReply, LayoutEdge, LayoutNode, Slug, SourceId,
+};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::pages::links::Neighbourhood;
+use crate::{Caller, PageService};
+use brain_base::caller::Visibility;
+use brain_base::clock::{Clock, parse_day};
+use brain_page::normalize_tag;
+use brain_store::{LATEST, PageLabel, Reader, Store};
+use packed_graph::{GraphBuilder, PackedGraph};
+
+/// How long an unused graph is kept, in milliseconds.
+const KEPT_MS: i64 = 3 * 60 * 1000;
+/// The maximum number of pages around a page.
+const MAX_AROUND: u32 = 500;
+const NONE: u32 = u32::MAX;
+
+/// The graph of all pages that a caller can see.
+struct KeptGraph {
+    seq: u64,
+    visibility: Visibility,
+    graph: Arc<PackedGraph>,
+    used_at: i64,
+}
+
+/// The operation on the graph of all pages.
+pub struct GraphService {
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    pages: Arc<PageService>,
+    stop: CancellationToken,
+    kept: Mutex<Option<KeptGraph>>,
+}
+
+/// The pages that a request asks for.
+struct Filter {
+    source: Option<SourceId>,
+    page_type: Option<String>,
+    /// The ids of the pages with the tag.
+    tagged: Option<HashSet<u64>>,
+    last_day: i32,
+}
+
+impl GraphService {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        pages: Arc<PageService>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { store, clock, pages, stop, kept: Mutex::new(None) }
+    }
+
+    pub(crate) fn layout(
+        &self,
+        caller: &Caller,
+        request: &GraphLayout,
+    ) -> Result<GraphLayoutReply, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let filter = Filter::of(caller, &reader, request)?;
+        let (graph, truncated) = match &request.page {
+            Some(page) => {
+                let limit = MAX_AROUND;
+                let around =
+                    self.pages.neighbourhood(caller, &reader, page, request.depth, limit)?;
+                let truncated = around.truncated;
+                (Arc::new(packed(around)), truncated)
+            }
+            None => (self.all(caller, &reader)?, false),
+        };
+        let matching: Vec<u32> =
+            (0..graph.pages.len() as u32).filter(|&at| filter.admits(&graph, at)).collect();
+        let limit = request.limit.map_or(usize::MAX, |limit| limit as usize);
+        let shown = matching.iter().copied().skip(request.skip as usize).take(limit).collect();
+        Ok(GraphLayoutReply { truncated, ..reply(&graph, shown, matching.len() as u64)? })
+    }
+
+    /// Removes the kept graph if nobody used it for some minutes. For a timer.
+    pub fn drop_when_idle(&self) {
+        // While it is locked, it is in use.
+        if let Some(mut kept) = self.kept.try_lock() {
+            let now = self.clock.now();
+            kept.take_if(|kept| (kept.used_at - now).abs() > KEPT_MS);
+        }
+    }
+
+    /// Returns the graph of all pages that the caller can see.
+    fn all(&self, caller: &Caller, reader: &Reader) -> Result<Arc<PackedGraph>, Fault> {
+        let (seq, visibility) = (reader.counts()?.seq, caller.visibility());
+        let mut kept = self.kept.lock();
+        let used_at = self.clock.now();
+        if let Some(kept) = kept.as_mut()
+            && (kept.seq, &kept.visibility) == (seq, &visibility)
+        {
+            kept.used_at = used_at;
+            return Ok(kept.graph.clone());
+        }
+        *kept = None;
+        let graph = Arc::new(read::read(reader, &self.stop)?);
+        *kept = Some(KeptGraph { seq, visibility, graph: graph.clone(), used_at });
+        Ok(graph)
+    }
+}
+
+impl Filter {
+    fn of(caller: &Caller, reader: &Reader, request: &GraphLayout) -> Result<Self, Fault> {
+        let source = crate::sources::resolve_named(caller, reader, request.source.as_ref())?;
+        let tagged = request.tag.as_deref().map(|tag| {
+            let (tag, mut ids) = (normalize_tag(tag), HashSet::new());
+            let all = reader.latest_with(PageLabel::Tag(&tag), source.as_ref(), LATEST, |page| {
+                ids.insert(page.2.id);
+                Ok(true)
+            });
+            all.map(|()| ids)
+        });
+        Ok(Self {
+            tagged: tagged.transpose()?,
+            page_type: request.page_type.as_deref().map(|text| text.trim().to_lowercase()),
+            last_day: request.until.as_deref().map_or(Ok(i32::MAX), day_number)?,
+            source,
+        })
+    }
+
+    fn admits(&self, graph: &PackedGraph, at: u32) -> bool {
+        let page = &graph.pages[at as usize];
+        let is_of = |source: &SourceId| graph.sources[page.source as usize] == *source;
+        self.source.as_ref().is_none_or(is_of)
+            && self.page_type.as_ref().is_none_or(|it| graph.types[page.page_type as usize] == *it)
+            && self.tagged.as_ref().is_none_or(|ids| ids.contains(&page.id))
+            && page.created_day <= self.last_day
+    }
+}
+
+/// Returns the number of a day, counted from 1970-01-01.
+fn day_number(text: &str) -> Result<i32, Fault> {
+    let day = parse_day(text).ok_or_else(|| {
+        Fault::new(FaultCode::InvalidRequest, format!("\"{text}\" is not a day"))
+            .hint("write a day as YYYY-MM-DD")
+    })?;
+    let first = jiff::civil::date(1970, 1, 1);
+    Ok(day.since(first).map_or(0, |span| span.get_days()))
+}
+
+/// Packs the neighbourhood of a page.
+fn packed(around: Neighbourhood) -> PackedGraph {
+    let mut builder = GraphBuilder::default();
+    for (page, _) in &around.pages {
+        builder.add(page);
+    }
+    let mut edges: Vec<(u32, u32)> = around.edges.iter().map(|it| (it.from, it.to)).collect();
+    edges.retain(|(from, to)| from != to);
+    edges.sort_unstable();
+    edges.dedup();
+    builder.finish(edges)
+}
+
+/// Returns these pages of the graph and the links between them.
+fn reply(graph: &PackedGraph, shown: Vec<u32>, total: u64) -> Result<GraphLayoutReply, Fault> {
+    let mut place = vec![NONE; graph.pages.len()];
+    let mut nodes = Vec::with_capacity(shown.len());
+    for (at, &of) in shown.iter().enumerate() {
+        place[of as usize] = at as u32;
+        let page = &graph.pages[of as usize];
+        let (slug, title) = graph.names_of(of);
+        let slug = Slug::parse(slug)
+            .map_err(|error| Fault::new(FaultCode::Internal, error.message.clone()))?;
+        nodes.push(LayoutNode {
+            slug,
+            source: page.source,
+            title: title.to_owned(),
+            page_type: page.page_type,
+            links: page.links,
+            created_day: page.created_day,
+            x: page.x,
+            y: page.y,
+            trust: page.trust,
+        });
+    }
+    let edges = graph.edges.iter().filter_map(|&(from, to)| {
+        let (from, to) = (place[from as usize], place[to as usize]);
+        (from != NONE && to != NONE).then_some(LayoutEdge { from, to })
+    });
+    Ok(GraphLayoutReply {
+        sources: graph.sources.clone(),
+        types: graph.types.clone(),
+        edges: edges.collect(),
+        nodes,
+        total,
+        truncated: false,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Coarser graphs: linked pages merged to one.
+
+use super::Weighted;
+
+const NONE: u32 = u32::MAX;
+
+/// A coarser graph, and the page of it that each page became a part of.
+pub(super) struct Merged {
+    pub(super) graph: Weighted,
+    pub(super) parent_of: Vec<u32>,
+}
+
+/// Merges each page with a neighbour. In a connected graph, at most half of the pages are left.
+pub(super) fn merge(graph: &Weighted) -> Merged {
+    let (parent_of, count) = parents(graph);
+    Merged { graph: contract(graph, &parent_of, count), parent_of }
+}
+
+/// Returns the coarse page of each page, and their number. Pages with few links choose first, so
+/// the leaves of a star all join its centre.
+fn parents(graph: &Weighted) -> (Vec<u32>, usize) {
+    let mut order: Vec<u32> = (0..graph.len() as u32).collect();
+    order.sort_by_key(|&page| graph.degree(page as usize));
+    let mut parent_of = vec![NONE; graph.len()];
+    let mut masses: Vec<f32> = Vec::new();
+    for page in order {
+        let page = page as usize;
+        if parent_of[page] != NONE {
+            continue;
+        }
+        let links = graph.links(page).iter().filter(|(other, _)| *other as usize != page);
+        let strength = |other: u32, weight: f32| {
+            let mass = match parent_of[other as usize] {
+                NONE => graph.masses[other as usize],
+                parent => masses[parent as usize],
+            };
+            (parent_of[other as usize] == NONE, weight / mass)
+        };
+        // A free neighbour, else the coarse page of one; light ones before heavy ones.
+        let best = links
+            .map(|&(other, weight)| (strength(other, weight), other))
+            .reduce(|best, next| if next.0 > best.0 { next } else { best });
+        let parent = match best {
+            Some(((false, _), other)) => parent_of[other as usize],
+            _ => {
+                masses.push(0.0);
+                masses.len() as u32 - 1
+            }
+        };
+        let free = best.filter(|((is_free, _), _)| *is_free).map(|(_, other)| other as usize);
+        for page in [Some(page), free].into_iter().flatten() {
+            parent_of[page] = parent;
+            masses[parent as usize] += graph.masses[page];
+        }
+    }
+    (parent_of, masses.len())
+}
+
+/// Returns the graph of the coarse pages: their masses are sums, and so are weights of links.
+fn contract(graph: &Weighted, parent_of: &[u32], count: usize) -> Weighted {
+    let (starts, children) = grouped(parent_of, count);
+    let mut coarse = Weighted { starts: vec![0], links: Vec::new(), masses: Vec::new() };
+    // Where the link to a coarse page is in `links`, if it has one from the current page.
+    let mut entry_of = vec![NONE; count];
+    for parent in 0..count {
+        let first = coarse.links.len();
+        let mut mass = 0.0;
+        for &child in &children[starts[parent] as usize..starts[parent + 1] as usize] {
+            mass += graph.masses[child as usize];
+            for &(other, weight) in graph.links(child as usize) {
+                let to = parent_of[other as usize];
+                if to as usize == parent {
+                    continue;
+                }
+                let entry = entry_of[to as usize];
+                if entry != NONE && entry as usize >= first {
+                    coarse.links[entry as usize].1 += weight;
+                } else {
+                    entry_of[to as usize] = coarse.links.len() as u32;
+                    coarse.links.push((to, weight));
+                }
+            }
+        }
+        coarse.masses.push(mass);
+        coarse.starts.push(coarse.links.len() as u32);
+    }
+    coarse
+}
+
+/// Returns the pages of each group in one list, and where each group begins.
+pub(super) fn grouped(group_of: &[u32], groups: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0_u32; groups + 1];
+    for &group in group_of {
+        starts[group as usize + 1] += 1;
+    }
+    for group in 0..groups {
+        starts[group + 1] += starts[group];
+    }
+    let mut next = starts.clone();
+    let mut pages = vec![0_u32; group_of.len()];
+    for (page, &group) in group_of.iter().enumerate() {
+        let at = &mut next[group as usize];
+        pages[*at as usize] = page as u32;
+        *at += 1;
+    }
+    (starts, pages)
+}

@@ -1,0 +1,179 @@
+//! A graph in a few arrays: 48 bytes a page and its names, 8 bytes a link.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use brain_protocol::{SourceId, TrustLevel};
+
+use super::layout::{Point, arrange};
+use crate::provenance::trust_of_row;
+use brain_store::PageEntry;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Pages with their places, and the links between them.
+#[derive(Default)]
+pub(super) struct PackedGraph {
+    pub(super) sources: Vec<SourceId>,
+    /// The most frequent first.
+    pub(super) types: Vec<String>,
+    /// Those with most links first.
+    pub(super) pages: Vec<PackedPage>,
+    /// Pairs of positions in `pages`: each link once, and none from a page to itself.
+    pub(super) edges: Vec<(u32, u32)>,
+    /// The slugs and titles of all pages.
+    names: String,
+}
+
+/// A page of a graph.
+#[derive(Clone, Copy)]
+pub(super) struct PackedPage {
+    pub(super) id: u64,
+    pub(super) source: u32,
+    pub(super) page_type: u32,
+    pub(super) links: u32,
+    pub(super) created_day: i32,
+    pub(super) x: u16,
+    pub(super) y: u16,
+    pub(super) trust: TrustLevel,
+    /// Where its slug begins and ends in the names, and its title ends.
+    name: [u32; 3],
+}
+
+impl PackedGraph {
+    /// Returns slug and title of a page.
+    pub(super) fn names_of(&self, page: u32) -> (&str, &str) {
+        names_of(&self.names, &self.pages[page as usize])
+    }
+}
+
+fn names_of<'a>(names: &'a str, page: &PackedPage) -> (&'a str, &'a str) {
+    let [begin, middle, end] = page.name.map(|at| at as usize);
+    (&names[begin..middle], &names[middle..end])
+}
+
+/// Collects pages.
+#[derive(Default)]
+pub(super) struct GraphBuilder {
+    graph: PackedGraph,
+    type_of: HashMap<String, u32>,
+}
+
+impl GraphBuilder {
+    /// Adds a page. Its position is the number of pages before it.
+    pub(super) fn add(&mut self, (source, slug, record): &PageEntry) {
+        let graph = &mut self.graph;
+        // Pages mostly come by source.
+        let source_at = match graph.sources.iter().rposition(|known| known == source) {
+            Some(at) => at,
+            None => {
+                graph.sources.push(source.clone());
+                graph.sources.len() - 1
+            }
+        };
+        let page_type = match self.type_of.get(&record.page_type) {
+            Some(&known) => known,
+            None => {
+                let new = graph.types.len() as u32;
+                graph.types.push(record.page_type.clone());
+                self.type_of.insert(record.page_type.clone(), new);
+                new
+            }
+        };
+        let begin = graph.names.len();
+        graph.names.push_str(slug.as_str());
+        let middle = graph.names.len();
+        graph.names.push_str(&record.title);
+        graph.pages.push(PackedPage {
+            id: record.id,
+            source: source_at as u32,
+            page_type,
+            links: 0,
+            created_day: record.created_at.div_euclid(DAY_MS) as i32,
+            x: 0,
+            y: 0,
+            trust: trust_of_row(record),
+            name: [begin, middle, graph.names.len()].map(|at| at as u32),
+        });
+    }
+
+    /// Returns the position of a page, if pages were added in the order of source and slug.
+    pub(super) fn position(&self, source: &str, slug: &str) -> Option<u32> {
+        let graph = &self.graph;
+        let key = |page: &PackedPage| {
+            (graph.sources[page.source as usize].as_str(), names_of(&graph.names, page).0)
+        };
+        let found = graph.pages.binary_search_by(|page| key(page).cmp(&(source, slug)));
+        found.ok().map(|at| at as u32)
+    }
+
+    /// Returns the ids of the pages with their positions.
+    pub(super) fn positions_by_id(&self) -> HashMap<u64, u32> {
+        self.graph.pages.iter().zip(0..).map(|(page, at)| (page.id, at)).collect()
+    }
+
+    /// Completes the graph: arranges the pages, and sorts them and their types.
+    pub(super) fn finish(self, edges: Vec<(u32, u32)>) -> PackedGraph {
+        let mut graph = self.graph;
+        for &(from, to) in &edges {
+            graph.pages[from as usize].links += 1;
+            graph.pages[to as usize].links += 1;
+        }
+        let points = arrange(graph.pages.len(), &edges);
+        for (page, (x, y)) in graph.pages.iter_mut().zip(in_square(&points)) {
+            (page.x, page.y) = (x, y);
+        }
+        graph.edges = edges;
+        sort_types(&mut graph);
+        sort_pages(&mut graph);
+        graph.names.shrink_to_fit();
+        graph.pages.shrink_to_fit();
+        graph
+    }
+}
+
+/// Returns the places in a square of 65536 by 65536, with a margin.
+fn in_square(points: &[Point]) -> impl Iterator<Item = (u16, u16)> {
+    let mut low = points.first().copied().unwrap_or_default();
+    let mut high = low;
+    for point in points {
+        low = Point { x: low.x.min(point.x), y: low.y.min(point.y) };
+        high = Point { x: high.x.max(point.x), y: high.y.max(point.y) };
+    }
+    let middle = Point { x: (low.x + high.x) / 2.0, y: (low.y + high.y) / 2.0 };
+    // A graph of few pages does not fill the square.
+    let extent = (high.x - low.x).max(high.y - low.y).max(8.0);
+    let scale = 64_000.0 / extent;
+    let place = move |at: f32, middle: f32| ((at - middle) * scale + 32_768.0) as u16;
+    points.iter().map(move |at| (place(at.x, middle.x), place(at.y, middle.y)))
+}
+
+fn sort_types(graph: &mut PackedGraph) {
+    let mut counts = vec![0_u32; graph.types.len()];
+    for page in &graph.pages {
+        counts[page.page_type as usize] += 1;
+    }
+    let mut order: Vec<usize> = (0..graph.types.len()).collect();
+    order.sort_by_key(|&at| (Reverse(counts[at]), &graph.types[at]));
+    let mut rank = vec![0; order.len()];
+    for (at, &of) in order.iter().enumerate() {
+        rank[of] = at as u32;
+    }
+    graph.types = order.iter().map(|&at| graph.types[at].clone()).collect();
+    for page in &mut graph.pages {
+        page.page_type = rank[page.page_type as usize];
+    }
+}
+
+fn sort_pages(graph: &mut PackedGraph) {
+    let mut order: Vec<u32> = (0..graph.pages.len() as u32).collect();
+    order.sort_by_key(|&at| Reverse(graph.pages[at as usize].links));
+    let mut rank = vec![0; order.len()];
+    for (at, &of) in order.iter().enumerate() {
+        rank[of as usize] = at as u32;
+    }
+    graph.pages = order.iter().map(|&at| graph.pages[at as usize]).collect();
+    for (from, to) in &mut graph.edges {
+        (*from, *to) = (rank[*from as usize], rank[*to as usize]);
+    }
+}

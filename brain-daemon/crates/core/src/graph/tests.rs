@@ -1,0 +1,106 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use brain_base::caller::Scope;
+use brain_base::home::Home;
+use brain_config::Config;
+use brain_protocol::{Origin, PageRef, Put, SourceAdd, SourceSettings};
+
+use super::*;
+use crate::Brain;
+
+struct MockClock(AtomicI64);
+
+impl Clock for MockClock {
+    fn now(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn start(dir: &Path, clock: &Arc<MockClock>) -> Brain {
+    let home = Home::at(dir.join("home"));
+    let config = Config::load(&home.config(), |_| None).unwrap();
+    let brain = Brain::open(home, config, clock.clone(), 7).unwrap();
+    let secret = dir.join("secret");
+    std::fs::create_dir_all(&secret).unwrap();
+    let add = SourceAdd {
+        id: SourceId::parse("secret").unwrap(),
+        path: secret.to_string_lossy().into_owned(),
+        settings: SourceSettings::default(),
+    };
+    brain.sources.add(&Caller::local(7), &add).unwrap();
+    brain
+}
+
+fn put(brain: &Brain, source: Option<&str>, name: &str, content: &str) {
+    let page = PageRef {
+        source: source.map(|id| SourceId::parse(id).unwrap()),
+        slug: Slug::parse(name).unwrap(),
+    };
+    let content = content.as_bytes().to_vec();
+    let put = Put { page, content, origin: Origin::Stdin, allow_empty: false, expect: None };
+    brain.pages.put(&Caller::local(7), &put).unwrap();
+}
+
+fn clock() -> Arc<MockClock> {
+    Arc::new(MockClock(AtomicI64::new(1_795_000_000_000)))
+}
+
+#[test]
+fn a_restricted_caller_sees_nothing_of_hidden_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let brain = start(dir.path(), &clock());
+    put(&brain, None, "a", "[[b]] [[secret:x]]\n");
+    put(&brain, None, "b", "# B\n");
+    put(&brain, None, "c", "# C\n");
+    let guest = Visibility::Only(vec![SourceId::default()]);
+    let guest = Caller::granted("guest", Scope::Read.into(), guest);
+    let ask = |caller: &Caller| brain.graph.layout(caller, &GraphLayout::default()).unwrap();
+    let before = ask(&guest);
+    assert_eq!((before.total, before.edges.len(), before.sources.len()), (3, 1, 1));
+    put(&brain, Some("secret"), "x", "---\ntype: secret-type\n---\n[[default:c]] [[y]]\n");
+    put(&brain, Some("secret"), "y", "[[default:b]]\n");
+    let owner = ask(&Caller::local(7));
+    assert_eq!((owner.total, owner.edges.len(), owner.sources.len()), (5, 5, 2));
+    // Not even the places differ, with the owner's graph in memory.
+    assert_eq!(ask(&guest), before);
+    let around = GraphLayout {
+        page: Some(PageRef { source: None, slug: Slug::parse("c").unwrap() }),
+        depth: 3,
+        ..GraphLayout::default()
+    };
+    assert_eq!(brain.graph.layout(&guest, &around).unwrap().total, 1);
+    assert_eq!(brain.graph.layout(&Caller::local(7), &around).unwrap().total, 5);
+    let named = GraphLayout { source: SourceId::parse("secret").ok(), ..GraphLayout::default() };
+    assert_eq!(brain.graph.layout(&guest, &named).unwrap_err().code, FaultCode::UnknownSource);
+}
+
+#[test]
+fn the_graph_is_kept_until_a_change_or_some_idle_minutes() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let brain = start(dir.path(), &clock);
+    put(&brain, None, "a", "[[b]] [a](a.md)\n");
+    let kept = || brain.graph.kept.lock().as_ref().map(|kept| Arc::as_ptr(&kept.graph));
+    let ask = || brain.graph.layout(&Caller::local(7), &GraphLayout::default()).unwrap();
+    let first = ask();
+    let graph = kept();
+    assert_eq!((ask(), kept()), (first, graph));
+    put(&brain, None, "b", "# B\n");
+    assert_eq!(ask().edges, [LayoutEdge { from: 0, to: 1 }]);
+    clock.0.fetch_add(KEPT_MS, Ordering::Relaxed);
+    brain.graph.drop_when_idle();
+    assert!(kept().is_some());
+    clock.0.fetch_add(1, Ordering::Relaxed);
+    brain.graph.drop_when_idle();
+    assert!(kept().is_none());
+    assert_eq!(ask().total, 2);
+}
+
+#[test]
+fn days_are_counted_from_1970() {
+    assert_eq!(day_number("1970-01-01"), Ok(0));
+    assert_eq!(day_number("1969-12-31"), Ok(-1));
+    assert_eq!(day_number("2026-11-25"), Ok(20_782));
+    assert!(day_number("2026-11-31").is_err() && day_number("today").is_err());
+}

@@ -1,0 +1,168 @@
+//! The pages linked with a page, as a small drawing.
+
+use std::collections::HashMap;
+
+use brain_protocol::LinkRow;
+use maud::{Markup, html};
+
+use crate::graph;
+use crate::page_path::page_path;
+use crate::text::Text;
+
+/// Neighbours that are drawn.
+const MAX_DRAWN: usize = 12;
+/// Sizes of the drawing.
+const WIDTH: usize = 320;
+const ROW: usize = 22;
+/// Where the page and its neighbours are, from the left.
+const CENTRE: usize = 14;
+const ENDS: usize = 66;
+/// The longest title in columns; wide characters take two.
+const MAX_COLUMNS: usize = 30;
+
+/// A linked page.
+struct Neighbour<'a> {
+    path: String,
+    title: &'a str,
+    is_linked: bool,
+    links_here: bool,
+}
+
+impl Neighbour<'_> {
+    fn relation(&self) -> &'static str {
+        match (self.is_linked, self.links_here) {
+            (true, true) => "linked both ways",
+            (true, false) => "this page links to it",
+            (false, _) => "links to this page",
+        }
+    }
+}
+
+/// Draws the neighbours of the page `name`. Nothing if it has none.
+pub(crate) fn drawing(name: &str, linked: &[LinkRow], backlinks: &[LinkRow]) -> Markup {
+    let all = neighbours(name, linked, backlinks);
+    let drawn = &all[..all.len().min(MAX_DRAWN)];
+    let height = drawn.len() * ROW + 4;
+    let around = graph::path_around(name);
+    html! {
+        @if !all.is_empty() {
+            section aria-labelledby="neighbours" {
+                h2 id="neighbours" { "Neighbours" }
+                svg class="neighbours" viewBox={ "0 0 " (WIDTH) " " (height) } {
+                    @for (at, _) in drawn.iter().enumerate() { (line(at, height)) }
+                    circle class="centre" cx=(CENTRE) cy=(height / 2) r="7" {}
+                    @for (at, neighbour) in drawn.iter().enumerate() {
+                        (end(neighbour, at * ROW + ROW / 2 + 2))
+                    }
+                }
+                p class="facts" {
+                    span aria-hidden="true" { "● this page links to it · ○ it links here. " }
+                    @if all.len() > drawn.len() { (all.len() - drawn.len()) " more. " }
+                    a href=(Text(&around)) { "Larger graph" }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the linked pages, each once; first those that are linked both ways.
+fn neighbours<'a>(
+    name: &str,
+    linked: &'a [LinkRow],
+    backlinks: &'a [LinkRow],
+) -> Vec<Neighbour<'a>> {
+    let own = page_path(name);
+    let (mut all, mut position) = (Vec::<Neighbour<'a>>::new(), HashMap::new());
+    let rows = linked.iter().map(|row| (row, true)).chain(backlinks.iter().map(|row| (row, false)));
+    for (row, is_linked) in rows {
+        let (Some(source), Some(slug)) = (&row.source_id, &row.slug) else { continue };
+        let path = page_path(&format!("{source}:{slug}"));
+        if path == own {
+            continue;
+        }
+        let at = *position.entry(path.clone()).or_insert_with(|| {
+            let title = row.title.as_deref().unwrap_or(slug.as_str());
+            all.push(Neighbour { path, title, is_linked: false, links_here: false });
+            all.len() - 1
+        });
+        all[at].is_linked |= is_linked;
+        all[at].links_here |= !is_linked;
+    }
+    all.sort_by_key(|neighbour| !(neighbour.is_linked && neighbour.links_here));
+    all
+}
+
+/// Draws the line to the neighbour of a row.
+fn line(row: usize, height: usize) -> Markup {
+    let (from, to, bend) = (height / 2, row * ROW + ROW / 2 + 2, (CENTRE + ENDS) / 2);
+    let path = format!("M{CENTRE} {from}C{bend} {from} {bend} {to} {ENDS} {to}");
+    html! { path class="line" d=(path) {} }
+}
+
+fn end(neighbour: &Neighbour<'_>, y: usize) -> Markup {
+    let kind = if neighbour.is_linked { "linked" } else { "linking" };
+    html! {
+        a href=(Text(&neighbour.path)) {
+            title { (Text(neighbour.title)) " (" (neighbour.relation()) ")" }
+            circle class=(kind) cx=(ENDS) cy=(y) r="4.5" {}
+            text x=(ENDS + 10) y=(y + 4) { (Text(&shortened(neighbour.title))) }
+        }
+    }
+}
+
+fn shortened(title: &str) -> String {
+    let mut columns = 0;
+    let mut out = String::new();
+    for char in title.chars() {
+        columns += if char > '\u{2E7F}' { 2 } else { 1 };
+        if columns > MAX_COLUMNS {
+            return out.trim_end().to_owned() + "…";
+        }
+        out.push(char);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use brain_protocol::{Slug, SourceId, TrustLevel};
+
+    use super::*;
+
+    fn row(slug: &str, title: &str) -> LinkRow {
+        LinkRow {
+            slug: Slug::parse(slug).ok(),
+            source_id: Some(SourceId::default()),
+            title: Some(title.to_owned()),
+            target: slug.to_owned(),
+            kind: "mentions".to_owned(),
+            status: "live".to_owned(),
+            source_kind: None,
+            trust: TrustLevel::Owner,
+            path: None,
+        }
+    }
+
+    #[test]
+    fn each_neighbour_is_drawn_once_and_escaped() {
+        let linked = [row("b", "B"), row("a", "Self"), row("c", "<script>&"), row("b", "B")];
+        let backlinks = [row("c", "<script>&"), row("d", "D")];
+        let shown = drawing("default:a", &linked, &backlinks).0;
+        assert_eq!(shown.matches("<a href=\"/page/").count(), 3, "{shown}");
+        let (first, _) = shown.split_once("/page/default:b").unwrap_or_default();
+        assert!(first.contains("/page/default:c"), "linked both ways, so first: {shown}");
+        assert!(shown.contains("&lt;script&gt;&amp; (linked both ways)"), "{shown}");
+        assert!(!shown.contains("<script") && !shown.contains("Self"), "{shown}");
+        assert_eq!(drawing("default:a", &linked[1..2], &[]).0, "");
+    }
+
+    #[test]
+    fn many_neighbours_are_counted() {
+        let linked: Vec<LinkRow> = (0..30).map(|at| row(&format!("p{at}"), "A title")).collect();
+        let shown = drawing("default:a", &linked, &[]).0;
+        assert_eq!(shown.matches("<circle class=\"linked\"").count(), MAX_DRAWN, "{shown}");
+        assert!(shown.contains("18 more. "), "{shown}");
+        assert_eq!(shortened(&"日本".repeat(20)).chars().count(), 16);
+        assert_eq!(shortened("A short title"), "A short title");
+    }
+}
