@@ -29,6 +29,11 @@ static ASSETS: &[Asset] = &[
     Asset { name: "search.js", media_type: SCRIPT, text: include_str!("../assets/search.js") },
     Asset { name: "write.js", media_type: SCRIPT, text: include_str!("../assets/write.js") },
     Asset { name: "drop.js", media_type: SCRIPT, text: include_str!("../assets/drop.js") },
+    Asset { name: "complete.js", media_type: SCRIPT, text: include_str!("../assets/complete.js") },
+    Asset { name: "fields.js", media_type: SCRIPT, text: include_str!("../assets/fields.js") },
+    Asset { name: "live.js", media_type: SCRIPT, text: include_str!("../assets/live.js") },
+    Asset { name: "palette.js", media_type: SCRIPT, text: include_str!("../assets/palette.js") },
+    Asset { name: "read.js", media_type: SCRIPT, text: include_str!("../assets/read.js") },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

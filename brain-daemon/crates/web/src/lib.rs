@@ -9,9 +9,14 @@
 
 mod assets;
 mod changes;
+mod embeds;
+mod fields;
 mod history;
+mod install;
 mod layout;
+mod live;
 mod markdown;
+mod mentions;
 mod operations;
 mod page_path;
 mod provenance;
@@ -26,10 +31,10 @@ mod writer;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use brain_core::Brain;
 
 pub use session::SignedIn;
@@ -56,6 +61,11 @@ pub const SCREENS: &[&str] = &[
     "/web/costs",
     "/web/backups",
     "/web/configuration",
+    live::PATH,
+    mentions::ROUTE,
+    install::MANIFEST,
+    install::ICONS,
+    install::SHARE,
     assets::ROUTE,
 ];
 
@@ -74,6 +84,8 @@ pub const CHANGES: &[&str] = &[
     "/web/access/token",
     "/web/access/revoke",
     "/web/access/browsers",
+    "/web/today",
+    "/web/fields",
     "/web/sign-out",
 ];
 
@@ -99,8 +111,14 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route(timeline::PATH, get(timeline::show))
         .route("/web/save", post(writer::save))
         .route("/web/preview", post(writer::preview))
+        .route(live::PATH, get(live::events))
+        .route(mentions::ROUTE, get(mentions::show))
+        .route("/web/today", post(changes::today))
+        .route("/web/fields", post(fields::apply))
+        .merge(install::routes())
         .merge(operations::routes())
         .route(assets::ROUTE, get(assets::serve))
+        .layer(Extension(live::LiveStreams::new()))
         .layer(DefaultBodyLimit::max(session::MAX_FORM))
         .layer(from_fn_with_state(Arc::clone(brain), session::authenticate))
         .with_state(Arc::clone(brain))
