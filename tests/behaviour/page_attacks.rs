@@ -163,7 +163,7 @@ fn script_in_every_part_of_a_page_stays_text() {
     );
     site.home.put("evil", &page);
     site.home.put("evil", &format!("{page}\n<script>alert(4)</script>\n"));
-    site.home.put("links", "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]].\n");
+    site.home.put("links", "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]]. ![[evil]]\n");
     let mut browser = site.open();
     for path in [
         "/",
@@ -173,12 +173,15 @@ fn script_in_every_part_of_a_page_stays_text() {
         "/web/results?q=alert",
         "/page/evil",
         "/page/evil?version=1",
+        "/page/links",
         "/web/history/evil",
         "/web/diff/evil?to=2",
         "/web/edit/evil",
         "/web/timeline",
         "/web/sources",
         "/web/new?slug=%22%3E%3Cscript%3E",
+        "/web/mentions/evil",
+        "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
     ] {
         let shown = browser.go(&site.local, HttpRequest::get(path)).expect(200);
         let own = r#"<script type="module" src="/web/assets/page.js"></script>"#;
@@ -202,8 +205,10 @@ fn script_in_every_part_of_a_page_stays_text() {
     let page = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     for link in page.split("href=\"").skip(1).map(|it| it.split('"').next().unwrap()) {
-        let is_ours = link.starts_with('/') && !link.starts_with("//") || link.starts_with("#s");
-        assert!(is_ours || link == "#main" || link.starts_with("https://ok.example/"), "{link}");
+        let is_ours = link.starts_with('/') && !link.starts_with("//")
+            || ["#main", "#s", "#f", "#r"].iter().any(|it| link.starts_with(it));
+        let is_file = link.starts_with("obsidian://open?path=%2F");
+        assert!(is_ours || is_file || link.starts_with("https://ok.example/"), "{link}");
     }
     site.home.brain(["delete", "links"]).expect(0);
     let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200).body;

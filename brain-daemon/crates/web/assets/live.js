@@ -7,6 +7,7 @@ import { refreshResults } from "./search.js";
 /** A hidden screen keeps its stream for this time. */
 const HIDDEN_MS = 15_000;
 const AGAIN_MS = 10_000;
+const BRIEFLY_MS = 8_000;
 /** Screens that are shown anew as a whole. */
 const LISTS = ["/web/queue", "/web/sources", "/web/deleted", "/web/timeline", "/web/status"];
 const RESTARTED = "The session ended: brain was restarted, or this browser was signed out. " +
@@ -64,7 +65,12 @@ async function showPage() {
   const before = reader()?.dataset.version;
   await refreshScreen();
   const version = reader()?.dataset.version;
-  if (version !== before) tell(`The page changed elsewhere: this is version ${version}.`);
+  if (version === before) return;
+  const text = `The page changed elsewhere: this is version ${version}.`;
+  tell(text);
+  setTimeout(() => {
+    if (document.getElementById("message")?.textContent === text) tell("");
+  }, BRIEFLY_MS);
 }
 
 function showPageButton(version) {
