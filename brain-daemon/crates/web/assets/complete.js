@@ -40,7 +40,8 @@ export function completes(field, { id, label, kind, begun, ending }) {
     item.id = `${id}-${n}`;
     item.setAttribute("role", "option");
     item.dataset.value = value;
-    item.textContent = description ? `${description} (${value})` : value;
+    const [first, second] = kind === "tag" ? [value, description] : [description, value];
+    item.textContent = description ? `${first} (${second})` : value;
     item.addEventListener("mousedown", (event) => {
       event.preventDefault();
       choose(item);

@@ -35,7 +35,9 @@ export function fields(editor) {
     const sent = text.value;
     const body = new URLSearchParams({ csrf: editor.elements.csrf.value, text: sent });
     for (const name of NAMES) {
-      body.set(`field-${name}`, field(name).value);
+      // A value that is being typed is taken when it is complete.
+      const isTyped = document.activeElement === field(name);
+      body.set(`field-${name}`, (isTyped ? shown(name) : field(name)).value);
       body.set(`shown-${name}`, shown(name).value);
     }
     try {
@@ -52,7 +54,8 @@ export function fields(editor) {
       }
       for (const name of applied.fields ? NAMES : []) {
         const value = applied.fields[name];
-        if (document.activeElement !== field(name)) field(name).value = value;
+        if (document.activeElement === field(name)) continue;
+        field(name).value = value;
         shown(name).value = value;
       }
       suggestSlug(editor, applied.slug);

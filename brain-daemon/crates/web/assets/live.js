@@ -198,7 +198,7 @@ if (main?.dataset.seen) {
   addEventListener("pageshow", (event) => event.persisted && connect());
   // What waited for the reader is shown when the reader leaves.
   main.addEventListener("focusout", () => setTimeout(() => {
-    if (!isWaiting || isBusy()) return;
+    if (!isWaiting || (!isSearch && isBusy())) return;
     isWaiting = false;
     wasLost = true;
     changed({ seen });

@@ -72,3 +72,42 @@ fn hostile_markdown_becomes_text() {
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{html}");
     assert!(!html.contains("\"onmouseover"), "{html}");
 }
+
+#[test]
+fn callouts_have_titles_and_end_with_their_quote() {
+    let shown = html("> [!tip]+ A *b* <c>\n\nafter");
+    let expected = "<blockquote class=\"callout tip\">\n<strong>A *b* &lt;c&gt;</strong><p></p>\n\
+        </blockquote>\n<p>after</p>\n";
+    assert_eq!(shown, expected);
+    let nested = html("> [!todo]\n> > [!bug] x\n> > y\n>\n> - z");
+    assert_eq!(nested.matches("<blockquote").count(), nested.matches("</blockquote>").count());
+    assert!(nested.contains("<strong>Todo</strong>"), "{nested}");
+    assert!(nested.contains("<strong>x</strong><p>y</p>"), "{nested}");
+    assert!(nested.contains("<li>z</li>"), "{nested}");
+    let plain = html("> [link] text");
+    assert_eq!(plain, "<blockquote>\n<p>[link] text</p>\n</blockquote>\n");
+}
+
+#[test]
+fn embedded_pages_close_the_paragraph_around_them() {
+    let embed = |target: &str| (target == "a").then(|| maud::html! { section { "A" } });
+    let shown = render_with("x ![[a]] y", "", |_| None, embed).html.0;
+    assert_eq!(shown, "<p>x </p>\n<section>A</section><p> y</p>\n");
+    let page = |target: &str| Some(format!("/page/{target}"));
+    let shown = render_with("**![[a]]** ![[b|B]] ![[c.png]]", "", page, embed).html.0;
+    let expected = "<p><strong><a href=\"/page/a\">a</a></strong> <a href=\"/page/b\">B</a> \
+        <span class=\"picture\">picture: c.png</span></p>\n";
+    assert_eq!(shown, expected);
+    assert_eq!(embedded_pages("![[a]] `![[x]]` ![[b#c]] ![[a]] ![[d.png]] [[e]]"), ["a", "b#c"]);
+    let many: String = (0..20).map(|n| format!("![[p{n}]] ")).collect();
+    assert_eq!(embedded_pages(&many).len(), MAX_EMBEDS);
+}
+
+#[test]
+fn footnotes_lead_there_and_back() {
+    let shown = render_with("a[^x] b[^x]\n\n[^x]: N\n[^y]: M\n", "e1", |_| None, |_| None).html.0;
+    assert!(shown.contains("<sup id=\"e1r1\"><a href=\"#e1f1\" aria-label=\"Footnote 1\">"));
+    assert!(shown.contains("id=\"e1f1\"><sup><a href=\"#e1r1\""), "{shown}");
+    assert!(shown.contains("id=\"e1f2\"><sup>2</sup>"), "nothing refers to it: {shown}");
+    assert_eq!(shown.matches("id=\"e1r1\"").count(), 1, "{shown}");
+}
