@@ -163,7 +163,10 @@ fn script_in_every_part_of_a_page_stays_text() {
     );
     site.home.put("evil", &page);
     site.home.put("evil", &format!("{page}\n<script>alert(4)</script>\n"));
-    site.home.put("links", "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]]. ![[evil]]\n");
+    site.home.put(
+        "links",
+        "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]]. ![[evil]]\n",
+    );
     let mut browser = site.open();
     for path in [
         "/",

@@ -21,7 +21,8 @@ fn the_manifest_names_icons_that_exist() {
         if path.ends_with(".png") {
             // Width and height are in the first chunk of a PNG.
             assert_eq!(&answer.body[1..4], b"PNG");
-            let number = |at: usize| u32::from_be_bytes(answer.body[at..at + 4].try_into().unwrap());
+            let number =
+                |at: usize| u32::from_be_bytes(answer.body[at..at + 4].try_into().unwrap());
             sizes.push(format!("{}x{}", number(16), number(20)));
             assert_eq!(icon["sizes"], *sizes.last().unwrap());
         }
@@ -56,8 +57,7 @@ fn a_share_fills_the_form_and_writes_nothing() {
     }
     assert_eq!(site.home.json(["status"])["pages"], 0, "nothing is stored");
     // A share menu can open the page as a link from elsewhere: it is loaded again, once.
-    let from_elsewhere =
-        |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
+    let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
     let again = site.local(&from_elsewhere("/web/share?text=x")).expect(200);
     assert!(again.body.contains("url=/web/share?text=x&amp;again"), "{}", again.body);
     site.local(&from_elsewhere("/web/share?text=x&again")).expect(401);

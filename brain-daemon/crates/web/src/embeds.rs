@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use crate::markdown::{self, MAX_EMBED_HTML};
 use crate::page_path::page_path;
-use crate::reader::{link_urls, resolve};
+use crate::reader::{link_urls, resolve, without_title};
 use crate::session::Session;
 use crate::text::Text;
 
@@ -69,7 +69,7 @@ fn show(
         Some(heading) => section(&page.body, heading).and_then(|range| page.body.get(range)),
         None => None,
     };
-    let text = text.unwrap_or(&page.body);
+    let text = text.unwrap_or_else(|| without_title(&page.body, &page.title));
     let (text, is_whole) = shortened(text);
     let this = PageRef::new(&page.source_id, &page.slug);
     let links = brain.run(&session.caller, Links { page: this.clone() }, &NoProgress).ok()?;

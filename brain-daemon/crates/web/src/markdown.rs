@@ -304,15 +304,16 @@ where
                 self.links.push(true);
                 self.out.start_with("a", &[("href", &url)]);
             }
-            None => self.picture(),
+            None if is_attachment(target) => self.picture("picture: "),
+            None => self.picture("embedded page: "),
         }
     }
 
-    /// Begins the description of a picture.
-    fn picture(&mut self) {
+    /// Begins the description of something that is not shown.
+    fn picture(&mut self, kind: &str) {
         self.images.push(false);
         self.out.start_with("span", &[("class", "picture")]);
-        self.out.text("picture: ");
+        self.out.text(kind);
     }
 
     fn quote(&mut self, range: &Range<usize>) {
@@ -402,7 +403,7 @@ where
             Tag::Image { link_type: LinkType::WikiLink { .. }, dest_url, .. } => {
                 self.embedded(&dest_url);
             }
-            Tag::Image { .. } => self.picture(),
+            Tag::Image { .. } => self.picture("picture: "),
             Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition

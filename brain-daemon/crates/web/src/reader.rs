@@ -396,7 +396,7 @@ fn lines_by_others(session: &Session, name: &str, page: &Page) -> Markup {
 }
 
 /// Returns the text without a first heading that repeats the title.
-fn without_title<'a>(body: &'a str, title: &str) -> &'a str {
+pub(crate) fn without_title<'a>(body: &'a str, title: &str) -> &'a str {
     let text = body.trim_start();
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let heading = first.strip_prefix("# ").map(str::trim);
