@@ -142,6 +142,26 @@ fn another_host_name_is_refused() {
     }
 }
 
+/// Screens that show texts of pages or of the address.
+const SCREENS_WITH_TEXT: [&str; 16] = [
+    "/",
+    "/?q=alert",
+    "/?q=%3Cscript%3Ealert%281%29%3C%2Fscript%3E&type=%22%3E%3Cscript%3E&tag=%3Cimg%3E&when=%3Cb%3E",
+    "/?q=alert&explain=1",
+    "/web/results?q=alert",
+    "/page/evil",
+    "/page/evil?version=1",
+    "/page/links",
+    "/web/history/evil",
+    "/web/diff/evil?to=2",
+    "/web/edit/evil",
+    "/web/timeline",
+    "/web/sources",
+    "/web/new?slug=%22%3E%3Cscript%3E",
+    "/web/mentions/evil",
+    "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
+];
+
 /// Everything that a text from outside can fill.
 #[test]
 fn script_in_every_part_of_a_page_stays_text() {
@@ -168,24 +188,7 @@ fn script_in_every_part_of_a_page_stays_text() {
         "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]]. ![[evil]]\n",
     );
     let mut browser = site.open();
-    for path in [
-        "/",
-        "/?q=alert",
-        "/?q=%3Cscript%3Ealert%281%29%3C%2Fscript%3E&type=%22%3E%3Cscript%3E&tag=%3Cimg%3E&when=%3Cb%3E",
-        "/?q=alert&explain=1",
-        "/web/results?q=alert",
-        "/page/evil",
-        "/page/evil?version=1",
-        "/page/links",
-        "/web/history/evil",
-        "/web/diff/evil?to=2",
-        "/web/edit/evil",
-        "/web/timeline",
-        "/web/sources",
-        "/web/new?slug=%22%3E%3Cscript%3E",
-        "/web/mentions/evil",
-        "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
-    ] {
+    for path in SCREENS_WITH_TEXT {
         let shown = browser.go(&site.local, HttpRequest::get(path)).expect(200);
         let own = r#"<script type="module" src="/web/assets/page.js"></script>"#;
         let text = shown.body.replace(own, "");

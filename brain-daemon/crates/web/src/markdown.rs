@@ -92,7 +92,7 @@ pub(crate) fn render_with(
     let embeds = if text.contains("![[") { MAX_EMBEDS * MAX_EMBED_HTML } else { 0 };
     let max = MAX_GROWTH * text.len() + MAX_GROWTH * 1024 + embeds;
     for_each_event(text, OPTIONS, |event, range| {
-        renderer.event(event, range);
+        renderer.event(event, &range);
         if renderer.out.html.len() > max {
             ControlFlow::Break(())
         } else {
@@ -162,8 +162,8 @@ where
     F: Fn(&str) -> Option<String>,
     E: Fn(&str) -> Option<Markup>,
 {
-    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
-        if self.is_skipped(&event, &range) {
+    fn event(&mut self, event: Event<'_>, range: &Range<usize>) {
+        if self.is_skipped(&event, range) {
             return;
         }
         if let (Some((_, code)), Event::Text(text)) = (&mut self.code, &event) {
@@ -351,11 +351,11 @@ where
         self.cell += 1;
     }
 
-    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+    fn start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
         match tag {
             Tag::Paragraph => self.out.start("p"),
             Tag::Heading { level, .. } => self.heading(level),
-            Tag::BlockQuote(None) => self.quote(&range),
+            Tag::BlockQuote(None) => self.quote(range),
             Tag::BlockQuote(Some(kind)) => self.callout(&Callout::of(kind)),
             Tag::CodeBlock(kind) => {
                 self.out.start("pre");
