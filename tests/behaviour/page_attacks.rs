@@ -175,6 +175,8 @@ fn script_in_every_part_of_a_page_stays_text() {
                 |<script>|\n|-|\n|<script>|\n\n[^\"><script>]\n\n[^\"><script>]: <script>\n\n\
                 # <script>alert(2)</script>\n\n## \"><img src=x>\n\n> [!NOTE]\n> <script>\n\n\
                 - 2025-01-02 | <script>alert(3)</script> [Source: <img>]\n\n\
+                > [!bug] <script>\n> <img src=x>\n\n$<script>$ $$\n<img src=x>\n$$\n\n\
+                ```rust\nlet a = \"<script>\"; // <img src=x>\n```\n\n\
                 <style>*{display:none}</style>\n\n<meta http-equiv=refresh content=0>\n";
     let page = format!(
         "---\ntitle: \"</title><script>alert(1)</script>\"\ntype: \"<script>\"\n\

@@ -83,7 +83,7 @@ fn pages_are_embedded_one_level_deep() {
         &[
             "<section class=\"embed\" aria-label=\"The plan\">",
             "First <em>step</em>.",
-            "<a href=\"/page/default:deep\">deep</a>",
+            "<a href=\"/page/work:deep\">deep</a>",
             "<span class=\"outside\">from outside</span>",
             "&lt;script&gt;alert(1)&lt;/script&gt;",
             "Read the whole page",
