@@ -142,6 +142,27 @@ fn another_host_name_is_refused() {
     }
 }
 
+/// Screens that show texts of pages or of the address.
+const SCREENS_WITH_TEXT: [&str; 17] = [
+    "/",
+    "/?q=alert",
+    "/?q=%3Cscript%3Ealert%281%29%3C%2Fscript%3E&type=%22%3E%3Cscript%3E&tag=%3Cimg%3E&when=%3Cb%3E",
+    "/?q=alert&explain=1",
+    "/web/results?q=alert",
+    "/page/evil",
+    "/page/evil?version=1",
+    "/page/links",
+    "/web/history/evil",
+    "/web/diff/evil?to=2",
+    "/web/edit/evil",
+    "/web/timeline",
+    "/web/part/evil",
+    "/web/sources",
+    "/web/new?slug=%22%3E%3Cscript%3E",
+    "/web/mentions/evil",
+    "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
+];
+
 /// Everything that a text from outside can fill.
 #[test]
 fn script_in_every_part_of_a_page_stays_text() {
@@ -155,6 +176,8 @@ fn script_in_every_part_of_a_page_stays_text() {
                 |<script>|\n|-|\n|<script>|\n\n[^\"><script>]\n\n[^\"><script>]: <script>\n\n\
                 # <script>alert(2)</script>\n\n## \"><img src=x>\n\n> [!NOTE]\n> <script>\n\n\
                 - 2025-01-02 | <script>alert(3)</script> [Source: <img>]\n\n\
+                > [!bug] <script>\n> <img src=x>\n\n$<script>$ $$\n<img src=x>\n$$\n\n\
+                ```rust\nlet a = \"<script>\"; // <img src=x>\n```\n\n\
                 <style>*{display:none}</style>\n\n<meta http-equiv=refresh content=0>\n";
     let page = format!(
         "---\ntitle: \"</title><script>alert(1)</script>\"\ntype: \"<script>\"\n\
@@ -163,24 +186,12 @@ fn script_in_every_part_of_a_page_stays_text() {
     );
     site.home.put("evil", &page);
     site.home.put("evil", &format!("{page}\n<script>alert(4)</script>\n"));
-    site.home.put("links", "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]].\n");
+    site.home.put(
+        "links",
+        "---\ntitle: \"<img src=x onerror=alert(1)>\"\n---\nSee [[evil]]. ![[evil]]\n",
+    );
     let mut browser = site.open();
-    for path in [
-        "/",
-        "/?q=alert",
-        "/?q=%3Cscript%3Ealert%281%29%3C%2Fscript%3E&type=%22%3E%3Cscript%3E&tag=%3Cimg%3E&when=%3Cb%3E",
-        "/?q=alert&explain=1",
-        "/web/results?q=alert",
-        "/page/evil",
-        "/page/evil?version=1",
-        "/web/history/evil",
-        "/web/diff/evil?to=2",
-        "/web/edit/evil",
-        "/web/timeline",
-        "/web/part/evil",
-        "/web/sources",
-        "/web/new?slug=%22%3E%3Cscript%3E",
-    ] {
+    for path in SCREENS_WITH_TEXT {
         let shown = browser.go(&site.local, HttpRequest::get(path)).expect(200);
         let own = r#"<script type="module" src="/web/assets/page.js"></script>"#;
         let text = shown.body.replace(own, "");
@@ -203,8 +214,10 @@ fn script_in_every_part_of_a_page_stays_text() {
     let page = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     for link in page.split("href=\"").skip(1).map(|it| it.split('"').next().unwrap()) {
-        let is_ours = link.starts_with('/') && !link.starts_with("//") || link.starts_with("#s");
-        assert!(is_ours || link == "#main" || link.starts_with("https://ok.example/"), "{link}");
+        let is_ours = link.starts_with('/') && !link.starts_with("//")
+            || ["#main", "#s", "#f", "#r"].iter().any(|it| link.starts_with(it));
+        let is_file = link.starts_with("obsidian://open?path=%2F");
+        assert!(is_ours || is_file || link.starts_with("https://ok.example/"), "{link}");
     }
     site.home.brain(["delete", "links"]).expect(0);
     let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200).body;

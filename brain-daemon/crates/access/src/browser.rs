@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use brain_protocol::{BrowserOpen, BrowserOpenReply, Fault, FaultCode, PageRef, Secret};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::Access;
 use crate::grant_table::digest;
@@ -34,8 +35,17 @@ pub struct BrowserSession {
 }
 
 /// The codes and sessions of one daemon.
-#[derive(Default)]
-pub(crate) struct BrowserSessions(Mutex<Inner>);
+pub(crate) struct BrowserSessions {
+    inner: Mutex<Inner>,
+    /// Tells that sessions ended.
+    ended: watch::Sender<()>,
+}
+
+impl Default for BrowserSessions {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), ended: watch::Sender::new(()) }
+    }
+}
 
 #[derive(Default)]
 struct Inner {
@@ -61,9 +71,12 @@ impl Inner {
 impl BrowserSessions {
     /// Ends all sessions and codes, and returns the number of sessions.
     pub(crate) fn close_all(&self) -> usize {
-        let mut inner = self.0.lock();
+        let mut inner = self.inner.lock();
         inner.codes.clear();
-        std::mem::take(&mut inner.sessions).len()
+        let closed = std::mem::take(&mut inner.sessions).len();
+        drop(inner);
+        self.ended.send_replace(());
+        closed
     }
 }
 
@@ -88,7 +101,7 @@ impl Access {
         }
         let code = random::text::<32>(&*self.random)?;
         let now = self.clock.now();
-        let mut inner = self.browsers.0.lock();
+        let mut inner = self.browsers.inner.lock();
         inner.forget_expired(now);
         if inner.codes.len() >= MAX_CODES {
             inner.codes.remove(0);
@@ -106,7 +119,7 @@ impl Access {
     /// [`FaultCode::Internal`] when the system has no randomness. The code is used up.
     pub fn browser_sign_in(&self, code: &str) -> Result<Option<(String, Option<PageRef>)>, Fault> {
         let now = self.clock.now();
-        let mut inner = self.browsers.0.lock();
+        let mut inner = self.browsers.inner.lock();
         inner.forget_expired(now);
         // Found by digest, so the time of the look-up tells nothing about existing codes.
         let hash = digest(code);
@@ -118,6 +131,7 @@ impl Access {
         let csrf_token = Secret::new(random::text::<32>(&*self.random)?);
         if inner.sessions.len() >= MAX_SESSIONS {
             inner.sessions.remove(0);
+            self.browsers.ended.send_replace(());
         }
         let session = BrowserSession { csrf_token, opened_at: now, expires_at: now + SESSION_MS };
         inner.sessions.push((digest(&id), session));
@@ -128,7 +142,7 @@ impl Access {
     #[must_use]
     pub fn browser_session(&self, id: &str) -> Option<BrowserSession> {
         let (hash, now) = (digest(id), self.clock.now());
-        let inner = self.browsers.0.lock();
+        let inner = self.browsers.inner.lock();
         let (_, session) = inner.sessions.iter().find(|(known, _)| *known == hash)?;
         Some(session.clone()).filter(|session| now < session.expires_at)
     }
@@ -137,7 +151,7 @@ impl Access {
     #[must_use]
     pub fn browser_sessions(&self) -> Vec<BrowserSession> {
         let now = self.clock.now();
-        let mut inner = self.browsers.0.lock();
+        let mut inner = self.browsers.inner.lock();
         inner.forget_expired(now);
         inner.sessions.iter().map(|(_, session)| session.clone()).collect()
     }
@@ -145,6 +159,13 @@ impl Access {
     /// Ends a session.
     pub fn browser_sign_out(&self, id: &str) {
         let hash = digest(id);
-        self.browsers.0.lock().sessions.retain(|(known, _)| *known != hash);
+        self.browsers.inner.lock().sessions.retain(|(known, _)| *known != hash);
+        self.browsers.ended.send_replace(());
+    }
+
+    /// Returns a receiver that changes when sessions end, except by their age.
+    #[must_use]
+    pub fn browser_sessions_ended(&self) -> watch::Receiver<()> {
+        self.browsers.ended.subscribe()
     }
 }

@@ -20,10 +20,10 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::FileService;
 use crate::index::IndexFollower;
 use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
+use crate::{ChangeFeed, FileService};
 use brain_base::clock::Clock;
 use brain_page::MediaType;
 use brain_store::Store;
@@ -88,6 +88,7 @@ pub(crate) struct Queue {
     arrived: AtomicU64,
     waiting: AtomicU64,
     wake: Notify,
+    changes: Arc<ChangeFeed>,
     /// Jobs whose pages are being written.
     in_progress: Mutex<HashSet<u64>>,
     /// Held while pages are being written.
@@ -96,12 +97,13 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Creates the state of a queue with `waiting` jobs, of which `bound` may wait.
-    pub(crate) fn new(bound: u64, waiting: u64) -> Self {
+    pub(crate) fn new(bound: u64, waiting: u64, changes: Arc<ChangeFeed>) -> Self {
         Self {
             bound,
             arrived: AtomicU64::new(0),
             waiting: AtomicU64::new(waiting),
             wake: Notify::new(),
+            changes,
             in_progress: Mutex::default(),
             processing: Mutex::default(),
         }
@@ -111,6 +113,13 @@ impl Queue {
     pub(crate) fn set_waiting(&self, waiting: u64) {
         self.waiting.store(waiting, Ordering::Relaxed);
         self.wake.notify_one();
+        self.changes.notify();
+    }
+
+    /// Sets the number of waiting jobs after some were processed.
+    pub(crate) fn record_processed(&self, waiting: u64) {
+        self.waiting.store(waiting, Ordering::Relaxed);
+        self.changes.notify();
     }
 
     /// Returns the number of waiting jobs.

@@ -8,6 +8,7 @@ mod ask;
 mod audit;
 mod backup;
 mod batch;
+mod change_feed;
 mod collector;
 mod completion;
 mod connect;
@@ -66,6 +67,7 @@ pub use audit::Audit;
 pub use backup::restore::restore;
 pub use backup::scheduled_backup::BackupService;
 pub use backup::verify_backup;
+pub use change_feed::ChangeFeed;
 pub use collector::CollectorService;
 pub use connect::ConnectService;
 pub use embedding::EmbeddingService;
@@ -129,6 +131,8 @@ pub struct Brain {
     pub access: Arc<Access>,
     /// The record of calls over the network.
     pub audit: Arc<Audit>,
+    /// Tells that pages or the queue changed.
+    pub changes: Arc<ChangeFeed>,
     /// The files of pages.
     pub files: Arc<FileService>,
     /// Operations on single pages.

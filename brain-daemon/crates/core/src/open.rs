@@ -26,10 +26,10 @@ use crate::ingest::Queue;
 use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use crate::{
-    AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
-    Environment, ExternalDependencies, FileService, GraphService, IdeaService, IngestService,
-    LanguageModels, PageService, SearchService, SourceService, StandardOutput, SyncService,
-    TunnelService, VoiceService, index_id,
+    AskService, Audit, BackupService, Brain, ChangeFeed, CollectorService, ConnectService,
+    EmbeddingService, Environment, ExternalDependencies, FileService, GraphService, IdeaService,
+    IngestService, LanguageModels, PageService, SearchService, SourceService, StandardOutput,
+    SyncService, TunnelService, VoiceService, index_id,
 };
 
 impl Brain {
@@ -74,7 +74,8 @@ impl Brain {
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
         let (index, meaning) = (Arc::new(IndexFollower::new(home.index())), EmbeddingState::new());
-        let hook = combine_hooks(meaning.hook(), index.hook());
+        let changes = ChangeFeed::new();
+        let hook = changes.hook(combine_hooks(meaning.hook(), index.hook()));
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         check_not_emptied(&home, &store)?;
         if let Some(dir) = config.backup_dir(&home) {
@@ -91,7 +92,7 @@ impl Brain {
             clock,
             home,
         };
-        let brain = Self::compose(&env, &store, &index, meaning)?;
+        let brain = Self::compose(&env, &store, &index, meaning, changes)?;
         brain.pages.dedup.refill(&store, now)?;
         brain.files.begin_recovery();
         brain.files.replay_outbox();
@@ -108,10 +109,11 @@ impl Brain {
         store: &Arc<Store>,
         index: &Arc<IndexFollower>,
         meaning: EmbeddingState,
+        changes: Arc<ChangeFeed>,
     ) -> Result<Self, Fault> {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
         let waiting = store.read_through(Reader::job_counts)?.waiting;
-        let queue = Arc::new(Queue::new(config.ingest.queue, waiting));
+        let queue = Arc::new(Queue::new(config.ingest.queue, waiting, changes.clone()));
         let text = Arc::new(TextBudget::new());
         let dedup = Arc::new(Dedup::new(config.store.dedup_entries));
         let ledger = Arc::new(Ledger::new(&env.home.costs(), clock.clone()));
@@ -256,6 +258,7 @@ impl Brain {
             index: index.clone(),
             access,
             audit,
+            changes,
             files,
             pages,
             graph,

@@ -22,6 +22,14 @@ export async function fetchPart(path, options = {}) {
   return answer.text();
 }
 
+/** Fetches the screen at `path` of this daemon, and returns it as a document. */
+export async function fetchScreen(path) {
+  if (!/^\/(?!\/)/.test(path)) throw new Error("not a path of this page");
+  const answer = await fetch(path, { redirect: "error", credentials: "same-origin" });
+  if (!answer.ok) throw new AnswerError(answer.status);
+  return new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+}
+
 /** Replaces the content of `element` with a part that `fetchPart` returned. */
 export function showPart(element, html) {
   element.innerHTML = policy.createHTML(html);

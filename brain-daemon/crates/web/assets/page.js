@@ -1,7 +1,10 @@
 // The keys of every screen, and the capture box. Everything here also works by forms and links.
 import { move } from "./search.js";
+import { openPalette } from "./palette.js";
 import "./write.js";
 import "./drop.js";
+import "./read.js";
+import "./live.js";
 
 // These are loaded only on their screens.
 if (document.getElementById("answer")) import("./ask.js");
@@ -37,6 +40,11 @@ const actions = {
 };
 
 document.addEventListener("keydown", (event) => {
+  if (event.key === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+    event.preventDefault();
+    openPalette({ capture: openCapture, keys: () => keys.showModal() });
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     if (event.target instanceof HTMLTextAreaElement) return;

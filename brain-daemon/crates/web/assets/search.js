@@ -12,7 +12,7 @@ let wanted = "";
 
 function address() {
   const query = new URLSearchParams(new FormData(form));
-  if (!query.get("q")) query.delete("q");
+  for (const name of ["q", "since", "until"]) if (!query.get(name)) query.delete(name);
   return query.toString();
 }
 
@@ -44,6 +44,17 @@ function titles() {
   return [...results.querySelectorAll("ol.hits a.title")];
 }
 
+/** Shows the results as they are now, unless the owner is typing or in them. */
+export async function refreshResults() {
+  const query = address();
+  if (query !== wanted || sent !== shown || results.contains(document.activeElement)) return false;
+  const part = await fetchPart(`/web/results?${query}`);
+  const isFree = query === address() && sent === shown;
+  if (!isFree || results.contains(document.activeElement)) return false;
+  showPart(results, part);
+  return true;
+}
+
 /** Moves the focus by `step` results; before the first one is the field. */
 export function move(step) {
   const all = titles();
@@ -58,6 +69,7 @@ export function move(step) {
 if (form) {
   wanted = address();
   field.addEventListener("input", search);
+  form.addEventListener("change", search);
   form.addEventListener("submit", (event) => {
     const first = titles()[0];
     // Results of this very text are on the screen: Enter opens the best one.

@@ -1,5 +1,7 @@
 // Preview while writing, drafts that survive a closed tab, and completion of [[links. Without this
 // module, the form saves and shows its preview by itself.
+import { completes } from "./complete.js";
+import { fields } from "./fields.js";
 import { fetchPart, showPart } from "./html.js";
 
 const PREFIX = "brain-draft:";
@@ -104,79 +106,15 @@ function drafts(field) {
   });
 }
 
-/** Completes the page behind `[[` in the text. */
-function completes(field) {
-  const list = document.createElement("ul");
-  list.id = "pages";
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Pages");
-  list.hidden = true;
-  field.after(list);
-  field.setAttribute("aria-controls", "pages");
-  let number = 0;
-  let at = 0;
-
-  const begun = () => {
-    const before = field.value.slice(0, field.selectionStart);
-    return before.match(/\[\[([^\]\n|]{1,60})$/)?.[1];
-  };
-  const close = () => {
-    list.hidden = true;
-    list.replaceChildren();
-  };
-  const mark = () => {
-    [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === at));
-  };
-  const choose = (item) => {
-    const end = field.selectionStart;
-    const start = end - (begun()?.length ?? 0);
-    field.setRangeText(`${item.dataset.value}]]`, start, end, "end");
-    close();
-    field.dispatchEvent(new Event("input"));
-    field.focus();
-  };
-  field.addEventListener("input", async () => {
-    const text = begun();
-    if (!text) return close();
-    const mine = ++number;
-    try {
-      const answer = await fetch(`/web/complete?text=${encodeURIComponent(text)}`);
-      if (!answer.ok || mine !== number || begun() !== text) return;
-      const values = await answer.json();
-      list.replaceChildren(...values.map(([value, description]) => {
-        const item = document.createElement("li");
-        item.setAttribute("role", "option");
-        item.dataset.value = value;
-        item.textContent = description ? `${description} (${value})` : value;
-        item.addEventListener("mousedown", (event) => {
-          event.preventDefault();
-          choose(item);
-        });
-        return item;
-      }));
-      at = 0;
-      mark();
-      list.hidden = values.length === 0;
-    } catch { close(); }
-  });
-  field.addEventListener("keydown", (event) => {
-    if (list.hidden || event.isComposing) return;
-    const count = list.children.length;
-    if (event.key === "ArrowDown") at = (at + 1) % count;
-    else if (event.key === "ArrowUp") at = (at + count - 1) % count;
-    else if (event.key === "Enter" || event.key === "Tab") choose(list.children[at]);
-    else if (event.key === "Escape") close();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-    mark();
-  });
-  field.addEventListener("blur", close);
-}
-
 if (editor) {
   const field = editor.elements.text;
   previews(field);
   drafts(field);
-  completes(field);
+  fields(editor);
+  completes(field, {
+    id: "pages",
+    label: "Pages",
+    begun: (before) => before.match(/\[\[([^\]\n|]{1,60})$/)?.[1],
+    ending: "]]",
+  });
 }

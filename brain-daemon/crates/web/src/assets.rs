@@ -37,6 +37,11 @@ static ASSETS: &[Asset] = &[
         media_type: SCRIPT,
         text: include_str!("../assets/graph-view.js"),
     },
+    Asset { name: "complete.js", media_type: SCRIPT, text: include_str!("../assets/complete.js") },
+    Asset { name: "fields.js", media_type: SCRIPT, text: include_str!("../assets/fields.js") },
+    Asset { name: "live.js", media_type: SCRIPT, text: include_str!("../assets/live.js") },
+    Asset { name: "palette.js", media_type: SCRIPT, text: include_str!("../assets/palette.js") },
+    Asset { name: "read.js", media_type: SCRIPT, text: include_str!("../assets/read.js") },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

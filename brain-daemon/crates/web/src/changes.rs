@@ -6,9 +6,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse as _, Response};
+use brain_base::clock::local_day;
 use brain_core::Brain;
 use brain_protocol::{
-    Capture, Delete, Fault, FaultCode, Origin, PageRef, Precondition, Restore, Revert, Trust,
+    Capture, Delete, Fault, FaultCode, Origin, PageRef, Precondition, Restore, Revert, Today, Trust,
 };
 
 use crate::history::named;
@@ -52,6 +53,14 @@ pub(crate) async fn capture(State(brain): State<Arc<Brain>>, change: Change) -> 
     };
     let result = change.session.ask(&brain, capture).await;
     let path = result.map(|written| page_path(&format!("{}:{}", written.source_id, written.slug)));
+    finish(&change, path)
+}
+
+/// `POST /web/today`: creates the daily note, unless it exists, and shows it.
+pub(crate) async fn today(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    let today = Today { day: local_day(brain.now()), source: None };
+    let result = change.session.ask(&brain, today).await;
+    let path = result.map(|note| page_path(&format!("{}:{}", note.source_id, note.slug)));
     finish(&change, path)
 }
 

@@ -46,6 +46,7 @@ const NAVIGATION: [(&str, &str); 7] = [
 /// The keys of `assets/page.js`, as the list of keys shows them.
 const KEYS: [(&str, &str); 12] = [
     ("/", "Search"),
+    ("Ctrl K", "Go to a page or an action"),
     ("↓ ↑", "Go through the results"),
     ("Enter", "Open a result"),
     ("c", "Capture a thought"),
@@ -98,9 +99,9 @@ impl<'a> Screen<'a> {
                     }
                 }
             }
-            main id="main" tabindex="-1" { (body) }
+            main id="main" tabindex="-1" data-seen=(session.seen) { (body) }
             footer {
-                form method="post" action="/web/sign-out" {
+                form id="sign-out" method="post" action="/web/sign-out" {
                     (csrf(session))
                     button class="plain" { "Sign out" }
                 }
@@ -108,6 +109,7 @@ impl<'a> Screen<'a> {
             }
             div id="message" role="status" aria-live="polite" {}
             (key_list())
+            (palette())
         };
         html_response(status, &document(title, &html! {}, &frame, true))
     }
@@ -138,6 +140,33 @@ fn key_list() -> Markup {
                 @for (key, action) in KEYS { dt { kbd { (key) } } dd { (action) } }
             }
             form method="dialog" { button { "Close" } }
+        }
+    }
+}
+
+/// The list of pages and actions, which `assets/palette.js` opens and fills.
+fn palette() -> Markup {
+    let screens = NAVIGATION.into_iter().chain(crate::operations::SCREENS);
+    let mut screens: Vec<(&str, &str)> = screens.collect();
+    let mut seen = std::collections::HashSet::new();
+    screens.retain(|(path, _)| seen.insert(*path));
+    html! {
+        dialog id="palette" aria-label="Go to a page or an action" {
+            input id="palette-text" type="text" role="combobox" aria-expanded="true"
+                aria-controls="palette-list" aria-autocomplete="list" autocomplete="off"
+                spellcheck="false" aria-label="Page or action" placeholder="Page or action";
+            ul id="palette-list" role="listbox" aria-label="Pages and actions" {
+                @for (path, name) in screens {
+                    li role="option" data-href=(path) { (name) }
+                }
+                li role="option" data-action="capture" { "Capture a thought" }
+                li role="option" data-action="today" { "Today’s note" }
+                li role="option" data-action="edit" { "Edit this page" }
+                li role="option" data-action="history" { "Versions of this page" }
+                li role="option" data-action="keys" { "Keys" }
+                li role="option" data-action="sign-out" { "Sign out" }
+            }
+            p id="palette-count" class="hidden" role="status" {}
         }
     }
 }
@@ -236,6 +265,9 @@ fn document(title: &str, head: &Markup, body: &Markup, has_script: bool) -> Mark
                 (head)
                 title { (Text(title)) " · brain" }
                 link rel="icon" href="/web/assets/icon.svg";
+                link rel="manifest" href=(crate::install::MANIFEST);
+                meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)";
+                meta name="theme-color" content="#1f2124" media="(prefers-color-scheme: dark)";
                 link rel="stylesheet" href="/web/assets/style.css";
                 @if has_script { script type="module" src="/web/assets/page.js" {} }
             }

@@ -13,11 +13,16 @@ mod calendar;
 mod changes;
 mod chart;
 mod collector;
+mod embeds;
 mod event_stream;
+mod fields;
 mod graph;
 mod history;
+mod install;
 mod layout;
+mod live;
 mod markdown;
+mod mentions;
 mod neighbours;
 mod operations;
 mod page_path;
@@ -33,10 +38,10 @@ mod writer;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use brain_core::Brain;
 
 pub use session::SignedIn;
@@ -65,6 +70,11 @@ pub const SCREENS: &[&str] = &[
     "/web/costs",
     "/web/backups",
     "/web/configuration",
+    live::PATH,
+    mentions::ROUTE,
+    install::MANIFEST,
+    install::ICONS,
+    install::SHARE,
     assets::ROUTE,
     collector::PATH,
     collector::POST,
@@ -88,6 +98,8 @@ pub const CHANGES: &[&str] = &[
     "/web/access/token",
     "/web/access/revoke",
     "/web/access/browsers",
+    "/web/today",
+    "/web/fields",
     "/web/sign-out",
     collector::COLLECT,
     ask::ANSWER,
@@ -121,10 +133,16 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route(graph::DATA, get(graph::data))
         .route("/web/save", post(writer::save))
         .route("/web/preview", post(writer::preview))
+        .route(live::PATH, get(live::events))
+        .route(mentions::ROUTE, get(mentions::show))
+        .route("/web/today", post(changes::today))
+        .route("/web/fields", post(fields::apply))
+        .merge(install::routes())
         .merge(operations::routes())
         .merge(collector::routes())
         .merge(ask::routes())
         .route(assets::ROUTE, get(assets::serve))
+        .layer(Extension(live::LiveStreams::new()))
         .layer(DefaultBodyLimit::max(session::MAX_FORM))
         .layer(from_fn_with_state(Arc::clone(brain), session::authenticate))
         .with_state(Arc::clone(brain))

@@ -8,8 +8,8 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use brain_core::{Brain, NoProgress, SimilarPage};
 use brain_protocol::{
-    Backlinks, Fault, FaultCode, Get, LinkRow, Links, MarkedLines, Page, PageRef, Slug, Timeline,
-    TimelineRow, TrustLevel,
+    Backlinks, Fault, FaultCode, Get, LinkRow, Links, List, MarkedLines, Page, PageRef, Slug, Sort,
+    Timeline, TimelineRow, TrustLevel,
 };
 use maud::{Markup, html};
 
@@ -19,7 +19,7 @@ use crate::results::day;
 use crate::search::Question;
 use crate::session::{Session, block};
 use crate::text::Text;
-use crate::{graph, markdown, neighbours, provenance};
+use crate::{embeds, graph, markdown, neighbours, provenance};
 
 /// Entries of the timeline beside a page.
 const TIMELINE: u32 = 20;
@@ -36,6 +36,10 @@ struct Reading {
     /// The pages that this one links to.
     linked: Vec<LinkRow>,
     backlinks: Vec<LinkRow>,
+    /// The pages that this one embeds, by target.
+    embeds: HashMap<String, Markup>,
+    /// The absolute path of its file.
+    file: Option<String>,
     timeline: Vec<TimelineRow>,
 }
 
@@ -112,11 +116,7 @@ fn read(
     };
     let this = PageRef::new(&page.source_id, &page.slug);
     let linked = brain.run(caller, Links { page: this.clone() }, &NoProgress)?.links;
-    let links = linked.iter().filter_map(|link| {
-        let (source, slug) = (link.source_id.as_ref()?, link.slug.as_ref()?);
-        Some((link.target.clone(), page_path(&format!("{source}:{slug}"))))
-    });
-    let links = links.collect();
+    let embeds = embeds::read(brain, session, &page, &linked);
     let backlinks = brain.run(caller, Backlinks { page: this.clone() }, &NoProgress)?.links;
     let timeline = Timeline {
         source: this.source.clone(),
@@ -125,9 +125,35 @@ fn read(
         ..Timeline::default()
     };
     let timeline = brain.run(caller, timeline, &NoProgress)?.entries;
+    let (links, file) = (link_urls(&linked), file(brain, session, &page)?);
     let is_former = version.is_some();
-    let reading = Reading { page, is_former, links, linked, backlinks, timeline };
+    let reading = Reading { page, is_former, links, linked, backlinks, embeds, file, timeline };
     Ok(Outcome::Page(Box::new(reading)))
+}
+
+/// Returns the URLs of the pages that links lead to, by target.
+pub(crate) fn link_urls(links: &[LinkRow]) -> HashMap<String, String> {
+    let urls = links.iter().filter_map(|link| {
+        let (source, slug) = (link.source_id.as_ref()?, link.slug.as_ref()?);
+        Some((link.target.clone(), page_path(&format!("{source}:{slug}"))))
+    });
+    urls.collect()
+}
+
+/// Returns the absolute path of a page's file, if it has one.
+fn file(brain: &Arc<Brain>, session: &Session, page: &Page) -> Result<Option<String>, Fault> {
+    if page.source_path.is_none() {
+        return Ok(None);
+    }
+    let list = List {
+        source: Some(page.source_id.clone()),
+        prefix: Some(page.slug.to_string()),
+        sort: Sort::Slug,
+        limit: 1,
+        ..List::default()
+    };
+    let first = brain.run(&session.caller, list, &NoProgress)?.pages.into_iter().next();
+    Ok(first.filter(|row| row.slug == page.slug).and_then(|row| row.path))
 }
 
 /// Returns the addresses and names of the pages that a name may mean, and of similar ones.
@@ -152,7 +178,11 @@ fn new_path(name: &str) -> String {
 }
 
 /// Returns the URL of a link's page, even if the page does not exist yet.
-fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option<String> {
+pub(crate) fn resolve(
+    page: &Page,
+    links: &HashMap<String, String>,
+    target: &str,
+) -> Option<String> {
     if let Some(address) = links.get(target) {
         return Some(address.clone());
     }
@@ -170,9 +200,12 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
     let page = &reading.page;
     let name = format!("{}:{}", page.source_id, page.slug);
     let body = without_title(&page.body, &page.title);
-    let rendered = markdown::render(body, |target| resolve(page, &reading.links, target));
+    let url = |target: &str| resolve(page, &reading.links, target);
+    let embed = |target: &str| reading.embeds.get(target).cloned();
+    let rendered = markdown::render_with(body, "", url, embed);
+    let current = (!reading.is_former).then_some(Text(&name));
     html! {
-        div class="reader" {
+        div class="reader" data-page=[current] data-version=(page.version) {
             article dir="auto" {
                 h1 { bdi { (Text(&page.title)) } }
                 @if reading.is_former { (former_version(session, &name, page.version)) }
@@ -191,10 +224,12 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
                 @if rendered.headings.len() > 1 { (outline(&rendered.headings)) }
                 (neighbours::drawing(&name, &reading.linked, &reading.backlinks))
                 (backlinks(&reading.backlinks))
+                @if !reading.is_former { (mentions(&name)) }
                 (timeline(&reading.timeline))
                 section {
                     h2 { "Where it is from" }
                     @for sentence in provenance::sentences(page) { p { (sentence) } }
+                    @if let Some(file) = &reading.file { (open_in_editor(file)) }
                 }
             }
         }
@@ -300,6 +335,28 @@ fn backlinks(links: &[LinkRow]) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Leads to pages that name this one; `assets/read.js` shows them in place.
+fn mentions(name: &str) -> Markup {
+    html! {
+        section {
+            h2 { "Mentions without a link" }
+            div id="mentions" {
+                p { a href=(Text(&path("/web/mentions/", name))) { "Show them" } }
+            }
+        }
+    }
+}
+
+/// Shows the path of the page's file; `assets/read.js` adds a button that copies it.
+fn open_in_editor(file: &str) -> Markup {
+    let encoded: String = form_urlencoded::byte_serialize(file.as_bytes()).collect();
+    let address = format!("obsidian://open?path={}", encoded.replace('+', "%20"));
+    html! {
+        p class="file" { code data-copy=(Text(file)) { (Text(file)) } }
+        p { a href=(Text(&address)) { "Open in Obsidian" } }
     }
 }
 

@@ -79,6 +79,12 @@ pub(crate) fn active_filters(question: &Question) -> Markup {
         let name = known.map_or(value.as_str(), |(_, name, _)| name);
         chips.push((name.to_owned(), Question { period: None, ..base.clone() }));
     }
+    if let Some(day) = &question.since {
+        chips.push((format!("from {day}"), Question { since: None, ..base.clone() }));
+    }
+    if let Some(day) = &question.until {
+        chips.push((format!("to {day}"), Question { until: None, ..base.clone() }));
+    }
     if question.explain {
         chips.push(("with scores".to_owned(), Question { explain: false, ..base }));
     }
@@ -117,7 +123,8 @@ fn narrower(question: &Question, hits: &[Hit]) -> Markup {
             (format!("in {value}"), Question { source, ..question.clone() })
         }));
     }
-    if question.period.is_none() && !hits.is_empty() {
+    let has_days = question.since.is_some() || question.until.is_some();
+    if question.period.is_none() && !has_days && !hits.is_empty() {
         chips.extend(PERIODS.iter().skip(1).map(|(value, name, _)| {
             let period = Some((*value).to_owned());
             ((*name).to_owned(), Question { period, ..question.clone() })
@@ -161,6 +168,15 @@ pub(crate) fn hit_row(default_source: &str, hit: &Hit) -> Markup {
             }
             @if !hit.snippet.is_empty() {
                 p class="snippet" dir="auto" { (marked(&hit.snippet, &hit.highlights)) }
+            }
+            @if !hit.also_in.is_empty() {
+                p class="facts" {
+                    "The same text: "
+                    @for (at, name) in hit.also_in.iter().enumerate() {
+                        @if at > 0 { ", " }
+                        a href=(Text(&page_path(name))) { bdi { (Text(name)) } }
+                    }
+                }
             }
             @if !hit.explain.is_empty() {
                 table class="scores" {
@@ -208,7 +224,7 @@ pub(crate) fn day(time: &str) -> Markup {
 }
 
 /// Marks byte ranges of a text. Ranges that are not between characters are left out.
-fn marked(text: &str, ranges: &[(u32, u32)]) -> Markup {
+pub(crate) fn marked(text: &str, ranges: &[(u32, u32)]) -> Markup {
     let mut parts: Vec<(&str, bool)> = Vec::new();
     let mut at = 0;
     for (start, end) in ranges.iter().map(|(start, end)| (*start as usize, *end as usize)) {

@@ -14,7 +14,7 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
-use crate::layout::{self, Screen};
+use crate::layout::{self, Screen, csrf};
 use crate::results;
 use crate::session::Session;
 use crate::text::Text;
@@ -44,6 +44,9 @@ pub(crate) struct Question {
     pub(crate) tags: Vec<String>,
     /// A value of [`PERIODS`].
     pub(crate) period: Option<String>,
+    /// The first and the last day, `YYYY-MM-DD`.
+    pub(crate) since: Option<String>,
+    pub(crate) until: Option<String>,
     pub(crate) explain: bool,
     /// Whether it is still being typed.
     pub(crate) is_typing: bool,
@@ -62,6 +65,8 @@ impl Question {
                 "source" => question.source = Some(value),
                 "tag" if !question.tags.contains(&value) => question.tags.push(value),
                 "when" => question.period = Some(value),
+                "since" => question.since = Some(value),
+                "until" => question.until = Some(value),
                 "explain" => question.explain = true,
                 "typing" => question.is_typing = true,
                 _ => {}
@@ -77,6 +82,8 @@ impl Question {
         filters.extend(self.source.iter().map(|value| ("source", value.as_str())));
         filters.extend(self.tags.iter().map(|value| ("tag", value.as_str())));
         filters.extend(self.period.iter().map(|value| ("when", value.as_str())));
+        filters.extend(self.since.iter().map(|value| ("since", value.as_str())));
+        filters.extend(self.until.iter().map(|value| ("until", value.as_str())));
         filters.extend(self.explain.then_some(("explain", "1")));
         filters
     }
@@ -94,7 +101,10 @@ impl Question {
         }
     }
 
-    fn since(&self, now: i64) -> Option<String> {
+    fn first_time(&self, now: i64) -> Option<String> {
+        if self.since.is_some() {
+            return self.since.clone();
+        }
         let period = self.period.as_deref()?;
         let (_, _, days) = PERIODS.iter().find(|(value, _, _)| *value == period)?;
         Some(rfc3339(now - days * DAY_MS))
@@ -131,13 +141,34 @@ pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
                 autocomplete="off" autocapitalize="off" spellcheck="false"
                 aria-controls="results" dir="auto";
             @for (name, value) in question.filters() {
-                input type="hidden" name=(name) value=(Text(value));
+                // These have fields of their own.
+                @if !matches!(name, "since" | "until") {
+                    input type="hidden" name=(name) value=(Text(value));
+                }
             }
             button { "Search" }
+            (dates(&question))
         }
         div id="results" { (view(&question, found)) }
+        form method="post" action="/web/today" id="today" {
+            (csrf(&session))
+            button class="plain" { "Today’s note" }
+        }
     };
     Screen { path: "/", ..Screen::new(&session, title, body) }.respond()
+}
+
+/// The fields for a range of days.
+fn dates(question: &Question) -> Markup {
+    let value = |day: &Option<String>| day.clone().unwrap_or_default();
+    html! {
+        details class="dates" open[question.since.is_some() || question.until.is_some()] {
+            summary { "Days" }
+            label { "Changed from "
+                input type="date" name="since" value=(Text(&value(&question.since))); }
+            label { "to " input type="date" name="until" value=(Text(&value(&question.until))); }
+        }
+    }
 }
 
 /// `GET /web/results`: the results alone, for `assets/search.js`.
@@ -152,7 +183,7 @@ pub(crate) async fn results(
 }
 
 /// `GET /web/complete?text=…`: the pages that a link can name, as pairs of name and title, for
-/// `assets/write.js`.
+/// `assets/complete.js`. With `kind=tag`, tags and their numbers of pages.
 pub(crate) async fn complete(
     State(brain): State<Arc<Brain>>,
     uri: Uri,
@@ -161,7 +192,13 @@ pub(crate) async fn complete(
     let query = uri.query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "text");
     let text = text.map(|(_, value)| value.into_owned()).unwrap_or_default();
-    match session.ask(&brain, Complete { kind: CompletionKind::Page, text }).await {
+    let kind = match form_urlencoded::parse(query.as_bytes())
+        .any(|it| it == ("kind".into(), "tag".into()))
+    {
+        true => CompletionKind::Tag,
+        false => CompletionKind::Page,
+    };
+    match session.ask(&brain, Complete { kind, text }).await {
         Ok(found) => {
             let values = found.values.into_iter().take(COMPLETIONS);
             let pairs: Vec<_> = values.map(|it| (it.value, it.description)).collect();
@@ -186,7 +223,7 @@ fn view(question: &Question, found: Result<Found, Fault>) -> Markup {
 }
 
 async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Result<Found, Fault> {
-    let (source, since) = (question.source_id()?, question.since(brain.now()));
+    let (source, since) = (question.source_id()?, question.first_time(brain.now()));
     if !question.text.is_empty() {
         let search = Search {
             query: question.text.clone(),
@@ -195,7 +232,7 @@ async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Res
             page_type: question.page_type.clone(),
             tags: question.tags.clone(),
             since,
-            until: None,
+            until: question.until.clone(),
             explain: question.explain,
             prefix: question.is_typing,
         };
@@ -215,6 +252,7 @@ async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Res
         tag: question.tags.first().cloned(),
         limit: LIMIT,
         updated_since: since,
+        updated_until: question.until.clone(),
         ..List::default()
     };
     let pages = session.ask(brain, list).await?;
@@ -233,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_question_survives_its_address() {
-        let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1&typing=1";
+        let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1&typing=1&since=2026-01-02&until=";
         let question = Question::parse(query);
         assert_eq!((question.text.as_str(), question.tags.len()), ("a&b", 2));
         let path = question.path();

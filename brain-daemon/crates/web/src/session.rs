@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use brain_base::caller::Caller;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Brain, NoProgress, Progress};
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Operation, Secret};
 use subtle::ConstantTimeEq as _;
 
@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) csrf_token: Secret,
     /// The id, for signing out.
     pub(crate) id: Secret,
+    /// The number of changes before the request; see [`brain_core::ChangeFeed`].
+    pub(crate) seen: u64,
 }
 
 impl Session {
@@ -54,8 +56,24 @@ impl Session {
     where
         O::Reply: Send + 'static,
     {
+        self.ask_with(brain, operation, NoProgress).await
+    }
+
+    /// Runs an operation as [`Self::ask`] does, and reports its progress.
+    ///
+    /// # Errors
+    /// The same as for [`Self::ask`].
+    pub(crate) async fn ask_with<O: Operation + Send + 'static>(
+        &self,
+        brain: &Arc<Brain>,
+        operation: O,
+        progress: impl Progress + Send + 'static,
+    ) -> Result<O::Reply, Fault>
+    where
+        O::Reply: Send + 'static,
+    {
         let caller = self.caller.clone();
-        block(brain, move |brain| brain.run(&caller, operation, &NoProgress)).await?
+        block(brain, move |brain| brain.run(&caller, operation, &progress)).await?
     }
 }
 
@@ -84,7 +102,8 @@ pub(crate) async fn authenticate(
     let found = cookie(request.headers(), &name).and_then(|id| {
         let session = brain.access.browser_session(id)?;
         let (csrf_token, id) = (session.csrf_token, Secret::new(id));
-        Some(Session { caller: Caller::browser(), csrf_token, id })
+        let seen = brain.changes.current();
+        Some(Session { caller: Caller::browser(), csrf_token, id, seen })
     });
     let caller = found.as_ref().map(|session| SignedIn(session.caller.name.clone()));
     if let Some(session) = found {
@@ -119,8 +138,13 @@ pub(crate) struct Change {
 impl Change {
     /// Returns the first field with this name; empty if there is none.
     pub(crate) fn field(&self, name: &str) -> &str {
+        self.optional(name).unwrap_or_default()
+    }
+
+    /// Returns the first field with this name.
+    pub(crate) fn optional(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(known, _)| known == name);
-        found.map_or("", |(_, value)| value.as_str())
+        found.map(|(_, value)| value.as_str())
     }
 }
 

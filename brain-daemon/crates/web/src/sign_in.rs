@@ -10,10 +10,10 @@ use brain_core::Brain;
 use brain_protocol::VERSION;
 use maud::{Markup, html};
 
-use crate::layout;
 use crate::page_path::page_path;
 use crate::session::{self, Change};
 use crate::text::Text;
+use crate::{install, layout};
 
 /// The query of an address that was loaded again, so that it is loaded again only once.
 const RELOADED: &str = "again";
@@ -58,8 +58,15 @@ pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, change: Change) ->
 
 /// Returns the page for browsers that are not signed in. It tells nothing about the content.
 pub(crate) fn signed_out(headers: &HeaderMap, uri: &Uri) -> Response {
-    if session::is_from_elsewhere(headers) && uri.query().is_none() {
-        return go_on(&format!("{}?{RELOADED}", uri.path()));
+    if session::is_from_elsewhere(headers) {
+        match uri.query() {
+            None => return go_on(&format!("{}?{RELOADED}", uri.path())),
+            // What another app shares is in the query.
+            Some(query) if uri.path() == install::SHARE && !query.ends_with(RELOADED) => {
+                return go_on(&format!("{}?{query}&{RELOADED}", uri.path()));
+            }
+            Some(_) => {}
+        }
     }
     // The start page is for everyone on this machine.
     let status = match uri.path() {

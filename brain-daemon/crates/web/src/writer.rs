@@ -19,10 +19,10 @@ use maud::{Markup, html};
 use crate::changes::see_other;
 use crate::history::named;
 use crate::layout::{self, Screen, csrf};
-use crate::markdown;
 use crate::page_path::page_path;
 use crate::session::{Change, Session};
 use crate::text::Text;
+use crate::{fields, markdown};
 
 /// A text that is being written.
 #[derive(Default)]
@@ -71,6 +71,13 @@ pub(crate) async fn preview(change: Change) -> Response {
 /// `POST /web/save`: saves the text, or shows its preview.
 pub(crate) async fn save(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let mut draft = Draft::read(&change);
+    match fields::merged(&change) {
+        Ok(text) => draft.text = text,
+        Err(problem) => {
+            draft.problem = Some(html! { p { bdi { (Text(&problem)) } } });
+            return screen(&change.session, StatusCode::UNPROCESSABLE_ENTITY, &draft);
+        }
+    }
     if change.field("action") == "preview" {
         draft.has_preview = true;
         return screen(&change.session, StatusCode::OK, &draft);
@@ -279,6 +286,7 @@ fn screen(session: &Session, status: StatusCode, draft: &Draft) -> Response {
                         "Without a slug, the page goes to the inbox."
                     }
                 }
+                (fields::form(&draft.text))
                 div class={ "columns" @if draft.theirs.is_some() { " conflict" } } {
                     div {
                         label for="text" {

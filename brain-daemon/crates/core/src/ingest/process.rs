@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteStatus};
 
@@ -159,7 +158,7 @@ impl IngestService {
             }
             Ok((stored, draft.waiting_jobs()))
         })?;
-        self.queue.waiting.store(waiting, Ordering::Relaxed);
+        self.queue.record_processed(waiting);
         Ok(stored)
     }
 }

@@ -23,7 +23,7 @@ use crate::text::Text;
 pub(crate) const STATUS: &str = "/web/status";
 
 /// The screens: path and name.
-const SCREENS: [(&str, &str); 9] = [
+pub(crate) const SCREENS: [(&str, &str); 9] = [
     (STATUS, "Status"),
     ("/web/deleted", "Deleted"),
     ("/web/queue", "Queue"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use brain_core::Brain;
@@ -13,6 +14,7 @@ use maud::{Markup, html};
 
 use super::{optional_time, respond, table, text};
 use crate::layout::csrf;
+use crate::live::LiveStreams;
 use crate::page_path::page_path;
 use crate::session::{Change, Session};
 use crate::text::Text;
@@ -27,7 +29,11 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
 }
 
 /// `POST /web/sources/sync`: one source, or all. Shows what it did.
-pub(crate) async fn sync(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+pub(crate) async fn sync(
+    State(brain): State<Arc<Brain>>,
+    Extension(streams): Extension<Arc<LiveStreams>>,
+    change: Change,
+) -> Response {
     let work = async {
         let source = match change.field("source") {
             "" => None,
@@ -37,7 +43,8 @@ pub(crate) async fn sync(State(brain): State<Arc<Brain>>, change: Change) -> Res
             ),
         };
         let sync = Sync { all: source.is_none(), source, ..Sync::default() };
-        let reply = change.session.ask(&brain, sync).await?;
+        let progress = streams.show_progress("Synchronising");
+        let reply = change.session.ask_with(&brain, sync, progress).await?;
         screen(&brain, &change.session, Some(reply)).await
     };
     let body = work.await;

@@ -1,0 +1,206 @@
+// Shows what happens elsewhere, by the stream /web/events: other changes, progress, the end of the
+// session or of the daemon. Without this module, a screen shows the state of when it was loaded.
+import { AnswerError, fetchScreen, tell } from "./html.js";
+import { prepareReader } from "./read.js";
+import { refreshResults } from "./search.js";
+
+/** A hidden screen keeps its stream for this time. */
+const HIDDEN_MS = 15_000;
+const AGAIN_MS = 10_000;
+const BRIEFLY_MS = 8_000;
+/** Screens that are shown anew as a whole. */
+const LISTS = ["/web/queue", "/web/sources", "/web/deleted", "/web/timeline", "/web/status"];
+const RESTARTED = "The session ended: brain was restarted, or this browser was signed out. " +
+  "Run `brain open` in a terminal; this page then goes on.";
+
+const main = document.getElementById("main");
+const reader = () => document.querySelector(".reader[data-page]");
+const editor = document.getElementById("editor");
+const isSearch = Boolean(document.getElementById("search"));
+
+let stream = null;
+let seen = Number(main?.dataset.seen ?? 0);
+let wasLost = false;
+let isWaiting = false;
+let closing = 0;
+
+/** Returns whether a refresh would take something from the reader's hands. */
+function isBusy() {
+  const active = document.activeElement;
+  const inMain = active && active !== main && main.contains(active);
+  const selection = getSelection();
+  const isSelecting = selection && !selection.isCollapsed && main.contains(selection.anchorNode);
+  return inMain || isSelecting || Boolean(main.querySelector(".danger[open]"));
+}
+
+/** Shows a sentence above the screen, with a button or a link. */
+function notice(text, control) {
+  document.getElementById("live-notice")?.remove();
+  const box = document.createElement("p");
+  box.id = "live-notice";
+  box.className = "notice";
+  box.setAttribute("role", "status");
+  box.append(`${text} `, ...(control ? [control] : []));
+  main.prepend(box);
+}
+
+function link(href, text) {
+  const link = document.createElement("a");
+  link.href = href;
+  link.textContent = text;
+  return link;
+}
+
+async function refreshScreen() {
+  const screen = await fetchScreen(location.pathname + location.search);
+  const fresh = screen.getElementById("main");
+  if (!fresh) return;
+  main.replaceChildren(...fresh.childNodes);
+  main.dataset.seen = fresh.dataset.seen;
+  document.title = screen.title;
+  prepareReader();
+}
+
+async function showPage() {
+  const before = reader()?.dataset.version;
+  await refreshScreen();
+  const version = reader()?.dataset.version;
+  if (version === before) return;
+  const text = `The page changed elsewhere: this is version ${version}.`;
+  tell(text);
+  setTimeout(() => {
+    if (document.getElementById("message")?.textContent === text) tell("");
+  }, BRIEFLY_MS);
+}
+
+function showPageButton(version) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Show it";
+  button.addEventListener("click", () => showPage().catch(failed));
+  notice(`The page changed elsewhere: it is version ${version} now.`, button);
+}
+
+/** Compares the page on the screen with its `version` now; 0 if it is deleted. */
+async function comparePage(version) {
+  if (version === null || version === undefined) return;
+  const shown = Number(editor ? editor.elements.version?.value : reader()?.dataset.version);
+  if (!shown || version === shown) return;
+  if (version === 0) {
+    notice("The page was deleted elsewhere.", link("/web/deleted", "Deleted pages"));
+  } else if (editor) {
+    notice(`The page changed while you write: it is version ${version} now. Nothing is lost: ` +
+      "a save shows you both texts, or your text with both changes.");
+  } else if (isBusy()) showPageButton(version);
+  else await showPage();
+}
+
+async function changed(change) {
+  const isNew = change.seen !== seen || wasLost;
+  seen = change.seen;
+  try {
+    if (reader() || editor) await comparePage(change.version);
+    else if (isSearch && isNew) isWaiting = !(await refreshResults());
+    else if (isNew && LISTS.includes(location.pathname)) {
+      isWaiting = isBusy();
+      if (!isWaiting) await refreshScreen();
+    }
+    wasLost = false;
+  } catch (error) { failed(error); }
+}
+
+function failed(error) {
+  if (error instanceof AnswerError) tell(error.message);
+}
+
+function showWork(work) {
+  let box = document.getElementById("work");
+  if (!work) {
+    box?.remove();
+    return;
+  }
+  if (!box) {
+    box = document.createElement("p");
+    box.id = "work";
+    box.append(document.createElement("progress"), document.createElement("span"));
+    main.prepend(box);
+  }
+  const [bar, text] = box.children;
+  const name = work.total ? `${work.name}: ${work.done} of ${work.total}` : `${work.name} …`;
+  bar.setAttribute("aria-label", work.name);
+  if (work.total) {
+    bar.max = work.total;
+    bar.value = work.done;
+  }
+  text.textContent = name;
+}
+
+/** Takes over the token of a new session, so that the forms on the screen work again. */
+function hello({ csrf }) {
+  for (const field of document.querySelectorAll("input[name=csrf]")) field.value = csrf;
+  if (wasLost) tell("");
+}
+
+function ended(reason) {
+  if (reason === "signed-out") {
+    disconnect();
+    wasLost = true;
+    tell(RESTARTED);
+  } else if (reason === "replaced") disconnect();
+  else if (reason === "stop") tell("brain was stopped. This page goes on when it runs again.");
+}
+
+/** Says why the stream was refused. */
+async function refused() {
+  disconnect();
+  wasLost = true;
+  let status = 0;
+  try {
+    status = (await fetch("/web/events", { method: "HEAD" })).status;
+  } catch { /* The daemon stopped meanwhile. */ }
+  if (status === 401) tell(RESTARTED);
+  else setTimeout(connect, AGAIN_MS);
+}
+
+function disconnect() {
+  stream?.close();
+  stream = null;
+}
+
+function connect() {
+  clearTimeout(closing);
+  if (stream || document.hidden) return;
+  const page = reader()?.dataset.page ?? editor?.dataset.name;
+  const query = page ? `?${new URLSearchParams({ page })}` : "";
+  stream = new EventSource(`/web/events${query}`);
+  const on = (name, take) => {
+    stream.addEventListener(name, (event) => take(event.data));
+  };
+  on("hello", (data) => hello(JSON.parse(data)));
+  on("change", (data) => changed(JSON.parse(data)));
+  on("work", (data) => showWork(JSON.parse(data)));
+  on("end", ended);
+  stream.addEventListener("error", () => {
+    if (stream?.readyState === EventSource.CLOSED) return refused();
+    if (!wasLost) tell("brain does not answer. Trying again.");
+    wasLost = true;
+  });
+}
+
+if (main?.dataset.seen) {
+  connect();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) closing = setTimeout(disconnect, HIDDEN_MS);
+    else connect();
+  });
+  addEventListener("focus", connect);
+  addEventListener("pagehide", disconnect);
+  addEventListener("pageshow", (event) => event.persisted && connect());
+  // What waited for the reader is shown when the reader leaves.
+  main.addEventListener("focusout", () => setTimeout(() => {
+    if (!isWaiting || (!isSearch && isBusy())) return;
+    isWaiting = false;
+    wasLost = true;
+    changed({ seen });
+  }, 200));
+}

@@ -1,0 +1,123 @@
+//! Pages that are shown inside another page: `![[page]]` and `![[page#heading]]`, one level deep.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use brain_core::{Brain, NoProgress};
+use brain_page::section;
+use brain_protocol::{Get, LinkRow, Links, Page, PageRef, Slug, TrustLevel};
+use maud::{Markup, html};
+
+use crate::markdown::{self, MAX_EMBED_HTML};
+use crate::page_path::page_path;
+use crate::reader::{link_urls, resolve, without_title};
+use crate::session::Session;
+use crate::text::Text;
+
+/// Bytes of an embedded text that are shown.
+const MAX_TEXT: usize = 20_000;
+
+/// Returns the HTML of the pages that `page` embeds, by their targets. `links` are its links. A
+/// page that cannot be shown is left out. Blocks.
+pub(crate) fn read(
+    brain: &Arc<Brain>,
+    session: &Session,
+    page: &Page,
+    links: &[LinkRow],
+) -> HashMap<String, Markup> {
+    let targets = markdown::embedded_pages(&page.body);
+    let embedded = targets.into_iter().enumerate().filter_map(|(number, target)| {
+        let (name, heading) = split(&target);
+        let wanted = find(page, links, &target, name)?;
+        if wanted.slug == page.slug && wanted.source.as_ref() == Some(&page.source_id) {
+            return None;
+        }
+        let get = Get { page: wanted, version: None };
+        let found = brain.run(&session.caller, get, &NoProgress).ok()?;
+        let shown = show(brain, session, &found, heading, &format!("e{number}"))?;
+        Some((target, shown))
+    });
+    embedded.collect()
+}
+
+/// Splits a target into the page's name and a heading.
+fn split(target: &str) -> (&str, Option<&str>) {
+    match target.split_once('#') {
+        Some((name, heading)) => (name, Some(heading)),
+        None => (target, None),
+    }
+}
+
+/// Returns the page that a target names.
+fn find(page: &Page, links: &[LinkRow], target: &str, name: &str) -> Option<PageRef> {
+    let row = links.iter().find(|row| row.target == target || row.target == name);
+    match row.and_then(|row| Some((row.source_id.as_ref()?, row.slug.as_ref()?))) {
+        Some((source, slug)) => Some(PageRef::new(source, slug)),
+        None => Some(PageRef::new(&page.source_id, &Slug::parse(name).ok()?)),
+    }
+}
+
+fn show(
+    brain: &Arc<Brain>,
+    session: &Session,
+    page: &Page,
+    heading: Option<&str>,
+    prefix: &str,
+) -> Option<Markup> {
+    let text = match heading {
+        // A sign before the name of a block names no heading; the whole page is shown then.
+        Some(heading) => section(&page.body, heading).and_then(|range| page.body.get(range)),
+        None => None,
+    };
+    let text = text.unwrap_or_else(|| without_title(&page.body, &page.title));
+    let (text, is_whole) = shortened(text);
+    let this = PageRef::new(&page.source_id, &page.slug);
+    let links = brain.run(&session.caller, Links { page: this.clone() }, &NoProgress).ok()?;
+    let urls = link_urls(links.links);
+    let urls = |target: &str| resolve(page, &urls, target);
+    let rendered = markdown::render_with(text, prefix, urls, |_| None).html;
+    let path = page_path(&this.to_string());
+    let shown = html! {
+        section class="embed" aria-label=(Text(&page.title)) {
+            p class="facts" {
+                a href=(Text(&path)) { bdi { (Text(&page.title)) } }
+                @if page.trust == TrustLevel::Outside {
+                    " · " span class="outside" { "from outside" }
+                }
+            }
+            (rendered)
+            @if !is_whole { p { a href=(Text(&path)) { "Read the whole page" } } }
+        }
+    };
+    (shown.0.len() <= MAX_EMBED_HTML).then_some(shown)
+}
+
+/// Returns the beginning of a text up to a line end, and whether it is the whole text.
+fn shortened(text: &str) -> (&str, bool) {
+    if text.len() <= MAX_TEXT {
+        return (text, true);
+    }
+    let end = text.bytes().take(MAX_TEXT).rposition(|byte| byte == b'\n').unwrap_or_default();
+    (text.get(..end).unwrap_or_default(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_lines() {
+        let line = "ä".repeat(50) + "\n";
+        let (text, is_whole) = shortened(&line);
+        assert!(is_whole && text == line);
+        let long = line.repeat(1000);
+        let (text, is_whole) = shortened(&long);
+        assert!(!is_whole && text.len() <= MAX_TEXT && long[text.len()..].starts_with('\n'));
+    }
+
+    #[test]
+    fn targets_may_name_a_heading() {
+        assert_eq!(split("a/b#C d"), ("a/b", Some("C d")));
+        assert_eq!(split("a"), ("a", None));
+    }
+}

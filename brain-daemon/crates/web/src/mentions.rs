@@ -1,0 +1,91 @@
+//! `GET /web/mentions/{name}`: pages that name a page's title without a link to it.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::response::Response;
+use brain_core::Brain;
+use brain_protocol::{Backlinks, Fault, Get, Hit, Page, PageRef, Search};
+use maud::{Markup, html};
+
+use crate::history::named;
+use crate::layout::{self, Screen};
+use crate::page_path::page_path;
+use crate::results::marked;
+use crate::session::Session;
+use crate::text::Text;
+
+/// The route.
+pub(crate) const ROUTE: &str = "/web/mentions/{*name}";
+/// Mentions that are shown, and hits that are looked through for them.
+const MAX: usize = 10;
+const MAX_HITS: u32 = 60;
+/// Titles with fewer characters or more words are not looked for.
+const MIN_CHARS: usize = 3;
+const MAX_WORDS: usize = 10;
+
+/// With `?part`, only the list, for `assets/read.js`.
+pub(crate) async fn show(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    uri: Uri,
+    session: Session,
+) -> Response {
+    let is_part = uri.query() == Some("part");
+    match find(&brain, &session, &name).await {
+        Ok((_, hits)) if is_part => layout::fragment(&list(&hits)),
+        Ok((page, hits)) => {
+            let path = page_path(&format!("{}:{}", page.source_id, page.slug));
+            let body = html! {
+                h1 { "Mentions of " a href=(Text(&path)) { bdi { (Text(&page.title)) } } }
+                p { "These pages have the title in their text, but no link to the page." }
+                (list(&hits))
+            };
+            Screen::new(&session, "Mentions", body).respond()
+        }
+        Err(fault) => layout::fault(&session, &fault),
+    }
+}
+
+async fn find(
+    brain: &Arc<Brain>,
+    session: &Session,
+    name: &str,
+) -> Result<(Page, Vec<Hit>), Fault> {
+    let page = session.ask(brain, Get { page: named(name)?, version: None }).await?;
+    let title = page.title.replace(['"', '\\'], " ");
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.chars().count() < MIN_CHARS || title.split(' ').count() > MAX_WORDS {
+        return Ok((page, Vec::new()));
+    }
+    let this = PageRef::new(&page.source_id, &page.slug);
+    let links = session.ask(brain, Backlinks { page: this }).await?.links;
+    let search = Search { query: format!("\"{title}\""), limit: MAX_HITS, ..Search::default() };
+    let mut hits = session.ask(brain, search).await?.hits;
+    let title = title.to_lowercase();
+    hits.retain(|hit| {
+        let is_this = hit.slug == page.slug && hit.source_id == page.source_id;
+        let is_linked = links.iter().any(|link| {
+            link.slug.as_ref() == Some(&hit.slug) && link.source_id.as_ref() == Some(&hit.source_id)
+        });
+        !is_this && !is_linked && hit.snippet.to_lowercase().contains(&title)
+    });
+    hits.truncate(MAX);
+    Ok((page, hits))
+}
+
+fn list(hits: &[Hit]) -> Markup {
+    html! {
+        @if hits.is_empty() { p class="facts" { "None found." } }
+        ul class="mentions" {
+            @for hit in hits {
+                @let path = page_path(&format!("{}:{}", hit.source_id, hit.slug));
+                li {
+                    a href=(Text(&path)) { bdi { (Text(&hit.title)) } }
+                    p class="snippet" dir="auto" { (marked(&hit.snippet, &hit.highlights)) }
+                }
+            }
+        }
+    }
+}
