@@ -73,7 +73,7 @@ fn show(
     let (text, is_whole) = shortened(text);
     let this = PageRef::new(&page.source_id, &page.slug);
     let links = brain.run(&session.caller, Links { page: this.clone() }, &NoProgress).ok()?;
-    let urls = link_urls(links.links);
+    let urls = link_urls(&links.links);
     let urls = |target: &str| resolve(page, &urls, target);
     let rendered = markdown::render_with(text, prefix, urls, |_| None).html;
     let path = page_path(&this.to_string());

@@ -44,7 +44,7 @@ const NAVIGATION: [(&str, &str); 7] = [
 ];
 
 /// The keys of `assets/page.js`, as the list of keys shows them.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 13] = [
     ("/", "Search"),
     ("Ctrl K", "Go to a page or an action"),
     ("↓ ↑", "Go through the results"),

@@ -140,6 +140,7 @@ mod tests {
             source_kind: None,
             trust: TrustLevel::Owner,
             path: None,
+            sentence: None,
         }
     }
 
