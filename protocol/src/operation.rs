@@ -5,14 +5,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AdminTokenReply, Append, Ask, AskReply, Audit, AuditList, Backlinks, Backup,
+    AdminToken, AdminTokenReply, Append, Ask, AskReply, Attach, AttachReply, AttachmentContent,
+    AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks, Backup,
     BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply,
     BrowserOpen, BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply,
     ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply,
     CollectorCollect, CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest,
     CollectorEnrich, CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply,
     CollectorStatus, CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest,
-    Costs, CostsReply, Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply,
+    Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest, Doctor, DoctorReply,
     Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History,
     HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob,
     JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp,
@@ -242,6 +243,10 @@ operations! {
     Purge, "purge", Admin, Slow => PurgeReply;
     Complete, "complete", Admin or Read if is_about_pages => Completions;
     BrowserOpen, "open", Admin => BrowserOpenReply;
+    Attach, "attach", Write => AttachReply;
+    Detach, "attachments --remove", Write => AttachReply;
+    AttachmentList, "attachments", Read => Attachments;
+    AttachmentGet, "attachments --get", Read => AttachmentContent;
 }
 
 #[cfg(test)]

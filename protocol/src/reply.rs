@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AskReply, Audit, BackupListReply, BackupReply, BrokenLinksReply,
+    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply, BackupReply, BrokenLinksReply,
     BrowserOpenReply, ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply,
     CollectorDeletionsReply, CollectorEnrichReply, CollectorRun, CollectorSetupReply,
     CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply,
@@ -149,6 +149,9 @@ replies! {
     Purge(PurgeReply),
     Completions(Completions),
     BrowserOpen(BrowserOpenReply),
+    Attach(AttachReply),
+    Attachments(Attachments),
+    AttachmentContent(AttachmentContent),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

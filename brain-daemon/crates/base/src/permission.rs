@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations for callers with the scope `read`. A change of this list changes access.
-    const READ: [&str; 20] = [
+    const READ: [&str; 22] = [
         "status",
         "get",
         "search",
@@ -66,12 +66,27 @@ mod tests {
         "model list",
         "token exchange",
         "diff",
+        "attachments",
+        "attachments --get",
     ];
 
     /// Operations for callers with the scope `write`.
-    const WRITE: [&str; 13] = [
-        "capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest",
-        "append", "today", "mv", "merge",
+    const WRITE: [&str; 15] = [
+        "capture",
+        "put",
+        "delete",
+        "restore",
+        "revert",
+        "tags",
+        "link",
+        "voice",
+        "ingest",
+        "append",
+        "today",
+        "mv",
+        "merge",
+        "attach",
+        "attachments --remove",
     ];
 
     /// Every kind of caller, with its highest scope.

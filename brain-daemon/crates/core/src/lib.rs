@@ -325,6 +325,14 @@ impl Brain {
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => self.purge(caller, &r).map(Reply::Purge),
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
+            Request::Attach(r) => self.pages.attach(caller, r).map(Reply::Attach),
+            Request::Detach(r) => self.pages.detach(caller, r).map(Reply::Attach),
+            Request::AttachmentList(r) => {
+                self.pages.attachments(caller, &r).map(Reply::Attachments)
+            }
+            Request::AttachmentGet(r) => {
+                self.pages.attachment_content(caller, &r).map(Reply::AttachmentContent)
+            }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
         }
     }

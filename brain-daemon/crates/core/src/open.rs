@@ -139,7 +139,7 @@ impl Brain {
             dedup.clone(),
             stop.clone(),
             env.random.clone(),
-            config.pages.daily.clone(),
+            config.pages.clone(),
         ));
         let sources = Arc::new(SourceService::new(
             store.clone(),

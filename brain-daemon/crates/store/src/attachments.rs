@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brain_page::{Frontmatter, names_attachment};
+use brain_page::{Frontmatter, hex, names_attachment};
+use brain_protocol::MAX_ATTACHMENT;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::draft::read;
@@ -14,9 +15,6 @@ use super::files::AttachmentFiles;
 use super::read::PageEntry;
 use super::record::{AttachmentRecord, Content, Hash, from_bytes, to_bytes};
 use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
-
-/// The largest attachment, in bytes: one message of the protocol carries it.
-pub const MAX_ATTACHMENT: usize = 16_000_000;
 
 /// How old a file must be before it is removed because no row names it, in milliseconds: one hour.
 const ORPHAN_MS: i64 = 60 * 60 * 1000;
@@ -36,7 +34,8 @@ impl Draft<'_> {
         read(self.attachments.get((id, name))?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Stores an attachment of a page. Its file must be durable.
+    /// Stores an attachment of a page. Its file must be durable. A former file of that name with
+    /// other bytes is kept for the recovery window.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -45,10 +44,17 @@ impl Draft<'_> {
         id: u64,
         name: &str,
         record: &AttachmentRecord,
+        now: i64,
     ) -> Result<(), StoreError> {
         self.dirty += 1;
-        if let Some(former) = self.attachment(id, name)? {
+        if let Some(former) = self.attachment(id, name)?.filter(|it| it.hash != record.hash) {
             self.attachment_files.remove((&former.hash, id, name))?;
+            // No text names it so.
+            let aside = format!("{}.former", hex(&former.hash));
+            self.attachment_files.insert((&former.hash, id, aside.as_str()), ())?;
+            let removed_at = former.removed_at.or(Some(now));
+            let former = to_bytes(&AttachmentRecord { removed_at, ..former })?;
+            self.attachments.insert((id, aside.as_str()), former.as_slice())?;
         }
         self.attachments.insert((id, name), to_bytes(record)?.as_slice())?;
         self.attachment_files.insert((&record.hash, id, name), ())?;
@@ -59,11 +65,11 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn adopt_attachments(&mut self, from: u64, into: u64) -> Result<(), StoreError> {
+    pub fn adopt_attachments(&mut self, from: u64, into: u64, now: i64) -> Result<(), StoreError> {
         for (name, record) in self.attachments_of(from)? {
-            let same = self.attachment(into, &name)?.is_some_and(|own| own.removed_at.is_none());
-            if !same {
-                self.put_attachment(into, &name, &record)?;
+            let own = self.attachment(into, &name)?;
+            if own.is_none_or(|own| own.removed_at.is_some()) {
+                self.put_attachment(into, &name, &record, now)?;
             }
         }
         Ok(())
@@ -86,7 +92,7 @@ impl Draft<'_> {
             let is_named = names_attachment(&frontmatter, &content.body, &name);
             if is_named != record.removed_at.is_none() {
                 let removed_at = (!is_named).then_some(now);
-                self.put_attachment(id, &name, &AttachmentRecord { removed_at, ..record })?;
+                self.put_attachment(id, &name, &AttachmentRecord { removed_at, ..record }, now)?;
             }
         }
         Ok(())
@@ -339,8 +345,7 @@ pub(super) fn for_each_packed(
 }
 
 fn damaged(hash: &Hash) -> StoreError {
-    let hash = brain_page::hex(hash);
-    StoreError::damaged(format!("attachment {hash}: its bytes do not match its hash"))
+    StoreError::damaged(format!("attachment {}: its bytes do not match its hash", hex(hash)))
 }
 
 /// Writes the files of a restored backup to their directory, then removes them from the store.

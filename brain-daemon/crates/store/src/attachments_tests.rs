@@ -29,7 +29,7 @@ fn attach(store: &Store, id: u64, name: &'static str, content: &[u8]) -> Hash {
     let hash = store.write_attachment(content).unwrap();
     let bytes = content.len() as u64;
     let record = AttachmentRecord { hash, bytes, attached_at: 1, removed_at: None };
-    store.write(move |draft| draft.put_attachment(id, name, &record)).unwrap();
+    store.write(move |draft| draft.put_attachment(id, name, &record, 1)).unwrap();
     hash
 }
 
@@ -124,11 +124,16 @@ fn the_tables_agree_when_a_name_gets_other_bytes() {
     let first = attach(&store, id, "p.png", b"one");
     let second = attach(&store, id, "p.png", b"two");
     let reader = store.read(Visibility::All).unwrap();
-    assert_eq!(reader.attached_files().unwrap().into_keys().collect::<Vec<_>>(), [second]);
+    let mut both = [first, second];
+    both.sort();
+    assert_eq!(reader.attached_files().unwrap().into_keys().collect::<Vec<_>>(), both);
+    assert_eq!(names(&store, id), ["p.png"]);
     assert!(reader.pages_with(&first).unwrap().is_empty());
     assert_eq!(reader.pages_with(&second).unwrap().len(), 1);
     drop(reader);
-    assert_eq!(store.purge_attachments(&[first, second]).unwrap(), 1);
+    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "the former one can still be needed");
+    purge(&store, 2 + RECOVERY_MS);
+    assert!(store.read_attachment(&first).is_err());
     assert!(store.read_attachment(&second).is_ok());
 }
 

@@ -83,7 +83,7 @@ mod verify_tests;
 mod writer;
 
 pub use apply::{FilePlan, NewPage, WrittenPage};
-pub use attachments::{Attached, MAX_ATTACHMENT};
+pub use attachments::Attached;
 pub use backup::sweep_unfinished;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use compaction::Usage;

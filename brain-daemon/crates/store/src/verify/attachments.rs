@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::super::attachments::{MAX_ATTACHMENT, for_each_packed};
+use brain_protocol::MAX_ATTACHMENT;
+
+use super::super::attachments::for_each_packed;
 use super::super::record::{AttachmentRecord, Hash, from_bytes};
 use super::super::{StoreError, tables as t};
 use super::{Verifier, VerifyReport};
