@@ -11,6 +11,8 @@ mod architecture;
 mod ask_answer;
 mod ask_faults;
 mod ask_fixture;
+mod attachments;
+mod attachments_web;
 mod backup;
 mod backup_schedule;
 mod capture;

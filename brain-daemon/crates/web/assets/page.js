@@ -2,6 +2,7 @@
 import { move } from "./search.js";
 import "./write.js";
 import "./drop.js";
+import "./attach.js";
 
 const capture = document.getElementById("capture");
 const keys = document.getElementById("keys");

@@ -29,6 +29,7 @@ static ASSETS: &[Asset] = &[
     Asset { name: "search.js", media_type: SCRIPT, text: include_str!("../assets/search.js") },
     Asset { name: "write.js", media_type: SCRIPT, text: include_str!("../assets/write.js") },
     Asset { name: "drop.js", media_type: SCRIPT, text: include_str!("../assets/drop.js") },
+    Asset { name: "attach.js", media_type: SCRIPT, text: include_str!("../assets/attach.js") },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

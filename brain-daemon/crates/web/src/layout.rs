@@ -143,9 +143,9 @@ pub(crate) fn csrf(session: &Session) -> Markup {
     html! { input type="hidden" name=(CSRF_FIELD) value=(session.csrf_token.expose()); }
 }
 
-/// Returns the screen for a fault.
-pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
-    let status = match fault.code {
+/// Returns the HTTP status for a fault.
+pub(crate) fn fault_status(fault: &Fault) -> StatusCode {
+    match fault.code {
         FaultCode::NotFound
         | FaultCode::UnknownSource
         | FaultCode::UnknownVersion
@@ -156,12 +156,17 @@ pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
             StatusCode::CONFLICT
         }
         FaultCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        FaultCode::Internal | FaultCode::Io => StatusCode::INTERNAL_SERVER_ERROR,
+        FaultCode::Internal | FaultCode::Io | FaultCode::AttachmentDamaged => StatusCode::INTERNAL_SERVER_ERROR,
         FaultCode::DiskFull | FaultCode::Busy | FaultCode::Stopping => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         _ => StatusCode::BAD_REQUEST,
-    };
+    }
+}
+
+/// Returns the screen for a fault.
+pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
+    let status = fault_status(fault);
     let body = html! {
         h1 { "That did not work" }
         div class="notice bad" role="alert" {

@@ -8,6 +8,7 @@
 //! for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).
 
 mod assets;
+mod attachments;
 mod changes;
 mod history;
 mod layout;
@@ -44,6 +45,7 @@ pub const SCREENS: &[&str] = &[
     "/web/history/{*name}",
     "/web/diff/{*name}",
     "/web/deleted",
+    attachments::FILE,
     "/web/new",
     "/web/edit/{*name}",
     "/web/complete",
@@ -66,6 +68,7 @@ pub const CHANGES: &[&str] = &[
     "/web/restore/{*name}",
     "/web/revert/{*name}",
     "/web/trust/{*name}",
+    attachments::ATTACH,
     "/web/save",
     "/web/preview",
     "/web/status/fix",
@@ -93,6 +96,7 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/revert/{*name}", post(changes::revert))
         .route("/web/trust/{*name}", post(changes::trust))
         .route("/web/sign-out", post(sign_in::sign_out))
+        .route(attachments::FILE, get(attachments::show))
         .route("/web/new", get(writer::new))
         .route("/web/edit/{*name}", get(writer::edit))
         .route("/web/complete", get(search::complete))
@@ -102,6 +106,10 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .merge(operations::routes())
         .route(assets::ROUTE, get(assets::serve))
         .layer(DefaultBodyLimit::max(session::MAX_FORM))
+        .route(
+            attachments::ATTACH,
+            post(attachments::attach).layer(DefaultBodyLimit::max(attachments::MAX_UPLOAD)),
+        )
         .layer(from_fn_with_state(Arc::clone(brain), session::authenticate))
         .with_state(Arc::clone(brain))
 }

@@ -1,6 +1,7 @@
 //! Renders markdown as inert HTML.
 //!
-//! Raw HTML is shown as text, images are their descriptions, and links lead to pages or the web.
+//! Raw HTML is shown as text, and links lead to pages, their files or the web. Pictures are those
+//! that the page has as files; of others, the descriptions are shown.
 //! The parser emits tags one by one, so no template can hold them; [`Writer`] takes only constant
 //! names of elements and escapes everything else. No sanitizer is needed, because raw HTML is never
 //! written. No I/O.
@@ -33,8 +34,13 @@ pub(crate) struct Heading {
     pub(crate) id: String,
 }
 
-/// Renders `text`. `page` returns the URL of the page that a link names.
-pub(crate) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Rendered {
+/// Renders `text`. `page` returns the URL of the page or file that a link names, and `picture` that
+/// of a picture of this daemon.
+pub(crate) fn render(
+    text: &str,
+    page: impl Fn(&str) -> Option<String>,
+    picture: impl Fn(&str) -> Option<String>,
+) -> Rendered {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
@@ -45,6 +51,8 @@ pub(crate) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Rende
     let mut renderer = Renderer {
         out,
         page,
+        picture,
+        image: None,
         links: Vec::new(),
         in_table_head: false,
         headings: Vec::new(),
@@ -93,7 +101,7 @@ impl Writer {
         if matches!(name, "blockquote" | "ul" | "ol" | "table" | "br" | "hr") {
             self.html.push('\n');
         }
-        if !matches!(name, "br" | "hr") {
+        if !matches!(name, "br" | "hr" | "img") {
             self.open.push(name);
         }
     }
@@ -122,9 +130,13 @@ impl Writer {
     }
 }
 
-struct Renderer<F> {
+struct Renderer<F, P> {
     out: Writer,
     page: F,
+    picture: P,
+    /// The picture around the current event: its URL, its description so far, and the pictures in
+    /// that.
+    image: Option<(String, String, u32)>,
     /// For each link around the current event, whether it leads anywhere.
     links: Vec<bool>,
     in_table_head: bool,
@@ -134,8 +146,11 @@ struct Renderer<F> {
     in_heading: bool,
 }
 
-impl<F: Fn(&str) -> Option<String>> Renderer<F> {
+impl<F: Fn(&str) -> Option<String>, P: Fn(&str) -> Option<String>> Renderer<F, P> {
     fn event(&mut self, event: Event<'_>) {
+        if self.image.is_some() {
+            return self.describe(&event);
+        }
         if let (true, Event::Text(text) | Event::Code(text)) = (self.in_heading, &event)
             && let Some(heading) = self.headings.last_mut()
         {
@@ -155,6 +170,26 @@ impl<F: Fn(&str) -> Option<String>> Renderer<F> {
             Event::Rule => self.out.start("hr"),
             Event::FootnoteReference(label) => self.out.element("sup", &label),
             Event::TaskListMarker(done) => self.out.text(if done { "☑ " } else { "☐ " }),
+        }
+    }
+
+    /// Adds an event to the description of the picture around it, and writes the picture at its end.
+    fn describe(&mut self, event: &Event<'_>) {
+        let Some((_, description, depth)) = &mut self.image else { return };
+        match event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                description.push_str(text);
+            }
+            Event::SoftBreak | Event::HardBreak => description.push(' '),
+            Event::Start(Tag::Image { .. }) => *depth += 1,
+            Event::End(TagEnd::Image) if *depth > 0 => *depth -= 1,
+            Event::End(TagEnd::Image) => {
+                if let Some((url, description, _)) = self.image.take() {
+                    let attributes = [("src", &*url), ("alt", &description), ("loading", "lazy")];
+                    self.out.start_with("img", &attributes);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -214,7 +249,11 @@ impl<F: Fn(&str) -> Option<String>> Renderer<F> {
                     self.out.start_with("a", &[("href", &url), ("rel", rel)]);
                 }
             }
-            Tag::Image { .. } => {
+            Tag::Image { dest_url, .. } => {
+                if let Some(url) = (self.picture)(&dest_url) {
+                    self.image = Some((url, String::new(), 0));
+                    return;
+                }
                 self.out.start_with("span", &[("class", "picture")]);
                 self.out.text("picture: ");
             }
@@ -309,9 +348,9 @@ mod tests {
     use super::*;
 
     fn html(text: &str) -> String {
-        render(text, |target| (target == "people/ada").then(|| "/page/people/ada".to_owned()))
-            .html
-            .0
+        let page = |target: &str| (target == "people/ada").then(|| "/page/people/ada".to_owned());
+        let picture = |target: &str| (target == "own.png").then(|| "/web/own.png".to_owned());
+        render(text, page, picture).html.0
     }
 
     #[test]
@@ -328,7 +367,7 @@ mod tests {
 
     #[test]
     fn headings_make_an_outline() {
-        let rendered = render("## A `b` <i>\n\ntext\n\n#### [[c|C]]", |_| None);
+        let rendered = render("## A `b` <i>\n\ntext\n\n#### [[c|C]]", |_| None, |_| None);
         let expected = [("A b ", 1, "s1"), ("C", 2, "s2")];
         let expected =
             expected.map(|(text, level, id)| Heading { level, text: text.into(), id: id.into() });
@@ -361,6 +400,23 @@ mod tests {
             "[[javascript:alert(1)]]",
         ] {
             assert!(!html(none).contains("<a"), "{none}: {}", html(none));
+        }
+    }
+
+    #[test]
+    fn a_picture_of_the_page_is_shown_and_no_other() {
+        assert_eq!(
+            html("a ![b *c* `d` \"<x>](own.png) e"),
+            "<p>a <img src=\"/web/own.png\" alt=\"b c d &quot;&lt;x&gt;\" loading=\"lazy\"> e</p>\n"
+        );
+        assert!(html("![[own.png]]").contains("<img src=\"/web/own.png\" alt=\"own.png\""));
+        assert!(html("[![x](own.png)](https://x.example)").contains("nofollow\"><img src="));
+        let nested = html("![a ![b](own.png) c](own.png) d");
+        assert_eq!(nested.matches("<img").count(), 1, "{nested}");
+        assert!(nested.contains("alt=\"a b c\"") && nested.contains("> d</p>"), "{nested}");
+        for other in ["![x](other.png)", "![x](https://evil.example/own.png)", "![[none.png]]"] {
+            let html = html(other);
+            assert!(html.contains("picture: ") && !html.contains("<img"), "{html}");
         }
     }
 

@@ -13,6 +13,7 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
+use crate::attachments::PageFiles;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::{page_path, parse, path};
 use crate::results::day;
@@ -35,6 +36,7 @@ struct Reading {
     links: HashMap<String, String>,
     backlinks: Vec<LinkRow>,
     timeline: Vec<TimelineRow>,
+    files: PageFiles,
 }
 
 /// What an address leads to.
@@ -124,7 +126,8 @@ fn read(
     let timeline = brain.run(caller, timeline, &NoProgress)?.entries;
     let links = links.collect();
     let is_former = version.is_some();
-    Ok(Outcome::Page(Box::new(Reading { page, is_former, links, backlinks, timeline })))
+    let files = PageFiles::read(brain, session, &this)?;
+    Ok(Outcome::Page(Box::new(Reading { page, is_former, links, backlinks, timeline, files })))
 }
 
 /// Returns the addresses and names of the pages that a name may mean, and of similar ones.
@@ -162,7 +165,10 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
     let page = &reading.page;
     let name = format!("{}:{}", page.source_id, page.slug);
     let body = without_title(&page.body, &page.title);
-    let rendered = markdown::render(body, |target| resolve(page, &reading.links, target));
+    let files = &reading.files;
+    let page_url =
+        |target: &str| files.url(target).or_else(|| resolve(page, &reading.links, target));
+    let rendered = markdown::render(body, page_url, |target| files.picture(target));
     html! {
         div class="reader" {
             article dir="auto" {
@@ -181,6 +187,7 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
             aside aria-label="About this page" {
                 @if !reading.is_former { (actions(session, &name, page)) }
                 @if rendered.headings.len() > 1 { (outline(&rendered.headings)) }
+                @if !reading.is_former { (files.section(session)) }
                 (backlinks(&reading.backlinks))
                 (timeline(&reading.timeline))
                 section {
