@@ -6,16 +6,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply, BackupReply, BrokenLinksReply,
-    BrowserOpenReply, ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply,
-    CollectorDeletionsReply, CollectorEnrichReply, CollectorRun, CollectorSetupReply,
-    CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply,
-    Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphReply, HistoryReply, Hits,
-    IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs, LinkReply, LinksReply,
-    McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages, PurgeReply,
-    RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
-    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
+    BackupReply, BrokenLinksReply, BrowserOpenReply, ClientRegisterReply, ClientReply, Clients,
+    CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, CollectorRun,
+    CollectorSetupReply, CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve,
+    DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphReply,
+    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs,
+    LinkReply, LinksReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages,
+    PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
+    TagCounts, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
+    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply,
+    WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.

@@ -257,10 +257,8 @@ fn acknowledged_files_survive_sigkill() {
         let text = format!("{round} {writer} {n} ");
         text.repeat(1 + n * 997 % 20_000).into_bytes()
     };
-    let page = |writer: usize| PageRef {
-        source: None,
-        slug: Slug::parse(format!("w{writer}")).unwrap(),
-    };
+    let page =
+        |writer: usize| PageRef { source: None, slug: Slug::parse(format!("w{writer}")).unwrap() };
     let mut kept: Vec<(usize, String, Vec<u8>)> = Vec::new();
     for round in 0..8_usize {
         let daemon = home.daemon();
@@ -441,5 +439,8 @@ fn a_restricted_client_learns_nothing_of_hidden_files() {
         }
     }
     let all = names(&home.json(["attachments"])).len();
-    assert_eq!((all, names(&home.json(["attachments", "--source", "work"]))), (2, vec!["open-name.png"]));
+    assert_eq!(
+        (all, names(&home.json(["attachments", "--source", "work"]))),
+        (2, vec!["open-name.png"])
+    );
 }

@@ -152,7 +152,10 @@ fn a_form_attaches_a_file_and_a_script_gets_its_link() {
     let json = answer.json();
     assert_eq!((&json["version"], &json["link"]), (&3.into(), &"[[z.pdf]]".into()));
     let head = json["head"].as_str().unwrap();
-    assert!(head.contains("x y.png") && head.contains("z.pdf") && !head.contains("words"), "{head}");
+    assert!(
+        head.contains("x y.png") && head.contains("z.pdf") && !head.contains("words"),
+        "{head}"
+    );
     // The head and the link make the text that the editor saves.
     let text = format!("{head}words\n[[z.pdf]]\n");
     let fields = [("name", "default:p"), ("version", "3"), ("text", &text), ("action", "save")];

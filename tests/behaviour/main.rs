@@ -148,6 +148,7 @@ mod watch;
 mod web;
 mod wire;
 mod wire_access;
+mod wire_attachments;
 mod wire_collector;
 mod wire_completion;
 mod wire_edit;

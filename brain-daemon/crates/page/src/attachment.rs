@@ -129,8 +129,23 @@ mod tests {
         assert_eq!(attachment_name("U\u{308}.png").as_deref(), Ok("Ü.png"));
         let long = "x".repeat(256);
         for bad in [
-            "", ".", "..", "../a.png", "a/b.png", "a\\b.png", "/etc/passwd", "a\nb", "a\0", "a\u{7f}",
-            "a\u{202e}gnp.exe", "a\u{200b}.png", ".hidden", " a", "a ", "note.md", &long,
+            "",
+            ".",
+            "..",
+            "../a.png",
+            "a/b.png",
+            "a\\b.png",
+            "/etc/passwd",
+            "a\nb",
+            "a\0",
+            "a\u{7f}",
+            "a\u{202e}gnp.exe",
+            "a\u{200b}.png",
+            ".hidden",
+            " a",
+            "a ",
+            "note.md",
+            &long,
         ] {
             assert!(attachment_name(bad).is_err(), "{bad:?}");
         }
@@ -156,7 +171,8 @@ mod tests {
         for body in ["", "![[aa b.png]]", "![[a b.png2]]", "x-a b.png", "a b.pn"] {
             assert!(!names_attachment(&none, body, "a b.png"), "{body}");
         }
-        let listed = Frontmatter::parse("attachments: [a.png, '[[b.png]]', files/c.png]\n").unwrap();
+        let listed =
+            Frontmatter::parse("attachments: [a.png, '[[b.png]]', files/c.png]\n").unwrap();
         for (name, expected) in [("a.png", true), ("b.png", true), ("c.png", true), ("d", false)] {
             assert_eq!(names_attachment(&listed, "", name), expected, "{name}");
         }

@@ -156,11 +156,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attachments_of(
-        &self,
-        id: u64,
-        with_removed: bool,
-    ) -> Result<Vec<Attached>, StoreError> {
+    pub fn attachments_of(&self, id: u64, with_removed: bool) -> Result<Vec<Attached>, StoreError> {
         let mut found = Vec::new();
         for row in self.table(t::ATTACHMENTS)?.range((id, "")..(id + 1, ""))? {
             let (key, value) = row?;

@@ -164,7 +164,8 @@ fn a_backup_has_the_files_and_a_restored_store_writes_them() {
     for hash in &hashes {
         assert!(store.read_attachment(hash).is_ok());
     }
-    let mut found: Vec<_> = fs::read_dir(to.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let mut found: Vec<_> =
+        fs::read_dir(to.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     found.sort();
     assert_eq!(found, ["attachments", "brain.redb"]);
     assert_eq!(verify_packed(&store), 0, "the store has no copy of them");

@@ -18,8 +18,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::error::with_damage_report;
-use super::verify::{Digest, VerifyReport, verify_against};
 use super::files::AttachmentFiles;
+use super::verify::{Digest, VerifyReport, verify_against};
 use super::{Store, StoreError, attachments, tables as t};
 
 /// Maximum rows in a commit of the copy, and approximate maximum bytes; limits memory.

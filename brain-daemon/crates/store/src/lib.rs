@@ -97,9 +97,10 @@ pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord, FileState, Hash,
-    JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
-    SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord, VersionRecord,
+    AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
+    FileState, Hash, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
+    Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord,
+    VersionRecord,
 };
 pub use restore::restore;
 pub use shared::Sources;

@@ -13,12 +13,12 @@ use redb::ReadableDatabase;
 use super::compaction::compact_at_start;
 use super::damage::DamageReport;
 use super::error::with_damage_report;
+use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::read::Reader;
 use super::shared::{SharedState, Snapshot, Sources};
 use super::writer::{CommitHook, Writer};
-use super::files::AttachmentFiles;
 use super::{Draft, StoreError, attachments, group_commit, migrate, spool, tables as t};
 use brain_base::caller::Visibility;
 

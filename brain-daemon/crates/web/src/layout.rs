@@ -156,7 +156,9 @@ pub(crate) fn fault_status(fault: &Fault) -> StatusCode {
             StatusCode::CONFLICT
         }
         FaultCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        FaultCode::Internal | FaultCode::Io | FaultCode::AttachmentDamaged => StatusCode::INTERNAL_SERVER_ERROR,
+        FaultCode::Internal | FaultCode::Io | FaultCode::AttachmentDamaged => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
         FaultCode::DiskFull | FaultCode::Busy | FaultCode::Stopping => {
             StatusCode::SERVICE_UNAVAILABLE
         }

@@ -372,7 +372,11 @@ mod tests {
 
     #[test]
     fn a_preview_is_inert() {
-        let html = rendered("---\ntitle: <script>\n---\n# a <b>\n\n[x](javascript:alert(1))", &PageFiles::default()).0;
+        let html = rendered(
+            "---\ntitle: <script>\n---\n# a <b>\n\n[x](javascript:alert(1))",
+            &PageFiles::default(),
+        )
+        .0;
         assert!(html.contains("&lt;script&gt;") && html.contains("&lt;b&gt;"), "{html}");
         assert!(!html.contains("<script") && !html.contains("href"), "{html}");
         assert!(rendered("---\ntitle: [\n---\n", &PageFiles::default()).0.contains("Line "));

@@ -315,9 +315,8 @@ pub(crate) fn check_mergeable(
     check_plain(text, ATTACHMENTS)?;
     let own: BTreeMap<String, AttachmentRecord> =
         reader.attachments_of(into.2.id, false)?.into_iter().collect();
-    let differs = |(name, record): &&Attached| {
-        own.get(name).is_some_and(|other| other.hash != record.hash)
-    };
+    let differs =
+        |(name, record): &&Attached| own.get(name).is_some_and(|other| other.hash != record.hash);
     if let Some((name, _)) = files.iter().find(differs) {
         let message = format!("both pages have a file \"{name}\", with different bytes");
         return Err(Fault::new(FaultCode::Conflict, message).hint(format!(

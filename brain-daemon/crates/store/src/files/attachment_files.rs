@@ -79,7 +79,8 @@ impl AttachmentFiles {
         make_durable_dir(dir)?;
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         let unfinished = dir.join(format!(".{}-{n}{UNFINISHED}", std::process::id()));
-        let written = create(&unfinished, content).and_then(|()| publish(&unfinished, &path, &hash));
+        let written =
+            create(&unfinished, content).and_then(|()| publish(&unfinished, &path, &hash));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
         }
@@ -137,13 +138,17 @@ impl AttachmentFiles {
             for entry in fs::read_dir(dir.path())? {
                 let entry = entry?;
                 let (name, meta) = (entry.file_name(), entry.metadata()?);
-                let is_old = meta.modified()?.duration_since(UNIX_EPOCH).is_ok_and(|at| {
-                    i64::try_from(at.as_millis()).is_ok_and(|at| at < before)
-                });
-                let Some(name) = name.to_str().filter(|_| is_old && meta.is_file()) else { continue };
+                let is_old = meta
+                    .modified()?
+                    .duration_since(UNIX_EPOCH)
+                    .is_ok_and(|at| i64::try_from(at.as_millis()).is_ok_and(|at| at < before));
+                let Some(name) = name.to_str().filter(|_| is_old && meta.is_file()) else {
+                    continue;
+                };
                 if is_unfinished(name) {
                     fs::remove_file(entry.path())?;
-                } else if let Some(hash) = hash_of(name).filter(|it| self.path(it) == entry.path()) {
+                } else if let Some(hash) = hash_of(name).filter(|it| self.path(it) == entry.path())
+                {
                     found.push(hash);
                 }
             }

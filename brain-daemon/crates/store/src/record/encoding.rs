@@ -5,8 +5,8 @@ use brain_protocol::JobState;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord, OutboxRow, PageRecord,
-    SourceRecord, SourceSettings, TokenRecord, VersionRecord,
+    AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
+    OutboxRow, PageRecord, SourceRecord, SourceSettings, TokenRecord, VersionRecord,
 };
 use crate::StoreError;
 

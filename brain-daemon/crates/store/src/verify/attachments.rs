@@ -47,15 +47,17 @@ impl Verifier<'_> {
         &self,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<BTreeSet<Hash>, StoreError> {
-        let (ids, files) = (self.required_table(t::IDS)?, self.required_table(t::ATTACHMENT_FILES)?);
+        let (ids, files) =
+            (self.required_table(t::IDS)?, self.required_table(t::ATTACHMENT_FILES)?);
         let attachments = self.required_table(t::ATTACHMENTS)?;
         let mut named = BTreeSet::new();
         for row in attachments.iter()? {
             step()?;
             let (key, value) = row?;
             let (id, name) = key.value();
-            let wrong =
-                |what: &str| StoreError::damaged(format!("attachment {name:?} of page {id}: {what}"));
+            let wrong = |what: &str| {
+                StoreError::damaged(format!("attachment {name:?} of page {id}: {what}"))
+            };
             let record: AttachmentRecord = from_bytes(value.value())?;
             if attachment_name(name).as_deref() != Ok(name) {
                 return Err(wrong("its name is not that of a file"));
