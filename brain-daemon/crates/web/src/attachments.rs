@@ -44,6 +44,8 @@ pub(crate) struct PageFiles {
     /// The page as `source:slug`.
     page: String,
     files: BTreeMap<String, Attachment>,
+    /// The largest file that can be attached, in MB.
+    max_mb: usize,
 }
 
 impl PageFiles {
@@ -56,7 +58,8 @@ impl PageFiles {
         let list = AttachmentList { page: Some(page.clone()), source: None };
         let found = brain.run(&session.caller, list, &NoProgress)?.attachments;
         let files = found.into_iter().map(|file| (file.name.clone(), file)).collect();
-        Ok(Self { page: page.to_string(), files })
+        let max_mb = brain.config().pages.max_attachment_mb;
+        Ok(Self { page: page.to_string(), files, max_mb })
     }
 
     /// Returns the URL of the file that a link or a picture names.
@@ -101,7 +104,7 @@ impl PageFiles {
                     form method="post" enctype="multipart/form-data"
                         action=(Text(&path("/web/attach/", &self.page))) {
                         (csrf(session))
-                        label for="file" { "File, at most 16 MB" }
+                        label for="file" { "File, at most " (self.max_mb) " MB" }
                         input id="file" type="file" name="file" required;
                         button { "Attach" }
                     }
@@ -206,6 +209,7 @@ fn link_to(name: &str) -> String {
 /// Returns a length for people.
 fn size(bytes: u64) -> String {
     match bytes {
+        1 => "1 byte".to_owned(),
         0..1000 => format!("{bytes} bytes"),
         1000..1_000_000 => format!("{} kB", bytes / 1000),
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
@@ -234,7 +238,7 @@ mod tests {
             pages: Vec::new(),
         };
         let files = names.iter().map(|name| ((*name).to_owned(), file(name))).collect();
-        PageFiles { page: "default:p".into(), files }
+        PageFiles { page: "default:p".into(), files, max_mb: 16 }
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl<F: Fn(&str) -> Option<String>, P: Fn(&str) -> Option<String>> Renderer<F, P
             Event::End(TagEnd::Image) if *depth > 0 => *depth -= 1,
             Event::End(TagEnd::Image) => {
                 if let Some((url, description, _)) = self.image.take() {
-                    let attributes = [("src", &*url), ("alt", &description), ("loading", "lazy")];
+                    let attributes = [("src", &*url), ("alt", &*description), ("loading", "lazy")];
                     self.out.start_with("img", &attributes);
                 }
             }
