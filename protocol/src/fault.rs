@@ -182,6 +182,8 @@ fault_codes! {
     OverBudget = "over_budget" => Refused,
     /// Several pages have this slug, or begin with it.
     AmbiguousSlug = "ambiguous_slug" => NotFound,
+    /// The file of an attachment is missing or damaged.
+    AttachmentDamaged = "attachment_damaged" => Failed,
 }
 
 #[cfg(test)]

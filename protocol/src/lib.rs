@@ -5,6 +5,7 @@
 
 mod access;
 mod ask;
+mod attachments;
 mod browser;
 mod codec;
 mod collector;
@@ -39,6 +40,7 @@ mod workers;
 
 pub use access::*;
 pub use ask::*;
+pub use attachments::*;
 pub use browser::*;
 pub use codec::{CodecError, decode, encode};
 pub use collector::*;

@@ -5,26 +5,27 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AdminTokenReply, Append, Ask, AskReply, Audit, AuditList, Backlinks, Backup,
-    BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply,
-    BrowserOpen, BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply,
-    ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply,
-    CollectorCollect, CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest,
-    CollectorEnrich, CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply,
-    CollectorStatus, CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest,
-    Costs, CostsReply, Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply,
-    Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout,
-    GraphLayoutReply, GraphReply, History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas,
-    IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs,
-    Link, LinkReply, Links, LinksReply, List, Mcp, McpReply, Merge, ModelInstall,
-    ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put,
-    Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault,
-    SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop,
-    StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply,
-    TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    AdminToken, AdminTokenReply, Append, Ask, AskReply, Attach, AttachReply, AttachmentContent,
+    AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks, Backup, BackupList,
+    BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, BrowserOpen,
+    BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply, ClientReply,
+    ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect,
+    CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
+    CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
+    CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest, Costs, CostsReply,
+    Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed,
+    EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply,
+    GraphReply, History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import,
+    ImportReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply,
+    Links, LinksReply, List, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply, ModelList,
+    Models, MoveReply, Orphans, Page, Pages, Purge, PurgeReply, Put, Random, Rename, Reply,
+    Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
+    SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync,
+    SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply, TimelineReply, Today,
+    Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply,
+    Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply,
+    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
+    UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -245,6 +246,10 @@ operations! {
     BrowserOpen, "open", Admin => BrowserOpenReply;
     TimelineDays, "timeline --days", Read => TimelineDaysReply;
     GraphLayout, "graph --all", Read => GraphLayoutReply;
+    Attach, "attach", Write => AttachReply;
+    Detach, "attachments --remove", Write => AttachReply;
+    AttachmentList, "attachments", Read => Attachments;
+    AttachmentGet, "attachments --get", Read => AttachmentContent;
 }
 
 #[cfg(test)]

@@ -6,17 +6,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AskReply, Audit, BackupListReply, BackupReply, BrokenLinksReply,
-    BrowserOpenReply, ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply,
-    CollectorDeletionsReply, CollectorEnrichReply, CollectorRun, CollectorSetupReply,
-    CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve, DeleteReply, DiffReply,
-    Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply,
-    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs,
-    LinkReply, LinksReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageTags, Pages,
-    PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
-    TagCounts, TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
-    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply,
-    VoiceReply, WriteReply,
+    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
+    BackupReply, BrokenLinksReply, BrowserOpenReply, ClientRegisterReply, ClientReply, Clients,
+    CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, CollectorRun,
+    CollectorSetupReply, CollectorStatusReply, Completions, ConnectReport, CostsReply, Curve,
+    DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphLayoutReply,
+    GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob,
+    JobRetryReply, Jobs, LinkReply, LinksReply, McpReply, ModelInstallReply, Models, MoveReply,
+    Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
+    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
+    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
+    TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -152,6 +152,9 @@ replies! {
     BrowserOpen(BrowserOpenReply),
     TimelineDays(TimelineDaysReply),
     GraphLayout(GraphLayoutReply),
+    Attach(AttachReply),
+    Attachments(Attachments),
+    AttachmentContent(AttachmentContent),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

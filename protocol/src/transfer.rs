@@ -79,6 +79,8 @@ pub struct ExportReply {
     pub failed: Vec<ImportFailure>,
     /// The number of all failures.
     pub failed_total: u64,
+    /// The number of written attachments.
+    pub attachments: u64,
 }
 
 /// `brain backup FILE`: copies the store.
@@ -140,4 +142,6 @@ pub struct BackupReply {
     pub made_at: Option<String>,
     /// Warnings for the user, for example about an older schema.
     pub warnings: Vec<String>,
+    /// The number of its files of pages, all of which match their hashes.
+    pub attachments: u64,
 }

@@ -188,6 +188,14 @@ fn check_schema_86(home: &TestHome) {
     assert_eq!(home.search("harbour"), ["places/harbour"]);
 }
 
+/// Checks the contents of the golden store of schema 87: a page names a file that brain lacks.
+fn check_schema_87(home: &TestHome) {
+    assert_eq!(slugs(&home.json(["list"])["pages"]).len(), 2);
+    let harbour = home.get("places/harbour");
+    assert_eq!(harbour["version"], 2);
+    assert_eq!(home.json(["attachments"]), json!({"attachments": []}));
+}
+
 type CheckStore = fn(&TestHome);
 const GOLDEN: &[(u64, CheckStore)] = &[
     (80, check_schema_80),
@@ -197,6 +205,7 @@ const GOLDEN: &[(u64, CheckStore)] = &[
     (84, check_schema_84),
     (85, check_schema_85),
     (86, check_schema_86),
+    (87, check_schema_87),
 ];
 
 #[test]
@@ -207,7 +216,7 @@ fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
         let daemon = home.daemon();
         check_store(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 87);
+        assert!(now >= 88);
         let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
         assert_eq!(home.json(["status"])["jobs"], none);
         // The migrated store can be written, checked, backed up and restored.

@@ -243,6 +243,7 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_everyday::requests())
     .chain(crate::wire_edit::move_requests())
     .chain(crate::wire_completion::requests())
+    .chain(crate::wire_attachments::requests())
     .collect()
 }
 

@@ -375,6 +375,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 bytes: 2,
                 failed: vec![ImportFailure { path: "a.md".into(), reason: "r".into() }],
                 failed_total: 3,
+                attachments: 4,
             }),
         ),
         (
@@ -389,6 +390,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 versions: 4,
                 made_at: some("2026-11-21T10:00:00.000Z"),
                 warnings: texts(&["w"]),
+                attachments: 5,
             }),
         ),
         (
@@ -417,5 +419,6 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_everyday::replies())
     .chain(crate::wire_edit::move_replies())
     .chain(crate::wire_completion::replies())
+    .chain(crate::wire_attachments::replies())
     .collect()
 }

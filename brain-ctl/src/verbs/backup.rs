@@ -198,6 +198,9 @@ impl Show for BackupReply {
         t.line(&format!("{} {} ({})", self.status, self.path, bytes(self.bytes)));
         t.field("pages", &format!("{}, and {} deleted", self.pages, self.deleted));
         t.field("versions", &count(self.versions, "former version"));
+        if self.attachments > 0 {
+            t.field("files", &count(self.attachments, "attached file"));
+        }
         t.field("schema", &self.schema.to_string());
         t.field("made", &self.made_at.as_deref().map_or_else(|| "unknown".into(), minute));
     }

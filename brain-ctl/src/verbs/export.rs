@@ -60,6 +60,9 @@ impl Show for ExportReply {
             bytes(self.bytes),
             self.path
         ));
+        if self.attachments > 0 {
+            t.line(&format!("  and {}", count(self.attachments, "attached file")));
+        }
         if self.failed_total > 0 {
             t.line(&format!("  {:>8} failed", self.failed_total));
         }

@@ -3,6 +3,7 @@
 mod access;
 mod append;
 mod ask;
+mod attach;
 mod audit;
 mod backup;
 mod capture;
@@ -61,6 +62,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<append::Append>(),
     Row::of::<append::Add>(),
     Row::of::<everyday::Today>(),
+    Row::of::<attach::Attach>(),
     Row::of::<rename::Mv>(),
     Row::of::<rename::Merge>(),
     Row::of::<delete::Delete>(),
@@ -82,6 +84,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<everyday::Random>(),
     Row::of::<everyday::Todos>(),
     Row::of::<timeline::Timeline>(),
+    Row::of::<attach::AttachmentsArgs>(),
     Row::of::<export::Export>(),
     Row::of::<tags::Tags>(),
     Row::of::<link::Link>(),

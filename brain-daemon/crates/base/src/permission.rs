@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations for callers with the scope `read`. A change of this list changes access.
-    const READ: [&str; 21] = [
+    const READ: [&str; 23] = [
         "status",
         "get",
         "search",
@@ -68,12 +68,27 @@ mod tests {
         "token exchange",
         "diff",
         "graph --all",
+        "attachments",
+        "attachments --get",
     ];
 
     /// Operations for callers with the scope `write`.
-    const WRITE: [&str; 13] = [
-        "capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest",
-        "append", "today", "mv", "merge",
+    const WRITE: [&str; 15] = [
+        "capture",
+        "put",
+        "delete",
+        "restore",
+        "revert",
+        "tags",
+        "link",
+        "voice",
+        "ingest",
+        "append",
+        "today",
+        "mv",
+        "merge",
+        "attach",
+        "attachments --remove",
     ];
 
     /// Every kind of caller, with its highest scope.

@@ -71,6 +71,13 @@ pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupR
             report.schema
         ));
     }
+    if report.missing_attachments > 0 {
+        warnings.push(format!(
+            "{} files of pages are not in it: they were missing or damaged when it was made; \
+             `brain doctor` names them",
+            report.missing_attachments
+        ));
+    }
     BackupReply {
         status: status.into(),
         path: path.display().to_string(),
@@ -81,6 +88,7 @@ pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupR
         versions: report.versions,
         made_at: report.made_at.map(rfc3339),
         warnings,
+        attachments: report.attachments,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{FileService, PageService};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "daemon",
     "configuration",
     "http",
@@ -35,6 +35,7 @@ const ORDER: [&str; 23] = [
     "queue",
     "spool",
     "purge",
+    "attachments",
     "sources",
     "watcher",
     "disk space",

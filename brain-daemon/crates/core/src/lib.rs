@@ -336,6 +336,14 @@ impl Brain {
             Request::TimelineDays(r) => {
                 self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
             }
+            Request::Attach(r) => self.pages.attach(caller, r).map(Reply::Attach),
+            Request::Detach(r) => self.pages.detach(caller, r).map(Reply::Attach),
+            Request::AttachmentList(r) => {
+                self.pages.attachments(caller, &r).map(Reply::Attachments)
+            }
+            Request::AttachmentGet(r) => {
+                self.pages.attachment_content(caller, &r).map(Reply::AttachmentContent)
+            }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
             Request::GraphLayout(r) => self.graph.layout(caller, &r).map(Reply::GraphLayout),
         }

@@ -141,7 +141,7 @@ impl Brain {
             dedup.clone(),
             stop.clone(),
             env.random.clone(),
-            config.pages.daily.clone(),
+            config.pages.clone(),
         ));
         let graph = GraphService::new(store.clone(), clock.clone(), pages.clone(), stop.clone());
         let sources = Arc::new(SourceService::new(

@@ -1,6 +1,7 @@
 //! Operations on single pages. This file: reading a page or a version, and reverting to one.
 
 pub(crate) mod append;
+pub(crate) mod attachments;
 pub(crate) mod broken_links;
 pub(crate) mod capture;
 pub(crate) mod dedup;
@@ -38,6 +39,7 @@ use crate::write_page::{stored_document, written_page};
 use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::random::Random;
+use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
 use brain_store::{
     Content, LineChange, NewPage, PageRecord, Reader, Store, VersionRecord, WrittenPage,
@@ -52,8 +54,7 @@ pub struct PageService {
     pub(crate) dedup: Arc<Dedup>,
     pub(crate) stop: CancellationToken,
     pub(crate) random: Arc<dyn Random>,
-    /// The slug of the daily note, with the conversion specifiers of strftime.
-    pub(crate) daily_pattern: String,
+    pub(crate) config: PagesConfig,
 }
 
 impl PageService {
@@ -65,9 +66,9 @@ impl PageService {
         dedup: Arc<Dedup>,
         stop: CancellationToken,
         random: Arc<dyn Random>,
-        daily_pattern: String,
+        config: PagesConfig,
     ) -> Self {
-        Self { store, clock, files, dedup, stop, random, daily_pattern }
+        Self { store, clock, files, dedup, stop, random, config }
     }
 
     pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {

@@ -6,12 +6,14 @@
 use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
 
 use crate::{Brain, Caller, no_page, page_argument};
-use brain_store::PageRecord;
+use brain_base::caller::Visibility;
+use brain_store::{Hash, PageRecord};
 
 impl Brain {
     pub(crate) fn purge(&self, caller: &Caller, request: &Purge) -> Result<PurgeReply, Fault> {
         let (source, record) = self.pages.page_to_purge(caller, &request.page)?;
         let slug = request.page.slug.clone();
+        let files = self.store.read(Visibility::All)?.attachments_of(record.id, true)?;
         let versions = match request.version {
             Some(number) => self.purge_version(&source, &record, request, number)?,
             None => self.purge_whole(&source, &record, request)?,
@@ -20,6 +22,13 @@ impl Brain {
             Some(_) => Vec::new(),
             None => self.remaining_files(&source, &record),
         };
+        if request.version.is_none() {
+            let files: Vec<Hash> = files.into_iter().map(|(_, file)| file.hash).collect();
+            if let Err(error) = self.store.purge_attachments(&files) {
+                let root = self.store.attachments().root().display();
+                warnings.push(format!("{root} may still have files of the page: {error}"));
+            }
+        }
         let root = self.files.file_path_of(&source, "");
         if root.ancestors().any(|dir| dir.join(".git").exists()) {
             warnings.push(format!("the git history of {} may still have it", root.display()));

@@ -53,6 +53,7 @@ pub(crate) fn text_bytes(request: &Request) -> usize {
         Request::Capture(capture) => capture.content.len(),
         Request::Put(put) => put.content.len(),
         Request::Append(append) => append.content.len(),
+        Request::Attach(attach) => attach.content.len(),
         _ => 0,
     }
 }

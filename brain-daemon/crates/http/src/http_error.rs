@@ -96,6 +96,7 @@ fn status_of(code: FaultCode) -> StatusCode {
         | F::InvalidRequest => StatusCode::BAD_REQUEST,
         F::Io
         | F::StoreDamaged
+        | F::AttachmentDamaged
         | F::StoreNewer
         | F::StoreLocked
         | F::InvalidConfig

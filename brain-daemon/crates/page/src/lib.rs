@@ -12,6 +12,7 @@
 //! Each kind of operation has its own error type: reading bytes, frontmatter and payloads, editing
 //! the body and editing the timeline share no failure, and callers match all variants.
 
+mod attachment;
 mod changed_lines;
 mod chunk;
 mod content;
@@ -46,6 +47,10 @@ mod untrusted_text;
 mod windows;
 mod yaml;
 
+pub use attachment::{
+    ATTACHMENTS, attachment_media_type, attachment_name, is_picture, listed_name, lists_attachment,
+    names_attachment,
+};
 pub use changed_lines::{ChangedLines, changed_lines};
 pub use chunk::chunks;
 pub use content::{NotTextError, NotTextReason, content_digest, content_hash, decode_text, hex};

@@ -206,6 +206,7 @@ impl Draft<'_> {
             timeline: new.timeline,
         };
         self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
+        self.follow_attachments(id, &new.content, now)?;
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, &record, &derived);
         if former.is_some() {

@@ -18,8 +18,9 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::error::with_damage_report;
+use super::files::AttachmentFiles;
 use super::verify::{Digest, VerifyReport, verify_against};
-use super::{Store, StoreError, tables as t};
+use super::{Store, StoreError, attachments, tables as t};
 
 /// Maximum rows in a commit of the copy, and approximate maximum bytes; limits memory.
 const CHUNK_ROWS: usize = 50_000;
@@ -66,41 +67,50 @@ impl Store {
         with_damage_report(self.path(), || self.read_queue().map(drop))
             .map_err(|e| StoreError::BackupSource(Box::new(e)))?;
         let check_space = || self.check_free_space_for(target);
-        let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
-        let (copy, report) = copy_whole(
-            self.snapshot()?,
-            self.path(),
+        let plan = CopyPlan {
+            store: self.path(),
             target,
-            &made_at,
+            metadata: &[(t::META_MADE_AT, now.unsigned_abs())],
+            attachments: Some(self.attachments()),
             progress,
-            &check_space,
-            between,
-        )?;
+            check_space: &check_space,
+        };
+        let (copy, report) = copy_whole(self.snapshot()?, &plan, between)?;
         copy.publish(target)?;
         Ok(report)
     }
 }
 
-/// Copies the store that `from` reads to an incomplete file beside `target`, with additional
-/// `metadata`, and reads the copy back. Calls `between` before that.
+/// What a copy of a store contains, and where it goes.
+pub(super) struct CopyPlan<'a> {
+    /// The copied store, for messages.
+    pub(super) store: &'a Path,
+    pub(super) target: &'a Path,
+    /// Additional numbers about the store.
+    pub(super) metadata: &'a [(&'a str, u64)],
+    /// The files to add to the copy; `None` for a copy that stays beside them.
+    pub(super) attachments: Option<&'a AttachmentFiles>,
+    pub(super) progress: Progress<'a>,
+    pub(super) check_space: &'a dyn Fn() -> Result<(), StoreError>,
+}
+
+/// Copies the store that `from` reads to an incomplete file beside the target, and reads the copy
+/// back.
+/// Calls `between` before that.
 ///
 /// # Errors
 /// As [`Store::back_up`]; no file is left then.
 pub(super) fn copy_whole(
     from: impl Deref<Target = ReadTransaction>,
-    store: &Path,
-    target: &Path,
-    metadata: &[(&str, u64)],
-    progress: Progress<'_>,
-    check_space: &dyn Fn() -> Result<(), StoreError>,
+    plan: &CopyPlan<'_>,
     between: &dyn Fn(&Path),
 ) -> Result<(TemporaryFile, VerifyReport), StoreError> {
+    let (target, progress) = (plan.target, plan.progress);
     let temporary = TemporaryFile::new(target)?;
     // A sweep removes incomplete files without a lock. On file systems without locks, the process
     // id decides.
     let _ = temporary.file.try_lock();
-    let (rows, digest) =
-        Copy { from: &from, store, target, progress, check_space }.run(&temporary, metadata)?;
+    let (rows, digest) = Copy { from: &from, plan }.run(&temporary)?;
     drop(from);
     between(&temporary.path);
     // redb released the lock; reading needs a shared one.
@@ -119,20 +129,13 @@ pub(super) fn copy_whole(
 /// State of one copy.
 struct Copy<'a> {
     from: &'a ReadTransaction,
-    store: &'a Path,
-    target: &'a Path,
-    progress: Progress<'a>,
-    check_space: &'a dyn Fn() -> Result<(), StoreError>,
+    plan: &'a CopyPlan<'a>,
 }
 
 impl Copy<'_> {
     /// Copies all tables; leaves the file flushed and closed. Returns the number of rows and their
     /// digest.
-    fn run(
-        &self,
-        temporary: &TemporaryFile,
-        metadata: &[(&str, u64)],
-    ) -> Result<(u64, [u8; 32]), StoreError> {
+    fn run(&self, temporary: &TemporaryFile) -> Result<(u64, [u8; 32]), StoreError> {
         let file = temporary.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to = FileBackend::new(file)
             .and_then(|file| {
@@ -159,6 +162,7 @@ impl Copy<'_> {
                 &mut digest)?; )*};
         }
         t::every_table!(copy);
+        total += self.attachments(&to, &mut digest)?;
         let mut last = to.begin_write().map_err(|e| self.copy_error(e))?;
         // Opening the copy later needs no walk through the file.
         last.set_quick_repair(true);
@@ -166,7 +170,7 @@ impl Copy<'_> {
         let mut added = 0;
         {
             let mut meta = last.open_table(t::META).map_err(|e| self.copy_error(e))?;
-            for (key, number) in metadata {
+            for (key, number) in self.plan.metadata {
                 let before = meta.insert(*key, *number).map_err(|e| self.copy_error(e))?;
                 added += u64::from(before.is_none());
             }
@@ -191,14 +195,14 @@ impl Copy<'_> {
             self.read(|| Ok(self.from.open_table(definition)?.range::<K::SelfType<'_>>(..)?))?;
         let mut more = true;
         while more {
-            (self.check_space)()?;
+            (self.plan.check_space)()?;
             let txn = to.begin_write().map_err(|e| self.copy_error(e))?;
             {
                 let mut copy = txn.open_table(definition).map_err(|e| self.copy_error(e))?;
                 let mut bytes = 0;
                 for n in 0.. {
-                    if n % 256 == 0 && !(self.progress)(*done, 2 * total) {
-                        return Err(StoreError::Cancelled(self.target.to_owned()));
+                    if n % 256 == 0 && !(self.plan.progress)(*done, 2 * total) {
+                        return Err(StoreError::Cancelled(self.plan.target.to_owned()));
                     }
                     if n == CHUNK_ROWS || bytes > CHUNK_BYTES {
                         break;
@@ -222,9 +226,63 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Adds the files of attachments. A missing or damaged one is left out, and the report about the
+    /// copy says so: the rest must not be without a backup. Returns the number of added rows.
+    fn attachments(&self, to: &Database, digest: &mut Digest) -> Result<u64, StoreError> {
+        let Some(files) = self.plan.attachments else { return Ok(0) };
+        let table = self.read(|| Ok(self.from.open_table(t::ATTACHMENT_FILES)?))?;
+        let rows = self.read(|| Ok(table.range::<(&[u8; 32], u64, &str)>(..)?))?;
+        let (mut copied, mut added, mut last) = (Vec::new(), 0, None);
+        let mut bytes = 0;
+        for row in rows {
+            let hash = self.read(|| Ok(*row?.0.value().0))?;
+            if last.replace(hash) == Some(hash) {
+                continue;
+            }
+            match files.read(&hash) {
+                Ok(content) => {
+                    bytes += content.len();
+                    copied.push((hash, content));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, file = %files.path(&hash).display(), "not in the backup");
+                }
+            }
+            if bytes > CHUNK_BYTES {
+                added += self.add_files(to, &copied, digest)?;
+                (copied, bytes) = (Vec::new(), 0);
+            }
+        }
+        Ok(added + self.add_files(to, &copied, digest)?)
+    }
+
+    /// Adds files to the copy, in the order of their hashes. Returns the number of added rows.
+    fn add_files(
+        &self,
+        to: &Database,
+        files: &[([u8; 32], Vec<u8>)],
+        digest: &mut Digest,
+    ) -> Result<u64, StoreError> {
+        (self.plan.check_space)()?;
+        let txn = to.begin_write().map_err(|e| self.copy_error(e))?;
+        let mut added = 0;
+        {
+            let mut table = txn.open_table(t::ATTACHMENT_PARTS).map_err(|e| self.copy_error(e))?;
+            for (hash, content) in files {
+                for (number, part) in attachments::parts(content) {
+                    table.insert((hash, number), part).map_err(|e| self.copy_error(e))?;
+                    digest.row(&t::ATTACHMENT_PARTS, &(hash, number), &part);
+                    added += 1;
+                }
+            }
+        }
+        txn.commit().map_err(|e| self.copy_error(e))?;
+        Ok(added)
+    }
+
     /// Reads from the store, so that its damage is distinguished from the copy's.
     fn read<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        with_damage_report(self.store, work)
+        with_damage_report(self.plan.store, work)
     }
 
     /// Adds the copy's path to an error: the store itself is intact.
@@ -232,14 +290,14 @@ impl Copy<'_> {
         match error.into() {
             redb::Error::Io(e) => self.io(&e),
             redb::Error::Corrupted(problem) => {
-                StoreError::Damaged(format!("{}: {problem}", self.target.display()))
+                StoreError::Damaged(format!("{}: {problem}", self.plan.target.display()))
             }
-            e => StoreError::other(&self.target.display().to_string(), e),
+            e => StoreError::other(&self.plan.target.display().to_string(), e),
         }
     }
 
     fn io(&self, error: &io::Error) -> StoreError {
-        StoreError::from_io(error, &self.target.display().to_string())
+        StoreError::from_io(error, &self.plan.target.display().to_string())
     }
 }
 

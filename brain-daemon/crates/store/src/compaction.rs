@@ -12,7 +12,7 @@ use std::{fs, io};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
-use super::backup::{self, copy_whole};
+use super::backup::{self, CopyPlan, copy_whole};
 use super::error::with_damage_report;
 use super::open::{OpenDatabase, open_closed};
 use super::shared::SharedState;
@@ -144,9 +144,15 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
         }
         _ => Ok(()),
     };
-    let metadata = measurement(usage.limit(), texts);
-    let (copy, report) =
-        copy_whole(from, &file, &file, &metadata, &|_, _| true, &check_space, &|_| ())?;
+    let plan = CopyPlan {
+        store: &file,
+        target: &file,
+        metadata: &measurement(usage.limit(), texts),
+        attachments: None,
+        progress: &|_, _| true,
+        check_space: &check_space,
+    };
+    let (copy, report) = copy_whole(from, &plan, &|_| ())?;
     let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
     copy.replace(&file, mode)?;
     tracing::info!(
@@ -190,7 +196,15 @@ pub(super) fn compact_open(shared: &SharedState) -> Result<(), StoreError> {
             format!("{file_path}: a copy needs {needed} bytes of free space, and {free} are free");
         return Err(StoreError::DiskFull(text.into()));
     }
-    let (copy, report) = copy_whole(from, &file, &file, &[], &|_, _| true, &|| Ok(()), &|_| ())?;
+    let plan = CopyPlan {
+        store: &file,
+        target: &file,
+        metadata: &[],
+        attachments: None,
+        progress: &|_, _| true,
+        check_space: &|| Ok(()),
+    };
+    let (copy, report) = copy_whole(from, &plan, &|_| ())?;
     let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
     shared.replace_file(|| copy.replace(&file, mode))?;
     tracing::info!(bytes = report.bytes, "the store was compacted");

@@ -54,6 +54,8 @@ pub struct Draft<'t> {
     pub(super) clients: Table<'t, &'static str, &'static [u8]>,
     pub(super) tokens: Table<'t, &'static [u8; 32], &'static [u8]>,
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
+    pub(super) attachments: Table<'t, (u64, &'static str), &'static [u8]>,
+    pub(super) attachment_files: Table<'t, (&'static [u8; 32], u64, &'static str), ()>,
     pub(super) next_job: u64,
     /// Number of waiting ingest jobs.
     pub(super) waiting: u64,
@@ -152,6 +154,8 @@ impl<'t> Draft<'t> {
             clients: txn.open_table(t::CLIENTS)?,
             tokens: txn.open_table(t::TOKENS)?,
             audit: txn.open_table(t::AUDIT)?,
+            attachments: txn.open_table(t::ATTACHMENTS)?,
+            attachment_files: txn.open_table(t::ATTACHMENT_FILES)?,
             next_job,
             waiting,
             failed,

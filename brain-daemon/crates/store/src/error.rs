@@ -39,6 +39,14 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// The file of an attachment is missing or has other bytes.
+    #[error("the file of the attachment, {}, cannot be used: {what}", path.display())]
+    DamagedAttachment {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
     /// A job in the spool is damaged.
     #[error("{path}: {source}")]
     DamagedSpool {

@@ -31,6 +31,7 @@ fn code(error: &StoreError) -> FaultCode {
         | E::DamagedSpool { .. }
         | E::LostJobs { .. }
         | E::UnequalCopy(_) => FaultCode::StoreDamaged,
+        E::DamagedAttachment { .. } => FaultCode::AttachmentDamaged,
         E::Locked(_) => FaultCode::StoreLocked,
         E::Newer { .. } => FaultCode::StoreNewer,
         E::UnknownTable(_) | E::Defect => FaultCode::Internal,
@@ -65,6 +66,11 @@ fn hint(error: &StoreError) -> Option<String> {
         E::DamagedText { .. } => {
             "`brain get SLUG` names a backup with an intact copy; `brain put SLUG --file FILE` \
              replaces the page"
+        }
+        E::DamagedAttachment { .. } => {
+            "attach the same file again, `brain attach SLUG FILE`, or take it from a backup: \
+             `BRAIN_HOME=DIR brain backup restore FILE`, then `BRAIN_HOME=DIR brain attachments \
+             SLUG --get NAME`"
         }
         E::DamagedSpool { .. } => {
             "move the spool away and keep it: the store is intact, but lacks the items in the spool"

@@ -6,6 +6,7 @@
 //! that it wrote. Any other file is reported and left alone. Paths are resolved from a handle of
 //! the directory, so that no symbolic link leads out of it.
 
+mod attachment_files;
 mod file_entry;
 mod git;
 mod git_config;
@@ -24,6 +25,7 @@ mod tree;
 mod tree_tests;
 mod walk;
 
+pub use attachment_files::AttachmentFiles;
 pub use git::{PullOutcome, pull};
 pub use git_history::{CommitTimes, GitHistory};
 pub use ignore_rules::{IgnoreRules, is_rule_file};

@@ -9,6 +9,10 @@
 //! whether a caller can see a page. `docs/store.md` describes the tables.
 
 mod apply;
+mod attachments;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod attachments_tests;
 mod audit;
 mod backup;
 #[cfg(test)]
@@ -79,6 +83,7 @@ mod verify_tests;
 mod writer;
 
 pub use apply::{FilePlan, NewPage, WrittenPage};
+pub use attachments::Attached;
 pub use backup::sweep_unfinished;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use compaction::Usage;
@@ -92,9 +97,10 @@ pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord, FileState, Hash,
-    JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
-    SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord, VersionRecord,
+    AttachmentRecord, AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord,
+    FileState, Hash, JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord,
+    Provenance, SourceRecord, SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord,
+    VersionRecord,
 };
 pub use restore::restore;
 pub use shared::Sources;

@@ -22,7 +22,7 @@ use super::record::{
 use super::{StoreError, date_migration, spool, tables as t, title_migration, toml_migration};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 87;
+pub const SCHEMA: u64 = 88;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -97,6 +97,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
                 }
                 date_migration::derive_dates(&txn)?;
             }
+            87 => open_tables_of_attachments(&txn)?,
             _ => {
                 return Err(StoreError::Damaged(format!(
                     "there is no migration from schema {from}"
@@ -410,14 +411,22 @@ fn open_tables_of_links(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// 87 → 88: adds attachments. Also in a new store.
+pub(super) fn open_tables_of_attachments(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.open_table(t::ATTACHMENTS)?;
+    txn.open_table(t::ATTACHMENT_FILES)?;
+    txn.open_table(t::ATTACHMENT_PARTS)?;
+    Ok(())
+}
+
 /// Decodes a page of schema `schema`.
 pub(super) fn page_of(schema: u64, bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    if schema == SCHEMA { from_bytes(bytes) } else { any_page(bytes) }
+    if schema >= 87 { from_bytes(bytes) } else { any_page(bytes) }
 }
 
 /// Decodes a version of schema `schema`.
 pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, StoreError> {
-    if schema == SCHEMA { from_bytes(bytes) } else { any_version(bytes) }
+    if schema >= 87 { from_bytes(bytes) } else { any_version(bytes) }
 }
 
 /// Decodes a page of any format. Migrations write the current one.

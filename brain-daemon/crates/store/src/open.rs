@@ -140,6 +140,7 @@ fn fill(new_path: &Path, name: &str, options: &StoreOptions) -> Result<(), Store
             }
         })?;
     let txn = db.begin_write()?;
+    migrate::open_tables_of_attachments(&txn)?;
     {
         let waiting_jobs = PendingKeys::default();
         let mut draft = Draft::open(&txn, &waiting_jobs)?;

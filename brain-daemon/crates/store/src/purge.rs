@@ -93,6 +93,7 @@ impl Draft<'_> {
         let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
         self.contents.remove(id)?;
         self.derived.remove(id)?;
+        self.erase_attachments(id)?;
         self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
         if let Some(record) = record {
             self.paths.remove((source.as_str(), record.source_path.as_str()))?;

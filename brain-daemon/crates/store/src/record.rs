@@ -262,6 +262,19 @@ pub struct OutboxRow {
     pub ours: Vec<Hash>,
 }
 
+/// A file that a page has; its key has the name. Schema 88.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachmentRecord {
+    /// SHA-256 of its bytes, which is the name of its file.
+    pub hash: Hash,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// When it was attached, Unix milliseconds.
+    pub attached_at: i64,
+    /// Since when the page's text does not name it, Unix milliseconds.
+    pub removed_at: Option<i64>,
+}
+
 /// State of a page's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileState {

@@ -17,6 +17,7 @@ use brain_base::home::free_bytes;
 
 use super::damage::DamageReport;
 use super::draft::CompletedDraft;
+use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
@@ -50,6 +51,7 @@ pub(super) struct SharedState {
     pub(super) file: Mutex<Option<(u64, u64)>>,
     pub(super) report: Arc<DamageReport>,
     pub(super) cache_bytes: usize,
+    pub(super) attachments: AttachmentFiles,
     pub(super) min_free_bytes: u64,
     /// `None` only while the file is reopened after a disk failure.
     pub(super) db: RwLock<Option<Arc<Database>>>,
@@ -176,6 +178,19 @@ impl SharedState {
         if free < self.min_free_bytes {
             let (free, kept) = (free / 1_000_000, self.min_free_bytes / 1_000_000);
             let text = format!("{} has {free} MB free, and brain keeps {kept} MB", dir.display());
+            return Err(StoreError::DiskFull(text.into()));
+        }
+        Ok(())
+    }
+
+    /// Refuses to write a file of this length if that would use the last free space.
+    pub(super) fn check_free_space_for_bytes(&self, bytes: u64) -> Result<(), StoreError> {
+        self.check_free_space()?;
+        let dir = self.path.parent().unwrap_or(&self.path);
+        let Ok(free) = free_bytes(dir) else { return Ok(()) };
+        if free < self.min_free_bytes.saturating_add(bytes) {
+            let (free, bytes) = (free / 1_000_000, bytes / 1_000_000);
+            let text = format!("{} has {free} MB free, and the file has {bytes} MB", dir.display());
             return Err(StoreError::DiskFull(text.into()));
         }
         Ok(())

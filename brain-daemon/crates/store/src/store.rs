@@ -13,12 +13,13 @@ use redb::ReadableDatabase;
 use super::compaction::compact_at_start;
 use super::damage::DamageReport;
 use super::error::with_damage_report;
+use super::files::AttachmentFiles;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::read::Reader;
 use super::shared::{SharedState, Snapshot, Sources};
 use super::writer::{CommitHook, Writer};
-use super::{Draft, StoreError, group_commit, migrate, spool, tables as t};
+use super::{Draft, StoreError, attachments, group_commit, migrate, spool, tables as t};
 use brain_base::caller::Visibility;
 
 /// Options for opening a store.
@@ -70,6 +71,13 @@ impl Store {
         let OpenDatabase { mut db, read_only, was_repaired } =
             open_database(path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
+        let attachments = AttachmentFiles::at(path.with_file_name("attachments"));
+        if !read_only
+            && !was_repaired
+            && let Err(error) = attachments::unpack(&db, &attachments)
+        {
+            tracing::warn!(%error, "attachments stay in the store; the next start writes them");
+        }
         // A repaired file stays unchanged until the owner has examined it.
         if !read_only && !was_repaired {
             db = compact_at_start(db, path, options)?;
@@ -84,6 +92,7 @@ impl Store {
             file: Mutex::new(file_id(path)),
             report: Arc::new(DamageReport::new(path, store_id)),
             cache_bytes: options.cache_bytes,
+            attachments,
             min_free_bytes: options.min_free_bytes,
             db: RwLock::new(Some(Arc::new(db))),
             read_only: AtomicBool::new(read_only),

@@ -79,6 +79,17 @@ pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> =
 /// Page id → [`super::OutboxRow`].
 pub(super) const OUTBOX: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("outbox");
 
+/// (page id, name) → [`super::AttachmentRecord`]. This table and the next two: schema 88.
+pub(super) const ATTACHMENTS: TableDefinition<'static, (u64, &str), &[u8]> =
+    TableDefinition::new("attachments");
+/// (SHA-256 of the file, page id, name) of the rows of [`ATTACHMENTS`].
+pub(super) const ATTACHMENT_FILES: TableDefinition<'static, (&[u8; 32], u64, &str), ()> =
+    TableDefinition::new("attachment_files");
+/// (SHA-256 of the file, number of the part) → bytes of the file. Only in backups, and in a
+/// restored store until its first start has written the files.
+pub(super) const ATTACHMENT_PARTS: TableDefinition<'static, (&[u8; 32], u32), &[u8]> =
+    TableDefinition::new("attachment_parts");
+
 /// Job number → [`super::JobRecord`]. This table and those below: schema 83.
 pub(super) const JOBS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("jobs");
 /// (due time in Unix milliseconds, job number) of waiting ingest jobs.
@@ -131,7 +142,11 @@ macro_rules! every_table {
             JOBS_OVER,
             CLIENTS,
             TOKENS,
-            AUDIT
+            AUDIT,
+            ATTACHMENTS,
+            ATTACHMENT_FILES,
+            // The last one: a backup adds its rows after those of all other tables.
+            ATTACHMENT_PARTS
         )
     };
 }

@@ -2,6 +2,7 @@
 //!
 //! Checks the checksums, every row, the agreement of the tables, and every content hash.
 
+mod attachments;
 mod http;
 mod labels;
 
@@ -49,6 +50,10 @@ pub struct VerifyReport {
     pub made_at: Option<i64>,
     /// Sources with a directory outside the home: id and directory.
     pub directories: Vec<(String, String)>,
+    /// Files of attachments, whose hashes were compared.
+    pub attachments: u64,
+    /// Files of attachments that a backup lacks, because they were missing when it was made.
+    pub missing_attachments: u64,
 }
 
 /// Verifies the store file at `path`, of this schema or an older one.
@@ -214,6 +219,8 @@ impl Verifier<'_> {
             made_at: migrate::meta(self.txn, t::META_MADE_AT)?
                 .and_then(|at| i64::try_from(at).ok()),
             directories: Vec::new(),
+            attachments: 0,
+            missing_attachments: 0,
         };
         let mut done = 0;
         let mut step = || {
@@ -256,6 +263,9 @@ impl Verifier<'_> {
         }
         if self.schema >= 83 {
             self.http(&mut step)?;
+        }
+        if self.schema >= 88 {
+            self.attachments(&mut report, &mut step)?;
         }
         (self.progress)(rows, rows);
         Ok(report)

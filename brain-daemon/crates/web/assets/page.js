@@ -9,6 +9,7 @@ import "./live.js";
 // These are loaded only on their screens.
 if (document.getElementById("answer")) import("./ask.js");
 if (document.getElementById("calendar")) import("./calendar.js");
+import "./attach.js";
 
 const capture = document.getElementById("capture");
 const keys = document.getElementById("keys");

@@ -42,7 +42,11 @@ function previews(field) {
     clearTimeout(timer);
     timer = setTimeout(async () => {
       const mine = ++number;
-      const body = new URLSearchParams({ csrf: editor.elements.csrf.value, text: field.value });
+      const body = new URLSearchParams({
+        csrf: editor.elements.csrf.value,
+        name: editor.dataset.name,
+        text: field.value,
+      });
       try {
         const part = await fetchPart("/web/preview", { method: "POST", body });
         if (mine < shown) return;

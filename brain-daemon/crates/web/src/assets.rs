@@ -42,6 +42,7 @@ static ASSETS: &[Asset] = &[
     Asset { name: "live.js", media_type: SCRIPT, text: include_str!("../assets/live.js") },
     Asset { name: "palette.js", media_type: SCRIPT, text: include_str!("../assets/palette.js") },
     Asset { name: "read.js", media_type: SCRIPT, text: include_str!("../assets/read.js") },
+    Asset { name: "attach.js", media_type: SCRIPT, text: include_str!("../assets/attach.js") },
     Asset { name: "html.js", media_type: SCRIPT, text: include_str!("../assets/html.js") },
     Asset {
         name: "icon.svg",

@@ -75,7 +75,7 @@ fn show(
     let links = brain.run(&session.caller, Links { page: this.clone() }, &NoProgress).ok()?;
     let urls = link_urls(&links.links);
     let urls = |target: &str| resolve(page, &urls, target);
-    let rendered = markdown::render_with(text, prefix, urls, |_| None).html;
+    let rendered = markdown::render_with(text, prefix, urls, |_| None, |_| None).html;
     let path = page_path(&this.to_string());
     let shown = html! {
         section class="embed" aria-label=(Text(&page.title)) {

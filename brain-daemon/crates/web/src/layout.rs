@@ -190,7 +190,9 @@ pub(crate) fn status_of(fault: &Fault) -> StatusCode {
             StatusCode::CONFLICT
         }
         FaultCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        FaultCode::Internal | FaultCode::Io => StatusCode::INTERNAL_SERVER_ERROR,
+        FaultCode::Internal | FaultCode::Io | FaultCode::AttachmentDamaged => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
         FaultCode::DiskFull | FaultCode::Busy | FaultCode::Stopping => {
             StatusCode::SERVICE_UNAVAILABLE
         }

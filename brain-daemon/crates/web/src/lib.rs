@@ -9,6 +9,7 @@
 
 mod ask;
 mod assets;
+mod attachments;
 mod calendar;
 mod changes;
 mod chart;
@@ -56,6 +57,7 @@ pub const SCREENS: &[&str] = &[
     "/web/history/{*name}",
     "/web/diff/{*name}",
     "/web/deleted",
+    attachments::FILE,
     "/web/new",
     "/web/edit/{*name}",
     "/web/complete",
@@ -90,6 +92,7 @@ pub const CHANGES: &[&str] = &[
     "/web/restore/{*name}",
     "/web/revert/{*name}",
     "/web/trust/{*name}",
+    attachments::ATTACH,
     "/web/save",
     "/web/preview",
     "/web/status/fix",
@@ -125,6 +128,7 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/revert/{*name}", post(changes::revert))
         .route("/web/trust/{*name}", post(changes::trust))
         .route("/web/sign-out", post(sign_in::sign_out))
+        .route(attachments::FILE, get(attachments::show))
         .route("/web/new", get(writer::new))
         .route("/web/edit/{*name}", get(writer::edit))
         .route("/web/complete", get(search::complete))
@@ -144,6 +148,10 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route(assets::ROUTE, get(assets::serve))
         .layer(Extension(live::LiveStreams::new()))
         .layer(DefaultBodyLimit::max(session::MAX_FORM))
+        .route(
+            attachments::ATTACH,
+            post(attachments::attach).layer(DefaultBodyLimit::max(attachments::MAX_UPLOAD)),
+        )
         .layer(from_fn_with_state(Arc::clone(brain), session::authenticate))
         .with_state(Arc::clone(brain))
 }

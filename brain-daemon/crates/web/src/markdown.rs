@@ -1,6 +1,7 @@
 //! Renders markdown as inert HTML.
 //!
-//! Raw HTML is shown as text, images are their descriptions, and links lead to pages or the web.
+//! Raw HTML is shown as text, links lead to pages or the web, and of images only pictures of this
+//! daemon are shown, others are their descriptions.
 //! The parser emits tags one by one, so no template can hold them; [`Writer`] takes only constant
 //! names of elements and escapes everything else. No sanitizer is needed, because raw HTML is never
 //! written. No I/O.
@@ -58,15 +59,16 @@ const OPTIONS: Options = Options::ENABLE_TABLES
 
 /// Renders `text`. `page` returns the URL of the page that a link names.
 pub(crate) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Rendered {
-    render_with(text, "", page, |_| None)
+    render_with(text, "", page, |_| None, |_| None)
 }
 
-/// Renders `text`; its ids begin with `prefix`. `embed` returns the HTML of a page that `![[…]]`
-/// names.
+/// Renders `text`; its ids begin with `prefix`. `picture` returns the URL of a picture of this
+/// daemon, and `embed` the HTML of a page that `![[…]]` names.
 pub(crate) fn render_with(
     text: &str,
     prefix: &str,
     page: impl Fn(&str) -> Option<String>,
+    picture: impl Fn(&str) -> Option<String>,
     embed: impl Fn(&str) -> Option<Markup>,
 ) -> Rendered {
     let out = Writer { html: String::with_capacity(text.len() * 5 / 4), open: Vec::new() };
@@ -75,7 +77,9 @@ pub(crate) fn render_with(
         text,
         prefix,
         page,
+        picture,
         embed,
+        image: None,
         links: Vec::new(),
         images: Vec::new(),
         muted: 0,
@@ -128,12 +132,16 @@ pub(crate) fn embedded_pages(text: &str) -> Vec<String> {
     targets
 }
 
-struct Renderer<'a, F, E> {
+struct Renderer<'a, F, P, E> {
     out: Writer,
     text: &'a str,
     prefix: &'a str,
     page: F,
+    picture: P,
     embed: E,
+    /// The picture around the current event: its URL, its description so far, and the pictures in
+    /// that.
+    image: Option<(String, String, u32)>,
     /// For each link around the current event, whether it leads anywhere.
     links: Vec<bool>,
     /// For each image around the current event, whether it is shown as a link.
@@ -157,14 +165,18 @@ struct Renderer<'a, F, E> {
     in_heading: bool,
 }
 
-impl<F, E> Renderer<'_, F, E>
+impl<F, P, E> Renderer<'_, F, P, E>
 where
     F: Fn(&str) -> Option<String>,
+    P: Fn(&str) -> Option<String>,
     E: Fn(&str) -> Option<Markup>,
 {
     fn event(&mut self, event: Event<'_>, range: &Range<usize>) {
         if self.is_skipped(&event, range) {
             return;
+        }
+        if self.image.is_some() {
+            return self.describe(&event);
         }
         if let (Some((_, code)), Event::Text(text)) = (&mut self.code, &event) {
             code.push_str(text);
@@ -221,6 +233,26 @@ where
             self.title_end = None;
         }
         false
+    }
+
+    /// Adds an event to the description of the picture around it, and writes the picture at its end.
+    fn describe(&mut self, event: &Event<'_>) {
+        let Some((_, description, depth)) = &mut self.image else { return };
+        match event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                description.push_str(text);
+            }
+            Event::SoftBreak | Event::HardBreak => description.push(' '),
+            Event::Start(Tag::Image { .. }) => *depth += 1,
+            Event::End(TagEnd::Image) if *depth > 0 => *depth -= 1,
+            Event::End(TagEnd::Image) => {
+                if let Some((url, description, _)) = self.image.take() {
+                    let attributes = [("src", &*url), ("alt", &*description), ("loading", "lazy")];
+                    self.out.start_with("img", &attributes);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Writes mathematics as its source.
@@ -304,13 +336,13 @@ where
                 self.links.push(true);
                 self.out.start_with("a", &[("href", &url)]);
             }
-            None if is_attachment(target) => self.picture("picture: "),
-            None => self.picture("embedded page: "),
+            None if is_attachment(target) => self.describe_only("picture: "),
+            None => self.describe_only("embedded page: "),
         }
     }
 
     /// Begins the description of something that is not shown.
-    fn picture(&mut self, kind: &str) {
+    fn describe_only(&mut self, kind: &str) {
         self.images.push(false);
         self.out.start_with("span", &[("class", "picture")]);
         self.out.text(kind);
@@ -400,10 +432,11 @@ where
                     self.out.start_with("a", &[("href", &url), ("rel", rel)]);
                 }
             }
-            Tag::Image { link_type: LinkType::WikiLink { .. }, dest_url, .. } => {
-                self.embedded(&dest_url);
-            }
-            Tag::Image { .. } => self.picture("picture: "),
+            Tag::Image { link_type, dest_url, .. } => match (self.picture)(&dest_url) {
+                Some(url) => self.image = Some((url, String::new(), 0)),
+                None if matches!(link_type, LinkType::WikiLink { .. }) => self.embedded(&dest_url),
+                None => self.describe_only("picture: "),
+            },
             Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition

@@ -13,6 +13,7 @@ use brain_protocol::{
 };
 use maud::{Markup, html};
 
+use crate::attachments::PageFiles;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::{page_path, parse, path};
 use crate::results::day;
@@ -41,6 +42,7 @@ struct Reading {
     /// The absolute path of its file.
     file: Option<String>,
     timeline: Vec<TimelineRow>,
+    files: PageFiles,
 }
 
 /// What an address leads to.
@@ -126,9 +128,18 @@ fn read(
     };
     let timeline = brain.run(caller, timeline, &NoProgress)?.entries;
     let (links, file) = (link_urls(&linked), file(brain, session, &page)?);
-    let is_former = version.is_some();
-    let reading = Reading { page, is_former, links, linked, backlinks, embeds, file, timeline };
-    Ok(Outcome::Page(Box::new(reading)))
+    let files = PageFiles::read(brain, session, &this)?;
+    Ok(Outcome::Page(Box::new(Reading {
+        page,
+        is_former: version.is_some(),
+        links,
+        linked,
+        backlinks,
+        embeds,
+        file,
+        files,
+        timeline,
+    })))
 }
 
 /// Returns the URLs of the pages that links lead to, by target.
@@ -200,9 +211,10 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
     let page = &reading.page;
     let name = format!("{}:{}", page.source_id, page.slug);
     let body = without_title(&page.body, &page.title);
-    let url = |target: &str| resolve(page, &reading.links, target);
+    let files = &reading.files;
+    let url = |target: &str| files.url(target).or_else(|| resolve(page, &reading.links, target));
     let embed = |target: &str| reading.embeds.get(target).cloned();
-    let rendered = markdown::render_with(body, "", url, embed);
+    let rendered = markdown::render_with(body, "", url, |target| files.picture(target), embed);
     let current = (!reading.is_former).then_some(Text(&name));
     html! {
         div class="reader" data-page=[current] data-version=(page.version) {
@@ -223,6 +235,7 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
                 @if !reading.is_former { (actions(session, &name, page)) }
                 @if rendered.headings.len() > 1 { (outline(&rendered.headings)) }
                 (neighbours::drawing(&name, &reading.linked, &reading.backlinks))
+                @if !reading.is_former { (files.section(session)) }
                 (backlinks(&reading.backlinks))
                 @if !reading.is_former { (mentions(&name)) }
                 (timeline(&reading.timeline))

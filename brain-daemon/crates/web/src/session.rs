@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::multipart::{Multipart, MultipartError};
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
@@ -152,17 +153,8 @@ impl FromRequest<Arc<Brain>> for Change {
     type Rejection = Response;
 
     async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
-        if !is_same_origin(request.headers()) {
-            return Err(refused("this did not come from a page of this brain"));
-        }
-        let Some(session) = request.extensions().get::<Session>().cloned() else {
-            return Err(sign_in::signed_out(request.headers(), request.uri()));
-        };
-        let is_form = request
-            .headers()
-            .get("content-type")
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-        if !is_form {
+        let session = own_session(&request)?;
+        if !is_form(&request, b"application/x-www-form-urlencoded") {
             return Err(refused("this is not a form"));
         }
         let bytes = Bytes::from_request(request, brain).await.map_err(|error| {
@@ -175,11 +167,78 @@ impl FromRequest<Arc<Brain>> for Change {
         })?;
         let fields: Vec<(String, String)> = form_urlencoded::parse(&bytes).into_owned().collect();
         let change = Self { session, fields };
-        let known = change.session.csrf_token.expose().as_bytes();
-        if !bool::from(known.ct_eq(change.field(CSRF_FIELD).as_bytes())) {
-            return Err(refused("the form is not of this session; load the page again"));
-        }
+        check_token(&change.session, change.field(CSRF_FIELD))?;
         Ok(change)
+    }
+}
+
+/// A file that a form of our own pages sent.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) session: Session,
+    pub(crate) headers: HeaderMap,
+    /// Its name and its bytes.
+    pub(crate) file: Option<(String, Vec<u8>)>,
+}
+
+impl FromRequest<Arc<Brain>> for Upload {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
+        let headers = request.headers().clone();
+        if !is_form(&request, b"multipart/form-data") {
+            let session = Change::from_request(request, brain).await?.session;
+            return Ok(Self { session, headers, file: None });
+        }
+        let session = own_session(&request)?;
+        let problem = |error: MultipartError| {
+            let (status, message) = (error.status(), error.body_text());
+            layout::problem(&session, status, "The file could not be read", &message)
+        };
+        let mut form = Multipart::from_request(request, brain)
+            .await
+            .map_err(|error| refused(&error.body_text()))?;
+        let (mut is_ours, mut file) = (false, None);
+        while let Some(field) = form.next_field().await.map_err(problem)? {
+            let (name, file_name) = (field.name().map(str::to_owned), field.file_name());
+            match (name.as_deref(), file_name.map(str::to_owned)) {
+                (Some(CSRF_FIELD), _) => {
+                    check_token(&session, &field.text().await.map_err(problem)?)?;
+                    is_ours = true;
+                }
+                // The token comes first, so nothing of a foreign form is kept.
+                (Some("file"), Some(name)) if is_ours => {
+                    file = Some((name, field.bytes().await.map_err(problem)?.into()));
+                }
+                _ => break,
+            }
+        }
+        match is_ours {
+            true => Ok(Self { session, headers, file }),
+            false => Err(refused("the form is not of this session; load the page again")),
+        }
+    }
+}
+
+/// Returns the session of a change, if the change comes from a page of this address.
+fn own_session(request: &Request) -> Result<Session, Response> {
+    if !is_same_origin(request.headers()) {
+        return Err(refused("this did not come from a page of this brain"));
+    }
+    let session = request.extensions().get::<Session>().cloned();
+    session.ok_or_else(|| sign_in::signed_out(request.headers(), request.uri()))
+}
+
+fn is_form(request: &Request, media_type: &[u8]) -> bool {
+    let kind = request.headers().get("content-type");
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(media_type))
+}
+
+/// Refuses a form that is not of this session.
+fn check_token(session: &Session, token: &str) -> Result<(), Response> {
+    match bool::from(session.csrf_token.expose().as_bytes().ct_eq(token.as_bytes())) {
+        true => Ok(()),
+        false => Err(refused("the form is not of this session; load the page again")),
     }
 }
 

@@ -16,11 +16,12 @@ use brain_protocol::{
 use diffy::MergeOptions;
 use maud::{Markup, html};
 
+use crate::attachments::PageFiles;
 use crate::changes::see_other;
 use crate::history::named;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::page_path;
-use crate::session::{Change, Session};
+use crate::session::{Change, Session, block};
 use crate::text::Text;
 use crate::{fields, markdown};
 
@@ -40,6 +41,8 @@ struct Draft {
     theirs: Option<(u32, String)>,
     /// Whether the preview was asked for.
     has_preview: bool,
+    /// The files of the page, for the preview.
+    files: PageFiles,
 }
 
 /// `GET /web/new?slug=…`: an empty page.
@@ -58,14 +61,27 @@ pub(crate) async fn edit(
 ) -> Response {
     let work = async { session.ask(&brain, Get { page: named(&name)?, version: None }).await };
     match work.await {
-        Ok(page) => screen(&session, StatusCode::OK, &Draft::of(&page)),
+        Ok(page) => {
+            let mut draft = Draft::of(&page);
+            draft.files = files(&brain, &session, &draft.name).await;
+            screen(&session, StatusCode::OK, &draft)
+        }
         Err(fault) => layout::fault(&session, &fault),
     }
 }
 
 /// `POST /web/preview`: the text as it will be shown, for `assets/write.js`.
-pub(crate) async fn preview(change: Change) -> Response {
-    layout::fragment(&rendered(change.field("text")))
+pub(crate) async fn preview(State(brain): State<Arc<Brain>>, change: Change) -> Response {
+    let files = files(&brain, &change.session, change.field("name")).await;
+    layout::fragment(&rendered(change.field("text"), &files))
+}
+
+/// Returns the files of a page; none of a new page. Without them, the preview has no pictures.
+async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
+    let Ok(page) = named(name) else { return PageFiles::default() };
+    let reader = session.clone();
+    let found = block(brain, move |brain| PageFiles::read(brain, &reader, &page)).await;
+    found.and_then(|found| found).unwrap_or_default()
 }
 
 /// `POST /web/save`: saves the text, or shows its preview.
@@ -80,6 +96,7 @@ pub(crate) async fn save(State(brain): State<Arc<Brain>>, change: Change) -> Res
     }
     if change.field("action") == "preview" {
         draft.has_preview = true;
+        draft.files = files(&brain, &change.session, &draft.name).await;
         return screen(&change.session, StatusCode::OK, &draft);
     }
     match store(&brain, &change.session, &draft).await {
@@ -247,12 +264,14 @@ fn with_provenance_of(mine: &str, before: &str, theirs: &str) -> String {
 }
 
 /// Returns the text as it will be shown.
-fn rendered(text: &str) -> Markup {
+fn rendered(text: &str, files: &PageFiles) -> Markup {
     match Document::parse(text) {
         Ok(document) => html! {
             @if let Some(title) = document.frontmatter.title() { h1 { bdi { (Text(&title)) } } }
-            // Links are looked up when the page is saved.
-            (markdown::render(&document.body, |_| None).html)
+            // Links to pages are looked up when the page is saved.
+            (markdown::render_with(
+                &document.body, "", |it| files.url(it), |it| files.picture(it), |_| None,
+            ).html)
         },
         Err(error) => html! {
             p class="notice bad" role="alert" {
@@ -332,7 +351,9 @@ fn beside(draft: &Draft) -> Markup {
             section aria-labelledby="preview-title" {
                 h2 id="preview-title" class="label" { "Preview" }
                 div id="preview" dir="auto" {
-                    @if draft.has_preview || draft.version.is_some() { (rendered(&draft.text)) }
+                    @if draft.has_preview || draft.version.is_some() {
+                        (rendered(&draft.text, &draft.files))
+                    }
                 }
             }
         },
@@ -361,9 +382,13 @@ mod tests {
 
     #[test]
     fn a_preview_is_inert() {
-        let html = rendered("---\ntitle: <script>\n---\n# a <b>\n\n[x](javascript:alert(1))").0;
+        let html = rendered(
+            "---\ntitle: <script>\n---\n# a <b>\n\n[x](javascript:alert(1))",
+            &PageFiles::default(),
+        )
+        .0;
         assert!(html.contains("&lt;script&gt;") && html.contains("&lt;b&gt;"), "{html}");
         assert!(!html.contains("<script") && !html.contains("href"), "{html}");
-        assert!(rendered("---\ntitle: [\n---\n").0.contains("Line "));
+        assert!(rendered("---\ntitle: [\n---\n", &PageFiles::default()).0.contains("Line "));
     }
 }

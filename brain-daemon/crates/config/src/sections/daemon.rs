@@ -60,6 +60,8 @@ section! {
 
     daily: String = day_pattern(), "daily/%Y-%m-%d",
         "slug of the daily note; %Y is the year, %m the month, %d the day, %V the week";
+    max_attachment_mb: usize = number(1, 16), "16",
+        "maximum size of a file that is attached to a page, in MB";
 }
 
 section! {

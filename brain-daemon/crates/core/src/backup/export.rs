@@ -1,4 +1,5 @@
-//! `export`: writes all active pages as markdown files, from one consistent state.
+//! `export`: writes all active pages as markdown files, and their attachments beside them, from one
+//! consistent state.
 //!
 //! One short read lists the pages with their version numbers. Later short reads fetch the texts. If
 //! a page has changed meanwhile, its listed version is among the former ones. So the export is as
@@ -17,7 +18,8 @@ use brain_protocol::{
 use crate::backup::{absolute, target_fault};
 use crate::{BackupService, Caller, Progress};
 use brain_page as page;
-use brain_store::{Content, Reader, StoreError};
+use brain_store::files::digest;
+use brain_store::{Attached, Content, PageEntry, Reader, StoreError};
 
 /// The maximum number of pages in one read, and about the maximum number of bytes.
 const BATCH: usize = 200;
@@ -62,6 +64,7 @@ impl BackupService {
                 },
             )
         })?;
+        let attached = reader.attachments()?;
         drop(reader);
         let several = only.is_none() && sources.len() > 1;
         let own = sources.iter().filter_map(|(_, record)| record.path.as_deref()).map(Path::new);
@@ -85,7 +88,7 @@ impl BackupService {
                         .or_else(|e| target.check_fatal(&e, done, total))
                 });
                 if let Err(reason) = written {
-                    target.record_failure(listed, reason);
+                    target.record_failure(&listed.source, &listed.slug, reason);
                 }
                 if let Some(fault) = target.fatal_fault.take() {
                     return Err(fault);
@@ -93,9 +96,38 @@ impl BackupService {
             }
             left = &left[texts.len()..];
         }
+        self.export_attachments(&mut target, only.as_ref(), several, attached)?;
         target.flush()?;
         progress.at(total, total);
         Ok(target.reply)
+    }
+
+    /// Writes the attachments into the directories of their pages.
+    fn export_attachments(
+        &self,
+        target: &mut Target,
+        only: Option<&SourceId>,
+        several: bool,
+        attached: Vec<(PageEntry, Attached)>,
+    ) -> Result<(), Fault> {
+        for ((source, slug, page), (name, record)) in attached {
+            if only.is_some_and(|only| *only != source) {
+                continue;
+            }
+            let under = several.then(|| source.as_str());
+            let written = self.store.read_attachment(&record.hash).map_err(|e| e.to_string());
+            let written = written.and_then(|content| {
+                let written = target.attachment(under, &page.source_path, &name, &content);
+                written.or_else(|e| target.failed(&e, target.reply.files, target.reply.files))
+            });
+            if let Err(reason) = written {
+                target.record_failure(&source, &slug, format!("{name}: {reason}"));
+            }
+            if let Some(fault) = target.ended.take() {
+                return Err(fault);
+            }
+        }
+        Ok(())
     }
 
     /// Reads the texts of the first pages of `left`, at least one, in their listed versions.
@@ -193,6 +225,7 @@ impl Target {
             bytes: 0,
             failed: Vec::new(),
             failed_total: 0,
+            attachments: 0,
         };
         Ok(Self { root, created_dirs: HashSet::new(), reply, fatal_fault: None })
     }
@@ -206,7 +239,7 @@ impl Target {
         let candidates = [inside(&listed.path), inside(&named), inside(&numbered)];
         let mut exists_error = None;
         for path in candidates.into_iter().flatten() {
-            match self.file(&root.join(path), text) {
+            match self.file(&root.join(path), text.as_bytes()) {
                 // Two pages may have the same path on a file system that ignores case.
                 Err(e)
                     if matches!(
@@ -218,26 +251,62 @@ impl Target {
                 {
                     exists_error = Some(e);
                 }
+                Ok(()) => {
+                    self.reply.files += 1;
+                    return Ok(());
+                }
                 other => return other,
             }
         }
         Err(exists_error.unwrap_or_else(|| io::Error::other("it has no path")))
     }
 
-    fn file(&mut self, file_path: &Path, text: &str) -> io::Result<()> {
+    /// Writes an attachment into the directory of its page. Pages with the same file share it. If
+    /// another file has its name, it gets its hash as name, which is a failure: links do not find
+    /// it.
+    fn attachment(
+        &mut self,
+        under: Option<&str>,
+        page_path: &str,
+        name: &str,
+        content: &[u8],
+    ) -> io::Result<()> {
+        let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
+        let dir = inside(page_path).and_then(Path::parent).map_or(root.clone(), |it| root.join(it));
+        let Some(name) = inside(name) else { return Err(io::Error::other("it has no valid name")) };
+        let path = dir.join(name);
+        let written = self.file(&path, content);
+        match &written {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return written,
+            Ok(()) => {
+                self.reply.attachments += 1;
+                return Ok(());
+            }
+        }
+        if fs::read(&path)? == content {
+            return Ok(());
+        }
+        let other = root.join("attachments").join(page::hex(&digest(content))).join(name);
+        self.file(&other, content)?;
+        self.reply.attachments += 1;
+        let message = format!("another file has its name; it is {}", other.display());
+        Err(io::Error::new(ErrorKind::AlreadyExists, message))
+    }
+
+    fn file(&mut self, file_path: &Path, content: &[u8]) -> io::Result<()> {
         let dir = file_path.parent().unwrap_or(&self.root);
         if !self.created_dirs.contains(dir) {
             make_dir(dir)?;
             self.created_dirs.insert(dir.to_owned());
         }
         let mut file = File::options().write(true).create_new(true).open(file_path)?;
-        if let Err(error) = file.write_all(text.as_bytes()) {
+        if let Err(error) = file.write_all(content) {
             // An incomplete file must not stay.
             let _ = fs::remove_file(file_path);
             return Err(error);
         }
-        self.reply.files += 1;
-        self.reply.bytes += text.len() as u64;
+        self.reply.bytes += content.len() as u64;
         Ok(())
     }
 
@@ -269,13 +338,13 @@ impl Target {
         Err(error.to_string())
     }
 
-    fn record_failure(&mut self, listed: &PageVersion, reason: String) {
+    fn record_failure(&mut self, source: &SourceId, slug: &Slug, reason: String) {
         self.reply.status = "partial".into();
         self.reply.failed_total += 1;
         if self.reply.failed.len() < MAX_FAILURES {
-            let path = match listed.source.as_str() {
-                SourceId::DEFAULT => listed.slug.to_string(),
-                source => format!("{source}:{}", listed.slug),
+            let path = match source.as_str() {
+                SourceId::DEFAULT => slug.to_string(),
+                source => format!("{source}:{slug}"),
             };
             self.reply.failed.push(ImportFailure { path, reason });
         }

@@ -179,7 +179,7 @@ fn is_link_to(value: &str, to: &PageRef) -> bool {
 }
 
 /// Refuses to set a key that has more than a list of words: setting it would lose the rest.
-fn check_plain(document: &Document, key: &str) -> Result<(), Fault> {
+pub(crate) fn check_plain(document: &Document, key: &str) -> Result<(), Fault> {
     if document.frontmatter.is_plain(key) {
         return Ok(());
     }

@@ -6,12 +6,13 @@ use brain_base::clock::rfc3339;
 use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageRef, Slug, SourceId};
 
 use crate::pages::append::check_size;
+use crate::pages::attachments::check_mergeable;
 use crate::pages::page_move::{LinkUpdates, PageMove};
 use crate::pages::rename::{MAX_ATTEMPTS, changing};
 use crate::provenance::{author_of_change, is_from_outside};
 use crate::write_page::{names_and_links, stored_document, written_page};
 use crate::{Caller, PageService};
-use brain_page::{self as page, Document};
+use brain_page::{self as page, ATTACHMENTS, Document};
 use brain_store::{Author, LineChange, NewPage, PageRecord, RECOVERY_MS, Reader, StoreError};
 
 /// A merge, computed from the pages as they were read.
@@ -43,6 +44,7 @@ impl PageService {
                     return Ok(None);
                 }
                 draft.adopt_versions(source, &into.0, &into.1, &from.1)?;
+                draft.adopt_attachments(from.1.id, into.1.id, now)?;
                 let merged = draft.write_page(source, &into.0, new.clone(), now)?.record;
                 let deleted = draft.soft_delete(source, &from.0, from.1.clone(), now)?;
                 let others = link_updates.write(draft, change, now)?;
@@ -89,11 +91,14 @@ impl PageService {
         let (tags, aliases) = (merged.frontmatter.tags(), merged.frontmatter.aliases());
         add_to_list(&mut merged, "tags", tags, from_text.frontmatter.tags());
         add_to_list(&mut merged, "aliases", aliases, from_text.frontmatter.aliases());
+        let from_page = (source.clone(), from_slug.clone(), from.clone());
+        let into_page = (source.clone(), into_slug.clone(), into.clone());
+        let files = check_mergeable(reader, &from_page, &into_page, &merged)?;
+        let named = merged.frontmatter.list(ATTACHMENTS);
+        add_to_list(&mut merged, ATTACHMENTS, named, files);
         let aliases = merged.frontmatter.aliases();
         let Document { frontmatter, body } = &merged;
         let (names, _) = names_and_links(&into_slug, &aliases, frontmatter, body);
-        let from_page = (source.clone(), from_slug.clone(), from.clone());
-        let into_page = (source.clone(), into_slug.clone(), into.clone());
         let moved = PageMove { page: &from_page, to: &into_slug, to_id: into.id, to_names: &names };
         let mut link_updates = moved.update_backlinks(reader)?;
         let appended = moved.update_own_links(reader, &from_text)?;

@@ -19,7 +19,10 @@ const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
 
 impl Health for PageService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
-        vec![HealthCheck::new("purge", &self, Self::check_purge)]
+        vec![
+            HealthCheck::new("purge", &self, Self::check_purge),
+            HealthCheck::new("attachments", &self, Self::check_attachments),
+        ]
     }
 }
 
@@ -96,6 +99,7 @@ impl PageService {
         loop {
             let purged = self.store.write(move |draft| {
                 draft.forget_captures(now - WINDOW_MS)?;
+                draft.expire_attachments(now)?;
                 draft.purge(now, PURGE_BATCH)
             })?;
             for page in &purged {
@@ -108,6 +112,10 @@ impl PageService {
         }
         if total > 0 {
             self.files.replay_outbox();
+        }
+        let files = self.store.sweep_attachments(now)?;
+        if files > 0 {
+            tracing::info!(files, "attachments without a page removed");
         }
         Ok(total)
     }

@@ -17,7 +17,7 @@ impl PageService {
                 .hint("write it as YYYY-MM-DD")
         };
         let day = parse_day(&request.day).ok_or_else(no_day)?;
-        let slug = format_day(day, &self.daily_pattern).ok_or_else(no_day)?;
+        let slug = format_day(day, &self.config.daily).ok_or_else(no_day)?;
         let slug = Slug::parse(slug.to_lowercase()).map_err(|error| {
             Fault::new(FaultCode::InvalidSlug, format!("the slug of the daily note: {error}"))
                 .hint("change pages.daily in the configuration, for example to daily/%Y-%m-%d")

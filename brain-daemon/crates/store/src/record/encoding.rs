@@ -5,8 +5,8 @@ use brain_protocol::JobState;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord, OutboxRow, PageRecord,
-    SourceRecord, SourceSettings, TokenRecord, VersionRecord,
+    AttachmentRecord, AuditPage, ClientRecord, Content, DerivedRows, FileRecord, JobRecord,
+    OutboxRow, PageRecord, SourceRecord, SourceSettings, TokenRecord, VersionRecord,
 };
 use crate::StoreError;
 
@@ -40,6 +40,7 @@ stored! {
     ClientRecord = 1, "client";
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
+    AttachmentRecord = 1, "attachment";
 }
 
 fn options() -> impl Options {

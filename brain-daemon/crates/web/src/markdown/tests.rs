@@ -3,7 +3,9 @@
 use super::*;
 
 fn html(text: &str) -> String {
-    render(text, |target| (target == "people/ada").then(|| "/page/people/ada".to_owned())).html.0
+    let page = |target: &str| (target == "people/ada").then(|| "/page/people/ada".to_owned());
+    let picture = |target: &str| (target == "own.png").then(|| "/web/own.png".to_owned());
+    render_with(text, "", page, picture, |_| None).html.0
 }
 
 #[test]
@@ -91,10 +93,10 @@ fn callouts_have_titles_and_end_with_their_quote() {
 #[test]
 fn embedded_pages_close_the_paragraph_around_them() {
     let embed = |target: &str| (target == "a").then(|| maud::html! { section { "A" } });
-    let shown = render_with("x ![[a]] y", "", |_| None, embed).html.0;
+    let shown = render_with("x ![[a]] y", "", |_| None, |_| None, embed).html.0;
     assert_eq!(shown, "<p>x </p>\n<section>A</section><p> y</p>\n");
     let page = |target: &str| Some(format!("/page/{target}"));
-    let shown = render_with("**![[a]]** ![[b|B]] ![[c.png]]", "", page, embed).html.0;
+    let shown = render_with("**![[a]]** ![[b|B]] ![[c.png]]", "", page, |_| None, embed).html.0;
     let expected = "<p><strong><a href=\"/page/a\">a</a></strong> <a href=\"/page/b\">B</a> \
         <span class=\"picture\">picture: c.png</span></p>\n";
     assert_eq!(shown, expected);
@@ -105,9 +107,27 @@ fn embedded_pages_close_the_paragraph_around_them() {
 
 #[test]
 fn footnotes_lead_there_and_back() {
-    let shown = render_with("a[^x] b[^x]\n\n[^x]: N\n[^y]: M\n", "e1", |_| None, |_| None).html.0;
+    let shown =
+        render_with("a[^x] b[^x]\n\n[^x]: N\n[^y]: M\n", "e1", |_| None, |_| None, |_| None).html.0;
     assert!(shown.contains("<sup id=\"e1r1\"><a href=\"#e1f1\" aria-label=\"Footnote 1\">"));
     assert!(shown.contains("id=\"e1f1\"><sup><a href=\"#e1r1\""), "{shown}");
     assert!(shown.contains("id=\"e1f2\"><sup>2</sup>"), "nothing refers to it: {shown}");
     assert_eq!(shown.matches("id=\"e1r1\"").count(), 1, "{shown}");
+}
+
+#[test]
+fn a_picture_of_the_page_is_shown_and_no_other() {
+    assert_eq!(
+        html("a ![b *c* `d` \"<x>](own.png) e"),
+        "<p>a <img src=\"/web/own.png\" alt=\"b c d &quot;&lt;x&gt;\" loading=\"lazy\"> e</p>\n"
+    );
+    assert!(html("![[own.png]]").contains("<img src=\"/web/own.png\" alt=\"own.png\""));
+    assert!(html("[![x](own.png)](https://x.example)").contains("nofollow\"><img src="));
+    let nested = html("![a ![b](own.png) c](own.png) d");
+    assert_eq!(nested.matches("<img").count(), 1, "{nested}");
+    assert!(nested.contains("alt=\"a b c\"") && nested.contains("> d</p>"), "{nested}");
+    for other in ["![x](other.png)", "![x](https://evil.example/own.png)", "![[none.png]]"] {
+        let html = html(other);
+        assert!(html.contains("picture: ") && !html.contains("<img"), "{html}");
+    }
 }

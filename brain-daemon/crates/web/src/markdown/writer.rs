@@ -30,7 +30,7 @@ impl Writer {
         if matches!(name, "blockquote" | "ul" | "ol" | "table" | "br" | "hr") {
             self.html.push('\n');
         }
-        if !matches!(name, "br" | "hr") {
+        if !matches!(name, "br" | "hr" | "img") {
             self.open.push(name);
         }
     }

@@ -1,0 +1,372 @@
+//! Rows of attachments: which page has which file, under which name.
+//!
+//! A page has an attachment while its text names it. A file that the text does not name any more
+//! keeps its row for the recovery window, because a former version may come back. A file is removed
+//! when no row names it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brain_page::{Frontmatter, hex, names_attachment};
+use brain_protocol::MAX_ATTACHMENT;
+use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+
+use super::draft::read;
+use super::files::AttachmentFiles;
+use super::read::PageEntry;
+use super::record::{AttachmentRecord, Content, Hash, from_bytes, to_bytes};
+use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
+
+/// How old a file must be before it is removed because no row names it, in milliseconds: one hour.
+const ORPHAN_MS: i64 = 60 * 60 * 1000;
+
+/// Length of a part of a file in a backup, in bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// Name and record of an attachment.
+pub type Attached = (String, AttachmentRecord);
+
+impl Draft<'_> {
+    /// Returns an attachment of a page, also one that its text does not name any more.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn attachment(&self, id: u64, name: &str) -> Result<Option<AttachmentRecord>, StoreError> {
+        read(self.attachments.get((id, name))?.as_ref().map(redb::AccessGuard::value))
+    }
+
+    /// Stores an attachment of a page. Its file must be durable. A former file of that name with
+    /// other bytes is kept for the recovery window.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn put_attachment(
+        &mut self,
+        id: u64,
+        name: &str,
+        record: &AttachmentRecord,
+        now: i64,
+    ) -> Result<(), StoreError> {
+        self.dirty += 1;
+        if let Some(former) = self.attachment(id, name)?.filter(|it| it.hash != record.hash) {
+            self.attachment_files.remove((&former.hash, id, name))?;
+            // No text names it so.
+            let aside = format!("{}.former", hex(&former.hash));
+            self.attachment_files.insert((&former.hash, id, aside.as_str()), ())?;
+            let removed_at = former.removed_at.or(Some(now));
+            let former = to_bytes(&AttachmentRecord { removed_at, ..former })?;
+            self.attachments.insert((id, aside.as_str()), former.as_slice())?;
+        }
+        self.attachments.insert((id, name), to_bytes(record)?.as_slice())?;
+        self.attachment_files.insert((&record.hash, id, name), ())?;
+        Ok(())
+    }
+
+    /// Gives the page `into` the attachments of the page `from`, which keeps them, too.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn adopt_attachments(&mut self, from: u64, into: u64, now: i64) -> Result<(), StoreError> {
+        for (name, record) in self.attachments_of(from)? {
+            let own = self.attachment(into, &name)?;
+            if own.is_none_or(|own| own.removed_at.is_some()) {
+                self.put_attachment(into, &name, &record, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which attachments the new text of a page names.
+    pub(super) fn follow_attachments(
+        &mut self,
+        id: u64,
+        content: &Content,
+        now: i64,
+    ) -> Result<(), StoreError> {
+        let rows = self.attachments_of(id)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        // A text that cannot be parsed changes nothing.
+        let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter) else { return Ok(()) };
+        for (name, record) in rows {
+            let is_named = names_attachment(&frontmatter, &content.body, &name);
+            if is_named != record.removed_at.is_none() {
+                let removed_at = (!is_named).then_some(now);
+                self.put_attachment(id, &name, &AttachmentRecord { removed_at, ..record }, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of a purged page.
+    pub(super) fn erase_attachments(&mut self, id: u64) -> Result<(), StoreError> {
+        for (name, record) in self.attachments_of(id)? {
+            self.erase_attachment(id, &name, &record)?;
+        }
+        Ok(())
+    }
+
+    /// Removes rows that no text has named for the recovery window. Returns their number.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn expire_attachments(&mut self, now: i64) -> Result<usize, StoreError> {
+        self.frees_space = true;
+        let mut due = Vec::new();
+        for row in self.attachments.iter()? {
+            let (key, value) = row?;
+            let record: AttachmentRecord = from_bytes(value.value())?;
+            if record.removed_at.is_some_and(|at| at + RECOVERY_MS <= now) {
+                let (id, name) = key.value();
+                due.push((id, name.to_owned(), record));
+            }
+        }
+        for (id, name, record) in &due {
+            self.erase_attachment(*id, name, record)?;
+        }
+        Ok(due.len())
+    }
+
+    fn erase_attachment(
+        &mut self,
+        id: u64,
+        name: &str,
+        record: &AttachmentRecord,
+    ) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.attachments.remove((id, name))?;
+        self.attachment_files.remove((&record.hash, id, name))?;
+        Ok(())
+    }
+
+    /// Returns all rows of a page.
+    fn attachments_of(&self, id: u64) -> Result<Vec<Attached>, StoreError> {
+        let rows = self.attachments.range((id, "")..(id + 1, ""))?;
+        rows.map(|row| {
+            let (key, value) = row?;
+            Ok((key.value().1.to_owned(), from_bytes(value.value())?))
+        })
+        .collect()
+    }
+}
+
+impl Reader {
+    /// Returns the attachments of a page by name. `with_removed` adds those that its text does not
+    /// name any more.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn attachments_of(&self, id: u64, with_removed: bool) -> Result<Vec<Attached>, StoreError> {
+        let mut found = Vec::new();
+        for row in self.table(t::ATTACHMENTS)?.range((id, "")..(id + 1, ""))? {
+            let (key, value) = row?;
+            let record: AttachmentRecord = from_bytes(value.value())?;
+            if with_removed || record.removed_at.is_none() {
+                found.push((key.value().1.to_owned(), record));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the attachments of all pages that the caller can see.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn attachments(&self) -> Result<Vec<(PageEntry, Attached)>, StoreError> {
+        let mut found = Vec::new();
+        for row in self.table(t::ATTACHMENTS)?.iter()? {
+            let (key, value) = row?;
+            let (id, name) = key.value();
+            let record: AttachmentRecord = from_bytes(value.value())?;
+            if record.removed_at.is_none()
+                && let Some(page) = self.by_id(id)?
+            {
+                found.push((page, (name.to_owned(), record)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the pages that the caller can see and that have a file with these bytes.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn pages_with(&self, hash: &Hash) -> Result<Vec<PageEntry>, StoreError> {
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        let attachments = self.table(t::ATTACHMENTS)?;
+        for row in self.table(t::ATTACHMENT_FILES)?.range((hash, 0, "")..=(hash, u64::MAX, ""))? {
+            let row = row?;
+            let (_, id, name) = row.0.value();
+            let record: Option<AttachmentRecord> =
+                read(attachments.get((id, name))?.as_ref().map(redb::AccessGuard::value))?;
+            let is_named = record.is_some_and(|record| record.removed_at.is_none());
+            if is_named && seen.insert(id) {
+                found.extend(self.by_id(id)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the hashes of all files that rows name, with their lengths.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn attached_files(&self) -> Result<BTreeMap<Hash, u64>, StoreError> {
+        let mut found = BTreeMap::new();
+        for row in self.table(t::ATTACHMENTS)?.iter()? {
+            let record: AttachmentRecord = from_bytes(row?.1.value())?;
+            found.insert(record.hash, record.bytes);
+        }
+        Ok(found)
+    }
+
+    /// Returns whether a row names a file with these bytes.
+    fn is_attached(&self, hash: &Hash) -> Result<bool, StoreError> {
+        let files = self.table(t::ATTACHMENT_FILES)?;
+        let mut rows = files.range((hash, 0, "")..=(hash, u64::MAX, ""))?;
+        Ok(rows.next().transpose()?.is_some())
+    }
+}
+
+impl Store {
+    /// Returns the files of attachments.
+    #[must_use]
+    pub fn attachments(&self) -> &AttachmentFiles {
+        &self.shared.attachments
+    }
+
+    /// Writes the file of an attachment durably and returns its hash. The caller holds
+    /// [`AttachmentFiles::keep`] until a row names it.
+    ///
+    /// # Errors
+    /// `disk_full` before the last free space is used; errors of the disk.
+    pub fn write_attachment(&self, content: &[u8]) -> Result<Hash, StoreError> {
+        self.shared.check_writable()?;
+        self.shared.check_file_identity()?;
+        self.shared.check_free_space_for_bytes(content.len() as u64)?;
+        let files = self.attachments();
+        files
+            .write(content)
+            .map_err(|e| StoreError::from_io(&e, &files.root().display().to_string()))
+    }
+
+    /// Reads the file of an attachment and compares it with its hash.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedAttachment`] when it is missing or has other bytes.
+    pub fn read_attachment(&self, hash: &Hash) -> Result<Vec<u8>, StoreError> {
+        self.attachments().read(hash).map_err(|error| StoreError::DamagedAttachment {
+            path: self.attachments().path(hash),
+            what: error.to_string(),
+        })
+    }
+
+    /// Removes files older than an hour that no row names. Returns their number.
+    ///
+    /// # Errors
+    /// When the store or the directory cannot be read, or a file cannot be removed.
+    pub fn sweep_attachments(&self, now: i64) -> Result<usize, StoreError> {
+        // While files are written, the next round removes the others.
+        let Some(_guard) = self.attachments().try_remove() else { return Ok(0) };
+        let old = self.attachments().written_before(now - ORPHAN_MS);
+        self.remove_unattached(old.map_err(|e| self.attachment_error(&e))?.iter())
+    }
+
+    /// Removes those of these files that no row names, whatever their age.
+    ///
+    /// # Errors
+    /// As [`Store::sweep_attachments`].
+    pub fn purge_attachments(&self, hashes: &[Hash]) -> Result<usize, StoreError> {
+        let _guard = self.attachments().remove();
+        self.remove_unattached(hashes.iter())
+    }
+
+    /// Removes the files that no row names; the caller has the guard for that.
+    fn remove_unattached<'a>(
+        &self,
+        hashes: impl Iterator<Item = &'a Hash>,
+    ) -> Result<usize, StoreError> {
+        let reader = self.read(brain_base::caller::Visibility::All)?;
+        let mut removed = 0;
+        for hash in hashes {
+            if !reader.is_attached(hash)? {
+                let erased = self.attachments().erase(hash);
+                removed += usize::from(erased.map_err(|e| self.attachment_error(&e))?);
+            }
+        }
+        Ok(removed)
+    }
+
+    fn attachment_error(&self, error: &std::io::Error) -> StoreError {
+        StoreError::from_io(error, &self.attachments().root().display().to_string())
+    }
+}
+
+/// Splits a file into the parts of a backup, numbered from 0. An empty file has one part.
+pub(super) fn parts(content: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let whole = content.is_empty().then_some(content).into_iter();
+    (0..).zip(whole.chain(content.chunks(PART_BYTES)))
+}
+
+/// Calls `work` with each file in the parts of a backup, in the order of their hashes.
+///
+/// # Errors
+/// When parts are missing, or are not those of the file; errors of `work`.
+pub(super) fn for_each_packed(
+    table: &impl ReadableTable<(&'static [u8; 32], u32), &'static [u8]>,
+    mut work: impl FnMut(&Hash, &[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let (mut current, mut content): (Option<Hash>, Vec<u8>) = (None, Vec::new());
+    let mut next = 0;
+    let mut end = |hash: Option<Hash>, content: &[u8]| match hash {
+        Some(hash) if super::files::digest(content) == hash => work(&hash, content),
+        Some(hash) => Err(damaged(&hash)),
+        None => Ok(()),
+    };
+    for row in table.iter()? {
+        let (key, value) = row?;
+        let (hash, number) = key.value();
+        if current != Some(*hash) {
+            end(current.replace(*hash), &content)?;
+            content.clear();
+            next = 0;
+        }
+        if number != next || content.len() + value.value().len() > MAX_ATTACHMENT {
+            return Err(damaged(hash));
+        }
+        content.extend_from_slice(value.value());
+        next += 1;
+    }
+    end(current, &content)
+}
+
+fn damaged(hash: &Hash) -> StoreError {
+    StoreError::damaged(format!("attachment {}: its bytes do not match its hash", hex(hash)))
+}
+
+/// Writes the files of a restored backup to their directory, then removes them from the store.
+///
+/// # Errors
+/// When a file cannot be written. The store then keeps all of them.
+pub(super) fn unpack(db: &Database, files: &AttachmentFiles) -> Result<(), StoreError> {
+    let txn = db.begin_read()?;
+    let table = txn.open_table(t::ATTACHMENT_PARTS)?;
+    if table.is_empty()? {
+        return Ok(());
+    }
+    let mut written = 0;
+    for_each_packed(&table, |_, content| {
+        let root = files.root().display().to_string();
+        files.write(content).map_err(|e| StoreError::from_io(&e, &root))?;
+        written += 1;
+        Ok(())
+    })?;
+    drop((table, txn));
+    let mut txn = db.begin_write()?;
+    txn.set_quick_repair(true);
+    txn.delete_table(t::ATTACHMENT_PARTS)?;
+    txn.open_table(t::ATTACHMENT_PARTS)?;
+    txn.commit()?;
+    tracing::info!(files = written, "attachments of the backup were written");
+    Ok(())
+}

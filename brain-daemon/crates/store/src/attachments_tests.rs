@@ -1,0 +1,258 @@
+//! Attachments: rows follow texts, files are kept while a row names them, and backups have both.
+
+use std::fs;
+use std::path::Path;
+
+use brain_base::caller::Visibility;
+use brain_protocol::SourceId;
+use redb::Database;
+
+use super::tests::{open, options, page, slug};
+use super::*;
+use crate::tables as t;
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Writes the page `name` with this body.
+fn write(store: &Store, name: &str, body: &str, now: i64) -> u64 {
+    let (name, new) = (slug(name), page(body, &[], None));
+    store
+        .write(move |draft| {
+            Ok(draft.write_page(&SourceId::default(), &name, new.clone(), now)?.record.id)
+        })
+        .unwrap()
+}
+
+/// Attaches `content` to the page.
+fn attach(store: &Store, id: u64, name: &'static str, content: &[u8]) -> Hash {
+    let _guard = store.attachments().keep();
+    let hash = store.write_attachment(content).unwrap();
+    let bytes = content.len() as u64;
+    let record = AttachmentRecord { hash, bytes, attached_at: 1, removed_at: None };
+    store.write(move |draft| draft.put_attachment(id, name, &record, 1)).unwrap();
+    hash
+}
+
+fn names(store: &Store, id: u64) -> Vec<String> {
+    let reader = store.read(Visibility::All).unwrap();
+    reader.attachments_of(id, false).unwrap().into_iter().map(|(name, _)| name).collect()
+}
+
+/// Removes what is due at `now`; files count as old.
+fn purge(store: &Store, now: i64) {
+    store
+        .write(move |draft| {
+            draft.purge(now, 100)?;
+            draft.expire_attachments(now)
+        })
+        .unwrap();
+    store.sweep_attachments(i64::MAX).unwrap();
+}
+
+#[test]
+fn an_attachment_is_kept_while_a_text_of_the_window_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let id = write(&store, "a", "![[p.png]]", 1);
+    let hash = attach(&store, id, "p.png", b"picture");
+    write(&store, "a", "nothing", 10);
+    assert_eq!(names(&store, id), Vec::<String>::new());
+    purge(&store, 10 + RECOVERY_MS - 1);
+    assert_eq!(store.read_attachment(&hash).unwrap(), b"picture");
+    // A former version comes back.
+    write(&store, "a", "![[p.png]] again", 20);
+    assert_eq!(names(&store, id), ["p.png"]);
+    purge(&store, 100 * DAY);
+    assert_eq!(names(&store, id), ["p.png"]);
+    write(&store, "a", "nothing", 100 * DAY);
+    purge(&store, 100 * DAY + RECOVERY_MS);
+    let error = store.read_attachment(&hash).unwrap_err();
+    assert!(matches!(error, StoreError::DamagedAttachment { .. }), "{error}");
+    assert!(!store.attachments().path(&hash).exists());
+}
+
+#[test]
+fn the_last_page_that_is_purged_takes_the_file_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let ids = ["a", "b"].map(|name| write(&store, name, "![[p.png]]", 1));
+    let hash = attach(&store, ids[0], "p.png", b"picture");
+    assert_eq!(attach(&store, ids[1], "p.png", b"picture"), hash);
+    let delete = |name: &'static str, now: i64| {
+        store
+            .write(move |draft| {
+                let source = SourceId::default();
+                let record = draft.page(&source, &slug(name))?.unwrap();
+                draft.soft_delete(&source, &slug(name), record, now)
+            })
+            .unwrap();
+    };
+    delete("a", 1);
+    purge(&store, RECOVERY_MS);
+    assert!(store.read_attachment(&hash).is_ok());
+    purge(&store, RECOVERY_MS + 1);
+    assert_eq!(names(&store, ids[0]), Vec::<String>::new());
+    assert!(store.read_attachment(&hash).is_ok(), "the other page has it");
+    delete("b", 2);
+    purge(&store, RECOVERY_MS + 2);
+    assert!(store.read_attachment(&hash).is_err());
+}
+
+#[test]
+fn a_file_without_a_row_is_removed_after_an_hour_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let id = write(&store, "a", "![[p.png]]", 1);
+    let kept = attach(&store, id, "p.png", b"picture");
+    let orphan = store.write_attachment(b"orphan").unwrap();
+    let written = fs::metadata(store.attachments().path(&orphan)).unwrap().modified().unwrap();
+    let at = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    assert_eq!(store.sweep_attachments(at + 60 * 60 * 1000).unwrap(), 0);
+    let guard = store.attachments().keep();
+    assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 0, "a row may follow");
+    drop(guard);
+    assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 1);
+    assert!(store.read_attachment(&orphan).is_err());
+    assert!(store.read_attachment(&kept).is_ok());
+}
+
+#[test]
+fn the_tables_agree_when_a_name_gets_other_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    let id = write(&store, "a", "![[p.png]]", 1);
+    let first = attach(&store, id, "p.png", b"one");
+    let second = attach(&store, id, "p.png", b"two");
+    let reader = store.read(Visibility::All).unwrap();
+    let mut both = [first, second];
+    both.sort();
+    assert_eq!(reader.attached_files().unwrap().into_keys().collect::<Vec<_>>(), both);
+    assert_eq!(names(&store, id), ["p.png"]);
+    assert!(reader.pages_with(&first).unwrap().is_empty());
+    assert_eq!(reader.pages_with(&second).unwrap().len(), 1);
+    drop(reader);
+    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "the former one can still be needed");
+    purge(&store, 2 + RECOVERY_MS);
+    assert!(store.read_attachment(&first).is_err());
+    assert!(store.read_attachment(&second).is_ok());
+}
+
+/// Makes a store with attachments of all lengths, and a backup of it.
+fn backed_up(dir: &Path) -> (Vec<Hash>, std::path::PathBuf) {
+    let store = open(&dir.join("brain.redb"));
+    let id = write(&store, "a", "![[empty]] ![[small]] ![[large]] ![[whole]]", 1);
+    let files: [(&'static str, Vec<u8>); 4] = [
+        ("empty", Vec::new()),
+        ("small", b"x".to_vec()),
+        ("large", (0..3_000_000_u32).map(|n| (n % 251) as u8).collect()),
+        ("whole", vec![7; 1 << 20]),
+    ];
+    let hashes = files.iter().map(|(name, content)| attach(&store, id, name, content)).collect();
+    let target = dir.join("backup.redb");
+    let report = store.back_up(&target, 5, &|_, _| true).unwrap();
+    assert_eq!((report.attachments, report.missing_attachments), (4, 0));
+    (hashes, target)
+}
+
+#[test]
+fn a_backup_has_the_files_and_a_restored_store_writes_them() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (hashes, backup) = backed_up(from.path());
+    let home = to.path().join("brain.redb");
+    restore(&backup, &home, &options(), &mut |_, _, _| false, &|_, _| true).unwrap();
+    let store = open(&home);
+    for hash in &hashes {
+        assert!(store.read_attachment(hash).is_ok());
+    }
+    let mut found: Vec<_> =
+        fs::read_dir(to.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    found.sort();
+    assert_eq!(found, ["attachments", "brain.redb"]);
+    assert_eq!(verify_packed(&store), 0, "the store has no copy of them");
+    // Another backup of it is complete, too.
+    let again = to.path().join("again.redb");
+    assert_eq!(store.back_up(&again, 6, &|_, _| true).unwrap().attachments, 4);
+}
+
+/// Returns the number of files in the store itself.
+fn verify_packed(store: &Store) -> usize {
+    let snapshot = store.snapshot().unwrap();
+    let table = snapshot.open_table(t::ATTACHMENT_PARTS).unwrap();
+    let mut files = 0;
+    attachments::for_each_packed(&table, |_, _| {
+        files += 1;
+        Ok(())
+    })
+    .unwrap();
+    files
+}
+
+#[test]
+fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (hashes, backup) = backed_up(dir.path());
+    fs::remove_file(&backup).unwrap();
+    let store = open(&dir.path().join("brain.redb"));
+    fs::remove_file(store.attachments().path(&hashes[1])).unwrap();
+    fs::write(store.attachments().path(&hashes[2]), "damaged").unwrap();
+    let report = store.back_up(&backup, 5, &|_, _| true).unwrap();
+    assert_eq!((report.attachments, report.missing_attachments), (2, 2));
+    assert_eq!(verify(&backup, &|_, _| true).unwrap(), report);
+}
+
+/// Changes the backup by `change`, and returns what `verify` says.
+fn damaged(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let (hashes, backup) = backed_up(dir.path());
+    let db = Database::open(&backup).unwrap();
+    let txn = db.begin_write().unwrap();
+    change(&txn, &hashes);
+    txn.commit().unwrap();
+    drop(db);
+    let home = dir.path().join("other").join("brain.redb");
+    fs::create_dir(dir.path().join("other")).unwrap();
+    let error =
+        restore(&backup, &home, &options(), &mut |_, _, _| false, &|_, _| true).unwrap_err();
+    assert!(!home.exists() && !dir.path().join("other/attachments").exists());
+    error.to_string()
+}
+
+#[test]
+fn a_crafted_backup_is_refused() {
+    let parts = |txn: &redb::WriteTransaction, hash: &Hash, number: u32, bytes: &[u8]| {
+        txn.open_table(t::ATTACHMENT_PARTS).unwrap().insert((hash, number), bytes).unwrap();
+    };
+    let text = damaged(|txn, hashes| parts(txn, &hashes[1], 0, b"y"));
+    assert!(text.contains("do not match its hash"), "{text}");
+    let text = damaged(|txn, hashes| parts(txn, &hashes[1], 2, b""));
+    assert!(text.contains("do not match its hash"), "{text}");
+    let text = damaged(|txn, _| parts(txn, &files::digest(b"z"), 0, b"z"));
+    assert!(text.contains("belongs to no page"), "{text}");
+    for name in ["../../evil", "/etc/passwd", "a/b", "..", ".hidden", "a\u{202e}b", "page.md"] {
+        let text = damaged(|txn, hashes| {
+            let record =
+                AttachmentRecord { hash: hashes[1], bytes: 1, attached_at: 1, removed_at: None };
+            let bytes = record::to_bytes(&record).unwrap();
+            let id = 1;
+            txn.open_table(t::ATTACHMENTS).unwrap().insert((id, name), bytes.as_slice()).unwrap();
+            let mut files = txn.open_table(t::ATTACHMENT_FILES).unwrap();
+            files.insert((&hashes[1], id, name), ()).unwrap();
+        });
+        assert!(text.contains("is not that of a file"), "{name}: {text}");
+    }
+    let text = damaged(|txn, hashes| {
+        let mut files = txn.open_table(t::ATTACHMENT_FILES).unwrap();
+        files.remove((&hashes[1], 1, "small")).unwrap();
+    });
+    assert!(text.contains("the list of files lacks it"), "{text}");
+}
+
+#[test]
+fn a_full_disk_refuses_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = StoreOptions { min_free_bytes: u64::MAX, ..options() };
+    let store = Store::open(&dir.path().join("brain.redb"), &full, Box::new(|_| {})).unwrap();
+    let error = store.write_attachment(b"picture").unwrap_err();
+    assert!(matches!(error, StoreError::DiskFull(_)), "{error}");
+    assert!(!store.attachments().root().exists());
+}

@@ -1,0 +1,200 @@
+//! Files of pages in the browser: shown, downloaded and attached, and what they cannot do.
+
+use brain_tests::TestHome;
+
+use crate::page_view::assert_sealed;
+use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
+
+const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
+
+/// Attaches a file with this text.
+fn attach(home: &TestHome, slug: &str, name: &str, text: &str) {
+    let path = home.outside().join("source");
+    std::fs::write(&path, text).unwrap();
+    home.json(["attach", slug, path.to_str().unwrap(), "--name", name]);
+}
+
+fn csrf(browser: &mut Browser, site: &Site) -> String {
+    let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
+    let fields = hidden_fields(&home.body);
+    fields.into_iter().find(|(name, _)| name == "csrf").map(|(_, value)| value).unwrap()
+}
+
+/// Returns a form with a file, as a browser of our own page sends it.
+fn upload(site: &Site, path: &str, csrf: Option<&str>, name: &str, text: &str) -> HttpRequest {
+    let mut body = String::new();
+    if let Some(csrf) = csrf {
+        body += &format!("--X\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\n{csrf}\r\n");
+    }
+    body += &format!(
+        "--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+         Content-Type: image/png\r\n\r\n{text}\r\n--X--\r\n"
+    );
+    HttpRequest::new("POST", path)
+        .header("Content-Type", "multipart/form-data; boundary=X")
+        .header("Origin", &site.issuer())
+        .header("Sec-Fetch-Site", "same-origin")
+        .body(&body)
+}
+
+fn assert_inert(file: &HttpResponse) {
+    let policy = file.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("sandbox; default-src 'none'"), "{policy}");
+    assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(file.header("x-frame-options"), Some("DENY"));
+    assert_eq!(file.header("cross-origin-resource-policy"), Some("same-origin"));
+}
+
+#[test]
+fn a_picture_of_the_page_is_shown_where_the_text_names_it() {
+    let site = Site::new();
+    site.home.put(
+        "trips/rome",
+        "# Rome\n\n![The *forum* \"<b>](forum%20romanum.png)\n\n![[notes.txt]] [[notes.txt]]\n\n\
+         ![x](https://evil.example/forum%20romanum.png) ![y](other.png)\n",
+    );
+    attach(&site.home, "trips/rome", "forum romanum.png", "a picture");
+    attach(&site.home, "trips/rome", "notes.txt", "notes");
+    let mut browser = site.open();
+    let page = browser.go(&site.local, HttpRequest::get("/page/trips/rome")).expect(200);
+    let picture = "/web/attachment/default:trips/rome/forum%20romanum.png";
+    let tag = format!("<img src=\"{picture}\" alt=\"The forum &quot;&lt;b&gt;\" loading=\"lazy\">");
+    assert!(page.body.contains(&tag), "{}", page.body);
+    assert_eq!(page.body.matches("<img").count(), 1, "{}", page.body);
+    assert!(!page.body.contains("evil.example/forum"), "{}", page.body);
+    let notes = "href=\"/web/attachment/default:trips/rome/notes.txt\"";
+    assert!(page.body.matches(notes).count() >= 2, "a link, and the list: {}", page.body);
+
+    let shown = browser.go(&site.local, HttpRequest::get(picture)).expect(200);
+    assert_eq!(shown.body, "a picture");
+    assert_eq!(shown.header("content-type"), Some("image/png"));
+    assert!(shown.header("content-disposition").unwrap().starts_with("inline"));
+    assert_inert(&shown);
+    let notes = "/web/attachment/default:trips/rome/notes.txt";
+    let saved = browser.go(&site.local, HttpRequest::get(notes)).expect(200);
+    assert!(saved.header("content-disposition").unwrap().starts_with("attachment"));
+    assert_inert(&saved);
+    for missing in ["none.png", "..%2f..%2fconfig.toml", "", "%00", "a%0db"] {
+        let path = format!("/web/attachment/default:trips/rome/{missing}");
+        let answer = browser.go(&site.local, HttpRequest::get(&path));
+        assert!((400..500).contains(&answer.status), "{missing}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_file_with_script_is_only_downloaded() {
+    let site = Site::new();
+    site.home.put("p", "![[evil.svg]] ![x](evil.html) ![y](picture.svg.png)\n");
+    let page = "<script>alert(1)</script>";
+    for (name, text) in [("evil.svg", SVG), ("evil.html", page), ("evil.xhtml", page)] {
+        attach(&site.home, "p", name, text);
+    }
+    // A page that claims to be a picture.
+    attach(&site.home, "p", "picture.svg.png", page);
+    let mut browser = site.open();
+    let reader = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200);
+    assert!(!reader.body.contains("<script>alert") && !reader.body.contains("<svg"));
+    assert!(!reader.body.contains("src=\"/web/attachment/default:p/evil"), "{}", reader.body);
+    for name in ["evil.svg", "evil.html", "evil.xhtml"] {
+        let path = format!("/web/attachment/default:p/{name}");
+        let file = browser.go(&site.local, HttpRequest::get(&path)).expect(200);
+        assert_eq!(file.header("content-type"), Some("application/octet-stream"), "{name}");
+        let disposition = file.header("content-disposition").unwrap();
+        assert!(disposition.starts_with("attachment"), "{name}: {disposition}");
+        assert_inert(&file);
+    }
+    let path = "/web/attachment/default:p/picture.svg.png";
+    let file = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    assert_eq!(file.header("content-type"), Some("image/png"));
+    assert_inert(&file);
+}
+
+#[test]
+fn only_the_owners_session_sees_a_file() {
+    let site = Site::new();
+    site.home.put("p", "words\n");
+    attach(&site.home, "p", "private.png", "a private picture");
+    let path = "/web/attachment/default:p/private.png";
+    let owner = site.open();
+    let token = site.home.token("t", "read", &[]);
+    let restricted = site.home.token("r", "read", &["default"]);
+    for request in [
+        HttpRequest::get(path),
+        HttpRequest::get(path).bearer(&token),
+        HttpRequest::get(path).bearer(&restricted),
+        HttpRequest::get(path).bearer(&site.admin),
+    ] {
+        let answer = site.local(&request).expect(401);
+        assert!(!answer.body.contains("private picture"), "{answer:?}");
+    }
+    site.public(&HttpRequest::get(path)).expect(404);
+    let mut browser = Browser { cookies: owner.cookies.clone() };
+    browser.go(&site.local, HttpRequest::get(path)).expect(200);
+    site.home.json(["delete", "p"]);
+    let gone = browser.go(&site.local, HttpRequest::get(path)).expect(404);
+    assert!(!gone.body.contains("a private picture"));
+}
+
+#[test]
+fn a_form_attaches_a_file_and_a_script_gets_its_link() {
+    let site = Site::new();
+    site.home.put("p", "---\ntitle: P\n---\n\nwords\n");
+    let mut browser = site.open();
+    let token = csrf(&mut browser, &site);
+    let form = upload(&site, "/web/attach/default:p", Some(&token), "x y.png", "a picture");
+    let answer = browser.go(&site.local, form).expect(303);
+    assert_eq!(answer.header("location"), Some("/page/default:p"));
+    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200);
+    assert_sealed(&page);
+    assert!(page.body.contains("x y.png") && page.body.contains("multipart/form-data"));
+    let script = upload(&site, "/web/attach/default:p", Some(&token), "z.pdf", "a text");
+    let answer = browser.go(&site.local, script.header("Accept", "application/json")).expect(200);
+    let json = answer.json();
+    assert_eq!((&json["version"], &json["link"]), (&3.into(), &"[[z.pdf]]".into()));
+    let head = json["head"].as_str().unwrap();
+    assert!(
+        head.contains("x y.png") && head.contains("z.pdf") && !head.contains("words"),
+        "{head}"
+    );
+    // The head and the link make the text that the editor saves.
+    let text = format!("{head}words\n[[z.pdf]]\n");
+    let fields = [("name", "default:p"), ("version", "3"), ("text", &text), ("action", "save")];
+    browser.change(&site, "/web/save", &fields).expect(303);
+    let list = site.home.json(["attachments", "p"]);
+    assert_eq!(list["attachments"].as_array().unwrap().len(), 2, "{list}");
+
+    let refused = upload(&site, "/web/attach/default:p", Some(&token), "z.pdf", "other bytes");
+    let answer = browser.go(&site.local, refused.header("Accept", "application/json")).expect(409);
+    assert!(answer.json()[0].as_str().unwrap().contains("another file"), "{answer:?}");
+    for name in ["../x.png", "a/b.png", ".x"] {
+        let form = upload(&site, "/web/attach/default:p", Some(&token), name, "x");
+        browser.go(&site.local, form).expect(400);
+    }
+    let large = "x".repeat(16_100_000);
+    let form = upload(&site, "/web/attach/default:p", Some(&token), "l.bin", &large);
+    browser.go(&site.local, form).expect(413);
+    browser.change(&site, "/web/attach/default:p", &[]).expect(400);
+}
+
+#[test]
+fn a_foreign_form_attaches_nothing() {
+    let site = Site::new();
+    site.home.put("p", "words\n");
+    let mut browser = site.open();
+    let token = csrf(&mut browser, &site);
+    let stranger = csrf(&mut site.open(), &site);
+    let path = "/web/attach/default:p";
+    let good = upload(&site, path, Some(&token), "x.png", "x");
+    for (case, request) in [
+        ("no token", upload(&site, path, None, "x.png", "x")),
+        ("another session's token", upload(&site, path, Some(&stranger), "x.png", "x")),
+        ("another site", good.clone().header("Sec-Fetch-Site", "cross-site")),
+        ("no boundary", good.clone().header("Content-Type", "multipart/form-data")),
+    ] {
+        let answer = browser.go(&site.local, request);
+        assert!([400, 403].contains(&answer.status), "{case}: {answer:?}");
+    }
+    site.local(&good).expect(401);
+    assert!(!site.home.path().join("attachments").exists());
+    assert_eq!(site.home.get("p")["version"], 1);
+}
