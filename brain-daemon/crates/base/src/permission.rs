@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations for callers with the scope `read`. A change of this list changes access.
-    const READ: [&str; 23] = [
+    const READ: [&str; 24] = [
         "status",
         "get",
         "search",

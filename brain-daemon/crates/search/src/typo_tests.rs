@@ -5,7 +5,7 @@
 use brain_protocol::SourceId;
 
 use super::*;
-use crate::tests::{ask, at_every_stage, note, page, put};
+use crate::tests::{ask, at_every_stage, ids, note, open, page, put};
 
 fn answer(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
     let found = index.search(&ask(text)).unwrap();
@@ -125,4 +125,20 @@ fn words_of_hidden_pages_are_not_suggested() {
     assert_eq!(alone, among_others);
     assert!(alone[0].contains("telescopy") && !alone[0].contains("telescope\""), "{}", alone[0]);
     assert!(alone[1].contains("None"), "{}", alone[1]);
+}
+
+#[test]
+fn texts_of_a_large_import_are_compared_once_they_are_in_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    let filler = "lorem ipsum dolor sit amet ".repeat(2_000);
+    index
+        .push(vec![note(1, "the zebrawood table"), put(page(2, 2, "Observatory", "in the hills"))]);
+    index.push((3..50).map(|id| note(id, &filler)).collect());
+    index.push(vec![note(50, "the telescope works")]);
+    assert_eq!(ids(&index, "telescpoe"), [50], "the text of the newest page");
+    assert_eq!(ids(&index, "obsrevatory"), [2], "every name");
+    assert_eq!(ids(&index, "zebrawodo"), [0; 0], "behind more than a megabyte of newer texts");
+    index.flush().unwrap();
+    assert_eq!(ids(&index, "zebrawodo"), [1]);
 }

@@ -42,6 +42,9 @@ const MANY_FACTOR: u64 = 20;
 const MAX_SPELLINGS: usize = 3;
 /// The weight of a word with one and with two other letters, beside the word as typed.
 const WEIGHTS: [f32; 2] = [0.6, 0.4];
+/// Maximum text of the newest pages that is compared, in bytes. During an import they can have
+/// hundreds of megabytes; their texts are compared once they are in the index, their names at once.
+const MAX_NEWEST_BYTES: usize = 1 << 20;
 /// Pages of a word that are counted for a caller who can see some sources only.
 const MAX_COUNTED: u64 = 1000;
 
@@ -294,14 +297,23 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Adds the near words of the newest pages.
+    /// Adds the near words of the newest pages: of all names, and of texts up to
+    /// [`MAX_NEWEST_BYTES`], the newest pages first.
     fn add_of_documents<'d>(&mut self, documents: impl Iterator<Item = &'d Document>) {
+        let mut documents: Vec<&Document> = documents.collect();
+        documents.sort_unstable_by_key(|document| Reverse(document.id));
+        let mut left = MAX_NEWEST_BYTES;
         // The distance of each word that was seen, and the last page that has it by field.
         let mut seen: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
             HashMap::default();
         for (number, document) in (1..).zip(documents) {
             let fields = [(&document.names, 0), (&document.words, 1), (&document.body.encoded, 1)];
-            let searched = if self.part == Part::Whole { &fields[..] } else { &fields[..1] };
+            let bytes = document.words.len() + document.body.encoded.len();
+            let has_room = self.part == Part::Whole && bytes <= left;
+            if has_room {
+                left -= bytes;
+            }
+            let searched = if has_room { &fields[..] } else { &fields[..1] };
             for &(encoded, field) in searched {
                 for text in encoded.split([char::from(TERM_MARK), char::from(GAP_MARK)]) {
                     let (distance, last) = seen

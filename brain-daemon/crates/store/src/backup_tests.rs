@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_protocol::{GrantType, JobState, Scope, Slug, SourceId};
-use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
+use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, Value};
 
 use super::tables as t;
 use super::*;
@@ -168,7 +168,7 @@ pub(super) fn rows(path: &Path) -> Vec<Row> {
         ($($table:ident),*) => {$(
             let found = table(&txn, t::$table);
             // Only a backup has the bytes of files.
-            let may_be_empty = t::$table.name() == t::ATTACHMENT_PARTS.name();
+            let may_be_empty = TableHandle::name(&t::$table) == TableHandle::name(&t::ATTACHMENT_PARTS);
             assert!(may_be_empty || !found.is_empty(), "nothing in {}", stringify!($table));
             all.extend(found);
         )*};

@@ -4,12 +4,12 @@ import { openPalette } from "./palette.js";
 import "./write.js";
 import "./drop.js";
 import "./read.js";
+import "./attach.js";
 import "./live.js";
 
 // These are loaded only on their screens.
 if (document.getElementById("answer")) import("./ask.js");
 if (document.getElementById("calendar")) import("./calendar.js");
-import "./attach.js";
 
 const capture = document.getElementById("capture");
 const keys = document.getElementById("keys");

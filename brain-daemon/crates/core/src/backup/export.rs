@@ -118,12 +118,12 @@ impl BackupService {
             let written = self.store.read_attachment(&record.hash).map_err(|e| e.to_string());
             let written = written.and_then(|content| {
                 let written = target.attachment(under, &page.source_path, &name, &content);
-                written.or_else(|e| target.failed(&e, target.reply.files, target.reply.files))
+                written.or_else(|e| target.check_fatal(&e, target.reply.files, target.reply.files))
             });
             if let Err(reason) = written {
                 target.record_failure(&source, &slug, format!("{name}: {reason}"));
             }
-            if let Some(fault) = target.ended.take() {
+            if let Some(fault) = target.fatal_fault.take() {
                 return Err(fault);
             }
         }
