@@ -103,6 +103,6 @@ export async function type(page, selector, text) {
 export function shows(page, selector, text) {
   return page.waitForFunction(
     (where, what) => [...document.querySelectorAll(where)].some((it) => it.textContent.includes(what)),
-    {}, selector, text,
+    { polling: 50 }, selector, text,
   )
 }

@@ -23,10 +23,13 @@ function store(key, value) {
   }
 }
 
-// The screen after a save is not the editor: the draft has done its work.
+// A save leads from the editor to the page: then the draft has done its work. A save that was
+// refused, for example after a sign-out, leads elsewhere, and the draft stays.
 try {
   const saved = sessionStorage.getItem(SAVING);
-  if (saved && !editor) localStorage.removeItem(saved);
+  const isSaved = location.pathname.startsWith("/page/") &&
+    document.referrer.startsWith(`${location.origin}/web/`);
+  if (saved && isSaved) localStorage.removeItem(saved);
   sessionStorage.removeItem(SAVING);
 } catch { /* Storage is switched off. */ }
 
@@ -113,6 +116,7 @@ function completes(field) {
   list.hidden = true;
   field.after(list);
   field.setAttribute("aria-controls", "pages");
+  field.setAttribute("aria-autocomplete", "list");
   let number = 0;
   let at = 0;
 
@@ -123,9 +127,11 @@ function completes(field) {
   const close = () => {
     list.hidden = true;
     list.replaceChildren();
+    field.removeAttribute("aria-activedescendant");
   };
   const mark = () => {
     [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === at));
+    if (list.children[at]) field.setAttribute("aria-activedescendant", list.children[at].id);
   };
   const choose = (item) => {
     const end = field.selectionStart;
@@ -141,11 +147,13 @@ function completes(field) {
     const mine = ++number;
     try {
       const answer = await fetch(`/web/complete?text=${encodeURIComponent(text)}`);
-      if (!answer.ok || mine !== number || begun() !== text) return;
+      const isLate = mine !== number || begun() !== text || document.activeElement !== field;
+      if (!answer.ok || isLate) return;
       const values = await answer.json();
-      list.replaceChildren(...values.map(([value, description]) => {
+      list.replaceChildren(...values.map(([value, description], n) => {
         const item = document.createElement("li");
         item.setAttribute("role", "option");
+        item.id = `pages-${n}`;
         item.dataset.value = value;
         item.textContent = description ? `${description} (${value})` : value;
         item.addEventListener("mousedown", (event) => {
