@@ -21,6 +21,7 @@ after(async () => {
 beforeEach(async () => {
   await page.bringToFront()
   await page.goto(brain.url)
+  await page.evaluate(() => localStorage.clear())
   await complaints(page, brain)
 })
 
