@@ -1,9 +1,10 @@
 // Finds the screens by following the links of the page, so that a new screen is found by itself.
 import { readFileSync } from 'node:fs'
+import { isChromium } from './browsers.mjs'
 
-/** Addresses of one kind that are visited. */
-const OF_A_KIND = 2
-const MAX = 80
+/** Addresses of one kind that are visited, and all. Firefox takes long for each. */
+const OF_A_KIND = isChromium ? 2 : 1
+const MAX = 100
 
 /** Returns the kind of an address: its route, as far as it shows, and the names in its query. */
 function kind(url) {
@@ -14,8 +15,11 @@ function kind(url) {
   return `${route}${depth}?${fields}`
 }
 
-/** Returns the paths of all screens that links lead to from `starts`. */
-export async function findScreens(page, brain, starts = ['/']) {
+/**
+ * Loads all screens that links lead to from `starts`, and calls `visit` with the path and the
+ * answer of each. Returns the paths.
+ */
+export async function visitScreens(page, brain, starts, visit) {
   const found = []
   const counts = new Map()
   const seen = new Set()
@@ -26,13 +30,15 @@ export async function findScreens(page, brain, starts = ['/']) {
     if (seen.has(address) || url.origin !== brain.url || url.pathname.startsWith('/open/')) continue
     seen.add(address)
     const count = counts.get(kind(url)) ?? 0
-    if (count >= OF_A_KIND) continue
+    if (count >= OF_A_KIND && !starts.includes(address.slice(brain.url.length))) continue
     counts.set(kind(url), count + 1)
     const answer = await page.goto(address).catch(() => null)
     if (!answer?.headers()['content-type']?.startsWith('text/html')) continue
-    found.push(address.slice(brain.url.length))
     queue.push(...await page.$$eval('a[href]:not([download])', (links) => (
       links.map((link) => link.href))))
+    const path = address.slice(brain.url.length)
+    found.push(path)
+    await visit(path, answer)
   }
   return found
 }
