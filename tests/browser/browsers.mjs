@@ -80,15 +80,19 @@ export async function complaints(page, brain) {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Returns the violations that axe-core finds on the screen, one in a line. */
-export async function inaccessible(page) {
+const colours = ['color-contrast', 'link-in-text-block']
+/** The rules of axe-core that look at colours, and all others. */
+export const COLOURS = { runOnly: colours }
+export const NO_COLOURS = { rules: Object.fromEntries(colours.map((it) => [it, { enabled: false }])) }
+
+/** Returns the violations that axe-core finds on the screen, by all rules or as `how` says. */
+export async function inaccessible(page, how = {}) {
   if (!await page.evaluate('typeof axe === "object"')) await page.evaluate(axe)
-  const found = await page.evaluate(async () => {
-    const { violations } = await axe.run(document, { resultTypes: ['violations'] })
+  return page.evaluate(async (options) => {
+    const { violations } = await axe.run(document, { ...options, preload: false })
     return violations.flatMap((rule) => rule.nodes.map((node) => (
       `${rule.id}: ${node.target.join(' ')}: ${node.failureSummary.replace(/\s+/g, ' ')}`)))
-  })
-  return found
+  }, { resultTypes: ['violations'], ...how })
 }
 
 /** Replaces the text of a field as a person does, key by key. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isChromium } from './browsers.mjs'
 
 /** Addresses of one kind that are visited, and all. Firefox takes long for each. */
-const OF_A_KIND = isChromium ? 2 : 1
+const OF_A_KIND = isChromium && !process.env.QUICK ? 2 : 1
 const MAX = 100
 
 /** Returns the kind of an address: its route, as far as it shows, and the names in its query. */
