@@ -44,15 +44,17 @@ fn page() -> Markup {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                form id="form" {
-                    h1 id="title" {}
-                    p id="url" {}
-                    label { "What to keep" textarea id="text" rows="4" {} }
-                    label id="ask" {
-                        "Token, from " code { "brain token create browser --scope write" }
-                        input id="token" type="password" autocomplete="off" spellcheck="false";
+                main {
+                    form id="form" {
+                        h1 id="title" {}
+                        p id="url" {}
+                        label { "What to keep" textarea id="text" rows="4" {} }
+                        label id="ask" {
+                            "Token, from " code { "brain token create browser --scope write" }
+                            input id="token" type="password" autocomplete="off" spellcheck="false";
+                        }
+                        button id="keep" { "Keep" } " " span id="status" role="status" {}
                     }
-                    button id="keep" { "Keep" } " " span id="status" role="status" {}
                 }
                 script { (PreEscaped(SCRIPT)) }
             }

@@ -25,10 +25,13 @@ function store(key, value) {
   }
 }
 
-// The screen after a save is not the editor: the draft has done its work.
+// A save leads from the editor to the page: then the draft has done its work. A save that was
+// refused, for example after a sign-out, leads elsewhere, and the draft stays.
 try {
   const saved = sessionStorage.getItem(SAVING);
-  if (saved && !editor) localStorage.removeItem(saved);
+  const isSaved = location.pathname.startsWith("/page/") &&
+    document.referrer.startsWith(`${location.origin}/web/`);
+  if (saved && isSaved) localStorage.removeItem(saved);
   sessionStorage.removeItem(SAVING);
 } catch { /* Storage is switched off. */ }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::http::header::LOCATION;
+use axum::http::header::{LOCATION, REFERRER_POLICY};
 use axum::response::{IntoResponse as _, Response};
 use brain_base::clock::local_day;
 use brain_core::Brain;
@@ -25,9 +25,10 @@ fn finish(change: &Change, result: Result<String, Fault>) -> Response {
     }
 }
 
-/// Redirects to a screen.
+/// Redirects to a screen, which learns from which one the form came: `assets/write.js` needs that.
 pub(crate) fn see_other(path: &str) -> Response {
-    (StatusCode::SEE_OTHER, [(LOCATION, path.to_owned())]).into_response()
+    let fields = [(LOCATION, path.to_owned()), (REFERRER_POLICY, "same-origin".to_owned())];
+    (StatusCode::SEE_OTHER, fields).into_response()
 }
 
 /// Returns the number in the field `version`.

@@ -1,0 +1,144 @@
+// Every screen, in light and dark and four widths: accessible, no wider than the window, no report
+// of the content security policy, no error of a script, and nothing loaded from elsewhere.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Brain } from './brain.mjs'
+import {
+  COLOURS, NO_COLOURS, complaints, inaccessible, isChromium, launch, signedIn,
+} from './browsers.mjs'
+import { usualPages, vault } from './content.mjs'
+import { declaredPaths, visitScreens } from './screens.mjs'
+
+const SCHEMES = isChromium ? ['light', 'dark'] : ['light']
+const WIDTHS = isChromium && !process.env.QUICK ? [360, 768, 1280, 2560] : [360]
+const MISSING = ['/page/nobody', '/page/not%20a%20name', '/web/diff/nobody', '/web/history/nobody']
+const STARTS = ['/', '/page/all', '/?q=ada', '/?q=ada&explain=1', '/?q=nothingatall',
+  '/?q=ada&type=person', ...MISSING]
+
+let browser, brain, page, screens
+
+before(async () => {
+  brain = await Brain.start('screens')
+  const pages = vault()
+  if (pages) await brain.run(['import', pages])
+  await usualPages(brain)
+  browser = await launch()
+  page = await signedIn(browser, brain)
+  await complaints(page, brain)
+})
+
+after(async () => {
+  await browser?.close()
+  await brain?.remove()
+})
+
+/** Returns by how many pixels the screen is wider than the window, and what is too wide. */
+function tooWide() {
+  const width = document.documentElement.clientWidth
+  const excess = document.documentElement.scrollWidth - width
+  if (excess <= 0) return []
+  const wide = [...document.querySelectorAll('body *')].filter((it) => (
+    it.getBoundingClientRect().right > width + 1))
+  return [`${excess} px too wide: ${wide.slice(-3).map((it) => it.outerHTML.slice(0, 80))}`]
+}
+
+/** Returns what is wrong on the screen that is shown. */
+async function wrong(path, schemes, widths) {
+  // The answer 404 is also an error on the console.
+  const found = await complaints(page, brain)
+  const problems = found.filter((it) => !(MISSING.includes(path) && it.includes('404')))
+  for (const scheme of schemes) {
+    if (isChromium) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+    }
+    for (const width of widths) {
+      await page.setViewport({ width, height: 900 })
+      // The dark scheme changes nothing but colours.
+      const rules = scheme === 'dark' ? COLOURS : {}
+      const here = [...await inaccessible(page, rules), ...await page.evaluate(tooWide)]
+      problems.push(...here.map((it) => `${scheme}, ${width} px: ${it}`))
+    }
+  }
+  page.problems.length = 0
+  return problems.map((it) => `${path}: ${it}`)
+}
+
+test('every screen is accessible, fits, and loads and reports nothing strange', async () => {
+  const problems = []
+  screens = await visitScreens(page, brain, STARTS, async (path) => {
+    problems.push(...await wrong(path, SCHEMES, WIDTHS))
+  })
+  console.log(`${screens.length} screens: ${screens.join(' ')}`)
+  assert.deepEqual(problems, [])
+})
+
+test('links lead to every screen', async () => {
+  const visited = screens.map((path) => path.split('?')[0])
+  const lost = []
+  for (const path of declaredPaths().filter((it) => !visited.includes(it))) {
+    // Parts of screens and data are no documents.
+    const text = await page.evaluate((it) => fetch(it).then((answer) => answer.text()), path)
+    if (/^<!DOCTYPE html>/i.test(text) && !text.includes('That did not work')) lost.push(path)
+  }
+  assert.deepEqual(lost, [])
+  assert.ok(screens.length > 25, screens.join('\n'))
+})
+
+test('the watch sees what is forbidden', async () => {
+  await page.goto(brain.url)
+  await complaints(page, brain)
+  await page.evaluate(() => {
+    const attempts = [
+      () => { document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/x' })) },
+      () => { document.body.insertAdjacentHTML('beforeend', '<b>x</b>') },
+      () => { document.body.setAttribute('onclick', 'window.ran = true') },
+    ]
+    for (const attempt of attempts) {
+      try { attempt() } catch { /* Trusted Types forbids it. */ }
+    }
+  })
+  await page.waitForFunction(() => window.__violations.length > 1, { polling: 50 })
+  const found = (await complaints(page, brain)).join('\n')
+  assert.match(found, /img-src: http:\/\/127\.0\.0\.1:9/)
+  assert.match(found, /require-trusted-types-for|script-src/)
+  await page.evaluate(() => { document.body.append(document.createElement('img')) })
+  const violations = await inaccessible(page)
+  assert.ok(violations.some((it) => it.startsWith('image-alt')), violations.join('\n'))
+})
+
+if (isChromium) {
+  test('every screen, forced colours and reduced motion', async () => {
+    const session = await page.createCDPSession()
+    const problems = []
+    const media = (name, value) => [{ name, value }]
+    const features = [...media('forced-colors', 'active'), ...media('prefers-reduced-motion', 'reduce')]
+    for (const path of screens) {
+      await page.goto(brain.url + path)
+      await session.send('Emulation.setEmulatedMedia', { features })
+      assert.ok(await page.evaluate(() => matchMedia('(forced-colors: active)').matches))
+      problems.push(...await wrong(path, [], []))
+      // The system chooses the colours, which axe-core does not know.
+      const here = [...await inaccessible(page, NO_COLOURS), ...await page.evaluate(tooWide)]
+      problems.push(...here.map((it) => `${path}, forced colours: ${it}`))
+    }
+    // Shadows and backgrounds are not drawn: the current screen is marked by a line.
+    await page.goto(`${brain.url}/web/queue`)
+    await session.send('Emulation.setEmulatedMedia', { features })
+    const marked = await page.$$eval('[aria-current], .chip.on', (all) => all.map((it) => (
+      getComputedStyle(it).textDecorationLine)))
+    assert.deepEqual(marked, ['underline', 'underline', 'underline'])
+    assert.deepEqual(problems, [])
+  })
+}
+
+test('screens of browsers that are not signed in', async () => {
+  const context = await browser.createBrowserContext()
+  const guest = await context.newPage()
+  await guest.setViewport({ width: 360, height: 740 })
+  for (const path of ['/', '/web/status', '/open/used', '/page/all', '/clip']) {
+    await guest.goto(brain.url + path)
+    assert.deepEqual(await inaccessible(guest), [], path)
+    assert.deepEqual(await guest.evaluate(tooWide), [], path)
+  }
+  await context.close()
+})

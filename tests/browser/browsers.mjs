@@ -1,0 +1,112 @@
+// The browsers of this system, and pages that watch what they load and report.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import puppeteer from 'puppeteer-core'
+import { PATIENCE } from './brain.mjs'
+
+const PATHS = { chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr' }
+export const browserName = process.env.BROWSER ?? 'chromium'
+export const isChromium = browserName === 'chromium'
+
+/** Starts the browser. Only Chromium takes `rules` that lead names to addresses. */
+export function launch({ rules = '', dark = false } = {}) {
+  const common = { headless: true, protocolTimeout: PATIENCE * 2 }
+  if (!isChromium) {
+    // Firefox speaks WebDriver BiDi. It has no call for the colour scheme; 0 is dark, 1 is light.
+    const extraPrefsFirefox = { 'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1 }
+    return puppeteer.launch({
+      ...common, browser: 'firefox', executablePath: PATHS.firefox, extraPrefsFirefox,
+    })
+  }
+  const args = ['--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync', '--disable-gpu',
+    '--disable-features=Translate,OptimizationHints,MediaRouter']
+  if (process.getuid() === 0) args.push('--no-sandbox')
+  if (rules) args.push(`--host-resolver-rules=${rules}`)
+  return puppeteer.launch({ ...common, executablePath: PATHS.chromium, args })
+}
+
+/** Keeps violations of the policy that a document reports, and dialogs that it opens. */
+function watch() {
+  window.__violations = []
+  document.addEventListener('securitypolicyviolation', (event) => {
+    const { violatedDirective, blockedURI, sourceFile, lineNumber } = event
+    window.__violations.push(`${violatedDirective}: ${blockedURI} ${sourceFile}:${lineNumber}`)
+  })
+}
+
+/** Opens a page in `context`. `page.problems` has what went wrong on it since `reset`. */
+export async function open(context) {
+  const page = await context.newPage()
+  page.setDefaultTimeout(PATIENCE)
+  page.problems = []
+  page.loaded = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') page.problems.push(`console: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => page.problems.push(`script: ${error.message}`))
+  page.on('dialog', (dialog) => {
+    page.problems.push(`dialog: ${dialog.message()}`)
+    dialog.dismiss().catch(() => {})
+  })
+  page.on('request', (request) => page.loaded.push(request.url()))
+  await page.evaluateOnNewDocument(watch)
+  return page
+}
+
+/** Opens a page in a browser context of its own, signed in with a new address. */
+export async function signedIn(browser, brain, ...page) {
+  const context = await browser.createBrowserContext()
+  return signIn(await open(context), brain, ...page)
+}
+
+/** Signs the browser of `page` in, and waits for the screen behind the one-time address. */
+export async function signIn(page, brain, ...name) {
+  await page.goto(await brain.address(...name))
+  await page.waitForSelector('header.top nav')
+  return page
+}
+
+/** Returns what went wrong on the screen, and requests that left `brain`; forgets both. */
+export async function complaints(page, brain) {
+  const violations = await page.evaluate(() => window.__violations ?? ['the watch is missing'])
+  const foreign = page.loaded.filter((url) => !url.startsWith(`${brain.url}/`)
+    && !/^(about|data|blob|chrome|moz-extension):/.test(url))
+  const found = [...page.problems, ...violations, ...foreign.map((url) => `loaded ${url}`)]
+  page.problems.length = 0
+  page.loaded.length = 0
+  return found
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const colours = ['color-contrast', 'link-in-text-block']
+/** The rules of axe-core that look at colours, and all others. */
+export const COLOURS = { runOnly: colours }
+export const NO_COLOURS = { rules: Object.fromEntries(colours.map((it) => [it, { enabled: false }])) }
+
+/** Returns the violations that axe-core finds on the screen, by all rules or as `how` says. */
+export async function inaccessible(page, how = {}) {
+  if (!await page.evaluate('typeof axe === "object"')) await page.evaluate(axe)
+  return page.evaluate(async (options) => {
+    const { violations } = await axe.run(document, { ...options, preload: false })
+    return violations.flatMap((rule) => rule.nodes.map((node) => (
+      `${rule.id}: ${node.target.join(' ')}: ${node.failureSummary.replace(/\s+/g, ' ')}`)))
+  }, { resultTypes: ['violations'], ...how })
+}
+
+/** Replaces the text of a field as a person does, key by key. */
+export async function type(page, selector, text) {
+  await page.focus(selector)
+  await page.$eval(selector, (field) => field.select?.())
+  await page.keyboard.press('Backspace')
+  await page.keyboard.type(text)
+}
+
+/** Waits until `selector` is there and its text contains `text`. */
+export function shows(page, selector, text) {
+  return page.waitForFunction(
+    (where, what) => [...document.querySelectorAll(where)].some((it) => it.textContent.includes(what)),
+    { polling: 50 }, selector, text,
+  )
+}

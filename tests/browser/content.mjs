@@ -1,0 +1,129 @@
+// Pages for the tests. All are made here, apart from the vault of sample pages.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+const VAULT = resolve(process.env.BRAIN_VAULT ?? '../shared/data/vault')
+
+/** Returns the directory with sample pages, or `null` with a notice. */
+export function vault() {
+  if (existsSync(VAULT)) return VAULT
+  console.error(`SKIPPED: the pages of ${VAULT}, because there is no such directory`)
+  return null
+}
+
+const WORDS = ('river stone market garden winter letter engine summer harbour music paper bridge '
+  + 'valley copper lantern orchard signal thunder window yellow canvas desert island jacket '
+  + 'kitchen ladder mirror needle ocean pepper quartz ribbon saddle tunnel velvet wagon').split(' ')
+const TYPES = ['note', 'person', 'company', 'concept', 'meeting']
+const TAGS = ['work', 'home', 'idea', 'later', 'reading', 'project']
+
+/** A generator of numbers that are the same on every run. */
+function numbers(seed) {
+  let state = seed
+  return (below) => {
+    state = (state * 1664525 + 1013904223) % 2 ** 32
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+/** Writes `count` pages of about 1.2 KB with types, tags, dates and links; returns the directory. */
+export function generatedPages(dir, count) {
+  const target = join(dir, 'generated')
+  const pick = numbers(count)
+  const words = (many) => Array.from({ length: many }, () => WORDS[pick(WORDS.length)]).join(' ')
+  for (let n = 0; n < count; n++) {
+    const folder = join(target, TYPES[n % TYPES.length])
+    if (n < TYPES.length) mkdirSync(folder, { recursive: true })
+    const link = () => {
+      const to = pick(count)
+      return `[[${TYPES[to % TYPES.length]}/page-${to}]]`
+    }
+    const day = `20${10 + pick(15)}-${String(1 + pick(12)).padStart(2, '0')}-1${pick(10)}`
+    const paragraphs = Array.from({ length: 5 }, () => `${words(30)} ${link()}.`).join('\n\n')
+    const tags = `${TAGS[pick(TAGS.length)]}, ${TAGS[pick(TAGS.length)]}`
+    writeFileSync(join(folder, `page-${n}.md`), `---\ntype: ${TYPES[n % TYPES.length]}\n`
+      + `tags: [${tags}]\ntitle: "Page ${n} of ${words(2)}"\n---\n\n${paragraphs}\n\n`
+      + `## Timeline\n\n- ${day} | ${words(6)}\n`)
+  }
+  return target
+}
+
+/** A page with everything that the reader can show. */
+export const RICH = `---
+type: concept
+title: Everything at once
+tags: [idea, reading]
+aliases: [All of it]
+---
+
+A paragraph with *emphasis*, **strength**, \`code\`, ~~a mistake~~, a [[people/ada|link]], a link
+to [[a page that nobody wrote]], and https://example.org/.
+
+## A table
+
+| name | number |
+|------|-------:|
+| one  | 1 |
+| two  | 2 |
+
+## Lists
+
+- one
+  - one and a half
+- [ ] open
+- [x] done
+
+1. first
+2. second
+
+### Code
+
+\`\`\`rust
+fn main() { println!("a line of code that is wider than the screen of a telephone, by far"); }
+\`\`\`
+
+> A quotation.
+
+> [!NOTE]
+> A note.
+
+> [!WARNING]
+> A warning.
+
+A footnote.[^1] Math: $a^2 + b^2$. ![A picture](picture.png)
+
+[^1]: Its text.
+
+#### A small heading
+
+---
+
+averylongwordwithoutanyspace${'andmore'.repeat(40)}
+
+## Timeline
+
+- 2025-01-02 | It began [Source: a letter]
+- 2025-03-04 | It went on
+`
+
+/** Pages of the usual kinds, one of which arrived from outside. */
+export async function usualPages(brain) {
+  await brain.put('people/ada', '---\ntype: person\ntags: [idea]\n---\n# Ada\n\nShe wrote [[all]].\n')
+  await brain.put('all', RICH)
+  await brain.put('all', RICH.replace('A quotation.', 'Another quotation.'))
+  await brain.put('gone', '# Gone\n\nA page that is deleted.\n')
+  await brain.run(['delete', 'gone'])
+  await brain.put('rtl', '# שלום עולם\n\nמילים בעברית עם English באמצע.\n')
+  await brain.json('token', 'create', 'A program', '--scope', 'read')
+  await brain.json('clients', 'register', 'A client', '--scope', 'read write')
+  const { token } = await brain.json('token', 'create', 'phone', '--scope', 'read write')
+  const ingest = (headers, body) => fetch(`${brain.url}/ingest`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, ...headers },
+    body,
+  })
+  await ingest({ 'Content-Type': 'text/markdown' }, '# From outside\n\nA text of the web.\n')
+  await ingest({ 'Content-Type': 'application/json' }, '{')
+  await fetch(`${brain.url}/search?q=ada`, { headers: { Authorization: `Bearer ${token}` } })
+  await fetch(`${brain.url}/search?q=ada`, { headers: { Authorization: 'Bearer wrong' } })
+}

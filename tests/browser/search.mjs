@@ -1,0 +1,169 @@
+// The search as its owner uses it: results while typing, and the keys.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { Brain } from './brain.mjs'
+import { complaints, inaccessible, launch, open, shows, signIn, signedIn, type } from './browsers.mjs'
+import { generatedPages } from './content.mjs'
+
+const PAGES = Number(process.env.PAGES ?? 2000)
+let browser, brain, page
+
+before(async () => {
+  brain = await Brain.start('search')
+  await brain.run(['import', generatedPages(brain.dir, PAGES)])
+  await brain.put('people/ada', '---\ntitle: Ada Lovelace\ntype: person\n---\nShe wrote lanternfish.\n')
+  browser = await launch()
+  page = await signedIn(browser, brain)
+})
+
+after(async () => {
+  await browser?.close()
+  await brain?.remove()
+})
+
+beforeEach(async () => {
+  await page.goto(brain.url)
+  await page.waitForSelector('#q')
+  await complaints(page, brain)
+})
+
+/** Returns the questions that the page has asked, without those of the first load. */
+const asked = () => page.loaded.map((url) => new URL(url))
+  .filter((url) => url.pathname === '/web/results').map((url) => url.searchParams.get('q'))
+
+const focused = () => page.evaluate(() => document.activeElement.textContent
+  || document.activeElement.id)
+
+test('each keystroke is answered', async () => {
+  assert.equal(await focused(), 'q')
+  for (const text of ['l', 'la', 'lan', 'lant', 'lanternfish']) {
+    await page.keyboard.type(text.slice((await page.$eval('#q', (it) => it.value)).length))
+    await page.waitForFunction((q) => document.title.startsWith(`${q} `), {}, text)
+  }
+  assert.deepEqual(asked().slice(0, 5), ['l', 'la', 'lan', 'lant', 'lante'])
+  await shows(page, '#results a.title', 'Ada Lovelace')
+  assert.equal(await page.$eval('#results mark', (it) => it.textContent), 'lanternfish')
+  assert.match(page.url(), /\/\?q=lanternfish$/)
+  assert.deepEqual(await complaints(page, brain), [])
+})
+
+test('an older answer never replaces a newer one', async () => {
+  const delayed = []
+  const slow = (request) => {
+    const isFirst = new URL(request.url()).searchParams.get('q') === 'l'
+    if (isFirst) delayed.push(request)
+    else request.continue()
+  }
+  await page.setRequestInterception(true)
+  page.on('request', slow)
+  await page.keyboard.type('l')
+  await page.waitForFunction(() => document.getElementById('q').value === 'l')
+  await page.keyboard.type('anternfish')
+  await shows(page, '#results .count', '1 page')
+  assert.equal(delayed.length, 1)
+  await delayed[0].continue().catch(() => {}) // The page may have given it up.
+  await new Promise((done) => setTimeout(done, 500))
+  assert.match(await page.$eval('#results .count', (it) => it.textContent), /^1 page/)
+  page.off('request', slow)
+  await page.setRequestInterception(false)
+})
+
+test('arrows go through the results, and Enter opens one', async () => {
+  await page.keyboard.type('lantern')
+  await page.waitForFunction(() => document.title.startsWith('lantern '))
+  const titles = await page.$$eval('#results a.title', (all) => all.map((it) => it.textContent))
+  assert.ok(titles.length > 2, String(titles.length))
+  await page.keyboard.press('ArrowDown')
+  assert.equal(await focused(), titles[0])
+  await page.keyboard.press('ArrowDown')
+  assert.equal(await focused(), titles[1])
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('ArrowUp')
+  assert.equal(await focused(), 'q')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+  assert.equal(await page.$eval('h1', (it) => it.textContent), titles[1])
+  // Back is the search as it was left.
+  await page.goBack()
+  await page.waitForSelector('#results .hits')
+  assert.equal(await page.$eval('#q', (it) => it.value), 'lantern')
+})
+
+test('Enter in the field opens the first result', async () => {
+  await page.keyboard.type('lanternfish')
+  await shows(page, '#results a.title', 'Ada Lovelace')
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+  assert.match(page.url(), /\/page\/people\/ada$/)
+})
+
+test('the keys lead to fields and screens', async () => {
+  await page.goto(`${brain.url}/page/people/ada`)
+  await page.keyboard.press('/')
+  assert.equal(await page.evaluate(() => document.activeElement.name), 'q')
+  // In a field, a key is a letter.
+  await page.keyboard.type('n?')
+  assert.equal(await page.$eval('.find input', (it) => it.value), 'n?')
+  await page.keyboard.press('Escape')
+  await page.keyboard.type('?')
+  await page.waitForSelector('#keys[open]')
+  assert.deepEqual(await inaccessible(page), [])
+  await page.keyboard.press('Escape')
+  await page.waitForSelector('#keys:not([open])')
+  for (const [key, path] of [['e', '/web/edit/'], ['h', '/web/history/'], ['n', '/web/new']]) {
+    await page.goto(`${brain.url}/page/people/ada`)
+    await Promise.all([page.waitForNavigation(), page.keyboard.press(key)])
+    assert.ok(new URL(page.url()).pathname.startsWith(path), page.url())
+  }
+  assert.deepEqual(await complaints(page, brain), [])
+})
+
+test('filters and reasons work as links', async () => {
+  await page.goto(`${brain.url}/?q=lantern`)
+  await page.waitForSelector('.chips .chip')
+  const follow = async (text) => {
+    const chip = await page.waitForSelector(`::-p-xpath(//a[contains(@class, "chip")][contains(., "${text}")])`)
+    await Promise.all([page.waitForNavigation(), chip.click()])
+  }
+  await follow('person')
+  assert.match(page.url(), /type=person/)
+  await follow('Why these?')
+  assert.ok(await page.$('table.scores'))
+  // What is typed now is found with the same filters.
+  await type(page, '#q', 'lanternfish')
+  await shows(page, '#results .count', '1 page')
+  assert.match(page.url(), /q=lanternfish&type=person&explain=1/)
+  await follow('type: person')
+  assert.doesNotMatch(page.url(), /type=person/)
+})
+
+test('a page that is signed out says so, and goes on after a new sign-in', async () => {
+  const tab = await open(page.browserContext())
+  await signIn(tab, brain)
+  await brain.run(['open', '--sign-out'])
+  await page.bringToFront()
+  await page.keyboard.type('lantern')
+  await shows(page, '#message', 'You are signed out')
+  assert.deepEqual(await inaccessible(page), [])
+  await signIn(tab, brain)
+  await page.bringToFront()
+  await page.keyboard.type('fish')
+  await shows(page, '#results a.title', 'Ada Lovelace')
+  await page.waitForFunction(() => document.getElementById('message').textContent === '')
+  await tab.close()
+})
+
+test('a restart of the daemon under an open page', async () => {
+  await brain.end()
+  await page.keyboard.type('lantern')
+  await shows(page, '#message', 'brain does not answer')
+  await brain.begin()
+  // Sessions end with the daemon; the page finds the new one by itself.
+  await shows(page, '#message', 'You are signed out')
+  const tab = await signIn(await open(page.browserContext()), brain)
+  await page.bringToFront()
+  await page.keyboard.type('fish')
+  await shows(page, '#results a.title', 'Ada Lovelace')
+  await tab.close()
+  page.problems.length = 0
+})
