@@ -37,8 +37,7 @@ impl Verb for Timeline {
     const ABOUT: &'static str = "List lines that begin with a date, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain timeline companies/acme
-  brain timeline --since 2026-01 --until \"last month\"
-  brain timeline --days --since 2026-01 --until 2026-12";
+  brain timeline --days --since 2026-01 --until \"last month\"";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let ListOptions { paging, source, format } = self.options;

@@ -154,7 +154,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
 fn collect_included_schemas<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<String>) {
     match schema {
         Value::Array(list) => {
-            list.iter().for_each(|inner| collect_included_schemas(inner, part, found))
+            list.iter().for_each(|inner| collect_included_schemas(inner, part, found));
         }
         Value::Object(object) => {
             let name = object

@@ -79,15 +79,16 @@ impl GraphService {
                 let around =
                     self.pages.neighbourhood(caller, &reader, page, request.depth, limit)?;
                 let truncated = around.truncated;
-                (Arc::new(packed(around)), truncated)
+                (Arc::new(packed(&around)), truncated)
             }
             None => (self.all(caller, &reader)?, false),
         };
         let matching: Vec<u32> =
             (0..graph.pages.len() as u32).filter(|&at| filter.admits(&graph, at)).collect();
         let limit = request.limit.map_or(usize::MAX, |limit| limit as usize);
-        let shown = matching.iter().copied().skip(request.skip as usize).take(limit).collect();
-        Ok(GraphLayoutReply { truncated, ..reply(&graph, shown, matching.len() as u64)? })
+        let skip = request.skip as usize;
+        let shown: Vec<u32> = matching.iter().copied().skip(skip).take(limit).collect();
+        Ok(GraphLayoutReply { truncated, ..reply(&graph, &shown, matching.len() as u64)? })
     }
 
     /// Removes the kept graph if nobody used it for some minutes. For a timer.
@@ -157,7 +158,7 @@ fn day_number(text: &str) -> Result<i32, Fault> {
 }
 
 /// Packs the neighbourhood of a page.
-fn packed(around: Neighbourhood) -> PackedGraph {
+fn packed(around: &Neighbourhood) -> PackedGraph {
     let mut builder = GraphBuilder::default();
     for (page, _) in &around.pages {
         builder.add(page);
@@ -170,7 +171,7 @@ fn packed(around: Neighbourhood) -> PackedGraph {
 }
 
 /// Returns these pages of the graph and the links between them.
-fn reply(graph: &PackedGraph, shown: Vec<u32>, total: u64) -> Result<GraphLayoutReply, Fault> {
+fn reply(graph: &PackedGraph, shown: &[u32], total: u64) -> Result<GraphLayoutReply, Fault> {
     let mut place = vec![NONE; graph.pages.len()];
     let mut nodes = Vec::with_capacity(shown.len());
     for (at, &of) in shown.iter().enumerate() {

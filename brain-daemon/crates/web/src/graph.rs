@@ -10,7 +10,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use brain_base::clock::rfc3339;
 use brain_core::Brain;
-use brain_protocol::{GraphLayout, GraphLayoutReply, LayoutNode, TrustLevel};
+use brain_protocol::{GraphLayout, GraphLayoutReply, LayoutNode, SourceId, TrustLevel};
 use maud::{Markup, html};
 
 use crate::layout::{self, Screen};
@@ -107,7 +107,7 @@ fn centre(selection: &Selection) -> Markup {
 }
 
 fn filters(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
-    let sources: Vec<&str> = reply.sources.iter().map(|source| source.as_str()).collect();
+    let sources: Vec<&str> = reply.sources.iter().map(SourceId::as_str).collect();
     let types: Vec<&str> = reply.types.iter().map(String::as_str).collect();
     html! {
         form class="row filters" action=(PATH) {

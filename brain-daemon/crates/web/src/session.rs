@@ -153,7 +153,7 @@ impl FromRequest<Arc<Brain>> for Change {
     type Rejection = Response;
 
     async fn from_request(request: Request, brain: &Arc<Brain>) -> Result<Self, Response> {
-        let session = own_session(&request)?;
+        let session = own_session(&request).map_err(|refusal| *refusal)?;
         if !is_form(&request, b"application/x-www-form-urlencoded") {
             return Err(refused("this is not a form"));
         }
@@ -167,7 +167,7 @@ impl FromRequest<Arc<Brain>> for Change {
         })?;
         let fields: Vec<(String, String)> = form_urlencoded::parse(&bytes).into_owned().collect();
         let change = Self { session, fields };
-        check_token(&change.session, change.field(CSRF_FIELD))?;
+        check_token(&change.session, change.field(CSRF_FIELD)).map_err(|refusal| *refusal)?;
         Ok(change)
     }
 }
@@ -190,7 +190,7 @@ impl FromRequest<Arc<Brain>> for Upload {
             let session = Change::from_request(request, brain).await?.session;
             return Ok(Self { session, headers, file: None });
         }
-        let session = own_session(&request)?;
+        let session = own_session(&request).map_err(|refusal| *refusal)?;
         let problem = |error: MultipartError| {
             let (status, message) = (error.status(), error.body_text());
             layout::problem(&session, status, "The file could not be read", &message)
@@ -203,7 +203,8 @@ impl FromRequest<Arc<Brain>> for Upload {
             let (name, file_name) = (field.name().map(str::to_owned), field.file_name());
             match (name.as_deref(), file_name.map(str::to_owned)) {
                 (Some(CSRF_FIELD), _) => {
-                    check_token(&session, &field.text().await.map_err(problem)?)?;
+                    check_token(&session, &field.text().await.map_err(problem)?)
+                        .map_err(|refusal| *refusal)?;
                     is_ours = true;
                 }
                 // The token comes first, so nothing of a foreign form is kept.
@@ -221,12 +222,12 @@ impl FromRequest<Arc<Brain>> for Upload {
 }
 
 /// Returns the session of a change, if the change comes from a page of this address.
-fn own_session(request: &Request) -> Result<Session, Response> {
+fn own_session(request: &Request) -> Result<Session, Box<Response>> {
     if !is_same_origin(request.headers()) {
-        return Err(refused("this did not come from a page of this brain"));
+        return Err(Box::new(refused("this did not come from a page of this brain")));
     }
     let session = request.extensions().get::<Session>().cloned();
-    session.ok_or_else(|| sign_in::signed_out(request.headers(), request.uri()))
+    session.ok_or_else(|| Box::new(sign_in::signed_out(request.headers(), request.uri())))
 }
 
 fn is_form(request: &Request, media_type: &[u8]) -> bool {
@@ -235,10 +236,10 @@ fn is_form(request: &Request, media_type: &[u8]) -> bool {
 }
 
 /// Refuses a form that is not of this session.
-fn check_token(session: &Session, token: &str) -> Result<(), Response> {
+fn check_token(session: &Session, token: &str) -> Result<(), Box<Response>> {
     match bool::from(session.csrf_token.expose().as_bytes().ct_eq(token.as_bytes())) {
         true => Ok(()),
-        false => Err(refused("the form is not of this session; load the page again")),
+        false => Err(Box::new(refused("the form is not of this session; load the page again"))),
     }
 }
 
