@@ -33,7 +33,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use brain_core::Brain;
 
-pub use session::SignedIn;
+pub use session::{SignedIn, signed_in};
 pub use text::{Name, Text};
 
 /// The paths that only read. With [`CHANGES`], requests are counted and audited by them.
