@@ -198,8 +198,14 @@ fn a_foreign_form_attaches_nothing() {
     for (case, request) in [
         ("no token", upload(&site, path, None, "x.png", "x")),
         ("another session's token", upload(&site, path, Some(&stranger), "x.png", "x")),
-        ("another site", upload_from("cross-site", &site, path, (Some(&token), "x.png", "x"))),
-        ("another port", upload_from("same-site", &site, path, (Some(&token), "x.png", "x"))),
+        (
+            "another site",
+            upload_from("cross-site", &site, path, (Some(token.as_str()), "x.png", "x")),
+        ),
+        (
+            "another port",
+            upload_from("same-site", &site, path, (Some(token.as_str()), "x.png", "x")),
+        ),
     ] {
         let answer = browser.go(&site.local, request);
         assert_eq!(answer.status, 403, "{case}: {answer:?}");
