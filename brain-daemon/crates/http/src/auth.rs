@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
 use brain_protocol::{Fault, FaultCode, OperationInfo};
 
 use super::connection_state::ConnectionState;
@@ -134,6 +136,21 @@ pub(crate) fn authenticate(
         }
         (Err(refusal), _) => Err(refusal),
     }
+}
+
+/// Gives the body of a request of a signed-in browser the budget of authenticated clients: the
+/// owner may attach a large file. The owner's page itself decides what the request may do.
+pub(crate) async fn admit_browser(
+    State(app): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some(brain_web::SignedIn(name)) = brain_web::signed_in(&app.brain, request.headers())
+        && let Some(connection) = request.extensions().get::<Arc<ConnectionState>>()
+    {
+        connection.set_authenticated(app.shared.limits.hash_of(&name));
+    }
+    next.run(request).await
 }
 
 /// Checks that `caller` may run `operation`.

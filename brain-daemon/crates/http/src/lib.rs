@@ -257,7 +257,8 @@ impl Application {
         };
         let app = AppState(Arc::new(inner));
         let router = openapi::serve(router, api).with_state(app.clone());
-        let router = router.merge(owners_page.unwrap_or_default());
+        let browser = axum::middleware::from_fn_with_state(app.clone(), auth::admit_browser);
+        let router = router.merge(owners_page.unwrap_or_default().layer(browser));
         Self { app, router, paths }
     }
 }

@@ -99,13 +99,7 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let name = cookie_name(&brain);
-    let found = cookie(request.headers(), &name).and_then(|id| {
-        let session = brain.access.browser_session(id)?;
-        let (csrf_token, id) = (session.csrf_token, Secret::new(id));
-        let seen = brain.changes.current();
-        Some(Session { caller: Caller::browser(), csrf_token, id, seen })
-    });
+    let found = session_of(&brain, request.headers());
     let caller = found.as_ref().map(|session| SignedIn(session.caller.name.clone()));
     if let Some(session) = found {
         request.extensions_mut().insert(session);
@@ -115,6 +109,21 @@ pub(crate) async fn authenticate(
         response.extensions_mut().insert(caller);
     }
     response
+}
+
+/// Returns the session of a request with these headers.
+fn session_of(brain: &Brain, headers: &HeaderMap) -> Option<Session> {
+    let id = cookie(headers, &cookie_name(brain))?;
+    let session = brain.access.browser_session(id)?;
+    let (csrf_token, id) = (session.csrf_token, Secret::new(id));
+    Some(Session { caller: Caller::browser(), csrf_token, id, seen: brain.changes.current() })
+}
+
+/// Returns the caller if a browser that is signed in sent a request with these headers. Such a
+/// request may have a large body.
+#[must_use]
+pub fn signed_in(brain: &Brain, headers: &HeaderMap) -> Option<SignedIn> {
+    session_of(brain, headers).map(|session| SignedIn(session.caller.name))
 }
 
 impl FromRequestParts<Arc<Brain>> for Session {
