@@ -48,7 +48,8 @@ function mark() {
 function pageItem([name, title]) {
   const item = document.createElement("li");
   item.setAttribute("role", "option");
-  item.dataset.href = `/page/${encodeURIComponent(name).replaceAll("%2F", "/").replaceAll("%3A", ":")}`;
+  const path = encodeURIComponent(name).replaceAll("%2F", "/").replaceAll("%3A", ":");
+  item.dataset.href = `/page/${path}`;
   const facts = document.createElement("span");
   facts.className = "facts";
   facts.textContent = ` ${name}`;

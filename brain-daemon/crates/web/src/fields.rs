@@ -157,7 +157,8 @@ pub(crate) fn form(text: &str) -> Markup {
                     div {
                         label for={ "field-" (key) } { (label) }
                         input id={ "field-" (key) } name={ "field-" (key) } value=(value)
-                            autocomplete="off" dir="auto" spellcheck=[(key == "tags").then_some("false")];
+                            autocomplete="off" dir="auto"
+                            spellcheck=[(key == "tags").then_some("false")];
                         input type="hidden" name={ "shown-" (key) } value=(value);
                     }
                 }

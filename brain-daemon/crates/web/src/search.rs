@@ -271,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_question_survives_its_address() {
-        let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1&typing=1&since=2026-01-02&until=";
+        let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1\
+            &typing=1&since=2026-01-02&until=";
         let question = Question::parse(query);
         assert_eq!((question.text.as_str(), question.tags.len()), ("a&b", 2));
         let path = question.path();

@@ -31,8 +31,12 @@ impl Callout {
     /// of that line in bytes.
     pub(crate) fn parse(quote: &str) -> Option<(Self, usize)> {
         let line = quote.split('\n').next()?;
-        let (kind, rest) =
-            line.strip_prefix('>')?.trim_start().strip_prefix("[!")?.split_once(']')?;
+        let (kind, rest) = line
+            .trim_start()
+            .strip_prefix('>')?
+            .trim_start()
+            .strip_prefix("[!")?
+            .split_once(']')?;
         let is_kind = |char: char| char.is_ascii_alphabetic() || char == '-';
         if kind.is_empty() || kind.len() > MAX_KIND || !kind.chars().all(is_kind) {
             return None;

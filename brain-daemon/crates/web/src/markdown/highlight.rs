@@ -95,10 +95,11 @@ const FAMILIES: [Family; 4] = [
         line_comment: "--",
         block_comment: Some(("/*", "*/")),
         quotes: "'\"",
-        keywords: "add all alter and as asc begin by case commit create delete desc distinct drop \
-            else end exists from full group having in index inner insert into is join key left like \
-            limit not null offset on or order outer primary references rollback select set table \
-            then union unique update using values view when where with",
+        keywords: "add all alter and as asc begin by case commit create delete desc distinct \
+            drop else end exists from full group having in index inner insert into is \
+            join key left like limit not null offset on or order outer primary \
+            references rollback select set table then union unique update using values \
+            view when where with",
     },
     Family {
         names: &["lua", "haskell", "hs", "elm"],
