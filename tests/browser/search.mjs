@@ -118,6 +118,14 @@ test('the keys lead to fields and screens', async () => {
   assert.deepEqual(await complaints(page, brain), [])
 })
 
+test('a text in Hebrew begins at the right', async () => {
+  await brain.put('hebrew', '# A title\n\nמילים בעברית עם English באמצע.\n')
+  for (const [slug, direction] of [['hebrew', 'rtl'], ['people/ada', 'ltr']]) {
+    await page.goto(`${brain.url}/page/${slug}`)
+    assert.equal(await page.$eval('article', (it) => getComputedStyle(it).direction), direction)
+  }
+})
+
 test('filters and reasons work as links', async () => {
   await page.goto(`${brain.url}/?q=lantern`)
   await page.waitForSelector('.chips .chip')

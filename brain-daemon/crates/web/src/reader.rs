@@ -18,7 +18,7 @@ use crate::page_path::{page_path, parse, path};
 use crate::results::day;
 use crate::search::Question;
 use crate::session::{Session, block};
-use crate::text::Text;
+use crate::text::{Text, direction};
 use crate::{markdown, provenance};
 
 /// Entries of the timeline beside a page.
@@ -165,7 +165,7 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
     let rendered = markdown::render(body, |target| resolve(page, &reading.links, target));
     html! {
         div class="reader" {
-            article dir="auto" {
+            article dir=(direction(body)) {
                 h1 { bdi { (Text(&page.title)) } }
                 @if reading.is_former { (former_version(session, &name, page.version)) }
                 @if page.trust == TrustLevel::Outside {

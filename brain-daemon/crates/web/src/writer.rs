@@ -22,7 +22,7 @@ use crate::layout::{self, Screen, csrf};
 use crate::markdown;
 use crate::page_path::page_path;
 use crate::session::{Change, Session};
-use crate::text::Text;
+use crate::text::{Text, direction};
 
 /// A text that is being written.
 #[derive(Default)]
@@ -245,7 +245,9 @@ fn rendered(text: &str) -> Markup {
         Ok(document) => html! {
             @if let Some(title) = document.frontmatter.title() { h1 { bdi { (Text(&title)) } } }
             // Links are looked up when the page is saved.
-            (markdown::render(&document.body, |_| None).html)
+            div dir=(direction(&document.body)) {
+                (markdown::render(&document.body, |_| None).html)
+            }
         },
         Err(error) => html! {
             p class="notice bad" role="alert" {
@@ -323,7 +325,7 @@ fn beside(draft: &Draft) -> Markup {
         None => html! {
             section aria-labelledby="preview-title" {
                 h2 id="preview-title" class="label" { "Preview" }
-                div id="preview" dir="auto" {
+                div id="preview" {
                     @if draft.has_preview || draft.version.is_some() { (rendered(&draft.text)) }
                 }
             }
