@@ -111,7 +111,8 @@ if (isChromium) {
     const session = await page.createCDPSession()
     const problems = []
     const features = [
-      { name: 'forced-colors', value: 'active' }, { name: 'prefers-reduced-motion', value: 'reduce' },
+      { name: 'forced-colors', value: 'active' },
+      { name: 'prefers-reduced-motion', value: 'reduce' },
     ]
     for (const path of screens) {
       await page.goto(brain.url + path)
