@@ -110,8 +110,10 @@ if (isChromium) {
   test('every screen, forced colours and reduced motion', async () => {
     const session = await page.createCDPSession()
     const problems = []
-    const media = (name, value) => [{ name, value }]
-    const features = [...media('forced-colors', 'active'), ...media('prefers-reduced-motion', 'reduce')]
+    const features = [
+      { name: 'forced-colors', value: 'active' },
+      { name: 'prefers-reduced-motion', value: 'reduce' },
+    ]
     for (const path of screens) {
       await page.goto(brain.url + path)
       await session.send('Emulation.setEmulatedMedia', { features })

@@ -88,7 +88,7 @@ const ran = (tab) => tab.evaluate(() => window.pwned)
 test('no stored script runs on any screen', async () => {
   await complaints(page, brain)
   const starts = ['/', '/page/evil', '/?q=script&explain=1', '/?q=window',
-    `/?q=${encodeURIComponent(SCRIPT)}&type=${encodeURIComponent(IMAGE)}&tag=${encodeURIComponent(QUOTED)}`,
+    `/?${new URLSearchParams({ q: SCRIPT, type: IMAGE, tag: QUOTED })}`,
     `/web/new?slug=${encodeURIComponent(QUOTED)}`, '/web/timeline', '/web/audit', '/web/queue']
   const found = await visitScreens(page, brain, starts, async (path, answer) => {
     const problems = await complaints(page, brain)
@@ -97,7 +97,8 @@ test('no stored script runs on any screen', async () => {
     assert.equal(await ran(page), undefined, path)
     const links = await page.$$eval('[href], [src], [action]', (all) => all.map((it) => (
       it.getAttribute('href') ?? it.getAttribute('src') ?? it.getAttribute('action'))))
-    const bad = links.filter((it) => !/^(\/(?!\/)|#|https?:\/\/(ok\.example|127\.0\.0\.1)[/:])/.test(it))
+    const good = /^(\/(?!\/)|#|https?:\/\/(ok\.example|127\.0\.0\.1)[/:])/
+    const bad = links.filter((it) => !good.test(it))
     assert.deepEqual(bad, [], path)
     const elements = await page.$$eval('main :is(iframe, style, base, [onload], [onerror])',
       (all) => all.map((it) => it.outerHTML))
@@ -125,8 +126,9 @@ test('no script runs in what is captured and dropped', async () => {
   await page.goto(`${brain.url}/web/timeline`)
   await page.keyboard.press('c')
   await page.waitForSelector('#capture[open]')
-  await page.$eval('#capture-text', (field, text) => { field.value = text }, `${SCRIPT}\n\n${IMAGE}`)
-  await page.$eval('#capture-tags', (field, text) => { field.value = text }, QUOTED)
+  const fill = (field, text) => { field.value = text }
+  await page.$eval('#capture-text', fill, `${SCRIPT}\n\n${IMAGE}`)
+  await page.$eval('#capture-tags', fill, QUOTED)
   await Promise.all([page.waitForNavigation(), page.click('#capture form button')])
   assert.match(await page.$eval('main', (it) => it.innerText), /window\.pwned/)
   assert.equal(await ran(page), undefined)
@@ -155,14 +157,15 @@ const paths = () => {
   return [...list.matchAll(/"(\/[^"]*)"/g)].map(([, path]) => path.replace(/\{[^}]*\}/, 'links'))
 }
 
-for (const host of isChromium ? ['127.0.0.1', 'localhost', 'evil.test'] : ['127.0.0.1', 'localhost']) {
+for (const host of ['127.0.0.1', 'localhost', ...isChromium ? ['evil.test'] : []]) {
   test(`forms and scripts of ${host}, another origin, change and read nothing`, async () => {
     const before = await brain.json('list', '--limit', '100')
     assert.ok(paths().length > 10, paths().join())
     const answers = []
     for (const path of paths()) {
       const tab = await visitStranger(host, `<form method=post action="${brain.url}${path}">`
-        + '<input name=csrf value=x><input name=text value=evil><input name=version value=1></form>')
+        + '<input name=csrf value=x><input name=text value=evil>'
+        + '<input name=version value=1></form>')
       const [answer] = await Promise.all([
         tab.waitForNavigation(), tab.evaluate(() => document.querySelector('form').submit()),
       ])
@@ -196,7 +199,8 @@ for (const host of isChromium ? ['127.0.0.1', 'localhost', 'evil.test'] : ['127.
 test('no other page shows the brain in a frame', async () => {
   for (const element of ['iframe', 'object', 'embed']) {
     const source = element === 'object' ? 'data' : 'src'
-    const tab = await visitStranger('127.0.0.1', `<${element} ${source}="${brain.url}/"></${element}>`)
+    const html = `<${element} ${source}="${brain.url}/"></${element}>`
+    const tab = await visitStranger('127.0.0.1', html)
     await sleep(500)
     for (const frame of tab.frames().filter((it) => it !== tab.mainFrame())) {
       const shown = await frame.evaluate(() => document.body?.innerText ?? '').catch(() => '')

@@ -83,7 +83,9 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const colours = ['color-contrast', 'link-in-text-block']
 /** The rules of axe-core that look at colours, and all others. */
 export const COLOURS = { runOnly: colours }
-export const NO_COLOURS = { rules: Object.fromEntries(colours.map((it) => [it, { enabled: false }])) }
+export const NO_COLOURS = {
+  rules: Object.fromEntries(colours.map((it) => [it, { enabled: false }])),
+}
 
 /** Returns the violations that axe-core finds on the screen, by all rules or as `how` says. */
 export async function inaccessible(page, how = {}) {
@@ -106,7 +108,8 @@ export async function type(page, selector, text) {
 /** Waits until `selector` is there and its text contains `text`. */
 export function shows(page, selector, text) {
   return page.waitForFunction(
-    (where, what) => [...document.querySelectorAll(where)].some((it) => it.textContent.includes(what)),
+    (where, what) => [...document.querySelectorAll(where)].some((it) => (
+      it.textContent.includes(what))),
     { polling: 50 }, selector, text,
   )
 }

@@ -26,7 +26,7 @@ function numbers(seed) {
   }
 }
 
-/** Writes `count` pages of about 1.2 KB with types, tags, dates and links; returns the directory. */
+/** Writes `count` pages of 1.2 KB with types, tags, dates and links; returns the directory. */
 export function generatedPages(dir, count) {
   const target = join(dir, 'generated')
   const pick = numbers(count)
@@ -108,7 +108,7 @@ averylongwordwithoutanyspace${'andmore'.repeat(40)}
 
 /** Pages of the usual kinds, one of which arrived from outside. */
 export async function usualPages(brain) {
-  await brain.put('people/ada', '---\ntype: person\ntags: [idea]\n---\n# Ada\n\nShe wrote [[all]].\n')
+  await brain.put('people/ada', '---\ntype: person\ntags: [idea]\n---\n# Ada\n\nOf [[all]].\n')
   await brain.put('all', RICH)
   await brain.put('all', RICH.replace('A quotation.', 'Another quotation.'))
   await brain.put('gone', '# Gone\n\nA page that is deleted.\n')

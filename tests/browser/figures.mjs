@@ -18,7 +18,8 @@ function at(values, part) {
 const ms = (value) => `${value.toFixed(1)} ms`
 
 function row(what, reach, values, floor) {
-  const shown = [what, ms(at(values, 0.5)), ms(at(values, 0.99)), floor ? ms(at(floor, 0.5)) : '–']
+  const least = floor ? ms(at(floor, 0.5)) : '–'
+  const shown = [what, ms(at(values, 0.5)), ms(at(values, 0.99)), least]
   console.log(`| ${shown.join(' | ')} | ${reach} |`)
 }
 

@@ -1,13 +1,13 @@
-// Reading, searching, capturing, editing and revoking without JavaScript.
+// Reading, searching, capturing, editing and revoking without JavaScript. In Chromium alone:
+// Firefox cannot switch scripts off over WebDriver BiDi.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'
-import { isChromium, launch, open, signIn, type } from './browsers.mjs'
+import { launch, open, signIn, type } from './browsers.mjs'
 
 let browser, brain, page
 
 before(async () => {
-  if (!isChromium) return
   brain = await Brain.start('plain')
   await brain.put('people/ada', '# Ada Lovelace\n\nShe wrote [[notes]].\n')
   await brain.put('notes', '# Notes\n\nwords\n')
@@ -28,8 +28,7 @@ async function press(selector) {
 }
 
 const text = () => page.$eval('main', (it) => it.innerText)
-// Firefox cannot switch scripts off over WebDriver BiDi.
-const plain = (name, steps) => test(`without scripts: ${name}`, { skip: !isChromium }, steps)
+const plain = (name, steps) => test(`without scripts: ${name}`, steps)
 
 plain('search and read', async () => {
   await page.goto(brain.url)

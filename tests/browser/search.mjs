@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Brain } from './brain.mjs'
-import { complaints, inaccessible, launch, open, shows, signIn, signedIn, type } from './browsers.mjs'
+import {
+  complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
+} from './browsers.mjs'
 import { generatedPages } from './content.mjs'
 
 const PAGES = Number(process.env.PAGES ?? 2000)
@@ -11,7 +13,8 @@ let browser, brain, page
 before(async () => {
   brain = await Brain.start('search')
   await brain.run(['import', generatedPages(brain.dir, PAGES)])
-  await brain.put('people/ada', '---\ntitle: Ada Lovelace\ntype: person\n---\nShe wrote lanternfish.\n')
+  const ada = '---\ntitle: Ada Lovelace\ntype: person\n---\nShe wrote lanternfish.\n'
+  await brain.put('people/ada', ada)
   browser = await launch()
   page = await signedIn(browser, brain)
 })
@@ -118,11 +121,20 @@ test('the keys lead to fields and screens', async () => {
   assert.deepEqual(await complaints(page, brain), [])
 })
 
+test('a text in Hebrew begins at the right', async () => {
+  await brain.put('hebrew', '# A title\n\nמילים בעברית עם English באמצע.\n')
+  for (const [slug, direction] of [['hebrew', 'rtl'], ['people/ada', 'ltr']]) {
+    await page.goto(`${brain.url}/page/${slug}`)
+    assert.equal(await page.$eval('article', (it) => getComputedStyle(it).direction), direction)
+  }
+})
+
 test('filters and reasons work as links', async () => {
   await page.goto(`${brain.url}/?q=lantern`)
   await page.waitForSelector('.chips .chip')
   const follow = async (text) => {
-    const chip = await page.waitForSelector(`::-p-xpath(//a[contains(@class, "chip")][contains(., "${text}")])`)
+    const path = `//a[contains(@class, "chip")][contains(., "${text}")]`
+    const chip = await page.waitForSelector(`::-p-xpath(${path})`)
     await Promise.all([page.waitForNavigation(), chip.click()])
   }
   await follow('person')

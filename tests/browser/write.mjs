@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Brain } from './brain.mjs'
-import { complaints, inaccessible, launch, open, shows, signIn, signedIn, type } from './browsers.mjs'
+import {
+  complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
+} from './browsers.mjs'
 
 let browser, brain, page
 

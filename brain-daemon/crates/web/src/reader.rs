@@ -19,7 +19,7 @@ use crate::page_path::{page_path, parse, path};
 use crate::results::day;
 use crate::search::Question;
 use crate::session::{Session, block};
-use crate::text::Text;
+use crate::text::{Text, direction};
 use crate::{embeds, graph, markdown, neighbours, provenance};
 
 /// Entries of the timeline beside a page.
@@ -218,7 +218,7 @@ fn page_screen(session: &Session, reading: &Reading) -> Markup {
     let current = (!reading.is_former).then_some(Text(&name));
     html! {
         div class="reader" data-page=[current] data-version=(page.version) {
-            article dir="auto" {
+            article dir=(direction(body)) {
                 h1 { bdi { (Text(&page.title)) } }
                 @if reading.is_former { (former_version(session, &name, page.version)) }
                 @if page.trust == TrustLevel::Outside {

@@ -54,6 +54,23 @@ fn visible_char(char: char) -> char {
     }
 }
 
+/// Returns the direction of a text by its first letter, as a value of `dir`.
+///
+/// With `auto`, browsers look for it anew after each part of a page that arrives: a page of 5 MB
+/// took them minutes.
+pub(crate) fn direction(text: &str) -> &'static str {
+    match text.chars().find(|char| char.is_alphabetic()) {
+        Some(
+            '\u{590}'..='\u{8FF}'
+            | '\u{FB1D}'..='\u{FDFF}'
+            | '\u{FE70}'..='\u{FEFC}'
+            | '\u{10800}'..='\u{10FFF}'
+            | '\u{1E800}'..='\u{1EFFF}',
+        ) => "rtl",
+        _ => "ltr",
+    }
+}
+
 fn push_escaped(out: &mut String, char: char) {
     match char {
         '&' => out.push_str("&amp;"),
@@ -79,6 +96,16 @@ mod tests {
         assert_eq!(Name(given).render().0, format!("{begins}\u{fffd}👩\u{fffd}💻"));
         assert_eq!(Name("a\u{202E}b\u{200B}c").render().0, "a\u{FFFD}b\u{FFFD}c");
         assert_eq!(Name("Ünïcode 日本").render().0, "Ünïcode 日本");
+    }
+
+    #[test]
+    fn the_first_letter_has_the_direction() {
+        for text in ["1. שלום Ada", "**مرحبا**"] {
+            assert_eq!(direction(text), "rtl", "{text}");
+        }
+        for text in ["", "12", "Ada שלום", "日本"] {
+            assert_eq!(direction(text), "ltr", "{text}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::history::named;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::page_path;
 use crate::session::{Change, Session, block};
-use crate::text::Text;
+use crate::text::{Text, direction};
 use crate::{fields, markdown};
 
 /// A text that is being written.
@@ -269,9 +269,11 @@ fn rendered(text: &str, files: &PageFiles) -> Markup {
         Ok(document) => html! {
             @if let Some(title) = document.frontmatter.title() { h1 { bdi { (Text(&title)) } } }
             // Links to pages are looked up when the page is saved.
-            (markdown::render_with(
-                &document.body, "", |it| files.url(it), |it| files.picture(it), |_| None,
-            ).html)
+            div dir=(direction(&document.body)) {
+                (markdown::render_with(
+                    &document.body, "", |it| files.url(it), |it| files.picture(it), |_| None,
+                ).html)
+            }
         },
         Err(error) => html! {
             p class="notice bad" role="alert" {
@@ -350,7 +352,7 @@ fn beside(draft: &Draft) -> Markup {
         None => html! {
             section aria-labelledby="preview-title" {
                 h2 id="preview-title" class="label" { "Preview" }
-                div id="preview" dir="auto" {
+                div id="preview" {
                     @if draft.has_preview || draft.version.is_some() {
                         (rendered(&draft.text, &draft.files))
                     }
