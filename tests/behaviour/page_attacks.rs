@@ -177,6 +177,9 @@ fn script_in_every_part_of_a_page_stays_text() {
         "/web/diff/evil?to=2",
         "/web/edit/evil",
         "/web/timeline",
+        "/web/graph",
+        "/web/graph?page=evil",
+        "/web/graph?type=%22%3E%3Cscript%3E&tag=%3Cimg%20src=x%3E",
         "/web/sources",
         "/web/new?slug=%22%3E%3Cscript%3E",
     ] {
