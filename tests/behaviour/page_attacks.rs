@@ -143,7 +143,7 @@ fn another_host_name_is_refused() {
 }
 
 /// Screens that show texts of pages or of the address.
-const SCREENS_WITH_TEXT: [&str; 17] = [
+const SCREENS_WITH_TEXT: [&str; 20] = [
     "/",
     "/?q=alert",
     "/?q=%3Cscript%3Ealert%281%29%3C%2Fscript%3E&type=%22%3E%3Cscript%3E&tag=%3Cimg%3E&when=%3Cb%3E",
@@ -157,6 +157,9 @@ const SCREENS_WITH_TEXT: [&str; 17] = [
     "/web/edit/evil",
     "/web/timeline",
     "/web/part/evil",
+    "/web/graph",
+    "/web/graph?page=evil",
+    "/web/graph?type=%22%3E%3Cscript%3E&tag=%3Cimg%20src=x%3E",
     "/web/sources",
     "/web/new?slug=%22%3E%3Cscript%3E",
     "/web/mentions/evil",

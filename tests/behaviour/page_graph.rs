@@ -158,7 +158,7 @@ fn the_surroundings_of_a_page_go_some_steps() {
     assert_sealed(&read);
     let (_, drawing) = read.body.split_once("<svg class=\"neighbours\"").expect("the neighbours");
     let drawing = drawing.split_once("</svg>").unwrap().0;
-    assert!(drawing.contains("<a href=\"/page/default:b\">"), "{drawing}");
+    assert!(drawing.contains("<a href=\"/page/default:b\""), "{drawing}");
     assert!(drawing.contains("B (linked both ways)"), "{drawing}");
     assert!(drawing.contains("&lt;script&gt;alert(1)"), "{drawing}");
     assert!(read.body.contains("href=\"/web/graph?page=default%3Aa\""), "{}", read.body);

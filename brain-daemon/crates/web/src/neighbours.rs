@@ -101,9 +101,9 @@ fn line(row: usize, height: usize) -> Markup {
 
 fn end(neighbour: &Neighbour<'_>, y: usize) -> Markup {
     let kind = if neighbour.is_linked { "linked" } else { "linking" };
+    let label = format!("{} ({})", neighbour.title, neighbour.relation());
     html! {
-        a href=(Text(&neighbour.path)) {
-            title { (Text(neighbour.title)) " (" (neighbour.relation()) ")" }
+        a href=(Text(&neighbour.path)) aria-label=(Text(&label)) {
             circle class=(kind) cx=(ENDS) cy=(y) r="4.5" {}
             text x=(ENDS + 10) y=(y + 4) { (Text(&shortened(neighbour.title))) }
         }
