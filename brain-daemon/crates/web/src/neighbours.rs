@@ -102,10 +102,14 @@ fn line(row: usize, height: usize) -> Markup {
 fn end(neighbour: &Neighbour<'_>, y: usize) -> Markup {
     let kind = if neighbour.is_linked { "linked" } else { "linking" };
     let label = format!("{} ({})", neighbour.title, neighbour.relation());
+    let shown = shortened(neighbour.title);
     html! {
         a href=(Text(&neighbour.path)) aria-label=(Text(&label)) {
             circle class=(kind) cx=(ENDS) cy=(y) r="4.5" {}
-            text x=(ENDS + 10) y=(y + 4) { (Text(&shortened(neighbour.title))) }
+            text x=(ENDS + 10) y=(y + 4) {
+                (Text(&shown))
+                @if shown.len() < neighbour.title.len() { tspan aria-hidden="true" { "…" } }
+            }
         }
     }
 }
@@ -116,7 +120,7 @@ fn shortened(title: &str) -> String {
     for char in title.chars() {
         columns += if char > '\u{2E7F}' { 2 } else { 1 };
         if columns > MAX_COLUMNS {
-            return out.trim_end().to_owned() + "…";
+            return out.trim_end().to_owned();
         }
         out.push(char);
     }
@@ -163,7 +167,7 @@ mod tests {
         let shown = drawing("default:a", &linked, &[]).0;
         assert_eq!(shown.matches("<circle class=\"linked\"").count(), MAX_DRAWN, "{shown}");
         assert!(shown.contains("18 more. "), "{shown}");
-        assert_eq!(shortened(&"日本".repeat(20)).chars().count(), 16);
+        assert_eq!(shortened(&"日本".repeat(20)).chars().count(), 15);
         assert_eq!(shortened("A short title"), "A short title");
     }
 }
