@@ -9,6 +9,7 @@ use std::{
 };
 
 use brain_protocol::{Fault, FaultCode, fallback_run_dir};
+use rustix::io::Errno;
 
 use crate::fail;
 
@@ -56,8 +57,12 @@ impl Home {
 
     /// Returns whether the home is on a read-only file system.
     fn is_read_only(&self) -> bool {
-        rustix::fs::statvfs(&self.dir)
-            .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+        use rustix::fs::{Mode, OFlags, StatVfsMountFlags, open, statvfs};
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        // After an error, a file system refuses writes without this flag: only a write tells. The
+        // temporary file has no name and is gone at once.
+        statvfs(&self.dir).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
+            || open(&self.dir, flags, Mode::RUSR).is_err_and(|error| error == Errno::ROFS)
     }
 
     /// Returns the directory that replaces `run` for a read-only home.
@@ -80,13 +85,11 @@ impl Home {
         if let Some(socket) = &self.socket {
             return socket.clone();
         }
-        if self.is_read_only() {
-            // A daemon that started before the home became read-only still listens in `run`.
-            let run_dir = self.read_only_run_dir();
-            let socket = run_dir.join("brain.sock");
-            if is_private(&run_dir) && fs::symlink_metadata(&socket).is_ok() {
-                return socket;
-            }
+        // A daemon that started before the home became read-only still listens in `run`.
+        let run_dir = self.read_only_run_dir();
+        let socket = run_dir.join("brain.sock");
+        if is_private(&run_dir) && fs::symlink_metadata(&socket).is_ok() && self.is_read_only() {
+            return socket;
         }
         let run = self.dir.join("run");
         match fs::read_to_string(run.join("socket")) {

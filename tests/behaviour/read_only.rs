@@ -88,6 +88,9 @@ fn reading_continues_when_a_file_system_becomes_read_only() {
     if !home.mount_ext4(&mount_point, 64) {
         return;
     }
+    let runtime = home.outside().join("runtime");
+    fs::create_dir_all(&runtime).unwrap();
+    home.env.push(("XDG_RUNTIME_DIR".into(), runtime.display().to_string()));
     let mut daemon = home.daemon();
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
@@ -98,4 +101,7 @@ fn reading_continues_when_a_file_system_becomes_read_only() {
     assert!(daemon.is_running());
     assert_read_only(&home, 5);
     daemon.kill();
+    // The next command starts a daemon, although the mount has no flag `ro`.
+    assert_read_only(&home, 5);
+    home.json(["stop"]);
 }

@@ -188,7 +188,6 @@ impl Verb for AttachmentsArgs {
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List, read or remove the files of pages";
     const EXAMPLES: &'static str = "Examples:
-  brain attachments projects/latency
   brain attachments projects/latency --remove draft.png
   brain attachments projects/latency --get report.pdf --to ~/report.pdf";
 

@@ -70,10 +70,8 @@ impl Verb for Graph {
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List the pages linked with a page, or all pages by their links";
     const EXAMPLES: &'static str = "Examples:
-  brain graph people/ada --depth 2
-  brain graph companies/acme --format dot | dot -Tsvg > acme.svg
-  brain graph --all --limit 20
-  brain graph --all --json > graph.json";
+  brain graph companies/acme --depth 2 --format dot | dot -Tsvg > acme.svg
+  brain graph --all --limit 20";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = self.source.as_deref();

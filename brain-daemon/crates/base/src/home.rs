@@ -6,6 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 /// The home directory and the paths in it. Two homes share nothing.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -149,8 +151,12 @@ impl Home {
     /// Returns whether the home is on a read-only file system.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        rustix::fs::statvfs(&self.root)
-            .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+        use rustix::fs::{Mode, OFlags, StatVfsMountFlags, open, statvfs};
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        // After an error, a file system refuses writes without this flag: only a write tells. The
+        // temporary file has no name and is gone at once.
+        statvfs(&self.root).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
+            || open(&self.root, flags, Mode::RUSR).is_err_and(|error| error == Errno::ROFS)
     }
 
     /// Returns the socket path for a home on a read-only file system, and creates its directory.

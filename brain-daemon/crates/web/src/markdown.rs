@@ -7,6 +7,7 @@
 //! written. No I/O.
 
 mod callout;
+mod embedded_pages;
 mod highlight;
 mod writer;
 
@@ -21,8 +22,9 @@ use pulldown_cmark::{
 
 use crate::text::Text;
 use callout::Callout;
+pub(crate) use embedded_pages::embedded_pages;
 use highlight::highlight;
-use writer::Writer;
+use writer::{Writer, heading_element};
 
 /// Maximum length of the HTML as a multiple of the text. Longer results are shown as plain text.
 const MAX_GROWTH: usize = 6;
@@ -108,28 +110,6 @@ pub(crate) fn render_with(
         return Rendered { html: html! { pre { (Text(text)) } }, headings: Vec::new() };
     }
     Rendered { html: PreEscaped(renderer.out.html), headings: renderer.headings }
-}
-
-/// Returns the pages that `text` embeds with `![[…]]`, each once, up to [`MAX_EMBEDS`].
-pub(crate) fn embedded_pages(text: &str) -> Vec<String> {
-    let mut targets: Vec<String> = Vec::new();
-    if !text.contains("![[") {
-        return targets;
-    }
-    for_each_event(text, OPTIONS, |event, _| {
-        if let Event::Start(Tag::Image { link_type: LinkType::WikiLink { .. }, dest_url, .. }) =
-            event
-            && !is_attachment(&dest_url)
-            && !targets.iter().any(|it| **it == *dest_url)
-        {
-            targets.push(dest_url.into_string());
-        }
-        match targets.len() < MAX_EMBEDS {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    });
-    targets
 }
 
 struct Renderer<'a, F, P, E> {
@@ -368,7 +348,7 @@ where
         }
         self.levels.push(level);
         let depth = self.levels.len();
-        self.out.start_with(heading(depth), &[("id", &id)]);
+        self.out.start_with(heading_element(depth), &[("id", &id)]);
         self.headings.push(Heading { level: depth as u8, text: String::new(), id });
         self.in_heading = true;
     }
@@ -505,18 +485,6 @@ where
             return None;
         }
         (self.page)(target)
-    }
-}
-
-/// Returns the element of a heading with `depth` headings around it and itself. The page's title is
-/// the first level.
-fn heading(depth: usize) -> &'static str {
-    match depth {
-        0 | 1 => "h2",
-        2 => "h3",
-        3 => "h4",
-        4 => "h5",
-        _ => "h6",
     }
 }
 

@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use brain_core::{Brain, NoProgress, SimilarPage};
+use brain_page::plain_sentence;
 use brain_protocol::{
     Backlinks, Fault, FaultCode, Get, LinkRow, Links, List, MarkedLines, Page, PageRef, Slug, Sort,
     Timeline, TimelineRow, TrustLevel,
@@ -19,7 +20,7 @@ use crate::page_path::{page_path, parse, path};
 use crate::results::day;
 use crate::search::Question;
 use crate::session::{Session, block};
-use crate::text::{Text, direction};
+use crate::text::{MAX_LINE, Text, direction};
 use crate::{embeds, graph, markdown, neighbours, provenance};
 
 /// Entries of the timeline beside a page.
@@ -381,7 +382,7 @@ fn timeline(entries: &[TimelineRow]) -> Markup {
                 dl class="timeline" {
                     @for entry in entries {
                         dt { (day(&entry.date)) }
-                        dd { bdi { (Text(&entry.text)) } }
+                        dd { bdi { (Text(&plain_sentence(&entry.text, MAX_LINE))) } }
                     }
                 }
             }

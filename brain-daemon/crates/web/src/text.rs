@@ -34,6 +34,9 @@ impl Render for Name<'_> {
     }
 }
 
+/// Maximum length of a line of a timeline, in characters.
+pub(crate) const MAX_LINE: usize = 1000;
+
 /// Returns a number with its noun: `1 reply`, `2 replies`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

@@ -7,6 +7,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use brain_base::clock::day as today;
 use brain_core::Brain;
+use brain_page::plain_sentence;
 use brain_protocol::{
     Fault, FaultCode, SourceId, Timeline, TimelineDays, TimelineDaysReply, TimelineReply,
     TimelineRow, TrustLevel,
@@ -18,7 +19,7 @@ use crate::layout::{self, Screen};
 use crate::page_path::page_path;
 use crate::results::day;
 use crate::session::Session;
-use crate::text::Text;
+use crate::text::{MAX_LINE, Text};
 
 /// The path of the screen.
 pub(crate) const PATH: &str = "/web/timeline";
@@ -179,7 +180,7 @@ fn row(entry: &TimelineRow, is_new_day: bool) -> Markup {
         li class={ "entry" @if !is_new_day { " same" } } {
             span class="date" { (day(&entry.date)) }
             div {
-                span dir="auto" { (Text(&entry.text)) } " "
+                span dir="auto" { (Text(&plain_sentence(&entry.text, MAX_LINE))) } " "
                 span class="facts" {
                     a href=(Text(&page_path(&name))) { (Text(entry.slug.as_str())) }
                     @if let Some(source) = &entry.source { " · " bdi { (Text(source)) } }

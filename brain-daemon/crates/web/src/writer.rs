@@ -127,8 +127,8 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
             title: None,
             tags: Vec::new(),
         };
-        let kept = session.ask(brain, capture).await?;
-        return Ok(format!("{}:{}", kept.source_id, kept.slug));
+        let captured = session.ask(brain, capture).await?;
+        return Ok(format!("{}:{}", captured.source_id, captured.slug));
     };
     let mut text = draft.text.clone();
     if draft.version.is_some() {
@@ -149,7 +149,7 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
     Ok(format!("{}:{}", written.source_id, written.slug))
 }
 
-/// Shows what became of a page that changed since it was read.
+/// Shows a draft whose page changed since it was read: both changes merged, or both texts.
 async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &Fault) -> Response {
     let read = async |version: Option<u32>| {
         let page = draft.page()?.ok_or_else(|| fault.clone())?;
@@ -163,7 +163,7 @@ async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &F
         Some(version) => read(Some(version)).await.ok(),
         None => None,
     };
-    screen(session, StatusCode::CONFLICT, &draft.meet(base.as_ref(), &now))
+    screen(session, StatusCode::CONFLICT, &draft.merge_with(base.as_ref(), &now))
 }
 
 impl Draft {
@@ -204,7 +204,7 @@ impl Draft {
     }
 
     /// Returns this draft against the page as it is now. `base` is the version that was read.
-    fn meet(self, base: Option<&Page>, now: &Page) -> Self {
+    fn merge_with(self, base: Option<&Page>, now: &Page) -> Self {
         let theirs = now.content.replace("\r\n", "\n");
         let before = base.map(|page| page.content.replace("\r\n", "\n")).unwrap_or_default();
         let merged =
@@ -319,7 +319,7 @@ fn screen(session: &Session, status: StatusCode, draft: &Draft) -> Response {
                             "\n" (draft.text)
                         }
                     }
-                    (beside(draft))
+                    (second_column(draft))
                 }
                 p class="row" {
                     button name="action" value="save" {
@@ -341,7 +341,7 @@ fn screen(session: &Session, status: StatusCode, draft: &Draft) -> Response {
 }
 
 /// Shows the preview, or the page that changed meanwhile.
-fn beside(draft: &Draft) -> Markup {
+fn second_column(draft: &Draft) -> Markup {
     match &draft.theirs {
         Some((version, theirs)) => html! {
             div {

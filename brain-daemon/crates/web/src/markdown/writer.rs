@@ -58,3 +58,15 @@ impl Writer {
         self.end();
     }
 }
+
+/// Returns the element of a heading with `depth` headings around it and itself. The page's title is
+/// the first level.
+pub(super) fn heading_element(depth: usize) -> &'static str {
+    match depth {
+        0 | 1 => "h2",
+        2 => "h3",
+        3 => "h4",
+        4 => "h5",
+        _ => "h6",
+    }
+}
