@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    FaultCode, Get, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId, Sync,
-    Tags, WriteReply, WriteStatus,
+    FaultCode, Get, Hit, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId,
+    Sync, Tags, WriteReply, WriteStatus,
 };
 use brain_tests::{Client, TestHome, capture, expect_reply};
 
@@ -219,11 +219,13 @@ fn readers_always_see_a_complete_page() {
     });
 }
 
-/// Searches for `word`; returns the slugs, and the reason if the result may be incomplete.
+/// Searches for `word`; returns the slugs, also of copies, and the reason if the result may be
+/// incomplete.
 fn look_for(client: &mut Client, word: &str) -> (Vec<String>, Option<String>) {
     let search = Search { query: word.into(), limit: 5, ..Search::default() };
     let hits = expect_reply!(client.ask(&Request::Search(search)), Hits);
-    (hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect(), hits.degraded)
+    let names = |hit: Hit| [vec![hit.slug.to_string()], hit.also_in].concat();
+    (hits.hits.into_iter().flat_map(names).collect(), hits.degraded)
 }
 
 #[test]

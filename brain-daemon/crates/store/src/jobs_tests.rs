@@ -7,7 +7,7 @@ use std::time::Duration;
 use brain_base::caller::Visibility;
 use brain_protocol::{Fault, FaultCode, JobState};
 use proptest::prelude::*;
-use redb::Database;
+use redb::{Database, DatabaseError};
 
 use super::jobs::{FAILED_KEPT_MS, STORED_KEPT_MS};
 use super::record::{state_of_job, to_bytes};
@@ -18,13 +18,24 @@ use crate::tables as t;
 /// and with it the lock of a closed store, until it runs its own program.
 pub(super) fn open(path: &std::path::Path) -> Store {
     let options = super::tests::options();
-    for _ in 0..100 {
+    loop {
         match Store::open(path, &options, Box::new(|_| {})) {
             Err(StoreError::Locked(_)) => std::thread::sleep(Duration::from_millis(50)),
             opened => return opened.unwrap(),
         }
     }
-    panic!("{} stays locked", path.display());
+}
+
+/// Opens the file of a closed store; waits as [`open`].
+fn open_file(path: &std::path::Path) -> Database {
+    loop {
+        match Database::open(path) {
+            Err(DatabaseError::DatabaseAlreadyOpen) => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 pub(super) fn job(body: &str, now: i64) -> JobRecord {
@@ -194,7 +205,7 @@ fn verify_finds_job_rows_that_disagree() {
         change(&store, failed, |job| (job.state, job.finished_at) = (JobState::Failed, Some(9)));
         drop(store);
         verify(&path, &|_, _| true).unwrap();
-        let db = Database::open(&path).unwrap();
+        let db = open_file(&path);
         let txn = db.begin_write().unwrap();
         apply_damage(&txn);
         txn.commit().unwrap();

@@ -67,12 +67,9 @@ impl PageFiles {
         if self.files.is_empty() || target.contains("://") {
             return None;
         }
-        let name = if self.files.contains_key(target) {
-            target.to_owned()
-        } else {
-            listed_name(&percent_decoded(target))
-        };
-        self.files.contains_key(&name).then(|| self.path(&name))
+        let decoded = percent_decoded(target);
+        let names = [target.to_owned(), listed_name(&decoded), decoded];
+        names.iter().find(|name| self.files.contains_key(*name)).map(|name| self.path(name))
     }
 
     /// Returns the URL of the picture that the browser can show.
