@@ -97,7 +97,8 @@ test('no stored script runs on any screen', async () => {
     assert.equal(await ran(page), undefined, path)
     const links = await page.$$eval('[href], [src], [action]', (all) => all.map((it) => (
       it.getAttribute('href') ?? it.getAttribute('src') ?? it.getAttribute('action'))))
-    const good = /^(\/(?!\/)|#|https?:\/\/(ok\.example|127\.0\.0\.1)[/:])/
+    const good =
+      /^(\/(?!\/)|#|obsidian:\/\/open\?path=%2F|https?:\/\/(ok\.example|127\.0\.0\.1)[/:])/
     const bad = links.filter((it) => !good.test(it))
     assert.deepEqual(bad, [], path)
     const elements = await page.$$eval('main :is(iframe, style, base, [onload], [onerror])',

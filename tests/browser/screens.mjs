@@ -34,8 +34,9 @@ export async function visitScreens(page, brain, starts, visit) {
     counts.set(kind(url), count + 1)
     const answer = await page.goto(address).catch(() => null)
     if (!answer?.headers()['content-type']?.startsWith('text/html')) continue
+    // The `href` of a link in a drawing is no text.
     queue.push(...await page.$$eval('a[href]:not([download])', (links) => (
-      links.map((link) => link.href))))
+      links.map((link) => new URL(link.getAttribute('href'), document.baseURI).href))))
     const path = address.slice(brain.url.length)
     found.push(path)
     await visit(path, answer)
