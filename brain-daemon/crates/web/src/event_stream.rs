@@ -16,7 +16,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use brain_core::{Brain, Progress};
 use brain_protocol::{Fault, Operation};
-use futures_core::Stream;
+use futures_util::Stream;
 use maud::Markup;
 use serde::Serialize;
 use tokio::sync::mpsc;
