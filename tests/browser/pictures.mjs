@@ -50,7 +50,7 @@ try {
       for (const scheme of ['light', 'dark']) {
         await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
         await page.goto(brain.url + path)
-        await page.waitForNetworkIdle({ idleTime: 100 })
+        await page.waitForNetworkIdle({ idleTime: 100, concurrency: 1 })
         await page.evaluate(() => document.activeElement?.blur())
         const file = join(dir, `${screen}-${device}-${scheme}.png`)
         await page.screenshot({ path: file })

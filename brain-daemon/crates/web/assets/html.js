@@ -4,11 +4,15 @@ const policy = window.trustedTypes
   ? window.trustedTypes.createPolicy("brain", { createHTML: (html) => html })
   : { createHTML: (html) => html };
 
+/** What to do when the session has ended. */
+export const SIGNED_OUT = "You are signed out, or brain was restarted. Run `brain open` in a " +
+  "terminal; this page then goes on.";
+
 /** The answer was not the expected part of a screen. */
 export class AnswerError extends Error {
   constructor(status) {
     super(status === 401
-      ? "You are signed out. Run `brain open` in a terminal, then load this page again."
+      ? SIGNED_OUT
       : `The daemon answered with ${status}.`);
     this.status = status;
   }

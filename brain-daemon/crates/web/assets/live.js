@@ -1,6 +1,6 @@
 // Shows what happens elsewhere, by the stream /web/events: other changes, progress, the end of the
 // session or of the daemon. Without this module, a screen shows the state of when it was loaded.
-import { AnswerError, fetchScreen, tell } from "./html.js";
+import { AnswerError, SIGNED_OUT, fetchScreen, tell } from "./html.js";
 import { prepareReader } from "./read.js";
 import { refreshResults } from "./search.js";
 
@@ -10,8 +10,6 @@ const AGAIN_MS = 10_000;
 const BRIEFLY_MS = 8_000;
 /** Screens that are shown anew as a whole. */
 const LISTS = ["/web/queue", "/web/sources", "/web/deleted", "/web/timeline", "/web/status"];
-const RESTARTED = "The session ended: brain was restarted, or this browser was signed out. " +
-  "Run `brain open` in a terminal; this page then goes on.";
 
 const main = document.getElementById("main");
 const reader = () => document.querySelector(".reader[data-page]");
@@ -145,7 +143,7 @@ function ended(reason) {
   if (reason === "signed-out") {
     disconnect();
     wasLost = true;
-    tell(RESTARTED);
+    tell(SIGNED_OUT);
   } else if (reason === "replaced") disconnect();
   else if (reason === "stop") tell("brain was stopped. This page goes on when it runs again.");
 }
@@ -158,7 +156,7 @@ async function refused() {
   try {
     status = (await fetch("/web/events", { method: "HEAD" })).status;
   } catch { /* The daemon stopped meanwhile. */ }
-  if (status === 401) tell(RESTARTED);
+  if (status === 401) tell(SIGNED_OUT);
   else setTimeout(connect, AGAIN_MS);
 }
 
