@@ -218,7 +218,7 @@ fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
     let greet = |socket: &Path| -> std::io::Result<Hello> {
         let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        stream.write_all(&Hello::ours(std::process::id()).to_bytes())?;
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes())?;
         let mut bytes = [0_u8; HELLO_LEN];
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)

@@ -52,7 +52,7 @@ pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
     let exchange = async {
         let mut greeting = [0_u8; HELLO_LEN];
         stream.read_exact(&mut greeting).await?;
-        stream.write_all(&Hello::ours(std::process::id()).to_bytes()).await?;
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes()).await?;
         let _ = answer(&mut stream, &Answer::Fault(fault)).await;
         // Unread bytes would reset the connection, and the client would lose the answer.
         tokio::io::copy(&mut (&mut stream).take(MAX_FRAME as u64), &mut tokio::io::sink()).await
@@ -81,8 +81,12 @@ async fn serve_requests(
     let mut greeting = [0_u8; HELLO_LEN];
     within(GREETING_TIMEOUT, stream.read_exact(&mut greeting)).await?;
     let hello = Hello::from_bytes(&greeting).map_err(|_| "not our protocol")?;
-    within(GREETING_TIMEOUT, stream.write_all(&Hello::ours(std::process::id()).to_bytes())).await?;
-    if !hello.speaks_ours() {
+    within(
+        GREETING_TIMEOUT,
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes()),
+    )
+    .await?;
+    if !hello.has_same_protocol() {
         return Err("another protocol number");
     }
     loop {
