@@ -8,7 +8,7 @@ use crate::obsidian;
 
 /// Goals: set, with or without vectors, measure, minimum. Without vectors, they are the best
 /// full-text figures before this project; with vectors, the best of fixed-scale fusion.
-const BARS: [(&str, bool, &str, f64); 13] = [
+const GOALS: [(&str, bool, &str, f64); 13] = [
     ("scifact", false, "nDCG@10", 0.69),
     ("locomo-session", false, "recall@5", 0.86),
     ("jsquad-ja", false, "nDCG@10", 0.93),
@@ -140,12 +140,12 @@ pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
             }
         }
     }
-    forms(&mut out, rows);
+    obsidian_table(&mut out, rows);
     out.push_str(TRIED);
     out
 }
 
-/// Returns `page` with the section of the generated sets, in place of one that is there.
+/// Returns `page` with the section of the generated sets added or replaced.
 pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
     let tried = page.find(TRIED.trim_start()).unwrap_or(page.len());
     let begin = page.find(GENERATED).unwrap_or(tried);
@@ -195,8 +195,8 @@ pub(crate) fn regressions(page: &str, rows: &[Row]) -> Vec<String> {
     regressions
 }
 
-/// Compares sets with their Obsidian form.
-fn forms(out: &mut String, rows: &[Row]) {
+/// Writes a table that compares sets with their Obsidian form.
+fn obsidian_table(out: &mut String, rows: &[Row]) {
     let base = |row: &Row| {
         let name = row.name.strip_suffix(obsidian::SUFFIX)?;
         rows.iter().find(|base| base.name == name)
@@ -239,12 +239,12 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
         else {
             continue;
         };
-        let bars: Vec<String> = BARS
+        let goals: Vec<String> = GOALS
             .iter()
             .filter(|(set, of, ..)| *set == row.name && *of == with_vectors)
-            .map(|(_, _, what, bar)| {
-                let value = if *what == "nDCG@10" { f.ndcg10 } else { f.recall5 };
-                format!("{what} {bar:.2}: {}", if value >= *bar { "yes" } else { "**no**" })
+            .map(|(_, _, measure, goal)| {
+                let value = if *measure == "nDCG@10" { f.ndcg10 } else { f.recall5 };
+                format!("{measure} {goal:.2}: {}", if value >= *goal { "yes" } else { "**no**" })
             })
             .collect();
         let _ = writeln!(
@@ -259,7 +259,7 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
             f.recall10,
             f.mrr10,
             f.median_us,
-            bars.join(", "),
+            goals.join(", "),
         );
     }
     out.push('\n');

@@ -25,7 +25,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 const FRAME_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// The same while new clients wait for a free connection.
+/// The time between two requests while new clients wait for a free connection.
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
 /// The time for the client to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
