@@ -26,7 +26,7 @@ use brain_store::{ClientRecord, GrantUpdate};
 /// How a client became known (`registered_by`): by its metadata document.
 const METADATA: &str = "metadata";
 
-/// A validated request that the owner can be asked about.
+/// A validated request for the owner's consent.
 struct ConsentRequest {
     id: String,
     client: ClientRecord,
@@ -205,7 +205,7 @@ impl Access {
         check_code_request(request).map_err(page_error)?;
         match self.documents.metadata(id, self.clock.now()) {
             Ok(client) => Ok(Some(client)),
-            // The owner consented to its stored state.
+            // The document cannot be read now. The stored record was shown to the owner before.
             Err(_) if stored.is_some() => Ok(None),
             Err(fault) => Err(page_error(fault)),
         }
