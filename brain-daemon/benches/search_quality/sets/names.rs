@@ -130,7 +130,7 @@ fn names(rng: &mut Rng) -> Names {
 }
 
 /// Returns pages of people and things, and of calls that have their names in title and text. Every
-/// page speaks of others, too.
+/// page also has the names of others.
 fn pages(names: &Names, rng: &mut Rng) -> Vec<Doc> {
     let prose = |rng: &mut Rng, count: usize| -> String {
         (0..count).map(|_| format!("{}. ", sentence(&LEXICONS[0], rng))).collect()

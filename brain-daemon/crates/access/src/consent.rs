@@ -1,10 +1,11 @@
 //! The authorization endpoint: asks for the owner's consent (RFC 6749 section 4.1, RFC 7636, RFC
 //! 8707, RFC 9207).
 //!
-//! Until client and address are verified to belong together, errors are shown to the person. After
-//! that, they are sent to the client's address, with its `state` and this issuer. Clients that
-//! registered themselves receive only the owner's decision at their address. Otherwise anyone could
-//! create a link to this brain that redirects to any address (RFC 9700 section 4.11.2).
+//! Until client and address are verified to belong together, errors are shown to the user in the
+//! browser. After that, they are sent to the client's address, with its `state` and this issuer.
+//! Clients that registered themselves receive only the owner's decision at their address. Otherwise
+//! anyone could create a link to this brain that redirects to any address (RFC 9700 section
+//! 4.11.2).
 //!
 //! The id of a client can be the address of its metadata document. Then each request reads the
 //! document. The store has the client's record of the last consent, in case the document is
