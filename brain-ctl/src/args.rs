@@ -101,14 +101,14 @@ impl Row {
         Command::new(self.name).about(self.about).aliases(self.aliases)
     }
 
-    /// Returns whether `word` is the command's name or another word for it.
+    /// Returns whether `word` is the command's name or an alias.
     fn is_named(&self, word: &OsString) -> bool {
         word == self.name || self.aliases.iter().any(|alias| word == alias)
     }
 }
 
-/// Command names of other programs that brain splits into several commands, with a hint.
-const OTHER_WORDS: &[(&str, &str)] =
+/// Command names of other programs that brain does not have, with a hint at its own commands.
+const FOREIGN_COMMANDS: &[(&str, &str)] =
     &[("new", "`brain capture TEXT` stores a thought, `brain edit SLUG --new` begins a page")];
 
 /// Flags that every command accepts, before or after its name.
@@ -180,9 +180,10 @@ pub(crate) fn parse(args: &[OsString]) -> CommandLine {
                     let name = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
                     let command =
                         name.and_then(|arg| verbs::ALL.iter().find(|row| row.is_named(arg)));
-                    let other_word =
-                        OTHER_WORDS.iter().find(|(word, _)| name.is_some_and(|arg| arg == word));
-                    let fault = match other_word {
+                    let foreign_command = FOREIGN_COMMANDS
+                        .iter()
+                        .find(|(word, _)| name.is_some_and(|arg| arg == word));
+                    let fault = match foreign_command {
                         Some((word, hint)) if command.is_none() => {
                             fail::usage(format!("there is no command \"{word}\"")).hint(*hint)
                         }
@@ -230,8 +231,8 @@ pub(crate) fn tree() -> Command {
     root.subcommands(verbs::ALL.iter().map(|row| row.command().defer(row.build)))
 }
 
-/// Returns the command line for completing `words`. Only the arguments of their command are built,
-/// with the daemon's values, because a shell waits for it at every key.
+/// Returns the command line for completing `words`. Builds only the arguments of the command in
+/// `words`, with values from the daemon, because the user waits for it at every key press.
 pub(crate) fn completion_tree(words: &[OsString]) -> Command {
     let root = SharedFlags::augment_args(Command::new("brain")).disable_help_subcommand(true);
     root.subcommands(verbs::ALL.iter().map(|row| {

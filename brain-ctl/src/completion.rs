@@ -47,14 +47,14 @@ pub(crate) fn add_values(command: Command) -> Command {
     let verb = command.get_name().to_owned();
     command.mut_args(|arg| {
         let name = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
-        let Some(kind) = kind_of(&verb, name) else { return arg };
+        let Some(kind) = completion_kind(&verb, name) else { return arg };
         arg.add(ArgValueCompleter::new(move |word: &std::ffi::OsStr| {
             word.to_str().map_or_else(Vec::new, |text| candidates(kind, text))
         }))
     })
 }
 
-fn kind_of(verb: &str, value_name: &str) -> Option<CompletionKind> {
+fn completion_kind(verb: &str, value_name: &str) -> Option<CompletionKind> {
     Some(match (verb, value_name) {
         ("sources", "NAME") => CompletionKind::Source,
         ("clients", "NAME") => CompletionKind::Client,
@@ -81,8 +81,8 @@ fn candidates(kind: CompletionKind, text: &str) -> Vec<CompletionCandidate> {
     values.into_iter().map(candidate).collect()
 }
 
-/// Returns the script that makes a shell complete the words of `brain`, or `None` for a shell
-/// without values from the daemon.
+/// Returns the script that completes the words of `brain` in a shell, or `None` for a shell that
+/// brain cannot give values from the daemon.
 pub(crate) fn script(shell: &str) -> io::Result<Option<Vec<u8>>> {
     let mut script = Vec::new();
     match shell {

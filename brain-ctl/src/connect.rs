@@ -142,7 +142,7 @@ impl Session {
     /// See [`ConnectError`].
     pub(crate) fn begin(mut stream: Stream, request: &[u8]) -> Result<Self, ConnectError> {
         let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + request.len());
-        bytes.extend_from_slice(&Hello::ours(std::process::id()).to_bytes());
+        bytes.extend_from_slice(&Hello::of_this_build(std::process::id()).to_bytes());
         let length = u32::try_from(request.len())
             .map_err(|_| ConnectError::Fault(too_long(request.len())))?;
         bytes.extend_from_slice(&length.to_be_bytes());
@@ -176,7 +176,7 @@ impl Session {
                     .hint("another program uses the socket: check BRAIN_SOCKET"),
             )
         })?;
-        if !hello.speaks_ours() {
+        if !hello.has_same_protocol() {
             return Err(ConnectError::Mismatch(hello));
         }
         sent.map_err(|e| {
@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// Returns the raw connection. Its reads have no time limit; writes have that of the greeting.
+    /// Returns the raw connection. Reads have no time limit; writes keep the limit of the greeting.
     ///
     /// # Errors
     /// `unreachable` if the connection is lost.
@@ -287,7 +287,7 @@ mod tests {
             let (mut stream, _) = listener.accept()?;
             std::fs::remove_file(socket)?;
             stream.write_all(&hello.to_bytes())?;
-            if !hello.speaks_ours() {
+            if !hello.has_same_protocol() {
                 return Ok(Vec::new());
             }
             let mut greeting = [0_u8; HELLO_LEN];
@@ -313,7 +313,7 @@ mod tests {
         let progress = Event::Progress { done: 1, total: 2 };
         let answers =
             vec![Answer::Event(progress.clone()), Answer::Reply(Reply::Stopping(StopReply))];
-        let (path, serve) = daemon("events", Hello::ours(1), answers);
+        let (path, serve) = daemon("events", Hello::of_this_build(1), answers);
         let mut events = Vec::new();
         assert_eq!(ask(&path, &mut events).ok(), Some(Reply::Stopping(StopReply)));
         assert_eq!(events, [progress]);
@@ -338,8 +338,8 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_answer_and_another_program_are_faults() {
-        let (path, serve) = daemon("lost", Hello::ours(1), Vec::new());
+    fn a_lost_connection_and_a_foreign_program_are_faults() {
+        let (path, serve) = daemon("lost", Hello::of_this_build(1), Vec::new());
         let result = ask(&path, &mut Vec::new());
         let Err(ConnectError::Fault(fault)) = result else { panic!("{result:?}") };
         assert_eq!(fault.code, FaultCode::Unreachable);
@@ -370,7 +370,7 @@ mod tests {
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
             std::fs::remove_file(socket)?;
-            stream.write_all(&Hello::ours(1).to_bytes())?;
+            stream.write_all(&Hello::of_this_build(1).to_bytes())?;
             let mut all = Vec::new();
             stream.read_to_end(&mut all).map(|_| all)
         });
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_socket_is_absent() {
+    fn a_missing_socket_means_no_daemon() {
         assert!(matches!(open(Path::new("/no/such.sock")), Err(ConnectError::NotListening)));
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
         let result = open(&long);

@@ -55,7 +55,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Self::call`].
-    pub(crate) fn follow<O: Operation>(
+    pub(crate) fn call_with_progress<O: Operation>(
         &self,
         operation: O,
         on_line: &mut dyn FnMut(&str),

@@ -67,7 +67,7 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
 /// Parses a slug.
 ///
 /// # Errors
-/// `invalid_slug`; the hint has the text as a slug, which may not exist.
+/// `invalid_slug`; the hint suggests a valid slug, which may have no page.
 pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
     Slug::parse(text).map_err(|e| name_fault(FaultCode::InvalidSlug, e))
 }

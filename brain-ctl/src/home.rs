@@ -59,8 +59,8 @@ impl Home {
     fn is_read_only(&self) -> bool {
         use rustix::fs::{Mode, OFlags, StatVfsMountFlags, open, statvfs};
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        // After an error, a file system refuses writes without this flag: only a write tells. The
-        // temporary file has no name and is gone at once.
+        // A file system that became read-only after an I/O error may not report this flag. So this
+        // also tries to create an unnamed file, which the kernel removes when it is closed.
         statvfs(&self.dir).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
             || open(&self.dir, flags, Mode::RUSR).is_err_and(|error| error == Errno::ROFS)
     }

@@ -51,7 +51,7 @@ struct Picker<'a> {
 }
 
 /// What a key does.
-enum Step {
+enum KeyAction {
     Search,
     Redraw,
     Choose,
@@ -113,9 +113,9 @@ impl Picker<'_> {
             }
             let Event::Key(key) = event::read()? else { continue };
             match self.press(key) {
-                Step::Search => is_stale = true,
-                Step::Redraw => {}
-                Step::Choose => {
+                KeyAction::Search => is_stale = true,
+                KeyAction::Redraw => {}
+                KeyAction::Choose => {
                     if std::mem::take(&mut is_stale) {
                         self.search();
                     }
@@ -123,23 +123,23 @@ impl Picker<'_> {
                         return Ok(Some(choice.page.clone()));
                     }
                 }
-                Step::End => return Ok(None),
+                KeyAction::End => return Ok(None),
             }
         }
     }
 
-    fn press(&mut self, key: KeyEvent) -> Step {
+    fn press(&mut self, key: KeyEvent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
-            return Step::Redraw;
+            return KeyAction::Redraw;
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let last = self.choices.len().saturating_sub(1);
         let query = &mut self.request.query;
         match key.code {
-            KeyCode::Esc => return Step::End,
-            KeyCode::Char('c' | 'd' | 'g') if control => return Step::End,
-            KeyCode::Enter => return Step::Choose,
-            KeyCode::Char('j' | 'm') if control => return Step::Choose,
+            KeyCode::Esc => return KeyAction::End,
+            KeyCode::Char('c' | 'd' | 'g') if control => return KeyAction::End,
+            KeyCode::Enter => return KeyAction::Choose,
+            KeyCode::Char('j' | 'm') if control => return KeyAction::Choose,
             KeyCode::Up => self.selected = self.selected.saturating_sub(1),
             KeyCode::Char('p') if control => self.selected = self.selected.saturating_sub(1),
             KeyCode::Down => self.selected = (self.selected + 1).min(last),
@@ -148,24 +148,24 @@ impl Picker<'_> {
             KeyCode::PageDown => self.selected = (self.selected + 10).min(last),
             KeyCode::Backspace => {
                 query.pop();
-                return Step::Search;
+                return KeyAction::Search;
             }
             KeyCode::Char('u') if control => {
                 query.clear();
-                return Step::Search;
+                return KeyAction::Search;
             }
             KeyCode::Char('w') if control => {
                 let kept = query.trim_end().rfind(' ').map_or(0, |at| at + 1);
                 query.truncate(kept);
-                return Step::Search;
+                return KeyAction::Search;
             }
             KeyCode::Char(c) if !control => {
                 query.push(c);
-                return Step::Search;
+                return KeyAction::Search;
             }
             _ => {}
         }
-        Step::Redraw
+        KeyAction::Redraw
     }
 
     /// Fills the list for the typed words; without words, with the newest pages.
@@ -173,8 +173,8 @@ impl Picker<'_> {
         self.selected = 0;
         self.message.clear();
         let found = match self.request.query.trim().is_empty() {
-            true => self.newest(),
-            false => self.found(),
+            true => self.newest_pages(),
+            false => self.search_results(),
         };
         match found {
             Ok(choices) => {
@@ -190,7 +190,7 @@ impl Picker<'_> {
         }
     }
 
-    fn newest(&self) -> Result<Vec<Choice>, Fault> {
+    fn newest_pages(&self) -> Result<Vec<Choice>, Fault> {
         let pages = self.context.call(List {
             source: self.request.source.clone(),
             page_type: self.request.page_type.clone(),
@@ -207,7 +207,7 @@ impl Picker<'_> {
         Ok(pages.pages.iter().map(choice).collect())
     }
 
-    fn found(&self) -> Result<Vec<Choice>, Fault> {
+    fn search_results(&self) -> Result<Vec<Choice>, Fault> {
         let request =
             Search { limit: MAX_CHOICES, explain: false, prefix: true, ..self.request.clone() };
         let mut choices = choices(&self.context.call(request.clone())?);

@@ -4,8 +4,8 @@ use brain_protocol::{Complete, CompletionKind, Tags, TagsReply, nearest};
 
 use crate::context::Context;
 
-/// Returns a note about the first of these tags, or the type, that no page has. It suggests the most
-/// similar one. `None` if all exist, or if they cannot be asked for.
+/// Returns a note about the first of these tags that no page has, or about the type, with the most
+/// similar one. `None` if all exist, or if the daemon cannot be asked.
 pub(crate) fn note(context: &Context, tags: &[String], page_type: Option<&str>) -> Option<String> {
     if !tags.is_empty() {
         let all = Tags { source: None, slug: None, add: Vec::new(), remove: Vec::new() };

@@ -234,7 +234,7 @@ fn formatted(time: &str, format: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A Monday, an hour after midnight, in a zone one hour before UTC.
+    /// Parses `text` relative to Monday, 2026-11-23, 01:00 at UTC+01:00. Returns start and end.
     fn period(text: &str) -> Option<(String, String)> {
         let zone = TimeZone::fixed(jiff::tz::offset(1));
         let now: Timestamp = "2026-11-23T00:00:00Z".parse().expect("a time");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_shown_to_the_unit_that_is_asked() {
+    fn a_time_is_formatted_to_the_day_minute_or_second() {
         let at = "2026-11-21T04:51:43.123Z";
         assert_eq!(minute(at), "2026-11-21 04:51");
         assert_eq!((second(at), day(at)), ("2026-11-21 04:51:43".into(), "2026-11-21".into()));

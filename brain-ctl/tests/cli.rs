@@ -22,8 +22,8 @@ use std::{
 };
 
 use brain_protocol::{
-    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
-    Request, SkippedFiles, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus,
+    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, IgnoredFiles, ImportFailure, ImportReply,
+    Page, Reply, Request, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus,
     decode, encode, read_frame, write_frame,
 };
 
@@ -118,7 +118,7 @@ fn serve(mut stream: UnixStream, socket: &Path) {
     if stream.read_exact(&mut greeting).is_err() {
         return;
     }
-    let _ = stream.write_all(&Hello::ours(std::process::id()).to_bytes());
+    let _ = stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes());
     let Ok(frame) = read_frame(&mut stream) else { return };
     let request: Request = decode(&frame).expect("a request");
     let stop = request == Request::Stop(Stop);
@@ -193,7 +193,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     failed_total: 1,
                     warnings: Vec::new(),
                     took_ms: 12,
-                    left_out: SkippedFiles::default(),
+                    left_out: IgnoredFiles::default(),
                 })),
             ];
         }

@@ -36,11 +36,11 @@ struct Arguments {
     #[arg(long, requires = "offline")]
     json: bool,
     #[command(subcommand)]
-    command: Option<Sub>,
+    command: Option<Subcommands>,
 }
 
 #[derive(Subcommand)]
-enum Sub {
+enum Subcommands {
     /// Show, check or change the configuration, without starting anything
     Config {
         /// Print JSON
@@ -56,7 +56,7 @@ enum Sub {
 pub enum Action {
     /// Print every key, its value and where the value comes from
     Show,
-    /// Read the configuration, or another file, and say what is wrong with it
+    /// Check the configuration, or another file, and report what is wrong
     Check {
         /// The file; without it, the configuration with the environment
         file: Option<PathBuf>,
@@ -116,7 +116,7 @@ pub fn parse() -> Result<Command, clap::Error> {
     }
     Ok(match arguments.command {
         None => Command::Serve,
-        Some(Sub::Config { json, action }) => Command::Config { action, json },
+        Some(Subcommands::Config { json, action }) => Command::Config { action, json },
     })
 }
 

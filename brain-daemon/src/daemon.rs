@@ -56,7 +56,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let addresses = listeners.addresses();
     brain.access.set_http_addresses(addresses.clone());
     brain.files.set_socket(path.clone());
-    brain.files.note_socket();
+    brain.files.record_socket_path();
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     // Closing the terminal must not end the daemon.
@@ -218,13 +218,13 @@ fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
     let greet = |socket: &Path| -> std::io::Result<Hello> {
         let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        stream.write_all(&Hello::ours(std::process::id()).to_bytes())?;
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes())?;
         let mut bytes = [0_u8; HELLO_LEN];
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)
     };
-    // That process recorded its socket's path, which may differ from ours. A client of a socket
-    // that systemd passed in would reach this process.
+    // The process that holds the store recorded the path of its socket, which may differ from ours.
+    // Skips a socket from systemd, which leads to this process.
     let recorded = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
     let ours = config.socket(home);
     let paths = [ours.clone(), recorded.trim().into(), home.default_socket()];

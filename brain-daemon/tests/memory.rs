@@ -54,10 +54,10 @@ fn peak(parse: impl FnOnce()) -> usize {
 fn check(parsers: &[Parser], name: &str, text: &str) {
     for (parser, parse) in parsers {
         let peak = peak(|| parse(text));
-        let most = 10 * text.len() + FIXED_BYTES;
+        let max = 10 * text.len() + FIXED_BYTES;
         assert!(
-            peak <= most,
-            "{parser} takes {peak} bytes for {} of {name:?}; {most} are the limit",
+            peak <= max,
+            "{parser} takes {peak} bytes for {} of {name:?}; the limit is {max}",
             text.len()
         );
     }
@@ -67,7 +67,7 @@ fn repeated(unit: &str) -> String {
     unit.repeat(LENGTH / unit.len())
 }
 
-/// Texts with a number in each part, so that no part is like another.
+/// Returns a text of parts that all differ, because each contains a number.
 fn numbered(part: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     for n in 0_u32.. {
@@ -85,7 +85,7 @@ fn numbered(part: impl Fn(&str) -> String) -> String {
     text
 }
 
-/// xorshift64*: the same texts in every run.
+/// A random generator (xorshift64*) with a fixed seed, so that every run has the same texts.
 struct Random(u64);
 
 impl Random {
@@ -96,7 +96,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % n
     }
 
-    /// A unit of some pieces.
+    /// Returns a unit of one to five pieces.
     fn unit(&mut self, pieces: &[&str]) -> String {
         (0..1 + self.below(5)).map(|_| pieces[self.below(pieces.len())]).collect()
     }
@@ -107,7 +107,7 @@ fn tries() -> usize {
     std::env::var("BRAIN_MEMORY_SEARCH").ok().and_then(|n| n.parse().ok()).unwrap_or(10)
 }
 
-// One test: the peak is the process's.
+// A single test, because the measured peak is that of the whole process.
 #[test]
 fn no_text_makes_a_parser_take_much_memory() {
     for unit in [

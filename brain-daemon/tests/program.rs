@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn it_tells_its_version_and_its_help() {
+fn version_and_help_are_printed() {
     let dir = tempfile::tempdir().unwrap();
     let version = daemon(dir.path(), &["--version"]);
     assert_eq!(text(&version.stdout), format!("brain-daemon {}\n", brain_protocol::VERSION));
@@ -28,7 +28,7 @@ fn it_tells_its_version_and_its_help() {
 }
 
 #[test]
-fn what_config_show_prints_is_a_configuration() {
+fn config_show_prints_a_valid_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let shown = text(&daemon(dir.path(), &["config", "show"]).stdout);
     let file = dir.path().join("copy.toml");
@@ -52,12 +52,12 @@ fn the_documentation_lists_every_key() {
 }
 
 #[test]
-fn a_wrong_configuration_keeps_it_from_starting() {
+fn a_wrong_configuration_prevents_the_start() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("config.toml"), "[store]\ncache = 3\n").unwrap();
     let refused = daemon(dir.path(), &[]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = text(&refused.stderr);
-    assert!(said.contains("\"cache\"") && said.contains("cache_mb"), "{said}");
+    let stderr = text(&refused.stderr);
+    assert!(stderr.contains("\"cache\"") && stderr.contains("cache_mb"), "{stderr}");
     assert!(!dir.path().join("brain.redb").exists());
 }

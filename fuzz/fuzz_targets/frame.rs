@@ -14,11 +14,11 @@ fuzz_target!(|data: &[u8]| {
         let _ = decode::<Request>(&payload);
     }
     if let Ok(request) = decode::<Request>(data) {
-        let bytes = encode(&request).expect("what was decoded fits");
-        assert_eq!(decode::<Request>(&bytes).expect("and decodes"), request);
+        let bytes = encode(&request).expect("a decoded value fits");
+        assert_eq!(decode::<Request>(&bytes).expect("an encoded request decodes"), request);
     }
     if let Ok(answer) = decode::<Answer>(data) {
-        let bytes = encode(&answer).expect("what was decoded fits");
+        let bytes = encode(&answer).expect("a decoded value fits");
         assert!(decode::<Answer>(&bytes).is_ok());
     }
 });

@@ -1,5 +1,5 @@
 //! Searches for units that make a parser take much memory when they are repeated. libFuzzer
-//! measures: `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100
+//! measures the memory: `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100
 //! -max_len=64`.
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A payload from the network becomes a document that is equal after writing and reading it, and is
-//! hardly longer.
+//! A payload from the network becomes a document that is equal after writing and reading it. The
+//! document is at most four times as long as the payload, plus 8 KiB.
 #![no_main]
 
 use brain_page::{payload, Document, MediaType};

@@ -1,5 +1,5 @@
-//! Questions as people type them, asked of a small index: never an error, never a panic, snippets
-//! cut on characters.
+//! Searches a small index for any text. No text causes an error or a panic, and highlights in
+//! snippets begin and end between characters.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PageRef, Slug, SourceId};
 
-/// The largest attachment in bytes, 16 MB (decimal): a message has room for it.
+/// Maximum size of an attachment in bytes, 16 MB (decimal), so that it fits into a message.
 pub const MAX_ATTACHMENT: usize = 16_000_000;
 
 /// `brain attach`: keeps a file with a page, whose frontmatter then names it.
@@ -19,7 +19,7 @@ pub struct Attach {
     pub content: Vec<u8>,
 }
 
-/// `brain attachments --remove`: takes a file from a page.
+/// `brain attachments --remove`: removes a file from a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detach {
     /// The page.
@@ -68,7 +68,7 @@ pub struct Attachment {
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Its media type by its name.
+    /// Its media type, derived from its name.
     pub media_type: String,
     /// SHA-256 of its bytes.
     pub hash: String,

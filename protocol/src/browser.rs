@@ -1,4 +1,4 @@
-//! Wire types of the page in the owner's browser.
+//! Wire types of the web interface's sign-in.
 
 use serde::{Deserialize, Serialize};
 

@@ -34,7 +34,7 @@ pub struct Complete {
 }
 
 impl Complete {
-    /// Whether the values are readable with the scope `read`.
+    /// Returns whether the scope `read` is enough to see the values.
     pub(crate) fn is_about_pages(&self) -> bool {
         !matches!(self.kind, CompletionKind::Job | CompletionKind::Client)
     }

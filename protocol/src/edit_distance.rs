@@ -4,27 +4,27 @@
 /// The maximum distance that can be measured.
 pub const MAX_EDITS: usize = 8;
 
-/// Costs in a row: those of the beginnings that are at most [`MAX_EDITS`] letters longer or shorter.
+/// Number of costs in a row: one for each prefix whose length differs by at most [`MAX_EDITS`].
 const BAND: usize = 2 * MAX_EDITS + 1;
 /// A cost above every limit.
 const FAR: u8 = 100;
 
-/// A word that others are compared with.
+/// Compares a word with others.
 #[derive(Debug, Clone)]
 pub struct EditDistance {
     letters: Vec<char>,
     max: usize,
 }
 
-/// The comparison with the letters read so far.
+/// A row of the distance table: the state after some letters of the other word.
 #[derive(Debug, Clone, Copy)]
 pub struct EditRow {
     read: usize,
     last: Option<char>,
-    /// The distance of the letters read to each beginning of the word; the middle is the beginning
-    /// of the same length.
+    /// The distances between the letters read so far and prefixes of the word. The middle one is
+    /// the prefix of the same length.
     costs: [u8; BAND],
-    /// The same one letter earlier.
+    /// The costs one letter earlier.
     before: [u8; BAND],
 }
 
@@ -48,7 +48,7 @@ impl EditDistance {
         self.at_end(&row)
     }
 
-    /// Returns the comparison before the first letter.
+    /// Returns the row before the first letter.
     #[must_use]
     pub fn start(&self) -> EditRow {
         let mut costs = [FAR; BAND];
@@ -57,7 +57,7 @@ impl EditDistance {
         EditRow { read: 0, last: None, costs, before: [FAR; BAND] }
     }
 
-    /// Returns the comparison after one more letter.
+    /// Returns the row after one more letter.
     #[must_use]
     pub fn read(&self, row: &EditRow, letter: char) -> EditRow {
         let read = row.read + 1;
@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(EditDistance::new("abcdefghij", 99).to(""), None);
     }
 
-    /// The textbook table, without a band.
-    fn by_table(a: &str, b: &str) -> usize {
+    /// Computes the distance with the complete table.
+    fn reference_distance(a: &str, b: &str) -> usize {
         let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
         let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
         for i in 0..=a.len() {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_the_table() {
+    fn distances_equal_those_of_the_complete_table() {
         let mut words = vec![String::new()];
         let mut seed = 7_u32;
         for _ in 0..120 {
@@ -178,7 +178,7 @@ mod tests {
         }
         for a in &words {
             for b in &words {
-                let distance = by_table(a, b);
+                let distance = reference_distance(a, b);
                 for max in [0, 1, 2, 5] {
                     let expected = (distance <= max).then_some(distance);
                     assert_eq!(EditDistance::new(a, max).to(b), expected, "{a} {b} {max}");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_near() {
+    fn only_a_similar_name_is_suggested() {
         let names = ["http.local", "http.public", "search.language"];
         assert_eq!(nearest("http.locla", names), Some("http.local"));
         assert_eq!(nearest("HTTP.Public", names), Some("http.public"));

@@ -190,9 +190,8 @@ fault_codes! {
 mod tests {
     use super::*;
 
-    /// Codes are unique and in snake case.
     #[test]
-    fn codes_are_stable_names() {
+    fn codes_are_unique_and_in_snake_case() {
         let mut names: Vec<&str> = FaultCode::ALL.iter().map(|c| c.as_str()).collect();
         for name in &names {
             assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");

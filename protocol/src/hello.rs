@@ -40,7 +40,7 @@ impl std::error::Error for HelloError {}
 impl Hello {
     /// Returns the greeting of this build, sent by the process `pid`.
     #[must_use]
-    pub fn ours(pid: u32) -> Self {
+    pub fn of_this_build(pid: u32) -> Self {
         let mut version = [0_u16; 4];
         for (slot, part) in version.iter_mut().zip(VERSION.split('.')) {
             *slot = part.parse().unwrap_or(0);
@@ -50,7 +50,7 @@ impl Hello {
 
     /// Returns whether the other side uses the same protocol.
     #[must_use]
-    pub fn speaks_ours(&self) -> bool {
+    pub fn has_same_protocol(&self) -> bool {
         self.protocol == PROTOCOL
     }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_greeting_round_trips_and_other_bytes_are_rejected() {
-        let hello = Hello::ours(4242);
+        let hello = Hello::of_this_build(4242);
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Ok(hello));
         assert_eq!(hello.version_text(), VERSION);
         assert_eq!(Hello::from_bytes(b"GET / HTTP/1.1\r\nHost"), Err(HelloError));

@@ -13,7 +13,7 @@ use crate::{Slug, SourceId, Spending};
 pub enum IdeaProfile {
     /// Grounded ideas, from few distant pages.
     Brainstorm,
-    /// Surprising ideas, from many distant pages with reversed axioms.
+    /// Surprising ideas, from many distant pages with reversed assumptions.
     Lsd,
 }
 

@@ -196,18 +196,18 @@ pub struct GraphNode {
     pub trust: TrustLevel,
 }
 
-/// A link between two `nodes`, by their positions.
+/// A link between two `nodes`, by their indices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphEdge {
-    /// The position of the page that contains the link.
+    /// The index of the page that contains the link.
     pub from: u32,
-    /// The position of the page it points to.
+    /// The index of the page it points to.
     pub to: u32,
     /// `mentions` or the frontmatter key.
     pub kind: String,
 }
 
-/// `brain graph --all`: lists all pages, or those around a page, with their places in a drawing.
+/// `brain graph --all`: lists all pages, or those around a page, with their positions in a drawing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct GraphLayout {
     /// Only the pages around this one.
@@ -228,7 +228,7 @@ pub struct GraphLayout {
     pub skip: u32,
 }
 
-/// Pages with their places, and the links between them.
+/// Pages with their positions in a drawing, and the links between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphLayoutReply {
     /// The sources of the graph.
@@ -245,40 +245,40 @@ pub struct GraphLayoutReply {
     pub truncated: bool,
 }
 
-/// A page with its place.
+/// A page with its position in a drawing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutNode {
     /// The page.
     pub slug: Slug,
-    /// The position of its source in `sources`.
+    /// The index of its source in `sources`.
     pub source: u32,
     /// Its title.
     pub title: String,
-    /// The position of its type in `types`.
+    /// The index of its type in `types`.
     #[serde(rename = "type")]
     pub page_type: u32,
     /// The number of its links from and to other pages of the graph.
     pub links: u32,
     /// The day it was created, counted from 1970-01-01.
     pub created_day: i32,
-    /// Its place from the left. The graph is a square of 65536 by 65536.
+    /// Its distance from the left. The drawing is a square of 65536 by 65536.
     pub x: u16,
-    /// Its place from the top.
+    /// Its distance from the top.
     pub y: u16,
     /// Who wrote its title.
     pub trust: TrustLevel,
 }
 
-/// A link between two `nodes` of a layout, by their positions.
+/// A link between two `nodes` of a layout, by their indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutEdge {
-    /// The position of the page that contains the link.
+    /// The index of the page that contains the link.
     pub from: u32,
-    /// The position of the page it points to.
+    /// The index of the page it points to.
     pub to: u32,
 }
 
-/// `brain links --broken`: lists links to no page, or by an alias of several.
+/// `brain links --broken`: lists links to no page, and links by an alias of several pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLinks {
     /// Only this source; all if absent.
@@ -300,7 +300,7 @@ pub struct BrokenLinksReply {
     pub truncated: bool,
 }
 
-/// A link to no page, or by an alias of several.
+/// A link to no page, or by an alias of several pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLink {
     /// The page that contains it.

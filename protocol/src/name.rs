@@ -63,7 +63,7 @@ impl Slug {
     pub fn from_path(path: &str) -> Result<Self, NameError> {
         let path = path.trim_start_matches("./");
         let stem = match path.rsplit_once('.') {
-            Some((stem, ending)) if is_markdown_ending(ending) => stem,
+            Some((stem, extension)) if is_markdown_extension(extension) => stem,
             _ => path,
         };
         let mut segments = Vec::new();
@@ -105,9 +105,9 @@ impl Slug {
     }
 }
 
-/// Returns whether `ending` is `md`, `markdown` or `mdx`, in any case.
-fn is_markdown_ending(ending: &str) -> bool {
-    ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
+/// Returns whether `extension` is `md`, `markdown` or `mdx`, in any case.
+fn is_markdown_extension(extension: &str) -> bool {
+    ["md", "markdown", "mdx"].iter().any(|e| extension.eq_ignore_ascii_case(e))
 }
 
 fn is_slug_char(c: char) -> bool {

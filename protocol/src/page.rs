@@ -70,9 +70,9 @@ pub struct Page {
     pub content_hash: String,
     /// The number of its chunks.
     pub chunks: u32,
-    /// When the note was made, as it, git, its file or the first write tells.
+    /// When the note was created, according to its frontmatter, git, its file or the first write.
     pub created_at: String,
-    /// When its text was last changed, by the same rule.
+    /// When its text was last changed, according to the same places.
     pub updated_at: String,
     /// Its file, relative to its source's directory.
     pub source_path: Option<String>,
@@ -155,7 +155,7 @@ pub struct PageRow {
     pub page_type: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// When the note was made.
+    /// When the note was created.
     pub created_at: String,
     /// When its text was last changed.
     pub updated_at: String,
@@ -165,7 +165,7 @@ pub struct PageRow {
     pub recoverable_until: Option<String>,
     /// The interface it came through.
     pub source_kind: Option<String>,
-    /// Who wrote what this row shows.
+    /// Who wrote the text of this row.
     pub trust: TrustLevel,
     /// The absolute path of its file, for callers with the scope `admin`.
     pub path: Option<String>,
@@ -395,7 +395,7 @@ pub struct VersionRow {
     pub written_via: Option<String>,
     /// `owner`, or the client or place that it came from, if it is known.
     pub written_by: Option<String>,
-    /// Who wrote the page as it was.
+    /// Who wrote this version.
     pub trust: TrustLevel,
     /// The lines that somebody other than the page's author wrote, in order.
     pub outside_lines: Vec<MarkedLines>,

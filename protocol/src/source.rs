@@ -173,17 +173,17 @@ pub struct SyncedSource {
     pub failed: Vec<ImportFailure>,
     /// The number of all failures.
     pub failed_total: u64,
-    /// Pages that changed here and on disk since the last sync; at most the first 1000.
+    /// Pages that were changed both through brain and in their file; at most the first 1000.
     pub conflicts: Vec<SyncConflict>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Files and directories that rules left out.
-    pub left_out: SkippedFiles,
+    pub left_out: IgnoredFiles,
 }
 
 /// Files and directories that rules left out of a sync or an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SkippedFiles {
+pub struct IgnoredFiles {
     /// The number of markdown files.
     pub files: u64,
     /// The number of directories, hidden ones included; those below them are not counted.
@@ -192,7 +192,7 @@ pub struct SkippedFiles {
     pub paths: Vec<String>,
 }
 
-impl SkippedFiles {
+impl IgnoredFiles {
     /// Maximum number of paths.
     pub const MAX_PATHS: usize = 20;
 
@@ -218,13 +218,13 @@ pub struct Pull {
     pub message: Option<String>,
 }
 
-/// A page that changed here and on disk. The file's content was used.
+/// A page that was changed both through brain and in its file. The file's content was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncConflict {
     /// The page.
     pub slug: Slug,
     /// Its file, relative to the source.
     pub path: String,
-    /// The version with the content that changed here.
+    /// The version with the content that was changed through brain.
     pub kept_version: u32,
 }

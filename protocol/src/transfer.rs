@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SkippedFiles, SourceId};
+use crate::{IgnoredFiles, SourceId};
 
 /// `brain import`: imports a directory of markdown files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct ImportReply {
     /// Time in the daemon, in milliseconds.
     pub took_ms: u64,
     /// Files and directories that rules left out.
-    pub left_out: SkippedFiles,
+    pub left_out: IgnoredFiles,
 }
 
 /// A file that could not be read or written.
@@ -142,6 +142,6 @@ pub struct BackupReply {
     pub made_at: Option<String>,
     /// Warnings for the user, for example about an older schema.
     pub warnings: Vec<String>,
-    /// The number of its files of pages, all of which match their hashes.
+    /// The number of its attachments, all of which match their hashes.
     pub attachments: u64,
 }

@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a background worker does at the moment.
+/// The state of a background worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum WorkerState {
     /// It is not part of this configuration.
     NotConfigured,
-    /// It works.
+    /// It is working.
     Running,
     /// It waits for a time or for work.
     Waiting,
@@ -18,13 +18,13 @@ pub enum WorkerState {
     Restarting,
 }
 
-/// The state of one background worker.
+/// A background worker, its state and its last failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkerStatus {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its state.
     pub state: WorkerState,
     /// Restarts after failures since the daemon started.
     pub restarts: u64,

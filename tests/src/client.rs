@@ -25,7 +25,7 @@ impl Client {
     pub fn connect(socket: &Path) -> Option<Self> {
         let mut stream = UnixStream::connect(socket).ok()?;
         stream.set_read_timeout(Some(TEST_TIMEOUT)).ok()?;
-        stream.write_all(&Hello::ours(std::process::id()).to_bytes()).ok()?;
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes()).ok()?;
         let mut bytes = [0_u8; HELLO_LEN];
         stream.read_exact(&mut bytes).ok()?;
         Some(Self { stream, hello: Hello::from_bytes(&bytes).ok()? })

@@ -45,7 +45,8 @@ impl From<FilelessFormatOption> for FormatOption {
     }
 }
 
-/// Accepts every format, so that `paths` gets its own error, and hides `paths`.
+/// Parses a format. The help hides `paths`, but the parser accepts it, so that its error message
+/// can be more specific.
 fn hidden_paths() -> impl TypedValueParser<Value = Format> {
     let value =
         |format: &Format| Some(format.to_possible_value()?.hide(matches!(format, Format::Paths)));
@@ -97,12 +98,12 @@ impl Context {
             }
         };
         let mut out = Text::for_stdout();
-        out.page(&text);
+        out.verbatim(&text);
         Ok(Outcome { out: out.into_bytes(), ..show(list, false, true)? })
     }
 }
 
-/// Returns a head and rows, each as a line.
+/// Formats a header and rows, one on each line.
 fn lines(head: &[&str], rows: &[Vec<String>], line: impl Fn(&[&str]) -> String) -> String {
     let rows = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
     std::iter::once(line(head)).chain(rows).collect()

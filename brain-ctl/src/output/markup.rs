@@ -25,8 +25,8 @@ pub(super) fn without_markup(chars: &[Char]) -> Vec<Char> {
     out
 }
 
-/// Returns the text and the length of the markup at the beginning of `rest`, or `None` if a
-/// character of text is there.
+/// Returns the text and the length of the markup at the beginning of `rest`, or `None` if `rest`
+/// begins with plain text.
 fn element(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
     let is_space = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == '…');
     let char = |at: usize| rest.get(at).map(|c| c.0);
@@ -52,8 +52,8 @@ fn element(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> 
     }
 }
 
-/// Returns the length of the syntax of a heading, quotation, task, rule or table at the beginning
-/// of a word; at the beginning of the text also of a list.
+/// Returns the length of the syntax of a heading, task, rule or table at the beginning of a word.
+/// At the beginning of the text, lists and quotations count, too.
 fn block_prefix(rest: &[Char], is_first: bool) -> Option<usize> {
     let word: String = rest.iter().map(|c| c.0).take_while(|c| !c.is_whitespace()).collect();
     let length = word.chars().count();
@@ -97,7 +97,7 @@ fn link(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
     if rest.get(close + 1)?.0 != '(' {
         return None;
     }
-    // At the end of a cut text, the address has no end.
+    // If the text was cut inside the address, the address has no end.
     let mut depth = 0;
     let end = rest.iter().skip(close + 1).position(|c| {
         depth += i32::from(c.0 == '(') - i32::from(c.0 == ')');

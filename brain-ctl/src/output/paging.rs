@@ -35,20 +35,21 @@ impl PagingOptions {
         self.limit.saturating_mul(self.page - 1)
     }
 
-    /// Returns the note of a part without rows. `things` are what the list consists of.
-    pub(crate) fn empty_note(&self, things: &str) -> String {
+    /// Returns the note of a part without rows. `rows` names them in the plural, for example
+    /// `pages`.
+    pub(crate) fn empty_note(&self, rows: &str) -> String {
         match self.page {
-            1 => format!("no {things}"),
+            1 => format!("no {rows}"),
             page => format!("the list has no part {page}"),
         }
     }
 
-    /// Returns the note of a part after which more `things` exist.
-    pub(crate) fn more_note(&self, things: &str) -> String {
-        format!("more {things} exist: use --limit, or --page {}", self.page.saturating_add(1))
+    /// Returns the note of a part that is followed by more rows.
+    pub(crate) fn more_note(&self, rows: &str) -> String {
+        format!("more {rows} exist: use --limit, or --page {}", self.page.saturating_add(1))
     }
 
-    /// Prints a part of a list. `truncated` says whether more `things` exist.
+    /// Prints a part of a list. `truncated` says whether more rows exist.
     ///
     /// # Errors
     /// As [`Context::list`].
@@ -58,11 +59,11 @@ impl PagingOptions {
         format: &FormatOption,
         list: L,
         truncated: bool,
-        things: &str,
+        rows: &str,
     ) -> Result<Outcome, Fault> {
         let note = match list.records().is_empty() {
-            true => Some(self.empty_note(things)),
-            false => truncated.then(|| self.more_note(things)),
+            true => Some(self.empty_note(rows)),
+            false => truncated.then(|| self.more_note(rows)),
         };
         context.list(&ListWithNote { list, note }, format)
     }

@@ -135,7 +135,7 @@ impl Table {
         style: impl Fn(&Column, &str) -> String,
     ) -> String {
         let mut line = String::new();
-        // Where the column begins, and where the line ends so far.
+        // The first column of this cell, and the length of the line so far.
         let (mut start, mut end) = (0, 0);
         for (i, column) in self.columns.iter().enumerate() {
             let (Some(column_width), Some(cell)) = (widths[i], row.cells.get(i)) else { continue };

@@ -132,9 +132,9 @@ impl Text {
         self.raw(&line);
     }
 
-    /// Adds a whole page verbatim, and a line end if it lacks one. For a terminal, control
+    /// Adds a text unchanged, and a line end if it lacks one. For a terminal, control
     /// characters are replaced.
-    pub(crate) fn page(&mut self, content: &str) {
+    pub(crate) fn verbatim(&mut self, content: &str) {
         if self.terminal {
             self.out.push_str(&clean_page(content));
         } else {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_counts_read_well() {
+    fn sizes_and_counts_have_units() {
         assert_eq!(
             (bytes(999), bytes(1000), bytes(999_999)),
             ("999 B".into(), "1.0 kB".into(), "1.0 MB".into())

@@ -77,7 +77,7 @@ The service of the model gets the question and passages: see docs/ask.md.";
         // A terminal shows the answer while it arrives. Files, pipes and `--json` get it whole.
         let max_width = stdout_width().filter(|_| !context.json && !context.quiet);
         let mut wrapper = ProseWrapper::new(max_width.unwrap_or_default());
-        let reply = context.follow(request, &mut |piece| {
+        let reply = context.call_with_progress(request, &mut |piece| {
             if max_width.is_some() {
                 wrapper.write(piece);
             }

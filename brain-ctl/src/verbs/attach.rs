@@ -79,7 +79,14 @@ impl Verb for Attach {
                 Err(fault) => {
                     let names: Vec<&str> =
                         done.files.iter().map(|it| it.attachment.name.as_str()).collect();
-                    let message = format!("{}; before that: {}", fault.message, names.join(", "));
+                    let message = format!(
+                        "{}; already attached: {}",
+                        fault.message,
+                        names.join(
+                            ", \
+                                           "
+                        )
+                    );
                     return Err(Fault { message, ..fault });
                 }
             }
@@ -102,7 +109,7 @@ impl Attach {
     }
 }
 
-/// Reads a file, at most one byte more than the largest attachment.
+/// Reads a file of at most [`MAX_ATTACHMENT`] bytes.
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     let unreadable = |e: std::io::Error| fail::file("read", path, &e);
     // A pipe has no end, and opening one would wait.
@@ -163,7 +170,7 @@ pub(crate) struct AttachmentsArgs {
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
 
-    /// Take this file from the page; it can be brought back for 72 hours
+    /// Remove this file from the page; it can be restored for 72 hours
     #[arg(long, value_name = "NAME", requires = "slug", conflicts_with = "get")]
     remove: Option<String>,
 

@@ -58,7 +58,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("CALL", 12),
     Column::fixed("STATUS").right(),
     Column::fixed("TOOK").right().optional(1),
-    Column::flexible("WITH", 8).optional(2),
+    Column::flexible("PARAMETERS", 8).optional(2),
 ];
 
 impl Listing for AuditReply {

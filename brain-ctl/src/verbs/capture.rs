@@ -28,7 +28,7 @@ pub(crate) struct Capture {
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Store standard input [default: if it is a pipe or a file, and nothing else is given]
+    /// Store standard input [default if no text or file is given, unless it is a terminal]
     #[arg(long)]
     stdin: bool,
 

@@ -113,7 +113,7 @@ impl Serialize for CostsOutput {
 }
 
 const SUMS: &[Column] = &[
-    Column::fixed("FOR"),
+    Column::fixed("PURPOSE"),
     Column::flexible("MODEL", 10).painted(Paint::cyan),
     Column::fixed("CALLS").right().optional(1),
     Column::fixed("TOKENS").right().optional(2),
@@ -122,7 +122,7 @@ const SUMS: &[Column] = &[
 
 const CALLS: &[Column] = &[
     Column::fixed("AT").painted(Paint::dim),
-    Column::fixed("FOR"),
+    Column::fixed("PURPOSE"),
     Column::flexible("MODEL", 8).painted(Paint::cyan).optional(3),
     Column::fixed("STATE").optional(1),
     Column::fixed("TOKENS").right().optional(2),

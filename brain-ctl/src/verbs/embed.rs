@@ -43,7 +43,7 @@ impl Verb for Embed {
 impl Show for EmbedReply {
     fn text(&self, t: &mut Text) {
         let pages = count(self.pages, "page");
-        let model = format!("{} with {}", self.provider, self.model);
+        let model = format!("{} ({})", self.model, self.provider);
         if self.dry_run {
             let time = self.seconds.map(|seconds| format!(", about {}", duration(seconds)));
             let time = time.unwrap_or_default();
@@ -92,11 +92,11 @@ mod tests {
         };
         assert_eq!(
             render(&dry_run),
-            "3 pages would get vectors from local with m, about 1 min 7 s (dry run)\n"
+            "3 pages would get vectors from m (local), about 1 min 7 s (dry run)\n"
         );
         assert!(dry_run.notes().is_empty());
         let done = EmbedReply { dry_run: false, missing: 1, ..dry_run };
-        assert_eq!(render(&done), "3 pages got vectors from local with m: 9 windows\n");
+        assert_eq!(render(&done), "3 pages got vectors from m (local): 9 windows\n");
         assert_eq!(
             done.notes(),
             ["1 page still without vectors; see the reason: brain model list"]

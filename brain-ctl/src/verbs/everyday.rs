@@ -93,7 +93,7 @@ struct PageWithNotes {
 
 impl Show for PageWithNotes {
     fn text(&self, t: &mut Text) {
-        t.page(&self.page.content);
+        t.verbatim(&self.page.content);
     }
 
     fn quiet(&self, t: &mut Text) {

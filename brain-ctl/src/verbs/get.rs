@@ -46,11 +46,11 @@ impl Verb for Get {
 
 impl Show for Page {
     fn text(&self, t: &mut Text) {
-        t.page(&self.content);
+        t.verbatim(&self.content);
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.page(&self.content);
+        t.verbatim(&self.content);
     }
 
     fn notes(&self) -> Vec<String> {

@@ -18,7 +18,7 @@ pub(crate) struct Graph {
     #[arg(value_name = "SLUG", required_unless_present = "all")]
     slug: Option<String>,
 
-    /// All pages, those with most links first, with their places in a drawing
+    /// List all pages, those with most links first, with their positions in a drawing
     #[arg(long, conflicts_with_all = ["slug", "depth"])]
     all: bool,
 
@@ -116,11 +116,11 @@ impl Graph {
     }
 }
 
-/// What the languages for drawings need of a graph.
+/// The nodes and edges of a graph, for Graphviz and Mermaid.
 struct Drawing {
     /// Full name and title of each page.
     nodes: Vec<(String, String)>,
-    /// The positions of both ends, and the kind of the link.
+    /// The indices of both nodes, and the kind of the link.
     edges: Vec<(u32, u32, Option<String>)>,
 }
 

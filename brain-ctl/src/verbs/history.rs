@@ -46,7 +46,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("BY", 6).optional(4),
     Column::flexible("VIA", 6).optional(5),
     Column::fixed("LINES"),
-    Column::flexible("MARKED LINES", 6).optional(6),
+    Column::flexible("OTHERS' LINES", 6).optional(6),
     Column::fixed("SIZE").right().optional(2),
     Column::flexible("TYPE", 6).optional(3),
     Column::flexible("TITLE", 8).optional(1),

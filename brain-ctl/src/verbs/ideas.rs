@@ -88,7 +88,7 @@ struct IdeasArgs {
     #[arg(long, value_name = "RUN_ID", conflicts_with = "list_runs")]
     resume: Option<String>,
 
-    /// Write the prompts of the crosses to a new file instead of asking a model
+    /// Write the prompt of each pair to a new file instead of asking a model
     #[arg(long, value_name = "FILE", conflicts_with = "list_runs")]
     prompts: Option<PathBuf>,
 
@@ -117,8 +117,8 @@ impl Verb for Brainstorm {
     const ABOUT: &'static str = "Generate ideas from pairs of pages";
     const EXAMPLES: &'static str =
         "Combines 4 pages close to the question with 6 distant pages, and asks a model for 3 ideas
-from each of the 24 pairs. A model then judges each idea on five axes. Ideas with a score of
-at least 4.0 of 5 pass. The result is saved as a page unless you give --no-save. The estimated
+from each of the 24 pairs (crosses). A model then judges each idea on five axes. Ideas with a score
+of at least 4.0 of 5 pass. The result is saved as a page unless you give --no-save. The estimated
 cost is printed before the run. Distant pages are drawn from the half of the brain that is
 farthest from the question, and others are drawn on the next day. Without a language model, the
 pairs are printed, and to a pipe or a file also the prompts for another model.
@@ -224,7 +224,7 @@ fn estimate_line(reply: &IdeasReply) -> String {
     format!(
         "[{}] estimated cost: ${} ({crosses} × {} ideas + judge)",
         reply.profile.as_str(),
-        cents(reply.cost.estimated),
+        dollars(reply.cost.estimated),
         reply.ideas_per_cross
     )
 }
@@ -235,15 +235,15 @@ fn actual_line(reply: &IdeasReply) -> String {
     format!(
         "[{}] actual cost: ${} (estimated ${}) — in={} out={} tokens",
         reply.profile.as_str(),
-        cents(cost.actual),
-        cents(cost.estimated),
+        dollars(cost.actual),
+        dollars(cost.estimated),
         cost.tokens_in,
         cost.tokens_out
     )
 }
 
 /// Formats dollars with two decimals, or all decimals below one cent.
-fn cents(millionths: u64) -> String {
+fn dollars(millionths: u64) -> String {
     match millionths {
         10_000.. => format!("{:.2}", millionths as f64 / 1e6),
         less => usd(less),
@@ -296,7 +296,7 @@ mod tests {
             actual_line(&reply),
             "[brainstorm] actual cost: $0.91 (estimated $0.96) — in=70000 out=21000 tokens"
         );
-        assert_eq!([0, 9_999, 50_709_999].map(cents), ["0.00", "0.009999", "50.71"]);
+        assert_eq!([0, 9_999, 50_709_999].map(dollars), ["0.00", "0.009999", "50.71"]);
         reply.crosses = 1;
         assert!(estimate_line(&reply).contains("(1 of 1×2 = 2 crosses left × 3 ideas + judge)"));
     }

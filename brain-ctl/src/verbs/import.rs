@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, SkippedFiles};
+use brain_protocol::{Exit, Fault, FaultCode, IgnoredFiles, ImportFailure, ImportReply};
 use clap::Args;
 
 use crate::{
@@ -79,7 +79,7 @@ impl Show for ImportReply {
                 t.line(&format!("  {n:>8} {label}"));
             }
         }
-        if let Some(line) = skipped_files_line(&self.left_out) {
+        if let Some(line) = ignored_files_line(&self.left_out) {
             t.line(&line);
         }
     }
@@ -99,11 +99,11 @@ impl Show for ImportReply {
     }
 }
 
-/// Maximum number of excluded paths to show.
+/// Maximum number of ignored paths to show.
 const MAX_PATHS: usize = 3;
 
-/// Returns the line about files that rules exclude, if there are any.
-pub(super) fn skipped_files_line(left_out: &SkippedFiles) -> Option<String> {
+/// Returns a line about the files that rules leave out, if there are any.
+pub(super) fn ignored_files_line(left_out: &IgnoredFiles) -> Option<String> {
     let all = left_out.files + left_out.directories;
     let parts = [
         (left_out.files > 0).then(|| count(left_out.files, "file")),

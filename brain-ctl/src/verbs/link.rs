@@ -69,7 +69,8 @@ impl Show for LinkReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        // Only a new link gets the note: `unchanged` can also mean that there was none to remove.
+        // Only a new link gets the note: `unchanged` can also mean that there was no link to
+        // remove.
         match self.status == "added" && !self.target_exists {
             true => {
                 vec![format!("{} does not exist yet; the link works once it does", self.to)]
@@ -160,7 +161,7 @@ impl Verb for Backlinks {
     }
 }
 
-/// Columns of backlinks: what the other page says about this one.
+/// Columns of backlinks, with the sentence that contains the link.
 const SENTENCES: &[Column] = &[
     Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("KIND", 8).optional(3),

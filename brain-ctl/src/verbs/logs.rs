@@ -23,7 +23,7 @@ use crate::{
     output::{Outcome, clean},
 };
 
-/// How often a followed file is read.
+/// Interval between two reads of a followed log file.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `logs`.
@@ -58,8 +58,8 @@ impl Verb for Logs {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let message = format!("there is no log at {}", path.display());
                 return Err(Fault::new(FaultCode::NotFound, message).hint(
-                    "only a daemon that was started by a command writes a log file; `brain serve` \
-                     and system services log to standard error",
+                    "only a daemon that `brain` started in the background writes a log file; \
+                     `brain serve` and system services log to standard error",
                 ));
             }
             opened => opened.map_err(|e| fail::file("read", &path, &e))?,

@@ -112,7 +112,7 @@ const COLUMNS: &[Column] = &[
     Column::fixed("USED"),
     Column::flexible("NAME", 12).painted(Paint::cyan),
     Column::fixed("SIZE"),
-    Column::fixed("NUMBERS").optional(1),
+    Column::fixed("DIMENSIONS").optional(1),
 ];
 
 const OFFER_COLUMNS: &[Column] = &[
@@ -125,7 +125,7 @@ const OFFER_COLUMNS: &[Column] = &[
 impl Show for Models {
     fn text(&self, t: &mut Text) {
         let provider = match &self.model {
-            Some(model) => format!("{} with {model}", self.provider),
+            Some(model) => format!("{model} ({})", self.provider),
             None => self.provider.clone(),
         };
         t.line(&format!("search by meaning: {provider}"));
@@ -227,9 +227,7 @@ mod tests {
         let mut t = Text::plain(Some(60));
         models.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
-        for part in
-            ["local with all-minilm-l6-v2", "7 pages still without", "*", "384", "2 min 5 s"]
-        {
+        for part in ["all-minilm-l6-v2 (local)", "7 pages still without", "*", "384", "2 min 5 s"] {
             assert!(t.as_str().contains(part), "{part:?} is missing:\n{}", t.as_str());
         }
         assert_eq!(

@@ -97,7 +97,10 @@ impl Show for PurgeReply {
         };
         t.raw(&line);
         match self.backups.is_empty() {
-            true => t.line("  no backup in the home or of the schedule has it"),
+            true => t.line(
+                "  no backup in the home or in the directory of scheduled backups has \
+                            it",
+            ),
             false => {
                 t.line("  these backups still have it:");
                 for path in &self.backups {

@@ -39,10 +39,10 @@ impl Verb for Restart {
   brain restart --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        // A daemon that works is not stopped for a configuration with which none can start.
+        // A working daemon is not stopped if the configuration would prevent the next start.
         start::run_program(&[OsStr::new("config"), OsStr::new("check")])?;
-        let stopped = status::end(&Home::find()?.socket())?;
-        // A service starts its daemon by itself, or when a client connects.
+        let stopped = status::stop_daemon(&Home::find()?.socket())?;
+        // Connects, and so starts the daemon, unless a service has already started it.
         let started = Context { quiet: true, no_start: false, ..*context };
         let status = started.call(brain_protocol::Status)?;
         context.show(&RestartResult {

@@ -314,7 +314,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     if manager::state(service)?.pid == Some(pid) {
         return Ok(None);
     }
-    status::end(&socket)
+    status::stop_daemon(&socket)
 }
 
 /// Writes a file atomically.

@@ -76,7 +76,7 @@ are connected over MCP can also read it as skill://brain/SKILL.md.";
         let status = match fs::read(&path) {
             Ok(bytes) if bytes == SKILL.as_bytes() => "unchanged",
             Ok(_) if !self.force => return Err(other_file(&path)),
-            // Other problems with the file are those of writing it.
+            // If the file is missing or cannot be read, write it; that reports any problem.
             _ => {
                 write(&path, SKILL.as_bytes())?;
                 "installed"

@@ -152,7 +152,7 @@ impl Verb for Stop {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let home = Home::find()?;
-        let Some(pid) = end(&home.socket())? else {
+        let Some(pid) = stop_daemon(&home.socket())? else {
             return context.show(&StopResult { status: "not_running", pid: None });
         };
         context.show(&StopResult { status: "stopped", pid: (pid != 0).then_some(pid) })
@@ -165,7 +165,7 @@ impl Verb for Stop {
 ///
 /// # Errors
 /// Returns a fault if the daemon cannot be reached or does not stop in time.
-pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
+pub(super) fn stop_daemon(socket: &Path) -> Result<Option<u32>, Fault> {
     let pid = match request_stop(socket) {
         Ok(hello) => hello.pid,
         Err(ConnectError::NotListening) => return Ok(None),
@@ -178,7 +178,7 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
         Err(error) => return Err(error.into_fault(socket)),
     };
     let started_at = Instant::now();
-    while !is_over(socket, pid) {
+    while !has_ended(socket, pid) {
         if started_at.elapsed() > STOP_TIMEOUT {
             let process = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
             return Err(Fault::new(
@@ -229,7 +229,7 @@ fn terminate(pid: u32) -> Result<(), Fault> {
 }
 
 /// Returns whether the socket and the process are gone. Until then the daemon holds the store.
-fn is_over(socket: &Path, pid: u32) -> bool {
+fn has_ended(socket: &Path, pid: u32) -> bool {
     let absent = || matches!(connect::open(socket), Err(ConnectError::NotListening));
     if pid == 0 || !Path::new("/proc/self/stat").exists() {
         return absent();
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_well() {
+    fn durations_have_units() {
         assert_eq!(duration(7), "7 s");
         assert_eq!(duration(67), "1 min 7 s");
         assert_eq!(duration(3600 * 3 + 120), "3 h 2 min");
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_listeners_and_the_queue_read_well() {
+    fn listeners_and_queue_are_described() {
         assert_eq!(http(None, None), "off");
         assert_eq!(
             http(Some("127.0.0.1:1"), Some("127.0.0.1:2")),
@@ -303,10 +303,10 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_process_is_over_and_a_living_one_is_not() {
+    fn only_a_dead_process_has_ended() {
         let nowhere = Path::new("/no/such.sock");
-        assert!(is_over(nowhere, u32::MAX - 1));
-        assert!(!is_over(nowhere, std::process::id()));
-        assert!(is_over(nowhere, 0));
+        assert!(has_ended(nowhere, u32::MAX - 1));
+        assert!(!has_ended(nowhere, std::process::id()));
+        assert!(has_ended(nowhere, 0));
     }
 }

@@ -6,7 +6,7 @@ use brain_protocol::{Exit, Fault, SourceList, SyncReply, SyncedSource};
 use clap::Args;
 
 use super::{
-    import::{failure_lines, skipped_files_line},
+    import::{failure_lines, ignored_files_line},
     sources::{absolute, is_path},
 };
 use crate::{
@@ -77,8 +77,8 @@ impl Verb for Sync {
     }
 }
 
-/// Returns the fault of a path in the place of a source's name. Its hint has the name of the source
-/// at the path, if there is one.
+/// Returns the fault if a path is given instead of a source's name. The hint names the source with
+/// that directory, if there is one.
 fn path_fault(context: &Context, given: &str) -> Fault {
     let fault = fail::usage(format!("\"{given}\" is a path, but sync takes the name of a source"));
     let path = absolute(Path::new(given)).unwrap_or_default();
@@ -194,7 +194,7 @@ fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
             t.line(&format!("  {n:>8} {label}"));
         }
     }
-    if let Some(line) = skipped_files_line(&source.left_out) {
+    if let Some(line) = ignored_files_line(&source.left_out) {
         t.line(&line);
     }
 }

@@ -58,7 +58,7 @@ impl Verb for Timeline {
 const COLUMNS: &[Column] = &[
     Column::fixed("DATE"),
     Column::whole("PAGE").painted(Paint::cyan),
-    Column::flexible("WHAT", 20),
+    Column::flexible("TEXT", 20),
 ];
 
 impl Listing for TimelineReply {

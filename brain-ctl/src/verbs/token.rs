@@ -87,7 +87,7 @@ impl Verb for Token {
                     Some(0) => {
                         return Err(fail::usage(
                             "the lifetime cannot be 0 days; \
-                             --expires never creates a token without an end",
+                             --expires never creates a token that never expires",
                         ));
                     }
                     Some(days) => Some(u64::from(days) * 86_400),

@@ -36,7 +36,7 @@ impl Verb for Trust {
     }
 }
 
-/// Returns the lines of a mark, for example `3` or `3-5`.
+/// Formats the line numbers of a mark: `3` or `3-5`.
 pub(super) fn line_range(mark: &MarkedLines) -> String {
     match mark.last == mark.first {
         true => mark.first.to_string(),

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_fits_60_columns_and_a_useless_start_fails() {
+    fn a_status_fits_60_columns_and_a_start_without_connection_fails() {
         let mut t = Text::plain(Some(60));
         let output = StatusOutput { is_start: false, status: status("unreachable") };
         output.text(&mut t);

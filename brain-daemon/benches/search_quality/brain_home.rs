@@ -19,8 +19,8 @@ use tempfile::TempDir;
 
 use crate::set::{Doc, Set, source};
 
-/// The time of all files since 1970.
-const AGE_OF_FILES: Duration = Duration::from_secs(1_600_000_000);
+/// The modification time of all files, since 1970.
+const FILE_TIME: Duration = Duration::from_secs(1_600_000_000);
 
 /// The home of a brain that is opened without vectors, then with them.
 pub(crate) struct BrainHome {
@@ -44,8 +44,8 @@ impl OpenBrain {
 }
 
 impl BrainHome {
-    /// Creates a home with the pages of `set`. A page has title, text, and a slug from its id, or is
-    /// the file of the set.
+    /// Creates a home with the pages of `set`. A page's file is the document's file, or generated
+    /// from id, title and text.
     pub(crate) fn with(set: &Set) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let mut home = Self { dir, name: set.name.clone(), ids: HashMap::new() };
@@ -53,22 +53,22 @@ impl BrainHome {
         for doc in &set.docs {
             let path = doc.file.as_ref().map_or(&doc.id, |file| &file.path);
             let (scope, path) = match path.split_once('/') {
-                Some((scope, path)) if set.scoped() => (scope, path),
+                Some((scope, path)) if set.has_scopes() => (scope, path),
                 _ => ("", path.as_str()),
             };
             let file = home.files(scope).join(format!("{path}.md"));
             fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
             fs::write(&file, content(doc)).expect("a file");
-            // Of equal pages the newer one comes first: no order depends on the time of a run.
+            // Pages with equal scores are ordered by date, so all files get the same one.
             let file = fs::File::options().write(true).open(file).expect("the file");
-            file.set_modified(SystemTime::UNIX_EPOCH + AGE_OF_FILES).expect("its time");
+            file.set_modified(SystemTime::UNIX_EPOCH + FILE_TIME).expect("its time");
             if !sources.contains(&scope) {
                 sources.push(scope);
             }
-            let of = if scope.is_empty() { SourceId::default() } else { source(scope) };
+            let source_id = if scope.is_empty() { SourceId::default() } else { source(scope) };
             let slug = Slug::from_path(path).expect("an id that is a slug");
-            let twin = home.ids.insert((of, slug), doc.id.clone());
-            assert_eq!(twin, None, "one page a document");
+            let duplicate = home.ids.insert((source_id, slug), doc.id.clone());
+            assert_eq!(duplicate, None, "each document has its own page");
         }
         let open = home.open(None);
         for scope in sources {
@@ -96,7 +96,7 @@ impl BrainHome {
     }
 
     /// Returns the number of links between pages.
-    pub(crate) fn links(&self, open: &OpenBrain) -> u64 {
+    pub(crate) fn count_links(&self, open: &OpenBrain) -> u64 {
         let links = |(source, slug): &(SourceId, Slug)| {
             let page = PageRef { source: Some(source.clone()), slug: slug.clone() };
             match open.ask(Request::Links(page.into())) {
@@ -128,7 +128,8 @@ impl BrainHome {
             && let Some(cache) = self.cache()
             && cache.is_dir()
         {
-            // Vectors have a key of the page's content; others are computed again.
+            // A vector has a key made from the page's content. Vectors with other keys are computed
+            // again.
             copy(&cache, &self.vectors());
         }
         let config = Config::load(&home.config(), |name| match (name, model) {
@@ -138,7 +139,7 @@ impl BrainHome {
             _ => None,
         })
         .expect("a configuration");
-        // The same store id for the same set, because derived data has it.
+        // A fixed store id, because the cached vectors contain it.
         let brain = Brain::open(home, config, Arc::new(SystemClock), 8).expect("a brain");
         OpenBrain { brain: Arc::new(brain), caller: Caller::local(0) }
     }

@@ -43,16 +43,16 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
             ids.iter().map(|id| answers.get(*id).copied().unwrap_or(0.0)).collect();
         let mut ideal: Vec<f64> = answers.values().copied().collect();
         ideal.sort_by(|a, b| b.total_cmp(a));
-        let among = |n: usize| {
+        let recall_at = |n: usize| {
             grades.iter().take(n).filter(|g| **g > 0.0).count() as f64 / answers.len() as f64
         };
         sum.ndcg10 += gain(&grades) / gain(&ideal);
-        sum.recall5 += among(5);
-        sum.recall10 += among(10);
+        sum.recall5 += recall_at(5);
+        sum.recall10 += recall_at(10);
         sum.mrr10 += grades.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i as f64 + 1.0));
         sum.first += f64::from(u8::from(grades.first().is_some_and(|g| *g > 0.0)));
         sum.questions += 1;
-        if misses && among(5) < 1.0 {
+        if misses && recall_at(5) < 1.0 {
             let wanted: Vec<&String> = answers.keys().collect();
             eprintln!(
                 "  {} | wanted {wanted:?} | found {:?}",

@@ -32,7 +32,7 @@ const LAST: [&str; 20] = [
     "Yilmaz",
     "Zeller",
 ];
-const OF: [&str; 16] = [
+const NOUNS: [&str; 16] = [
     "Lantern",
     "Harbour",
     "Orchard",
@@ -50,7 +50,7 @@ const OF: [&str; 16] = [
     "Ember",
     "Canal",
 ];
-const HOW: [&str; 10] = [
+const ADJECTIVES: [&str; 10] = [
     "Silent", "Crooked", "Northern", "Borrowed", "Last", "Paper", "Hollow", "Golden", "Distant",
     "Second",
 ];
@@ -87,16 +87,18 @@ const DISHES: [&str; 12] = [
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    pub(crate) fn up_to(&mut self, n: usize) -> usize {
+    /// Returns a number below `n`.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }
 
-    fn some(&mut self, n: usize, of: usize) -> Vec<usize> {
+    /// Returns `n` different numbers below `max`, in order.
+    fn distinct(&mut self, n: usize, max: usize) -> Vec<usize> {
         let mut out = BTreeSet::new();
         while out.len() < n {
-            out.insert(self.up_to(of));
+            out.insert(self.below(max));
         }
         out.into_iter().collect()
     }
@@ -144,20 +146,27 @@ fn corpus() -> Corpus {
         .map(|n| Page::new("stage", &format!("{} {}", FIRST[n % 20], LAST[(n * 7 + n / 20) % 20])))
         .collect();
     let films: Vec<Page> = (0..80)
-        .map(|n| Page::new("screen", &format!("The {} {}", HOW[n % 10], OF[(n * 3 + n / 10) % 16])))
+        .map(|n| {
+            Page::new(
+                "screen",
+                &format!("The {} {}", ADJECTIVES[n % 10], NOUNS[(n * 3 + n / 10) % 16]),
+            )
+        })
         .collect();
     let bands: Vec<Page> = (0..24)
-        .map(|n| Page::new("sound", &format!("{} & the {}s", LAST[n % 20], OF[(n * 5 + 1) % 16])))
+        .map(|n| {
+            Page::new("sound", &format!("{} & the {}s", LAST[n % 20], NOUNS[(n * 5 + 1) % 16]))
+        })
         .collect();
     let festivals: Vec<Page> = (0..14)
         .map(|n| Page::new("places", &format!("{} Film Days 20{:02}", LAST[n + 3], 10 + n)))
         .collect();
-    let mut lives: Vec<Vec<String>> = vec![Vec::new(); people.len()];
+    let mut biographies: Vec<Vec<String>> = vec![Vec::new(); people.len()];
     let mut direct: HashMap<usize, Vec<String>> = HashMap::new();
     let mut shown: Vec<Vec<usize>> = vec![Vec::new(); films.len()];
     for (number, festival) in festivals.iter().enumerate() {
-        let films_there = rng.some(9, films.len());
-        let jury = rng.some(3, people.len());
+        let films_there = rng.distinct(9, films.len());
+        let jury = rng.distinct(3, people.len());
         let mut text =
             format!("{} ran for four days under a leaking roof.\n\n## Programme\n\n", festival.1);
         for &film in &films_there {
@@ -170,7 +179,7 @@ fn corpus() -> Corpus {
         }
         let answers: Vec<String> = jury.iter().map(|&p| people[p].0.clone()).collect();
         all.related.push((format!("jury of {}", festival.1), answers));
-        let guest = rng.up_to(people.len());
+        let guest = rng.below(people.len());
         text.push_str(&format!(
             "\nA lecture by {} was cancelled. The weather was wet.",
             people[guest].wiki()
@@ -178,9 +187,9 @@ fn corpus() -> Corpus {
         all.page(festival, "festival", "", text);
     }
     for (number, film) in films.iter().enumerate() {
-        let (director, composer) = (rng.up_to(people.len()), rng.up_to(people.len()));
-        let cast = rng.some(4, people.len());
-        let (other, fan) = (&films[(number + 11) % films.len()], rng.up_to(people.len()));
+        let (director, composer) = (rng.below(people.len()), rng.below(people.len()));
+        let cast = rng.distinct(4, people.len());
+        let (other, fan) = (&films[(number + 11) % films.len()], rng.below(people.len()));
         let plot = PLOTS[number % 12];
         let mut text = format!("The story of {plot}. ");
         let way = number % 3;
@@ -198,7 +207,7 @@ fn corpus() -> Corpus {
             text.push_str(&format!(
                 "- {} as the {}\n",
                 people[person].wiki(),
-                OF[rng.up_to(16)].to_lowercase()
+                NOUNS[rng.below(16)].to_lowercase()
             ));
         }
         text.push_str(&format!(
@@ -207,7 +216,7 @@ fn corpus() -> Corpus {
             people[fan].wiki()
         ));
         if way == 1 {
-            lives[director].push(format!(
+            biographies[director].push(format!(
                 "In the year after, {} was directed in a hurry and without money.",
                 film.markdown()
             ));
@@ -247,9 +256,9 @@ fn corpus() -> Corpus {
         all.plain.push((format!("what is {} about?", film.1), vec![film.0.clone()]));
     }
     for (number, band) in bands.iter().enumerate() {
-        let members = rng.some(4, people.len());
-        let album = Page::new("sound", &format!("{} Songs {}", OF[number % 16], number + 3));
-        let producer = rng.up_to(people.len());
+        let members = rng.distinct(4, people.len());
+        let album = Page::new("sound", &format!("{} Songs {}", NOUNS[number % 16], number + 3));
+        let producer = rng.below(people.len());
         let keys: Vec<String> = members.iter().map(|&p| format!("  - {}\n", people[p].0)).collect();
         let text = format!(
             "A group from the coast. Their first record was {}, and they once opened for {}.",
@@ -266,7 +275,7 @@ fn corpus() -> Corpus {
                     {}.",
                 band.wiki(),
                 people[producer].wiki(),
-                people[rng.up_to(people.len())].wiki()
+                people[rng.below(people.len())].wiki()
             ),
         );
         let answers: Vec<String> = members.iter().map(|&p| people[p].0.clone()).collect();
@@ -284,7 +293,7 @@ fn corpus() -> Corpus {
             person.1,
             friend.wiki()
         );
-        text.push_str(&lives[number].join(" "));
+        text.push_str(&biographies[number].join(" "));
         text.push_str(" Later years were spent teaching.");
         all.page(person, "artist", "", text);
         if let Some(films) = direct.get(&number).filter(|films| films.len() <= 5) {
@@ -308,9 +317,9 @@ fn courses(all: &mut Corpus, rng: &mut Rng, people: &[Page]) {
     let recipes: Vec<Page> = DISHES.iter().map(|dish| Page::new("küche", dish)).collect();
     let mut from: HashMap<usize, Vec<String>> = HashMap::new();
     for (number, recipe) in recipes.iter().enumerate() {
-        let cook = rng.up_to(people.len());
+        let cook = rng.below(people.len());
         from.entry(cook).or_default().push(recipe.0.clone());
-        let guest = &people[rng.up_to(people.len())];
+        let guest = &people[rng.below(people.len())];
         let text = format!(
             "Ein Gericht für kalte Tage, das lange auf dem Herd steht. Das Rezept stammt von {}, \
                 die es nie gewogen hat. {} mochte es nicht.",
@@ -320,14 +329,14 @@ fn courses(all: &mut Corpus, rng: &mut Rng, people: &[Page]) {
         all.page(recipe, "rezept", "", text);
         all.related.push((format!("Von wem stammt {}?", recipe.1), vec![people[cook].0.clone()]));
         let course = Page::new("küche", &format!("Kochkurs {}", LAST[number]));
-        let who = rng.some(5, people.len());
+        let who = rng.distinct(5, people.len());
         let names: Vec<String> = who.iter().map(|&p| people[p].wiki()).collect();
         let text = format!(
             "Ein Abend in der Lehrküche am Hafen, mit viel Dampf und wenig Platz. Teilgenommen \
                 haben {}. Gekocht wurde {}. Die Rechnung ging an {}.",
             names.join(", "),
             recipe.wiki(),
-            people[rng.up_to(people.len())].wiki()
+            people[rng.below(people.len())].wiki()
         );
         all.page(&course, "kurs", "", text);
         let answers: Vec<String> = who.iter().map(|&p| people[p].0.clone()).collect();

@@ -102,7 +102,7 @@ fn main() {
 fn measure(set: &Set, model: Option<&Path>, verbose: bool) -> Row {
     let home = BrainHome::with(set);
     let open = home.open(None);
-    let links = home.links(&open);
+    let links = home.count_links(&open);
     let without_vectors = figures::ask(set, &home, &open, verbose);
     drop(open);
     let with_vectors = model.map(|model| {

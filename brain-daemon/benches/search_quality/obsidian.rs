@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::set::{Doc, NoteFile, Set};
 
-/// The suffix of the names of such sets.
+/// The suffix of the names of these sets.
 pub(crate) const SUFFIX: &str = "-obsidian";
 
 /// Sets that are also measured in this form.
@@ -54,8 +54,8 @@ fn file_name(title: &str) -> String {
     name.replace(['*', '?', '"', '<', '>', '|', '#', '^', '[', ']'], "").trim().to_owned()
 }
 
-/// Returns the text with `[[Name]]` and `[[Name|text]]` in place of links by path. A link to a page
-/// that is not in the set stays one that leads nowhere.
+/// Replaces links by path with `[[Name]]` and `[[Name|text]]`. A link to a page outside the set
+/// stays broken.
 fn with_wiki_links(text: &str, names: &HashMap<&str, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -78,7 +78,7 @@ fn with_wiki_links(text: &str, names: &HashMap<&str, String>) -> String {
     out
 }
 
-/// Returns text, path and what follows of the link at the beginning of `text`.
+/// Splits `text`, which begins with a link, into the link's text, its target, and the rest.
 fn split_link(text: &str) -> Option<(&str, &str, &str)> {
     let (shown, rest) = text.strip_prefix('[')?.split_once("](")?;
     let (target, behind) = rest.split_once(')')?;

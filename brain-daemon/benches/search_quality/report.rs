@@ -8,7 +8,7 @@ use crate::obsidian;
 
 /// Goals: set, with or without vectors, measure, minimum. Without vectors, they are the best
 /// full-text figures before this project; with vectors, the best of fixed-scale fusion.
-const BARS: [(&str, bool, &str, f64); 13] = [
+const GOALS: [(&str, bool, &str, f64); 13] = [
     ("scifact", false, "nDCG@10", 0.69),
     ("locomo-session", false, "recall@5", 0.86),
     ("jsquad-ja", false, "nDCG@10", 0.93),
@@ -41,9 +41,9 @@ links, and optionally vectors. Each document is a page with its title, its text,
 All sets use the same configuration. nDCG@10, recall and MRR are means over the questions. The time
 is the median of one search with its passages. *Live links* are links between the set's pages.
 
-The benchmark generates `films-relational` and `films-plain`. They test the rule for links on other
-data than it was developed with: other kinds of pages and questions, in English and German.
-`films-plain` has questions on the same pages whose results links must not affect.
+The benchmark generates `films-relational` and `films-plain`. They test the ranking by links
+with data for which it was not developed: other kinds of pages and questions, in English and German.
+`films-plain` asks questions about the same pages for which links must not change the results.
 
 Sets that end with `-obsidian` have the same pages as Obsidian writes them: the name of the file
 is the title, links are `[[Name]]`, and no page has `title:`. A title that cannot be the name of a
@@ -82,7 +82,7 @@ computed from the same recorded results of words, vectors and links.
 | weight of meaning 1.25 | 0.781 | 0.981 | 0.980 | 0.842 | 0.734 | 0.959 | 0.957 | 0.941 |
 | weight of meaning 1.75 | 0.791 | 0.981 | 0.981 | 0.838 | 0.734 | 0.959 | 0.957 | 0.941 |
 | weight of meaning 2.0 | 0.793 | 0.981 | 0.981 | 0.835 | 0.732 | 0.959 | 0.957 | 0.941 |
-| zero from a quarter of the scale for random windows, not half | 0.781 | 0.981 | 0.981 | 0.841 | 0.734 | 0.958 | 0.957 | 0.941 |
+| meaning is zero if random windows reach a quarter of the scale (now: half) | 0.781 | 0.981 | 0.981 | 0.841 | 0.734 | 0.958 | 0.957 | 0.941 |
 | no reduction for nearness to random windows | 0.790 | 0.981 | 0.981 | 0.836 | 0.734 | 0.961 | 0.957 | 0.922 |
 | no reduction for unreadable questions | 0.787 | 0.981 | 0.981 | 0.841 | 0.735 | 0.961 | 0.950 | 0.941 |
 | neither reduction | 0.790 | 0.981 | 0.981 | 0.836 | 0.734 | 0.957 | 0.870 | 0.917 |
@@ -94,14 +94,14 @@ computed from the same recorded results of words, vectors and links.
 weight of meaning was chosen with concept, xquad-en, locomo-session and xquad-zh. The other sets
 were measured afterwards. Their nDCG is better than with words alone, or at most 0.001 lower.
 
-For films-relational it is 0.003 lower, because a weakly linked page keeps the part of its meaning
-that exceeds its link. Otherwise a page could lose rank by being linked. The reductions were chosen
-with all sets. Questions about relations gain nothing from meaning: words and links suffice, and
-among equally linked pages, meaning was noise.
+For films-relational it is 0.003 lower, because a weakly linked page keeps the part of its score
+for meaning that exceeds its score for the link. Otherwise a link could lower a page's rank. The
+reductions were chosen with all sets. Questions about relations gain nothing from meaning: words and
+links suffice, and among equally linked pages, meaning was noise.
 
 The model reads English. For an unknown model, the scale of its cosines is measured on the pages. An
 endpoint does not say which languages it can read. If it does not know the language of the pages,
-the loss is that of the last line but one. Use a model that knows your languages, or none.
+the loss is that of the second-to-last row. Use a model that knows your languages, or none.
 ";
 
 /// Formats a row for the terminal.
@@ -140,12 +140,12 @@ pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
             }
         }
     }
-    forms(&mut out, rows);
+    obsidian_table(&mut out, rows);
     out.push_str(TRIED);
     out
 }
 
-/// Returns `page` with the section of the generated sets, in place of one that is there.
+/// Returns `page` with the section of the generated sets added or replaced.
 pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
     let tried = page.find(TRIED.trim_start()).unwrap_or(page.len());
     let begin = page.find(GENERATED).unwrap_or(tried);
@@ -195,8 +195,8 @@ pub(crate) fn regressions(page: &str, rows: &[Row]) -> Vec<String> {
     regressions
 }
 
-/// Compares sets with their Obsidian form.
-fn forms(out: &mut String, rows: &[Row]) {
+/// Writes a table that compares sets with their Obsidian form.
+fn obsidian_table(out: &mut String, rows: &[Row]) {
     let base = |row: &Row| {
         let name = row.name.strip_suffix(obsidian::SUFFIX)?;
         rows.iter().find(|base| base.name == name)
@@ -239,12 +239,12 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
         else {
             continue;
         };
-        let bars: Vec<String> = BARS
+        let goals: Vec<String> = GOALS
             .iter()
             .filter(|(set, of, ..)| *set == row.name && *of == with_vectors)
-            .map(|(_, _, what, bar)| {
-                let value = if *what == "nDCG@10" { f.ndcg10 } else { f.recall5 };
-                format!("{what} {bar:.2}: {}", if value >= *bar { "yes" } else { "**no**" })
+            .map(|(_, _, measure, goal)| {
+                let value = if *measure == "nDCG@10" { f.ndcg10 } else { f.recall5 };
+                format!("{measure} {goal:.2}: {}", if value >= *goal { "yes" } else { "**no**" })
             })
             .collect();
         let _ = writeln!(
@@ -259,7 +259,7 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
             f.recall10,
             f.mrr10,
             f.median_us,
-            bars.join(", "),
+            goals.join(", "),
         );
     }
     out.push('\n');

@@ -69,8 +69,8 @@ impl Set {
         self
     }
 
-    /// Whether each scope is a source.
-    pub(crate) fn scoped(&self) -> bool {
+    /// Returns whether questions have scopes. Then each scope is a source.
+    pub(crate) fn has_scopes(&self) -> bool {
         self.queries.iter().any(|query| query.scope.is_some())
     }
 }

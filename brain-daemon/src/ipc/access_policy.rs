@@ -18,7 +18,7 @@ const GROUPS: &str = "/etc/group";
 /// The access rules of one socket.
 #[derive(Debug)]
 pub(super) struct AccessPolicy {
-    own: u32,
+    own_uid: u32,
     uids: Vec<u32>,
     group: Option<Group>,
 }
@@ -32,8 +32,8 @@ struct Group {
 
 impl AccessPolicy {
     /// Admits the daemon's own user and root only.
-    pub(super) fn owner() -> Self {
-        Self { own: rustix::process::geteuid().as_raw(), uids: Vec::new(), group: None }
+    pub(super) fn owner_only() -> Self {
+        Self { own_uid: rustix::process::geteuid().as_raw(), uids: Vec::new(), group: None }
     }
 
     /// Returns the policy of a socket at `path` that systemd passed in.
@@ -41,7 +41,7 @@ impl AccessPolicy {
     /// # Errors
     /// [`FaultCode::InvalidConfig`] if `daemon.allow_group` does not exist, or contradicts the
     /// owner and mode of the socket's file.
-    pub(super) fn passed(path: &Path, config: &Config) -> Result<Self, Fault> {
+    pub(super) fn for_systemd_socket(path: &Path, config: &Config) -> Result<Self, Fault> {
         let group = match &config.daemon.allow_group {
             None => None,
             Some(name) => {
@@ -59,7 +59,7 @@ impl AccessPolicy {
                 Some(group)
             }
         };
-        Ok(Self { uids: config.daemon.allow_uids.clone(), group, ..Self::owner() })
+        Ok(Self { uids: config.daemon.allow_uids.clone(), group, ..Self::owner_only() })
     }
 
     /// Returns the caller for a process of this user.
@@ -67,7 +67,7 @@ impl AccessPolicy {
     /// # Errors
     /// [`FaultCode::Forbidden`] if the user has no access.
     pub(super) fn caller(&self, uid: u32) -> Result<Caller, Fault> {
-        if uid == 0 || uid == self.own {
+        if uid == 0 || uid == self.own_uid {
             return Ok(Caller::local(uid));
         }
         let is_listed = self.uids.contains(&uid);
@@ -96,7 +96,8 @@ impl Group {
         // may own it.
         if ![0, rustix::process::geteuid().as_raw()].contains(&meta.uid()) {
             return Err(format!(
-                "{path} belongs to user {}, who need not be a member (no SocketUser=)",
+                "{path} is owned by user {}, who can open it without being in the group; remove \
+                 SocketUser= from the socket unit",
                 meta.uid()
             ));
         }

@@ -1,4 +1,4 @@
-//! Binds the control socket, or adopts the one of systemd, and accepts clients.
+//! Binds the control socket, or uses one from systemd, and accepts clients.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,7 +31,7 @@ use brain_core::Brain;
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How often the daemon checks that its socket file was not replaced.
 const DISPLACED_CHECK_EVERY: Duration = Duration::from_secs(3);
-/// Refused clients that are sent a reason at the same time; others are just disconnected.
+/// Maximum number of refused clients that get a reason at the same time. Others are disconnected.
 const MAX_REFUSALS: usize = 16;
 /// How long a daemon that has released the store may still hold its socket.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -74,7 +74,7 @@ impl Listener {
             }
             Ok(_) => {
                 let message =
-                    format!("{} is there and is not a socket; it was left alone", path.display());
+                    format!("{} exists and is not a socket; it was not changed", path.display());
                 return Err(Fault::new(FaultCode::Conflict, message)
                     .hint("move it away, or set BRAIN_SOCKET to another path"));
             }
@@ -89,7 +89,7 @@ impl Listener {
             .map_err(|e| fail(&e))?;
         let meta = std::fs::symlink_metadata(path).map_err(|e| fail(&e))?;
         let file = File { path: path.to_owned(), id: (meta.dev(), meta.ino()) };
-        Ok(Self { socket, policy: AccessPolicy::owner(), file: Some(file) })
+        Ok(Self { socket, policy: AccessPolicy::owner_only(), file: Some(file) })
     }
 
     /// Adopts a socket that systemd passed in, without changing its file.
@@ -98,7 +98,7 @@ impl Listener {
     /// [`FaultCode::Io`] if the socket cannot be used; [`FaultCode::InvalidConfig`] if
     /// `daemon.allow_group` contradicts its file.
     pub fn adopt(passed: PassedSocket, config: &Config) -> Result<Self, Fault> {
-        let policy = AccessPolicy::passed(passed.path(), config)?;
+        let policy = AccessPolicy::for_systemd_socket(passed.path(), config)?;
         let path = passed.path().display().to_string();
         let socket = UnixSocket::try_from(OwnedFd::from(passed.into_listener())).map_err(|e| {
             Fault::new(

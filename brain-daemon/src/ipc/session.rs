@@ -25,7 +25,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 const FRAME_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// The same while new clients wait for a free connection.
+/// The time between two requests while new clients wait for a free connection.
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
 /// The time for the client to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
     let exchange = async {
         let mut greeting = [0_u8; HELLO_LEN];
         stream.read_exact(&mut greeting).await?;
-        stream.write_all(&Hello::ours(std::process::id()).to_bytes()).await?;
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes()).await?;
         let _ = answer(&mut stream, &Answer::Fault(fault)).await;
         // Unread bytes would reset the connection, and the client would lose the answer.
         tokio::io::copy(&mut (&mut stream).take(MAX_FRAME as u64), &mut tokio::io::sink()).await
@@ -81,8 +81,12 @@ async fn serve_requests(
     let mut greeting = [0_u8; HELLO_LEN];
     within(GREETING_TIMEOUT, stream.read_exact(&mut greeting)).await?;
     let hello = Hello::from_bytes(&greeting).map_err(|_| "not our protocol")?;
-    within(GREETING_TIMEOUT, stream.write_all(&Hello::ours(std::process::id()).to_bytes())).await?;
-    if !hello.speaks_ours() {
+    within(
+        GREETING_TIMEOUT,
+        stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes()),
+    )
+    .await?;
+    if !hello.has_same_protocol() {
         return Err("another protocol number");
     }
     loop {

@@ -37,7 +37,7 @@ pub(super) struct SourceWatch {
     /// `None` if the kernel refuses one.
     watcher: Option<RecommendedWatcher>,
     events: UnboundedReceiver<WatchEvent>,
-    /// The event that ended the wait for one.
+    /// The event that ended the last wait; it is read first.
     first_event: Option<WatchEvent>,
     sources: Vec<WatchedSource>,
     /// Watched directories, and the index of their source.

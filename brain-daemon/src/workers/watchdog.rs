@@ -39,8 +39,8 @@ pub(super) struct Watchdog {
 impl Watchdog {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
-        let me = Caller::local(rustix::process::geteuid().as_raw());
-        let probe = move || brain.run(&me, Status, &NoProgress);
+        let caller = Caller::local(rustix::process::geteuid().as_raw());
+        let probe = move || brain.run(&caller, Status, &NoProgress);
         let notify = |states: &[NotifyState<'_>]| {
             if let Err(error) = sd_notify::notify(states) {
                 tracing::warn!(%error, "service manager not notified");
@@ -180,22 +180,27 @@ mod tests {
             holding.recv().unwrap();
             // One answer may still be on its way.
             while pings(&count, Duration::from_millis(50)).await != 0 {
-                assert!(Instant::now() < deadline, "it hangs");
+                assert!(Instant::now() < deadline, "pings continue although the probe hangs");
             }
-            assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "it hangs");
+            assert_eq!(
+                pings(&count, Duration::from_millis(100)).await,
+                0,
+                "a ping while the probe \
+                                                                            hangs"
+            );
             drop(release);
             holder.join().unwrap();
         }
         while pings(&count, Duration::from_millis(20)).await == 0 {
-            assert!(Instant::now() < deadline, "it answers again");
+            assert!(Instant::now() < deadline, "no ping after the probe answers again");
         }
         broken.store(1, Ordering::SeqCst);
         while pings(&count, Duration::from_millis(50)).await != 0 {
-            assert!(Instant::now() < deadline, "it panics");
+            assert!(Instant::now() < deadline, "pings continue although the probe panics");
         }
         broken.store(0, Ordering::SeqCst);
         while pings(&count, Duration::from_millis(20)).await == 0 {
-            assert!(Instant::now() < deadline, "it answers after a panic");
+            assert!(Instant::now() < deadline, "no ping after the panic ended");
         }
         stop.cancel();
         running.await.unwrap();

@@ -17,7 +17,7 @@ const DELETIONS: &[Column] = &[
     Column::fixed("DETECTED").optional(1),
     Column::fixed("POST").painted(Paint::cyan),
     Column::flexible("AUTHOR", 8),
-    Column::fixed("WHY").optional(2),
+    Column::fixed("REASON").optional(2),
     Column::flexible("TEXT", 12),
 ];
 
@@ -61,7 +61,7 @@ const ALERTS: &[Column] = &[
     Column::fixed("KIND"),
     Column::fixed("POST").painted(Paint::cyan).optional(3),
     Column::flexible("AUTHOR", 8).optional(2),
-    Column::flexible("WHAT", 20),
+    Column::flexible("MESSAGE", 20),
 ];
 
 /// Removes from an alert's message what other columns show: kind, post and author.

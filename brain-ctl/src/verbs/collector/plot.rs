@@ -44,14 +44,14 @@ pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
     (0..columns).map(|n| BARS[height(pick(n)).min(BARS.len() - 1)]).collect()
 }
 
-/// Dots in an area of braille characters, each 2 dots wide and 4 high.
-struct Area {
+/// Dots in braille characters, each 2 dots wide and 4 high.
+struct Canvas {
     columns: usize,
     lines: usize,
     cells: Vec<u8>,
 }
 
-impl Area {
+impl Canvas {
     fn new(columns: usize, lines: usize) -> Self {
         Self { columns, lines, cells: vec![0; columns * lines] }
     }
@@ -120,7 +120,7 @@ fn draw_panel(
         (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
     // Values that never change need one line.
     let lines = if low == high { 1 } else { lines };
-    let mut area = Area::new(columns, lines);
+    let mut canvas = Canvas::new(columns, lines);
     let (from, to) =
         (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
     let dots: Vec<(usize, usize)> = values
@@ -132,7 +132,7 @@ fn draw_panel(
         })
         .collect();
     for pair in dots.windows(2) {
-        area.line(pair[0], pair[1]);
+        canvas.line(pair[0], pair[1]);
     }
     for line in 0..lines {
         let label = match line {
@@ -145,7 +145,7 @@ fn draw_panel(
             "{} {}{}",
             t.paint.dim(&label),
             t.paint.dim("┤"),
-            t.paint.cyan(&area.row(line))
+            t.paint.cyan(&canvas.row(line))
         ));
     }
 }

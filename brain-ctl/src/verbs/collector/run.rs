@@ -32,7 +32,7 @@ impl LinePrinter {
 pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
     let mut lines = LinePrinter::default();
     let print = !context.json && !context.quiet;
-    let run = context.follow(CollectorCollect, &mut |line| lines.add(line, print))?;
+    let run = context.call_with_progress(CollectorCollect, &mut |line| lines.add(line, print))?;
     if let Some(error) = lines.error.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
         let message = format!(
             "cannot write to standard output: {}; the run is {}",

@@ -107,7 +107,7 @@ impl Show for Answer<'_> {
             let head = t.cut(&prompt_head(at, self.prompts), 0);
             t.raw(&t.paint.bold(&head));
             t.raw("");
-            t.page(&prompt.text);
+            t.verbatim(&prompt.text);
         }
         for (at, idea) in self.visible_ideas().iter().enumerate() {
             if at > 0 {
@@ -134,7 +134,7 @@ impl Show for Answer<'_> {
             t.line(&idea.text);
         }
         for prompt in self.visible_prompts() {
-            t.page(&prompt.text);
+            t.verbatim(&prompt.text);
         }
     }
 

@@ -85,8 +85,8 @@ fn last_bytes(parts: &[&[u8]; 2]) -> Vec<u8> {
 
 /// Finds the `id` of a truncated object before the cut.
 fn id_at_the_front(text: &[u8]) -> Option<Value> {
-    struct Front<'a>(&'a mut Option<Value>);
-    impl<'de> Visitor<'de> for Front<'_> {
+    struct IdVisitor<'a>(&'a mut Option<Value>);
+    impl<'de> Visitor<'de> for IdVisitor<'_> {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,7 +111,7 @@ fn id_at_the_front(text: &[u8]) -> Option<Value> {
     }
     let mut id = None;
     // Deserialising fails at the cut, after the visitor stored the id.
-    let _ = serde_json::Deserializer::from_slice(text).deserialize_map(Front(&mut id));
+    let _ = serde_json::Deserializer::from_slice(text).deserialize_map(IdVisitor(&mut id));
     id.filter(is_id)
 }
 

@@ -15,7 +15,7 @@ const INTERNAL_ERROR: i32 = -32603;
 
 /// A parsed message.
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum Message {
     /// A request.
     Request {
         /// The id.
@@ -64,7 +64,7 @@ struct CancelledParams {
 ///
 /// # Errors
 /// Returns the error answer to an invalid message, as a line.
-pub(super) fn parse(line: &[u8]) -> Result<Kind, Vec<u8>> {
+pub(super) fn parse(line: &[u8]) -> Result<Message, Vec<u8>> {
     let raw: Raw<'_> = match serde_json::from_slice(line) {
         Ok(raw) => raw,
         Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "the message is not JSON")),
@@ -82,17 +82,17 @@ pub(super) fn parse(line: &[u8]) -> Result<Kind, Vec<u8>> {
         return Err(invalid_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
     }
     Ok(match (raw.method.as_deref(), raw.id) {
-        (Some(method), Some(id)) => Kind::Request { id, initialize: method == "initialize" },
-        (Some("notifications/initialized"), None) => Kind::Initialized,
+        (Some(method), Some(id)) => Message::Request { id, initialize: method == "initialize" },
+        (Some("notifications/initialized"), None) => Message::Initialized,
         (Some("notifications/cancelled"), None) => {
             let params = raw.params.and_then(|params| serde_json::from_str(params.get()).ok());
-            params.map_or(Kind::Notification, |params: CancelledParams| {
-                Kind::Cancelled(params.request_id)
+            params.map_or(Message::Notification, |params: CancelledParams| {
+                Message::Cancelled(params.request_id)
             })
         }
-        (Some(_), None) => Kind::Notification,
+        (Some(_), None) => Message::Notification,
         (None, id) if raw.result.is_some() || raw.error.is_some() => {
-            Kind::Answer { id, success: raw.error.is_none() }
+            Message::Answer { id, success: raw.error.is_none() }
         }
         (None, id) => return Err(invalid_message(id.as_ref())),
     })
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn messages_are_classified() {
         let parse = |line: &str| parse(line.as_bytes()).expect(line);
-        let request = |id: Value, initialize| Kind::Request { id, initialize };
+        let request = |id: Value, initialize| Message::Request { id, initialize };
         assert_eq!(
             parse(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
             request(json!(1), true)
@@ -170,19 +170,19 @@ mod tests {
         );
         assert_eq!(
             parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
-            Kind::Initialized
+            Message::Initialized
         );
         assert_eq!(
             parse(
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#
             ),
-            Kind::Cancelled(json!(5))
+            Message::Cancelled(json!(5))
         );
         assert_eq!(
             parse(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#),
-            Kind::Notification
+            Message::Notification
         );
-        let answer = |success| Kind::Answer { id: Some(json!(3)), success };
+        let answer = |success| Message::Answer { id: Some(json!(3)), success };
         assert_eq!(parse(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), answer(true));
         assert_eq!(
             parse(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":""}}"#),

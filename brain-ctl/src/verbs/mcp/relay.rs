@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{
     line::{self, Line},
-    message::{self, Kind},
+    message::{self, Message},
 };
 
 /// Maximum messages in the queue of the handling thread. Messages can be large, so it is small.
@@ -191,7 +191,7 @@ where
         {
             match event {
                 Event::ClientLine(Line::Whole(line)) => {
-                    if let Ok(Kind::Request { id, .. }) = message::parse(&line) {
+                    if let Ok(Message::Request { id, .. }) = message::parse(&line) {
                         return self.send_to_client(&message::unreachable(&id, fault));
                     }
                     self.needs_permit = true;
@@ -213,14 +213,16 @@ where
         match message::parse(&line) {
             Err(answer) => self.send_to_client(&answer),
             // The client could not assign two answers with the same id.
-            Ok(Kind::Request { id, .. }) if self.pending.iter().any(|request| request.id == id) => {
+            Ok(Message::Request { id, .. })
+                if self.pending.iter().any(|request| request.id == id) =>
+            {
                 self.send_to_client(&message::duplicate_id(&id))
             }
-            Ok(Kind::Request { id, initialize }) => self.forward_request(id, initialize, line),
+            Ok(Message::Request { id, initialize }) => self.forward_request(id, initialize, line),
             Ok(kind) => {
                 match kind {
-                    Kind::Initialized => self.initialized = Some(line.clone()),
-                    Kind::Cancelled(id) => self.pending.retain(|request| request.id != id),
+                    Message::Initialized => self.initialized = Some(line.clone()),
+                    Message::Cancelled(id) => self.pending.retain(|request| request.id != id),
                     _ => {}
                 }
                 // A notification does not start a daemon.
@@ -278,7 +280,7 @@ where
             },
             Line::Whole(mut line) => {
                 match message::parse(&line) {
-                    Ok(Kind::Answer { id: Some(id), success }) => match take_pending(&id) {
+                    Ok(Message::Answer { id: Some(id), success }) => match take_pending(&id) {
                         Some(request) if success && request.initialize.is_some() => {
                             (self.initialize, self.initialized) = (request.initialize, None);
                         }
@@ -376,7 +378,7 @@ fn repeat_initialize(
     initialize: &[u8],
     initialized: Option<&[u8]>,
 ) -> io::Result<()> {
-    let Ok(Kind::Request { id, .. }) = message::parse(initialize) else { return Ok(()) };
+    let Ok(Message::Request { id, .. }) = message::parse(initialize) else { return Ok(()) };
     stream.set_read_timeout(Some(INITIALIZE_TIMEOUT))?;
     write_line(stream, initialize)?;
     loop {
@@ -384,8 +386,10 @@ fn repeat_initialize(
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
             Some(Line::TooLong(_)) => {}
             Some(Line::Whole(line)) => match message::parse(&line) {
-                Ok(Kind::Answer { id: Some(answer_id), success: true }) if answer_id == id => break,
-                Ok(Kind::Answer { id: Some(answer_id), success: false }) if answer_id == id => {
+                Ok(Message::Answer { id: Some(answer_id), success: true }) if answer_id == id => {
+                    break;
+                }
+                Ok(Message::Answer { id: Some(answer_id), success: false }) if answer_id == id => {
                     return Err(io::Error::other("the new daemon refuses the session"));
                 }
                 _ => {}

@@ -80,10 +80,10 @@ pub(crate) fn sets() -> Vec<Set> {
 }
 
 fn talk(rng: &mut Rng, count: usize) -> String {
-    (0..count).map(|_| format!("{} ", TALK[rng.up_to(TALK.len())])).collect()
+    (0..count).map(|_| format!("{} ", TALK[rng.below(TALK.len())])).collect()
 }
 
-/// Returns meetings of three years with their pages, and pages of people. The day stands in the
+/// Returns meetings of three years with their pages, and pages of people. The day is in the
 /// frontmatter, in the slug, or in a dated line.
 fn world(rng: &mut Rng) -> (Vec<Doc>, Vec<Meeting>) {
     let page = |id: &str, title: String, text: String, frontmatter: String| Doc {
@@ -101,7 +101,7 @@ fn world(rng: &mut Rng) -> (Vec<Doc>, Vec<Meeting>) {
     let mut meetings = Vec::new();
     for number in 0..144 {
         let (year, month) = (2023 + number / 48, number / 4 % 12);
-        let (day, person) = (1 + rng.up_to(28), rng.up_to(PEOPLE.len()));
+        let (day, person) = (1 + rng.below(28), rng.below(PEOPLE.len()));
         let topic = (number * 5 + number / 16) % TOPICS.len();
         let date = format!("{year}-{:02}-{day:02}", month + 1);
         let (id, frontmatter, line) = match number % 3 {

@@ -7,16 +7,16 @@ pub(crate) struct Lexicon {
     /// Orders of the parts of a sentence: `s`ubject, `v`erb, `o`bject, `p`lace, `t`ime. Other
     /// characters are literal.
     pub(crate) orders: &'static str,
-    /// What joins two sentences.
+    /// Conjunctions between two sentences.
     pub(crate) joints: &'static str,
     pub(crate) subjects: &'static str,
     pub(crate) verbs: &'static str,
     pub(crate) objects: &'static str,
     pub(crate) places: &'static str,
     pub(crate) times: &'static str,
-    /// What separates words; empty in scripts without spaces.
+    /// The separator of words; empty in scripts without spaces.
     pub(crate) space: &'static str,
-    /// What ends a sentence.
+    /// The end of a sentence.
     pub(crate) end: &'static str,
 }
 

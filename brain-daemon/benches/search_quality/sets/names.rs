@@ -102,7 +102,7 @@ const VOCABULARIES: [Vocabulary; 6] = [
 /// Returns all sets.
 pub(crate) fn sets() -> Vec<Set> {
     vec![
-        disorder(),
+        reordered(),
         in_sentences(),
         half_typed().while_typing(),
         mistyped_names(),
@@ -110,8 +110,8 @@ pub(crate) fn sets() -> Vec<Set> {
     ]
 }
 
-fn invented(rng: &mut Rng) -> String {
-    [&BEGINNINGS[..], &MIDDLES, &ENDS].map(|parts| parts[rng.up_to(parts.len())]).concat()
+fn invented_name(rng: &mut Rng) -> String {
+    [&BEGINNINGS[..], &MIDDLES, &ENDS].map(|parts| parts[rng.below(parts.len())]).concat()
 }
 
 /// Names of pages, of two to three words.
@@ -122,23 +122,23 @@ struct Names {
 }
 
 fn names(rng: &mut Rng) -> Names {
-    let people = (0..300).map(|_| (invented(rng), invented(rng))).collect();
+    let people = (0..300).map(|_| (invented_name(rng), invented_name(rng))).collect();
     let thing = |number: usize, rng: &mut Rng| {
-        format!("{} {}", invented(rng), THINGS[number % THINGS.len()])
+        format!("{} {}", invented_name(rng), THINGS[number % THINGS.len()])
     };
     Names { people, things: (0..100).map(|number| thing(number, rng)).collect() }
 }
 
 /// Returns pages of people and things, and of calls that have their names in title and text. Every
-/// page speaks of others, too.
+/// page also has the names of others.
 fn pages(names: &Names, rng: &mut Rng) -> Vec<Doc> {
     let prose = |rng: &mut Rng, count: usize| -> String {
         (0..count).map(|_| format!("{}. ", sentence(&LEXICONS[0], rng))).collect()
     };
     let mention = |rng: &mut Rng| -> String {
-        let (first, last) = &names.people[rng.up_to(names.people.len())];
-        let (other, _) = &names.people[rng.up_to(names.people.len())];
-        let thing = &names.things[rng.up_to(names.things.len())];
+        let (first, last) = &names.people[rng.below(names.people.len())];
+        let (other, _) = &names.people[rng.below(names.people.len())];
+        let thing = &names.things[rng.below(names.things.len())];
         format!("{first} {last} showed {other} how the {thing} works. ")
     };
     let page = |id: String, title: String, text: String, frontmatter: String| Doc {
@@ -163,7 +163,7 @@ fn pages(names: &Names, rng: &mut Rng) -> Vec<Doc> {
     }
     for number in 0..200 {
         let (first, last) = &names.people[number % names.people.len()];
-        let thing = &names.things[rng.up_to(names.things.len())];
+        let thing = &names.things[rng.below(names.things.len())];
         let text = format!(
             "{first} {last} called. {}We spoke about the {thing}: how {first} thinks it should \
                 work, and what we know about {last}. {}{}",
@@ -177,8 +177,8 @@ fn pages(names: &Names, rng: &mut Rng) -> Vec<Doc> {
     docs
 }
 
-/// All words of a name, in another order.
-fn disorder() -> Set {
+/// Asks with all words of a name, in another order.
+fn reordered() -> Set {
     let mut rng = Rng(20_261_127);
     let names = names(&mut rng);
     let docs = pages(&names, &mut rng);
@@ -199,10 +199,10 @@ fn disorder() -> Set {
         words.rotate_left(by);
         questions.push((words.join(" "), vec![format!("things/{number}")]));
     }
-    Set::new("names-disorder", docs, &questions)
+    Set::new("names-reordered", docs, &questions)
 }
 
-/// Names with other words around.
+/// Asks with a name among other words.
 fn in_sentences() -> Set {
     let mut rng = Rng(20_261_128);
     let names = names(&mut rng);
@@ -223,7 +223,7 @@ fn in_sentences() -> Set {
     Set::new("names-in-sentences", docs, &questions)
 }
 
-/// Beginnings of names.
+/// Asks with beginnings of names.
 fn half_typed() -> Set {
     let mut rng = Rng(20_261_129);
     let names = names(&mut rng);
@@ -270,7 +270,7 @@ fn notes(rng: &mut Rng) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
             out.push((doc, vocabulary.code, rare));
         }
         for number in 0..40 {
-            let other = [first[rng.up_to(5)]];
+            let other = [first[rng.below(5)]];
             let text = prose(lexicon, &other, rng);
             let id = format!("days/{}-{number}", vocabulary.code);
             let title = format!("{} {number}", vocabulary.code);
@@ -293,7 +293,7 @@ fn prose(lexicon: &Lexicon, words: &[&str], rng: &mut Rng) -> String {
     text
 }
 
-/// Names of pages with a letter that is wrong, missing, added or exchanged with the next.
+/// Asks with names of pages in which a letter is wrong, missing, added or exchanged with the next.
 fn mistyped_names() -> Set {
     let mut rng = Rng(20_261_130);
     let notes = notes(&mut rng);
@@ -303,14 +303,14 @@ fn mistyped_names() -> Set {
             continue;
         }
         let mut words: Vec<String> = doc.title.split(' ').map(str::to_owned).collect();
-        let wrong = rng.up_to(words.len());
+        let wrong = rng.below(words.len());
         words[wrong] = mistyped(&words[wrong], &mut rng);
         questions.push((words.join(" "), vec![doc.id.clone()]));
     }
     Set::new("typos-names", notes.into_iter().map(|note| note.0).collect(), &questions)
 }
 
-/// Single words that are in two notes, mistyped.
+/// Asks with single mistyped words that are in two notes.
 fn mistyped_words() -> Set {
     let mut rng = Rng(20_261_131);
     let notes = notes(&mut rng);
@@ -329,15 +329,15 @@ fn mistyped_words() -> Set {
 /// Returns `word` with one wrong letter, or with two if it is long.
 fn mistyped(word: &str, rng: &mut Rng) -> String {
     let mut letters: Vec<char> = word.to_lowercase().chars().collect();
-    let errors = if letters.len() >= 10 { 1 + rng.up_to(2) } else { 1 };
+    let errors = if letters.len() >= 10 { 1 + rng.below(2) } else { 1 };
     for error in 0..errors {
         // Most errors are after the first letter.
-        let first = usize::from(rng.up_to(8) > 0);
+        let first = usize::from(rng.below(8) > 0);
         let half = (letters.len() - first).div_ceil(errors);
-        let at = (first + error * half + rng.up_to(half)).min(letters.len() - 2);
+        let at = (first + error * half + rng.below(half)).min(letters.len() - 2);
         let others: Vec<char> = letters.iter().copied().filter(|c| *c != letters[at]).collect();
-        let other = others[rng.up_to(others.len())];
-        match rng.up_to(4) {
+        let other = others[rng.below(others.len())];
+        match rng.below(4) {
             0 if letters[at] != letters[at + 1] => letters.swap(at, at + 1),
             1 => _ = letters.remove(at),
             2 => letters.insert(at, other),

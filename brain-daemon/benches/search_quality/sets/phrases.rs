@@ -22,7 +22,7 @@ fn phrases(lexicon: &Lexicon) -> Set {
     let docs: Vec<Doc> = (0..NOTES).map(|number| note(lexicon, number, &mut rng)).collect();
     let mut questions = Vec::new();
     while questions.len() < QUESTIONS {
-        let text = &docs[rng.up_to(docs.len())].text;
+        let text = &docs[rng.below(docs.len())].text;
         let Some(phrase) = phrase(lexicon, text, &mut rng) else { continue };
         let same = docs.iter().filter(|doc| doc.text.contains(&phrase));
         let same: Vec<String> = same.map(|doc| doc.id.clone()).collect();
@@ -37,7 +37,7 @@ fn phrases(lexicon: &Lexicon) -> Set {
 /// Returns four to six words of `text`, or a run of characters in a script without spaces; `None`
 /// if they cross the end of a sentence.
 fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
-    let length = 4 + rng.up_to(3);
+    let length = 4 + rng.below(3);
     let pieces: Vec<&str> = match lexicon.space {
         "" => text.split_inclusive(|_| true).collect(),
         _ => text.split(' ').collect(),
@@ -48,14 +48,14 @@ fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
         ("", _) => length * 2,
         _ => length,
     };
-    let from = rng.up_to(pieces.len().saturating_sub(length).max(1));
+    let from = rng.below(pieces.len().saturating_sub(length).max(1));
     let phrase = pieces.get(from..from + length)?.join(lexicon.space);
     (!phrase.contains(['\n', '#', '.', '。'])).then(|| phrase.trim().to_owned())
 }
 
 fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
     // One note in eight is long.
-    let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + rng.up_to(14);
+    let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + rng.below(14);
     let title = part(lexicon.objects, rng);
     let mut text = String::new();
     for index in 0..sentences {
@@ -63,7 +63,7 @@ fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
             text.push_str(&format!("\n\n## {}\n\n", part(lexicon.places, rng)));
         }
         text.push_str(&sentence(lexicon, rng));
-        if rng.up_to(3) == 0 {
+        if rng.below(3) == 0 {
             let joint = part(lexicon.joints, rng);
             let more = sentence(lexicon, rng);
             text.push_str(&format!("{}{joint}{}{more}", lexicon.space, lexicon.space));
@@ -97,5 +97,5 @@ pub(super) fn sentence(lexicon: &Lexicon, rng: &mut Rng) -> String {
 /// Returns one of `parts`.
 fn part(parts: &'static str, rng: &mut Rng) -> &'static str {
     let all: Vec<&str> = parts.split('|').collect();
-    all[rng.up_to(all.len())]
+    all[rng.below(all.len())]
 }

@@ -68,8 +68,8 @@ fn note(id: String, title: String, text: String) -> Doc {
     Doc { id, title, text, frontmatter: String::new(), file: None }
 }
 
-fn one<'a>(of: &[&'a str], rng: &mut Rng) -> &'a str {
-    of[rng.up_to(of.len())]
+fn pick<'a>(of: &[&'a str], rng: &mut Rng) -> &'a str {
+    of[rng.below(of.len())]
 }
 
 /// Notes of meetings in which people speak about things. The words of a quote are side by side in
@@ -83,7 +83,7 @@ fn quotes_in_prose() -> Set {
             (PEOPLE[number % PEOPLE.len()], PAIRS[(number * 7 + number / 24) % PAIRS.len()]);
         let verdict = VERDICTS[(number * 5 + number / 16) % VERDICTS.len()];
         let talk = |rng: &mut Rng, count: usize| -> String {
-            (0..count).map(|_| format!("{} ", one(&TALK, rng))).collect()
+            (0..count).map(|_| format!("{} ", pick(&TALK, rng))).collect()
         };
         let together = PAIRS.iter().position(|pair| *pair == (first, second)).unwrap_or(0) % 3 != 0;
         let said = if together {
@@ -91,7 +91,7 @@ fn quotes_in_prose() -> Set {
         } else {
             format!("{person} said that the {second} for the {first} {verdict}.")
         };
-        let length = 2 + rng.up_to(12);
+        let length = 2 + rng.below(12);
         let text = format!(
             "{}{said} {}\n\n{}",
             talk(&mut rng, length),
@@ -140,8 +140,8 @@ fn names_with_apostrophes() -> Set {
             let friend = LAST[(number + at + 1) % LAST.len()].0;
             let id = format!("people/{at}-{number}");
             let mut text = format!("{name} shares an office with {first} {friend}. ");
-            (0..3 + rng.up_to(5))
-                .for_each(|_| text.push_str(&format!("{} ", one(&TALK, &mut rng))));
+            (0..3 + rng.below(5))
+                .for_each(|_| text.push_str(&format!("{} ", pick(&TALK, &mut rng))));
             docs.push(note(id.clone(), name.clone(), text));
             questions.push((name, vec![id.clone()]));
             let other = others[(at + number) % others.len()];
@@ -153,7 +153,7 @@ fn names_with_apostrophes() -> Set {
     Set::new("apostrophe-names", docs, &questions)
 }
 
-/// Words of which only the accents tell the meaning. The question has the accents.
+/// Pairs of words that differ only in accents. The question has the accents.
 fn accents() -> Set {
     const WORDS: [(&str, &str); 20] = [
         ("má", "mà"),
@@ -186,8 +186,8 @@ fn accents() -> Set {
                 let id = format!("words/{number}-{which}-{copy}");
                 let text = format!(
                     "{} The word of the day is {word}. {}",
-                    one(&TALK, &mut rng),
-                    one(&TALK, &mut rng)
+                    pick(&TALK, &mut rng),
+                    pick(&TALK, &mut rng)
                 );
                 docs.push(note(id, format!("Day {number} {copy}"), text));
             }

@@ -1,5 +1,5 @@
-//! Questions about pages that one or two links away from a named page: companies, their people and
-//! meetings, in four languages. Links are in sentences, in lists and in the frontmatter.
+//! Questions about pages that are one or two links away from a named page: companies, their people
+//! and meetings, in four languages. Links are in sentences, in lists and in the frontmatter.
 
 use crate::films::Rng;
 use crate::set::{Doc, Set};
@@ -24,7 +24,7 @@ struct Language {
     verbs: [(&'static str, &'static str); 4],
     /// The title of the list of a meeting's people, and a sentence about another person.
     meeting: [&'static str; 2],
-    /// Questions with one relation: asks, about a `C` or `P`.
+    /// Questions with one relation: what is asked for, and the text with `C` or `P`.
     one: &'static [(Ask, &'static str)],
     /// Questions with two relations.
     two: &'static [(Ask, &'static str)],
@@ -195,6 +195,7 @@ pub(crate) fn sets() -> Vec<Set> {
         .collect()
 }
 
+/// The people, companies and meetings of a language.
 struct World {
     /// Ids and titles.
     people: Vec<(String, String)>,
@@ -202,7 +203,7 @@ struct World {
     meetings: Vec<(String, String)>,
     /// For each company, the people of each relation.
     roles: Vec<[Vec<usize>; 4]>,
-    /// The people of each meeting, and the absent one.
+    /// The people of each meeting, and the person who was absent.
     attended: Vec<(Vec<usize>, usize)>,
 }
 
@@ -240,15 +241,15 @@ impl World {
             .collect();
         let meetings: Vec<_> = (0..MEETINGS)
             .map(|number| {
-                let brand = BRAND[rng.up_to(15)];
+                let brand = BRAND[rng.below(15)];
                 id(meetings_in, &format!("{brand} {}", 100 + number))
             })
             .collect();
         let attended = (0..MEETINGS)
             .map(|number| {
-                let count = 2 + rng.up_to(3);
+                let count = 2 + rng.below(3);
                 let mut who: Vec<usize> = (0..count)
-                    .map(|_| rng.up_to(people.len()))
+                    .map(|_| rng.below(people.len()))
                     .chain([number % COMPANIES * 6])
                     .collect();
                 who.sort_unstable();

@@ -1,8 +1,9 @@
 //! Sessions of the owner's browsers on this machine.
 //!
 //! `brain open` asks for a code over the control socket, whose peer is checked. The code opens one
-//! session, once, within a minute. The browser has the session's id, this process its SHA-256.
-//! Sessions are in memory only: they end with the daemon, with a new admin token, and by sign-out.
+//! session, once, within a minute. The browser has the id of the session; this process has the
+//! SHA-256 of the id. Sessions are in memory only: they end with the daemon, with a new admin
+//! token, and by sign-out.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,7 +20,7 @@ use brain_store::Hash;
 const CODE_MS: i64 = 60 * 1000;
 /// How long a session lasts, in milliseconds.
 const SESSION_MS: i64 = 12 * 60 * 60 * 1000;
-/// Codes and sessions that exist at the same time; another one ends the oldest.
+/// Maximum number of codes and of sessions. A new one replaces the oldest.
 const MAX_CODES: usize = 16;
 const MAX_SESSIONS: usize = 32;
 
@@ -37,7 +38,7 @@ pub struct BrowserSession {
 /// The codes and sessions of one daemon.
 pub(crate) struct BrowserSessions {
     inner: Mutex<Inner>,
-    /// Tells that sessions ended.
+    /// Notifies the subscribers when sessions end.
     ended: watch::Sender<()>,
 }
 
@@ -92,7 +93,8 @@ impl Access {
             return Ok(BrowserOpenReply { url: None, valid_seconds: 0, signed_out });
         }
         let Some(mut address) = self.http_addresses().local else {
-            let message = "the local HTTP listener is not open, so there is no page to show";
+            let message = "the local HTTP listener is not open, so there is no web interface to \
+                           open";
             return Err(Fault::new(FaultCode::NotSetUp, message)
                 .hint("set http.local in the configuration; `brain status` shows the listeners"));
         };

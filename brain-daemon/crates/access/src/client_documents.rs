@@ -1,8 +1,8 @@
 //! Fetches client metadata documents (Client ID Metadata Documents,
 //! draft-ietf-oauth-client-id-metadata-document).
 //!
-//! The id of such a client is the address of a document that describes it. Anyone can cause such a
-//! fetch without authentication, so addresses are restricted (`net`), results and failures are
+//! The id of a client can be the address of a document that describes the client. Anyone can cause
+//! a fetch without authentication, so addresses are restricted (`net`), results and failures are
 //! cached, and fetches are limited by host and in total. The content of a document is untrusted;
 //! only the host of its address identifies the client.
 
@@ -30,11 +30,11 @@ const MIN_AGE_MS: i64 = 5 * 60 * 1000;
 const FAILURE_AGE_MS: i64 = 60 * 1000;
 /// The window in which fetches are counted, in milliseconds.
 const WINDOW_MS: i64 = 60 * 1000;
-/// Fetches from one host in the window.
+/// Maximum number of fetches from one host in the window.
 const MAX_FETCHES_PER_HOST: usize = 5;
-/// Fetches in the window.
+/// Maximum number of fetches from all hosts in the window.
 const MAX_FETCHES: usize = 20;
-/// Redirect addresses that are read from one document.
+/// Maximum number of redirect addresses that are read from one document.
 const MAX_REDIRECT_URIS: usize = 50;
 
 /// The validated content of a document.
@@ -134,7 +134,7 @@ impl Cache {
     /// Counts a fetch from this host.
     ///
     /// # Errors
-    /// The message for the person when a limit is reached.
+    /// The message for the user when a limit is reached.
     fn count_fetch(&mut self, host: &str, now: i64) -> Result<(), &'static str> {
         while self.fetches.front().is_some_and(|(at, _)| *at + WINDOW_MS <= now) {
             self.fetches.pop_front();

@@ -1,10 +1,11 @@
 //! The authorization endpoint: asks for the owner's consent (RFC 6749 section 4.1, RFC 7636, RFC
 //! 8707, RFC 9207).
 //!
-//! Until client and address are verified to belong together, errors are shown to the person. After
-//! that, they are sent to the client's address, with its `state` and this issuer. Clients that
-//! registered themselves receive only the owner's decision at their address. Otherwise anyone could
-//! create a link to this brain that redirects to any address (RFC 9700 section 4.11.2).
+//! Until client and address are verified to belong together, errors are shown to the user in the
+//! browser. After that, they are sent to the client's address, with its `state` and this issuer.
+//! Clients that registered themselves receive only the owner's decision at their address. Otherwise
+//! anyone could create a link to this brain that redirects to any address (RFC 9700 section
+//! 4.11.2).
 //!
 //! The id of a client can be the address of its metadata document. Then each request reads the
 //! document. The store has the client's record of the last consent, in case the document is
@@ -26,7 +27,7 @@ use brain_store::{ClientRecord, GrantUpdate};
 /// How a client became known (`registered_by`): by its metadata document.
 const METADATA: &str = "metadata";
 
-/// A validated request that the owner can be asked about.
+/// A validated request for the owner's consent.
 struct ConsentRequest {
     id: String,
     client: ClientRecord,
@@ -205,7 +206,7 @@ impl Access {
         check_code_request(request).map_err(page_error)?;
         match self.documents.metadata(id, self.clock.now()) {
             Ok(client) => Ok(Some(client)),
-            // The owner consented to its stored state.
+            // The document cannot be read now. The stored record was shown to the owner before.
             Err(_) if stored.is_some() => Ok(None),
             Err(fault) => Err(page_error(fault)),
         }

@@ -9,7 +9,8 @@
 //! issues and revokes tokens, and `consent` asks the owner. `redirect_uri` checks addresses,
 //! `known_clients` and `client_documents` describe clients that are identified by a document,
 //! `codes` keeps authorization codes, and `registration` serves clients that register themselves.
-//! `browser` signs the owner's browsers in. `clients`, `tokens` and `admin_token` are the owner's operations, and `expiry` removes grants.
+//! `browser` signs the owner's browsers in. `clients`, `tokens` and `admin_token` are the owner's
+//! operations, and `expiry` removes grants that have ended.
 
 mod admin_token;
 mod bearer;

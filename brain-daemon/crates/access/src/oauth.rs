@@ -175,8 +175,8 @@ pub struct Consent {
 /// Why `/authorize` does not ask the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthorizeError {
-    /// Shown to the person: the client or the address is not trusted, so the browser is not
-    /// redirected (RFC 6749 section 4.1.2.1).
+    /// Shown to the user in the browser: the client or the address is not trusted, so the browser
+    /// is not redirected (RFC 6749 section 4.1.2.1).
     Page(OAuthFault),
     /// Sent to the client: the address to redirect the browser to.
     Redirect(String),

@@ -1,7 +1,8 @@
 //! Dynamic client registration (RFC 7591): clients that register themselves.
 //!
-//! Anyone can register a client if the owner has enabled it. Such a client has no secret, gets
-//! tokens only by the owner's consent, and never gets the scope `admin`. Their number is limited.
+//! Anyone can register a client if the owner has enabled it. A client that registered itself has no
+//! secret, gets tokens only by the owner's consent, and never gets the scope `admin`. The number of
+//! these clients is limited.
 
 use brain_protocol::{Client, GrantType, Scope, Scopes};
 
@@ -118,7 +119,8 @@ fn usable_redirect_uris(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
     Ok(out)
 }
 
-/// Returns the requested grant types that such a client can have. By default, both.
+/// Returns those of the requested grant types that a client without a secret can have. If none is
+/// requested, returns all of them.
 fn allowed_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
     let named =

@@ -346,7 +346,7 @@ fn error<T: std::fmt::Debug>(result: Result<T, OAuthFault>) -> OAuthError {
     result.unwrap_err().error
 }
 
-/// Returns the error that is shown to the person.
+/// Returns the error that is shown to the user in the browser.
 fn shown_error<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> OAuthError {
     match result.unwrap_err() {
         AuthorizeError::Page(fault) => fault.error,

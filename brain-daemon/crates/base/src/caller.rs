@@ -65,8 +65,8 @@ impl Caller {
         Self { name: name.into(), scopes, visibility, is_model: false }
     }
 
-    /// Returns this caller as a model that acts for it: with the same scopes, but text that it
-    /// writes is from outside.
+    /// Returns a caller for a model that acts for this caller. It has the same scopes, but the text
+    /// that it writes counts as text from outside.
     #[must_use]
     pub fn as_model(self) -> Self {
         Self { is_model: true, ..self }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
-    /// The open directory, which stays the same after a move; see [`Home::hold`].
+    /// The open directory, which stays the same after a move; see [`Home::keep_open`].
     directory: Option<Arc<File>>,
 }
 
@@ -153,8 +153,8 @@ impl Home {
     pub fn is_read_only(&self) -> bool {
         use rustix::fs::{Mode, OFlags, StatVfsMountFlags, open, statvfs};
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        // After an error, a file system refuses writes without this flag: only a write tells. The
-        // temporary file has no name and is gone at once.
+        // A file system that became read-only after an I/O error may not report this flag. So this
+        // also tries to create an unnamed file, which the kernel removes when it is closed.
         statvfs(&self.root).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
             || open(&self.root, flags, Mode::RUSR).is_err_and(|error| error == Errno::ROFS)
     }

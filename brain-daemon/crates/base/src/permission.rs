@@ -11,7 +11,7 @@ use crate::caller::Caller;
 /// Receiving an item over HTTP: `POST /ingest`.
 pub const INGEST: OperationInfo = OperationInfo { name: "ingest", scope: Scope::Write };
 
-/// Any use of the admin API, and of pages for people.
+/// Any use of the admin API and of the web interface.
 pub const ADMINISTRATION: OperationInfo =
     OperationInfo { name: "administration", scope: Scope::Admin };
 
@@ -28,7 +28,7 @@ pub const HTTP_OPERATIONS: [OperationInfo; 4] = [INGEST, ADMINISTRATION, CONSENT
 /// Checks that `caller` may run `operation`.
 ///
 /// # Errors
-/// [`Error::MissingScope`], as the wire's fault: its callers are the interfaces.
+/// [`Error::MissingScope`], converted to a [`Fault`], because the interfaces call this function.
 pub fn permit(caller: &Caller, operation: OperationInfo) -> Result<(), Fault> {
     let OperationInfo { name, scope } = operation;
     if caller.scopes().cover(scope.into()) {

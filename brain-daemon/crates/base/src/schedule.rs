@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_hourly_task_restarts_each_day() {
-        // The social monitor of the specification: at :10, every three hours.
+        // Every three hours, ten minutes after the hour.
         let task = task("monitor", 3 * 60, 10);
         assert_eq!(
             rfc3339(task.next_start(at("2026-11-21T21:10:00Z"))),
@@ -199,7 +199,7 @@ mod tests {
     fn the_first_conflict_is_found() {
         let (collector, ratings) = (task("collector", 30, 0), task("collector.ratings", 30, 15));
         assert_eq!(find_conflict(&[collector, ratings]), None);
-        // The specification's example.
+        // Three tasks with different minutes.
         assert_eq!(
             find_conflict(&[collector, task("bundle", 30, 5), task("monitor", 180, 10)]),
             None

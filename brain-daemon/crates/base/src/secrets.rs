@@ -177,9 +177,9 @@ mod tests {
     fn with(dir: &Path, variables: &[(&str, &str)]) -> Secrets {
         let variables: Vec<(String, String)> =
             variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let look =
+        let read_variable =
             move |name: &str| variables.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone());
-        Secrets::new(dir.join("secrets"), Box::new(look))
+        Secrets::new(dir.join("secrets"), Box::new(read_variable))
     }
 
     fn put(path: &Path, text: &str, mode: u32) {

@@ -148,8 +148,8 @@ impl Config {
         })
     }
 
-    /// Returns whether the file has another text than when it was read. Its environment cannot
-    /// change.
+    /// Returns whether the text of the file has changed since it was read. The environment of a
+    /// process cannot change.
     #[must_use]
     pub fn has_changed_file(&self) -> bool {
         let (path, text) = &self.file;

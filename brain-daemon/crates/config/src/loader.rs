@@ -19,7 +19,7 @@ pub struct Key {
     pub name: &'static str,
     /// The text of its default.
     pub default: &'static str,
-    /// What it does, for people.
+    /// What it does, as text for users.
     pub description: &'static str,
 }
 

@@ -24,7 +24,7 @@ pub(super) enum Form {
     Decimal,
     /// An array; its text is JSON.
     Texts,
-    /// An array; its text has commas.
+    /// An array; its text is a list with commas.
     Numbers,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn optional() -> Rule<impl Fn(&str) -> Result<Option<String>, String>
     scalar(|text| Ok(non_empty(text).map(str::to_owned)))
 }
 
-/// A slug with the letters of strftime for a day.
+/// A slug with the specifiers of strftime for a day.
 pub(super) fn day_pattern() -> Rule<impl Fn(&str) -> Result<String, String>> {
     scalar(|text| {
         let text = text.trim();
@@ -299,7 +299,8 @@ pub(super) fn list() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
     scalar(|text| Ok(text.split(',').filter_map(non_empty).map(str::to_owned).collect()))
 }
 
-/// A list of texts: an array in the file, a JSON array in the environment. None is empty.
+/// A list of texts: an array in the file, a JSON array in the environment. A text must not be
+/// empty.
 pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
     let parse = |text: &str| {
         parse_texts(text)

@@ -98,7 +98,7 @@ fn user_ids_are_a_list_or_an_array() {
 
 #[test]
 fn price_is_a_number_or_a_string() {
-    for (text, means) in [
+    for (text, millionths) in [
         ("0.15", 150_000),
         ("\"0.15\"", 150_000),
         ("3", 3_000_000),
@@ -107,7 +107,7 @@ fn price_is_a_number_or_a_string() {
     ] {
         assert_eq!(
             load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm.price_in.millionths(),
-            means,
+            millionths,
             "{text}"
         );
     }
@@ -115,7 +115,7 @@ fn price_is_a_number_or_a_string() {
         let fault = load(&format!("[llm]\nprice_in = {text}\n")).unwrap_err();
         assert!(fault.message.contains("llm.price_in"), "{fault:?}");
     }
-    assert!(load("[store]\ncache_mb = 1.5\n").is_err(), "only money has a point");
+    assert!(load("[store]\ncache_mb = 1.5\n").is_err(), "only amounts of money have decimals");
 }
 
 #[test]
@@ -175,12 +175,15 @@ fn environment_overrides_the_file_and_is_the_origin() {
 }
 
 /// Asserts that the file's key refuses each of `values`, which are TOML.
-fn assert_refused(section: &str, name: &str, values: &[&str], says: &str) {
+fn assert_refused(section: &str, name: &str, values: &[&str], expected: &str) {
     for value in values {
         let fault = load(&format!("[{section}]\n{name} = {value}\n")).unwrap_err();
         let key = format!("{section}.{name}");
         assert_eq!(fault.code, FaultCode::InvalidConfig);
-        assert!(fault.message.contains(&key) && fault.message.contains(says), "{value}: {fault}");
+        assert!(
+            fault.message.contains(&key) && fault.message.contains(expected),
+            "{value}: {fault}"
+        );
     }
 }
 
@@ -231,14 +234,14 @@ fn texts_are_an_array_in_the_file_and_json_in_a_variable() {
 
 #[test]
 fn handle_has_the_platform_s_form() {
-    for (given, is) in [
+    for (given, expected) in [
         ("garry", Some("garry")),
         ("@Garry_1", Some("Garry_1")),
         ("", None),
         ("a23456789012345", Some("a23456789012345")),
     ] {
         let config = load(&format!("[collector]\nhandle = \"{given}\"\n")).unwrap();
-        assert_eq!(config.collector.handle.as_deref(), is, "{given}");
+        assert_eq!(config.collector.handle.as_deref(), expected, "{given}");
     }
     let bad = [
         "\"@\"",
@@ -327,7 +330,10 @@ fn a_minute_is_left_for_backups() {
     assert!(fault.hint.unwrap().contains("2m"));
     assert!(with("1m", "enabled = false\n").is_ok());
     assert!(with("2m", "").is_ok());
-    assert!(load("[collector]\nevery = \"1m\"\n").is_ok(), "no backups, no need");
+    assert!(
+        load("[collector]\nevery = \"1m\"\n").is_ok(),
+        "without backups, no minute must be free"
+    );
 }
 
 #[test]

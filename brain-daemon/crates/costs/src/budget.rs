@@ -36,36 +36,36 @@ impl Budget {
     ///
     /// # Errors
     /// [`CostError::OverBudget`]; nothing is reserved then.
-    pub(super) fn reserve(&self, worst: Spending) -> Result<(), CostError> {
+    pub(super) fn reserve(&self, maximum: Spending) -> Result<(), CostError> {
         let mut spent = self.lock();
         let left = self.limit.saturating_sub(spent.actual);
-        if worst.actual > left {
+        if maximum.actual > left {
             return Err(CostError::OverBudget {
-                needed_usd: usd(worst.actual),
+                needed_usd: usd(maximum.actual),
                 left_usd: usd(left),
                 limit_usd: usd(self.limit),
             });
         }
-        add(&mut spent, worst);
+        add(&mut spent, maximum);
         Ok(())
     }
 
-    /// Replaces the reservation `worst` by the real cost of the call.
-    pub(super) fn settle(&self, worst: Spending, real: Spending) {
+    /// Replaces the reservation `maximum` by the real cost of the call.
+    pub(super) fn settle(&self, maximum: Spending, real: Spending) {
         let mut spent = self.lock();
-        spent.actual = spent.actual.saturating_sub(worst.actual).saturating_add(real.actual);
+        spent.actual = spent.actual.saturating_sub(maximum.actual).saturating_add(real.actual);
         spent.tokens_in =
-            spent.tokens_in.saturating_sub(worst.tokens_in).saturating_add(real.tokens_in);
+            spent.tokens_in.saturating_sub(maximum.tokens_in).saturating_add(real.tokens_in);
         spent.tokens_out =
-            spent.tokens_out.saturating_sub(worst.tokens_out).saturating_add(real.tokens_out);
+            spent.tokens_out.saturating_sub(maximum.tokens_out).saturating_add(real.tokens_out);
     }
 
     /// Releases the reservation of a call that was not made.
-    pub(super) fn release(&self, worst: Spending) {
-        self.settle(worst, Spending::default());
+    pub(super) fn release(&self, maximum: Spending) {
+        self.settle(maximum, Spending::default());
         let mut spent = self.lock();
-        spent.estimated = spent.estimated.saturating_sub(worst.estimated);
-        spent.calls = spent.calls.saturating_sub(worst.calls);
+        spent.estimated = spent.estimated.saturating_sub(maximum.estimated);
+        spent.calls = spent.calls.saturating_sub(maximum.calls);
     }
 
     fn lock(&self) -> MutexGuard<'_, Spending> {

@@ -50,10 +50,10 @@ impl Ledger {
         tokens_in: u64,
         tokens_out: u64,
     ) -> Result<Entry<'a>, CostError> {
-        let cost = price.of(tokens_in, tokens_out);
-        let worst = Spending { estimated: cost, actual: cost, tokens_in, tokens_out, calls: 1 };
+        let cost = price.cost(tokens_in, tokens_out);
+        let maximum = Spending { estimated: cost, actual: cost, tokens_in, tokens_out, calls: 1 };
         if let Some(budget) = budget {
-            budget.reserve(worst)?;
+            budget.reserve(maximum)?;
         }
         let mut line = Line {
             step: Step::Enter,
@@ -73,7 +73,7 @@ impl Ledger {
         if let Err(error) = written {
             if !price.is_free() {
                 if let Some(budget) = budget {
-                    budget.release(worst);
+                    budget.release(maximum);
                 }
                 return Err(self.error(error));
             }
@@ -83,7 +83,7 @@ impl Ledger {
                 "cannot write a free call to the ledger"
             );
         }
-        Ok(Entry { ledger: self, price, budget, worst, line, is_closed: false })
+        Ok(Entry { ledger: self, price, budget, maximum, line, is_closed: false })
     }
 
     /// Returns the spending from `since` to `until` (Unix milliseconds, inclusive), with the newest
@@ -161,7 +161,7 @@ pub struct Entry<'a> {
     ledger: &'a Ledger,
     price: Price,
     budget: Option<&'a Budget>,
-    worst: Spending,
+    maximum: Spending,
     line: Line,
     is_closed: bool,
 }
@@ -172,8 +172,8 @@ impl Entry<'_> {
     /// The maximum counts where the service reports 0, which no call has, or more than the call can
     /// have had. Returns the accepted counts, with 0 for those that were not reported.
     pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
-        let (counted_in, over_in) = plausible_tokens(tokens_in, self.worst.tokens_in);
-        let (counted_out, over_out) = plausible_tokens(tokens_out, self.worst.tokens_out);
+        let (counted_in, over_in) = plausible_tokens(tokens_in, self.maximum.tokens_in);
+        let (counted_out, over_out) = plausible_tokens(tokens_out, self.maximum.tokens_out);
         if over_in || over_out {
             self.line.implausible = true;
             tracing::warn!(
@@ -194,10 +194,10 @@ impl Entry<'_> {
 
     fn close(&mut self, step: Step, tokens_in: u64, tokens_out: u64) {
         self.is_closed = true;
-        let cost = self.price.of(tokens_in, tokens_out);
+        let cost = self.price.cost(tokens_in, tokens_out);
         if let Some(budget) = self.budget {
             budget.settle(
-                self.worst,
+                self.maximum,
                 Spending { actual: cost, tokens_in, tokens_out, ..Spending::default() },
             );
         }
@@ -216,7 +216,7 @@ impl Entry<'_> {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
-            let Spending { tokens_in, tokens_out, .. } = self.worst;
+            let Spending { tokens_in, tokens_out, .. } = self.maximum;
             self.close(Step::Failed, tokens_in, tokens_out);
         }
     }

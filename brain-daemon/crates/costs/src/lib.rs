@@ -34,7 +34,7 @@ pub struct Price {
 impl Price {
     /// Returns the cost of these tokens, rounded up.
     #[must_use]
-    pub fn of(self, tokens_in: u64, tokens_out: u64) -> u64 {
+    pub fn cost(self, tokens_in: u64, tokens_out: u64) -> u64 {
         let part = |price: u64, tokens: u64| u128::from(price) * u128::from(tokens);
         let all = part(self.input, tokens_in).saturating_add(part(self.output, tokens_out));
         u64::try_from(all.div_ceil(1_000_000)).unwrap_or(u64::MAX)

@@ -13,7 +13,7 @@ const MAX_TOKEN_FACTOR: u64 = 4;
 /// A call has at most this many more tokens, which a service may add to a prompt.
 const MAX_EXTRA_TOKENS: u64 = 4096;
 
-/// The state of a call in a line.
+/// What happened to a call when the line was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Step {
@@ -28,7 +28,7 @@ pub(super) enum Step {
 /// A line of the ledger. Both lines of a call describe it, so that each is useful alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
-    /// The state of the call.
+    /// What happened to the call.
     pub(super) step: Step,
     /// The call's number: the byte offset of its first line.
     pub(super) call: u64,
@@ -79,11 +79,13 @@ impl Line {
 ///
 /// The maximum is used when the service reports 0. It is also used, with `true`, when the report
 /// exceeds what the call can have had.
-pub(super) fn plausible_tokens(counted: u64, worst: u64) -> (u64, bool) {
+pub(super) fn plausible_tokens(counted: u64, maximum: u64) -> (u64, bool) {
     match counted {
-        0 => (worst, false),
-        _ if counted > worst.saturating_mul(MAX_TOKEN_FACTOR).saturating_add(MAX_EXTRA_TOKENS) => {
-            (worst, true)
+        0 => (maximum, false),
+        _ if counted
+            > maximum.saturating_mul(MAX_TOKEN_FACTOR).saturating_add(MAX_EXTRA_TOKENS) =>
+        {
+            (maximum, true)
         }
         _ => (counted, false),
     }

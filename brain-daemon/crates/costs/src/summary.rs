@@ -69,7 +69,7 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
 /// Returns the second line of a call, with the estimate in place of implausible counts, which older
 /// versions wrote.
 fn at_most_estimated(line: Line, entered: &Line) -> Line {
-    let over = |counted, worst| plausible_tokens(counted, worst).1;
+    let over = |counted, maximum| plausible_tokens(counted, maximum).1;
     if over(line.tokens_in, entered.tokens_in) || over(line.tokens_out, entered.tokens_out) {
         return Line { step: line.step, implausible: true, ..entered.clone() };
     }

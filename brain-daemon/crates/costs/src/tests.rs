@@ -58,10 +58,10 @@ const MAX_CALL_COST: u64 = 4_500;
 
 #[test]
 fn prices_are_rounded_up_and_never_overflow() {
-    assert_eq!(PRICE.of(1000, 100), MAX_CALL_COST);
-    assert_eq!(Price { input: 1, output: 0 }.of(1, 0), 1);
-    assert_eq!(Price::default().of(u64::MAX, u64::MAX), 0);
-    assert_eq!(Price { input: u64::MAX, output: u64::MAX }.of(u64::MAX, u64::MAX), u64::MAX);
+    assert_eq!(PRICE.cost(1000, 100), MAX_CALL_COST);
+    assert_eq!(Price { input: 1, output: 0 }.cost(1, 0), 1);
+    assert_eq!(Price::default().cost(u64::MAX, u64::MAX), 0);
+    assert_eq!(Price { input: u64::MAX, output: u64::MAX }.cost(u64::MAX, u64::MAX), u64::MAX);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
         done.total,
         Spending {
             estimated: MAX_CALL_COST,
-            actual: PRICE.of(10, 1),
+            actual: PRICE.cost(10, 1),
             tokens_in: 10,
             tokens_out: 1,
             calls: 1
@@ -105,7 +105,7 @@ fn unreported_tokens_count_at_the_maximum() {
     // A killed daemon settles nothing.
     std::mem::forget(test.enter(None).unwrap());
     let read = test.read();
-    let (no_out, no_in) = (PRICE.of(10, 100), PRICE.of(1000, 1));
+    let (no_out, no_in) = (PRICE.cost(10, 100), PRICE.cost(1000, 1));
     assert_eq!(read.total.actual, 3 * MAX_CALL_COST + no_out + no_in);
     let states: Vec<_> =
         read.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
@@ -139,10 +139,10 @@ fn implausible_counts_are_reported_and_count_at_the_maximum() {
         let after = test.read();
         let spent = after.calls[0].spent;
         assert_eq!((spent.tokens_in, spent.tokens_out), accepted, "{counted:?}");
-        assert_eq!(spent.actual, PRICE.of(accepted.0, accepted.1));
+        assert_eq!(spent.actual, PRICE.cost(accepted.0, accepted.1));
         assert_eq!(after.implausible - before.implausible, u64::from(counted != accepted));
     }
-    assert_eq!(budget.spent().actual, test.read().total.actual, "the budget has the same");
+    assert_eq!(budget.spent().actual, test.read().total.actual, "the budget has the same sum");
     // A former version accepted any count.
     let lines = [
         concat!(
@@ -178,14 +178,14 @@ fn an_exceeded_budget_writes_nothing() {
         budget.spent(),
         Spending {
             estimated: MAX_CALL_COST,
-            actual: PRICE.of(10, 1),
+            actual: PRICE.cost(10, 1),
             tokens_in: 10,
             tokens_out: 1,
             calls: 1
         }
     );
     test.enter(Some(&budget)).unwrap().cancel();
-    assert_eq!(budget.spent().actual, PRICE.of(10, 1));
+    assert_eq!(budget.spent().actual, PRICE.cost(10, 1));
     // Free calls need no budget.
     let nothing = Budget::new(0);
     test.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
@@ -253,7 +253,7 @@ fn a_moved_ledger_starts_again() {
     late.settle(10, 1);
     // A settled line is complete without its first line.
     let read = test.read();
-    assert_eq!((read.total.calls, read.total.actual), (2, MAX_CALL_COST + PRICE.of(10, 1)));
+    assert_eq!((read.total.calls, read.total.actual), (2, MAX_CALL_COST + PRICE.cost(10, 1)));
     // Both files as one: two calls have the number 0, and neither hides the other.
     fs::write(test.path(), old + &test.text()).unwrap();
     assert_eq!(test.read().total.calls, 3);

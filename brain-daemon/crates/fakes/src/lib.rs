@@ -43,7 +43,8 @@ pub struct FakeNetwork(Arc<Service>);
 
 impl FakeNetwork {
     /// Creates a network whose service answers with `respond`. A response header `then` makes the
-    /// stream fail: `broken`, `silent`.
+    /// stream fail after the body: the value `broken` breaks the connection, and `silent` is a
+    /// timeout.
     pub fn new(
         respond: impl Fn(&RecordedRequest) -> Result<HttpResponse, Error> + Send + Sync + 'static,
     ) -> Self {

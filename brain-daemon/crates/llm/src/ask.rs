@@ -56,7 +56,7 @@ impl Model {
     #[must_use]
     pub fn max_cost(&self, question: &Question<'_>) -> Spending {
         let (tokens_in, tokens_out) = (question.max_input_tokens(), u64::from(question.max_tokens));
-        let estimated = self.meter.price.of(tokens_in, tokens_out);
+        let estimated = self.meter.price.cost(tokens_in, tokens_out);
         Spending { estimated, ..Spending::default() }
     }
 

@@ -1,4 +1,4 @@
-//! Tells public IP addresses from others (RFC 6890 and IANA's special-purpose registries).
+//! Distinguishes public IP addresses from others (RFC 6890 and IANA's special-purpose registries).
 //!
 //! Only public addresses may be contacted for an untrusted URL. No I/O.
 

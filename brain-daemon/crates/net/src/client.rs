@@ -38,7 +38,7 @@ impl Client {
 
     /// Creates a client with `rules` for documents.
     #[cfg(test)]
-    pub(super) fn with(
+    pub(super) fn with_documents(
         resolver: Arc<dyn super::Resolver>,
         roots: Vec<reqwest::Certificate>,
         rules: Rules,

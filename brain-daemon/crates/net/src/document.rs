@@ -211,19 +211,19 @@ mod tests {
 
     #[test]
     fn max_age_follows_the_response() {
-        let said = |fields: &[(&str, &str)]| {
+        let seconds = |fields: &[(&str, &str)]| {
             let headers = fields.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
             max_age(&HttpResponse { status: 200, headers, body: Vec::new(), from: None })
                 .map(|d| d.as_secs())
         };
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&[("cache-control", "public, Max-Age=\"600\"")]), Some(600));
-        assert_eq!(said(&[("cache-control", "max-age=600"), ("age", "100")]), Some(500));
-        assert_eq!(said(&[("cache-control", "max-age=600"), ("age", "9999")]), Some(0));
+        assert_eq!(seconds(&[]), None);
+        assert_eq!(seconds(&[("cache-control", "public, Max-Age=\"600\"")]), Some(600));
+        assert_eq!(seconds(&[("cache-control", "max-age=600"), ("age", "100")]), Some(500));
+        assert_eq!(seconds(&[("cache-control", "max-age=600"), ("age", "9999")]), Some(0));
         assert_eq!(
-            said(&[("cache-control", "max-age=600"), ("cache-control", "no-store")]),
+            seconds(&[("cache-control", "max-age=600"), ("cache-control", "no-store")]),
             Some(0)
         );
-        assert_eq!(said(&[("cache-control", "max-age=soon")]), None);
+        assert_eq!(seconds(&[("cache-control", "max-age=soon")]), None);
     }
 }

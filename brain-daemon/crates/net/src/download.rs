@@ -137,11 +137,11 @@ impl Download<'_> {
         part: &mut PartialFile,
         on_progress: ProgressListener<'_>,
     ) -> Result<u64, DownloadError> {
-        let mut response = self.find(url, part, on_progress)?;
+        let mut response = self.follow_redirects(url, part, on_progress)?;
         // The received part is longer than the file is now.
         if response.status().as_u16() == 416 && part.etag.take().is_some() {
             part.bytes = 0;
-            response = self.find(url, part, on_progress)?;
+            response = self.follow_redirects(url, part, on_progress)?;
         }
         let head = request::head(&response);
         if head.header("content-encoding").is_some_and(|how| !how.eq_ignore_ascii_case("identity"))
@@ -195,7 +195,7 @@ impl Download<'_> {
     }
 
     /// Follows redirects, and returns the final response without its body.
-    fn find(
+    fn follow_redirects(
         &self,
         url: &Url,
         part: &PartialFile,

@@ -102,7 +102,8 @@ pub(super) fn from_reqwest(error: reqwest::Error) -> Error {
     }
 }
 
-/// Returns whether the connection ended before a response. Bytes that are not HTTP count as one.
+/// Returns whether the connection ended before a response. Bytes that are not HTTP count as a
+/// response.
 pub(super) fn is_closed(error: &reqwest::Error) -> bool {
     // hyper has no public type for this error, so its message is compared.
     const INCOMPLETE: &str = "connection closed before message completed";

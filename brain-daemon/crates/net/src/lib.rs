@@ -7,9 +7,9 @@
 //! They must not be called on a thread that runs async tasks: each request drives its own small
 //! runtime, and tokio refuses a runtime within a runtime.
 //!
-//! `address` tells public addresses from others. `document` has the rules for untrusted addresses,
-//! `web_page` reads pages by them, and `download` fetches large files. `client` sets the limits of
-//! each kind of request, `request` sends one, and `retrying_client` keeps connections.
+//! `address` distinguishes public addresses from others. `document` has the rules for untrusted
+//! addresses, `web_page` reads pages by them, and `download` fetches large files. `client` sets the
+//! limits of each kind of request, `request` sends one, and `retrying_client` keeps connections.
 
 mod address;
 mod client;

@@ -45,7 +45,7 @@ struct Session {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: reqwest::Client,
-    /// Number of connections opened so far. Tells a pooled connection from a new one.
+    /// Number of connections opened so far. Distinguishes a pooled connection from a new one.
     opened: Arc<AtomicU64>,
     /// Addresses of the host.
     addresses: Vec<IpAddr>,

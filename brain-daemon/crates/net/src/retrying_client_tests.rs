@@ -24,10 +24,10 @@ fn client_of(server: &Server) -> Box<dyn RetryingClient> {
     Client::new().retrying_client(&base(server)).unwrap()
 }
 
-/// A server that answers `each` requests a connection.
-fn server_for_requests(each: usize) -> Server {
+/// A server that answers this number of requests on each connection.
+fn server_for_requests(per_connection: usize) -> Server {
     server(move |mut stream, received| {
-        for _ in 0..each {
+        for _ in 0..per_connection {
             let request = head(&mut stream);
             if request.is_empty() {
                 return;
@@ -104,8 +104,8 @@ fn only_a_request_without_a_body_is_repeated() {
     // On a new connection the server may have processed the request.
     let closing = server_that_never_responds();
     let (client, url) = (client_of(&closing), base(&closing));
-    let writes = HttpRequest { body: Some(b"{}"), ..call(&url) };
-    assert!(matches!(client.call(&writes), Err(Error::ConnectionBroken(_))));
+    let post = HttpRequest { body: Some(b"{}"), ..call(&url) };
+    assert!(matches!(client.call(&post), Err(Error::ConnectionBroken(_))));
     assert_eq!(closing.connections.load(Ordering::SeqCst), 1);
 }
 
@@ -113,7 +113,7 @@ fn only_a_request_without_a_body_is_repeated() {
 fn the_name_is_looked_up_once_by_the_first_call() {
     let server = server_for_requests(usize::MAX);
     let names = scripted_resolver(&[&["127.0.0.1"], &["127.0.0.9"]]);
-    let client = Client::with(names.clone(), Vec::new(), Rules::STRICT);
+    let client = Client::with_documents(names.clone(), Vec::new(), Rules::STRICT);
     let url =
         Url::parse(&format!("http://api.example:{}/2/users/me", server.address.port())).unwrap();
     let client = client.retrying_client(&url).unwrap();
@@ -129,7 +129,7 @@ fn an_unreachable_server_is_looked_up_again() {
     let server = server_for_requests(usize::MAX);
     // No server listens at the first address.
     let names = scripted_resolver(&[&["127.0.0.9"], &["127.0.0.1"]]);
-    let client = Client::with(names.clone(), Vec::new(), Rules::STRICT);
+    let client = Client::with_documents(names.clone(), Vec::new(), Rules::STRICT);
     let url = Url::parse(&format!("http://api.example:{}/", server.address.port())).unwrap();
     let client = client.retrying_client(&url).unwrap();
     assert_eq!(client.call(&call(&url)), Err(Error::ConnectionRefused));
@@ -314,11 +314,11 @@ const LOOSE: Rules = Rules {
     ..Rules::PAGES
 };
 
-fn page(turns: &[&[&str]], url: &str) -> Result<WebPage, Error> {
-    Client::with_pages(scripted_resolver(turns), LOOSE).web_page(url)
+fn page(lookups: &[&[&str]], url: &str) -> Result<WebPage, Error> {
+    Client::with_pages(scripted_resolver(lookups), LOOSE).web_page(url)
 }
 
-fn named(server: &Server, name: &str, path: &str) -> String {
+fn url_with_name(server: &Server, name: &str, path: &str) -> String {
     format!("http://{name}:{}{path}", server.address.port())
 }
 
@@ -330,11 +330,11 @@ fn a_web_page_is_read_at_the_redirect_target() {
          Content-Length: {}\r\n\r\n{html}",
         html.len()
     ));
-    let to = named(&target, "other.example", "/page");
+    let to = url_with_name(&target, "other.example", "/page");
     let first = server_with_response(&format!(
         "HTTP/1.1 301 Moved\r\nLocation: {to}#part\r\nContent-Length: 0\r\n\r\n"
     ));
-    let found = page(&[&["127.0.0.1"]], &named(&first, "short.example", "/x#y")).unwrap();
+    let found = page(&[&["127.0.0.1"]], &url_with_name(&first, "short.example", "/x#y")).unwrap();
     assert_eq!(
         found,
         WebPage { url: to, content_type: "text/html; charset=utf-8".into(), body: html.into() }
@@ -364,11 +364,11 @@ fn a_redirect_to_a_private_address_is_refused() {
     // The first name is public, the second is not.
     let names: &[&[&str]] = &[&["127.0.0.1"], &["10.0.0.1"]];
     let first = redirecting(&format!("http://inside.example:{port}/"));
-    assert_eq!(page(names, &named(&first, "app.example", "/")), Err(Error::NotPublic));
+    assert_eq!(page(names, &url_with_name(&first, "app.example", "/")), Err(Error::NotPublic));
     // One private address of two is enough.
     let first = redirecting(&format!("http://inside.example:{port}/"));
     let names: &[&[&str]] = &[&["127.0.0.1"], &["127.0.0.1", "169.254.169.254"]];
-    assert_eq!(page(names, &named(&first, "app.example", "/")), Err(Error::NotPublic));
+    assert_eq!(page(names, &url_with_name(&first, "app.example", "/")), Err(Error::NotPublic));
     let numbers = [
         format!("http://127.0.0.1:{port}/"),
         format!("http://[::1]:{port}/"),
@@ -380,7 +380,7 @@ fn a_redirect_to_a_private_address_is_refused() {
         "http://a@b.example/",
     ]) {
         let first = redirecting(to);
-        let refused = page(&[&["127.0.0.1"]], &named(&first, "app.example", "/"));
+        let refused = page(&[&["127.0.0.1"]], &url_with_name(&first, "app.example", "/"));
         assert!(matches!(refused, Err(Error::InvalidAddress(_))), "{to}: {refused:?}");
     }
     assert_eq!(inside.connections.load(Ordering::SeqCst), 0);
@@ -423,15 +423,16 @@ fn the_fourth_redirect_is_an_error() {
             let more =
                 left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
             let text = match more {
-                // Relative, as max_bytes are.
+                // A relative address.
                 true => "HTTP/1.1 302 Found\r\nLocation: on?x\r\nContent-Length: 0\r\n\r\n",
                 false => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             };
             let _ = stream.write_all(text.as_bytes());
         });
-        let found = page(&[&["127.0.0.1"]], &named(&target, "app.example", "/a/b")).map(|page| {
-            assert_eq!(page.url, named(&target, "app.example", "/a/on?x"));
-        });
+        let found =
+            page(&[&["127.0.0.1"]], &url_with_name(&target, "app.example", "/a/b")).map(|page| {
+                assert_eq!(page.url, url_with_name(&target, "app.example", "/a/on?x"));
+            });
         assert_eq!(found, expected);
     }
 }
@@ -440,7 +441,8 @@ fn the_fourth_redirect_is_an_error() {
 fn a_page_is_small_uncompressed_and_has_status_200() {
     let read = |text: String| {
         let target = server_with_response(&text);
-        page(&[&["127.0.0.1"]], &named(&target, "app.example", "/")).map(|page| page.body.len())
+        page(&[&["127.0.0.1"]], &url_with_name(&target, "app.example", "/"))
+            .map(|page| page.body.len())
     };
     let max_bytes = 2 * 1024 * 1024;
     let full = "x".repeat(max_bytes);

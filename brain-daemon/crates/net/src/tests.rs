@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use super::document::Rules;
 use super::*;
 
-/// Returns the scripted addresses, one list a lookup, and counts the lookups. The last list
+/// Returns one list of scripted addresses for each lookup, and counts the lookups. The last list
 /// repeats.
 pub(super) struct ScriptedResolver {
     addresses: Vec<Vec<IpAddr>>,
@@ -27,9 +27,9 @@ impl Resolver for ScriptedResolver {
     }
 }
 
-pub(super) fn scripted_resolver(turns: &[&[&str]]) -> Arc<ScriptedResolver> {
+pub(super) fn scripted_resolver(lookups: &[&[&str]]) -> Arc<ScriptedResolver> {
     let addresses =
-        turns.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
+        lookups.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
     Arc::new(ScriptedResolver { addresses, lookups: AtomicUsize::new(0) })
 }
 
@@ -74,11 +74,11 @@ pub(super) fn server_with_response(answer: &str) -> Server {
     })
 }
 
-fn json(body: &str, more: &str) -> String {
+fn json(body: &str, more_headers: &str) -> String {
     let length = body.len();
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n\
-         Content-Length: {length}\r\n{more}\r\n{body}"
+         Content-Length: {length}\r\n{more_headers}\r\n{body}"
     )
 }
 
@@ -91,7 +91,7 @@ const LOOSE: Rules = Rules {
 };
 
 fn client_with_loose_rules() -> Client {
-    Client::with(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
+    Client::with_documents(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
 }
 
 fn read(server: &Server) -> Result<Document, Error> {
@@ -120,11 +120,12 @@ fn a_host_with_a_private_address_is_refused() {
         &["10.0.0.1", "93.184.215.14"],
         &["2606:4700::1111", "::1"],
     ] {
-        let client = Client::with(scripted_resolver(&[addresses]), Vec::new(), Rules::STRICT);
+        let client =
+            Client::with_documents(scripted_resolver(&[addresses]), Vec::new(), Rules::STRICT);
         let refused = client.document("https://app.example/client.json");
         assert_eq!(refused, Err(Error::NotPublic), "{addresses:?}");
     }
-    let nameless = Client::with(scripted_resolver(&[]), Vec::new(), Rules::STRICT);
+    let nameless = Client::with_documents(scripted_resolver(&[]), Vec::new(), Rules::STRICT);
     let refused = nameless.document("https://app.example/client.json");
     assert!(matches!(refused, Err(Error::NameNotFound(_))), "{refused:?}");
 }
@@ -132,7 +133,7 @@ fn a_host_with_a_private_address_is_refused() {
 #[test]
 fn a_refused_address_is_not_looked_up() {
     let resolver = scripted_resolver(&[&["127.0.0.1"]]);
-    let client = Client::with(resolver.clone(), Vec::new(), Rules::STRICT);
+    let client = Client::with_documents(resolver.clone(), Vec::new(), Rules::STRICT);
     for url in
         ["https://localhost/c", "https://127.0.0.1/c", "https://[::1]/c", "http://app.example/c"]
     {
@@ -146,7 +147,7 @@ fn a_name_is_looked_up_once_for_a_request() {
     let server = server_with_response(&json("{}", ""));
     // A second lookup would return another address, as a hostile name server can.
     let resolver = scripted_resolver(&[&["127.0.0.1"], &["127.0.0.9"]]);
-    let client = Client::with(resolver.clone(), Vec::new(), LOOSE);
+    let client = Client::with_documents(resolver.clone(), Vec::new(), LOOSE);
     let url = format!("http://rebound.example:{}/c", server.address.port());
     assert_eq!(client.document(&url).unwrap().body, b"{}");
     assert_eq!(resolver.lookups.load(Ordering::SeqCst), 1);
@@ -252,7 +253,8 @@ fn a_configured_address_may_be_local_with_any_status() {
     let secret = Secret::new("Bearer brain_pt_hidden");
     let body = b"{}";
     let post = HttpRequest { body: Some(body), authorization: Some(&secret), ..call(&url) };
-    let client = Client::with(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), Rules::STRICT);
+    let client =
+        Client::with_documents(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), Rules::STRICT);
     let answer = client.call(&post).unwrap();
     assert_eq!(
         (answer.status, answer.header("x-who"), answer.body.as_slice()),
@@ -320,7 +322,7 @@ fn tls_failures_are_distinguished() {
     let root = || vec![Certificate::from_der(include_bytes!("testdata/root.der")).unwrap()];
     let read = |server: &Server, host: &str, roots: Vec<Certificate>| {
         let rules = Rules { schemes: &["https"], ..LOOSE };
-        let client = Client::with(scripted_resolver(&[&["127.0.0.1"]]), roots, rules);
+        let client = Client::with_documents(scripted_resolver(&[&["127.0.0.1"]]), roots, rules);
         client.document(&format!("https://{host}:{}/c", server.address.port()))
     };
     assert_eq!(read(&good(), "app.example", root()).unwrap().body, b"{}");

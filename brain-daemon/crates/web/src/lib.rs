@@ -2,7 +2,7 @@
 //!
 //! A door like the others: it translates requests of a browser into operations with a `Caller`, and
 //! replies into HTML. It knows no store. Only the local listener serves it. Every screen works
-//! without JavaScript; the modules in `assets/` make it faster. `docs/page.md` describes it.
+//! without JavaScript; the modules in `assets/` make it faster. `docs/web.md` describes it.
 //!
 //! `session` decides who is signed in: a handler gets a caller only from its extractors, and those
 //! for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).

@@ -43,7 +43,7 @@ fn all_invalid_tokens_get_the_same_error() {
     fixture.access().token_revoke(&brain_protocol::TokenRevoke { token: "gone".into() }).unwrap();
     fixture.advance(MINUTE);
     let refresh = issued.refresh_token.unwrap();
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     let cut = &issued.access_token.expose()[..20];
     for token in [
         ended.expose(),
@@ -55,10 +55,10 @@ fn all_invalid_tokens_get_the_same_error() {
         "ä\u{0}",
         &"x".repeat(9000),
     ] {
-        said.push(fixture.access().bearer(token).unwrap_err());
+        errors.push(fixture.access().bearer(token).unwrap_err());
     }
-    said.dedup();
-    assert_eq!(said.len(), 1, "{said:?}");
+    errors.dedup();
+    assert_eq!(errors.len(), 1, "{errors:?}");
     assert!(fixture.is_accepted(&issued.access_token));
 }
 

@@ -99,23 +99,23 @@ fn an_unknown_client_and_a_wrong_secret_get_the_same_error() {
     let (_, other) = fixture.confidential_client("other", "read", &[]);
     let app = fixture.public_client("read");
     fixture.confidential_client("gone", "read", &[]);
-    let mut said = Vec::new();
-    let mut cannot = |id: &str, secret: Option<&str>| {
+    let mut errors = Vec::new();
+    let mut refuse = |id: &str, secret: Option<&str>| {
         let credentials = Credentials { client_id: id.into(), secret: secret.map(Secret::new) };
-        said.push(fixture.client_credentials(&credentials, None).unwrap_err());
+        errors.push(fixture.client_credentials(&credentials, None).unwrap_err());
     };
     let secret = registered.client_secret.clone().unwrap();
-    cannot("brain_cl_nobody", Some(secret.expose()));
-    cannot("", Some(""));
-    cannot(&credentials.client_id, None);
-    cannot(&credentials.client_id, Some(""));
-    cannot(&credentials.client_id, Some(&secret.expose()[1..]));
-    cannot(&credentials.client_id, Some(other.client_secret.as_ref().unwrap().expose()));
-    cannot(&app.client_id, Some("a secret of which nobody knows"));
-    cannot("https://claude.ai/oauth/mcp-oauth-client-metadata", None);
-    said.dedup();
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(said[0].error, OAuthError::InvalidClient);
+    refuse("brain_cl_nobody", Some(secret.expose()));
+    refuse("", Some(""));
+    refuse(&credentials.client_id, None);
+    refuse(&credentials.client_id, Some(""));
+    refuse(&credentials.client_id, Some(&secret.expose()[1..]));
+    refuse(&credentials.client_id, Some(other.client_secret.as_ref().unwrap().expose()));
+    refuse(&app.client_id, Some("a secret of which nobody knows"));
+    refuse("https://claude.ai/oauth/mcp-oauth-client-metadata", None);
+    errors.dedup();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].error, OAuthError::InvalidClient);
     assert!(fixture.client_credentials(&credentials, None).is_ok());
 }
 

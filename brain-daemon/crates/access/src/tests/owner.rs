@@ -281,13 +281,13 @@ fn tokens_expire_after_90_days_and_admin_ones_after_30() {
     let usual = fixture.personal_token("laptop", "read write", None).unwrap();
     let admin = fixture.personal_token("boss", "admin", None).unwrap();
     let endless = fixture.personal_token("for ever", "admin", Some(0)).unwrap();
-    let let_in = || [&usual, &admin, &endless].map(|token| fixture.is_accepted(token));
+    let accepted = || [&usual, &admin, &endless].map(|token| fixture.is_accepted(token));
     fixture.advance(30 * DAY - 1);
-    assert_eq!(let_in(), [true, true, true]);
+    assert_eq!(accepted(), [true, true, true]);
     fixture.advance(1);
-    assert_eq!(let_in(), [true, false, true]);
+    assert_eq!(accepted(), [true, false, true]);
     fixture.advance(60 * DAY);
-    assert_eq!(let_in(), [false, false, true]);
+    assert_eq!(accepted(), [false, false, true]);
     fixture.advance(4000 * DAY);
-    assert_eq!(let_in(), [false, false, true]);
+    assert_eq!(accepted(), [false, false, true]);
 }

@@ -225,30 +225,30 @@ fn a_client_can_revoke_only_its_own_tokens() {
     let fixture = Fixture::new();
     let (app, other) = (fixture.public_client("read"), fixture.public_client("read"));
     let (one, two) = (fixture.consent_and_redeem(&app), fixture.consent_and_redeem(&app));
-    let back =
+    let revoke =
         |credentials: &Credentials, token: &Secret| fixture.access().revoke(credentials, token);
-    back(&other, &one.access_token).unwrap();
-    back(&other, one.refresh_token.as_ref().unwrap()).unwrap();
+    revoke(&other, &one.access_token).unwrap();
+    revoke(&other, one.refresh_token.as_ref().unwrap()).unwrap();
     assert!(fixture.is_accepted(&one.access_token), "a revocation by another client has no effect");
     let stranger = Credentials { client_id: "brain_cl_nobody".into(), secret: None };
-    assert_eq!(error(back(&stranger, &one.access_token)), OAuthError::InvalidClient);
+    assert_eq!(error(revoke(&stranger, &one.access_token)), OAuthError::InvalidClient);
 
-    back(&app, &one.access_token).unwrap();
+    revoke(&app, &one.access_token).unwrap();
     assert!(!fixture.is_accepted(&one.access_token));
     let again = fixture.refresh(&app, &one.refresh_token, None).unwrap();
-    back(&app, again.refresh_token.as_ref().unwrap()).unwrap();
+    revoke(&app, again.refresh_token.as_ref().unwrap()).unwrap();
     assert!(
         !fixture.is_accepted(&again.access_token),
         "revoking the refresh token revokes its family"
     );
     for token in [again.refresh_token.as_ref().unwrap(), &one.access_token, &Secret::new("unknown")]
     {
-        back(&app, token).unwrap();
+        revoke(&app, token).unwrap();
     }
     assert!(fixture.is_accepted(&two.access_token));
 
     let personal = fixture.personal_token("laptop", "read", None).unwrap();
-    back(&app, &personal).unwrap();
+    revoke(&app, &personal).unwrap();
     assert!(fixture.is_accepted(&personal), "a client cannot revoke a personal token");
     fixture.access().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
     assert!(!fixture.is_accepted(&personal));

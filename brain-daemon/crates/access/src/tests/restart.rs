@@ -65,7 +65,7 @@ fn a_restored_store_has_only_personal_tokens() {
     let (access, consented) =
         (fixture.client_credentials(&credentials, None).unwrap(), fixture.consent_and_redeem(&app));
     let personal = fixture.personal_token("laptop", "write", None).unwrap();
-    let file = fixture.dir.path().join("then.redb");
+    let file = fixture.dir.path().join("backup.redb");
     fixture.access().store.back_up(&file, fixture.clock.now(), &|_, _| true).unwrap();
     // Revoked after the backup.
     fixture.access().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();

@@ -40,8 +40,8 @@ section! {
     connections: usize = number(1, 100_000), "512",
         "maximum number of connections of each listener; beyond it, idle connections are closed";
     timeout: Duration = span(1, 60 * 60), "10s",
-        "time limit for the head of a request, and for a pause in its body; the whole body has six \
-         times as long";
+        "time limit for the head of a request, and for a pause in its body; the whole body may \
+         take six times as long";
     idle_timeout: Duration = span(1, 24 * 60 * 60), "60s",
         "how long a connection is kept between two requests";
     dynamic_registration: bool = boolean(), "false",

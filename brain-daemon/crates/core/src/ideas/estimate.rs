@@ -16,7 +16,7 @@ const JUDGE_OUTPUT_TOKENS: u64 = 200;
 pub(super) fn estimate(price: Price, crosses: u64, each: u64, unjudged: u64) -> u64 {
     let ideas = crosses * each;
     let judged = ideas + unjudged;
-    price.of(
+    price.cost(
         crosses * CROSS_INPUT_TOKENS + judged * JUDGE_INPUT_TOKENS,
         ideas * IDEA_OUTPUT_TOKENS + judged * JUDGE_OUTPUT_TOKENS,
     )

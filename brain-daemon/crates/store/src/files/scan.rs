@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::ignore_rules::IgnoreRules;
 use super::root_dir::RootDir;
 use super::walk::for_each_markdown_file;
-use brain_protocol::SkippedFiles;
+use brain_protocol::IgnoredFiles;
 
 /// Size and times of a file, to notice changes without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub struct ScanReport {
     /// Directories below that are separate git work trees.
     pub repositories: Vec<String>,
     /// What the rules left out.
-    pub left_out: SkippedFiles,
+    pub left_out: IgnoredFiles,
 }
 
 /// Returns all `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below`; an empty
