@@ -56,7 +56,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let addresses = listeners.addresses();
     brain.access.set_http_addresses(addresses.clone());
     brain.files.set_socket(path.clone());
-    brain.files.note_socket();
+    brain.files.record_socket_path();
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     // Closing the terminal must not end the daemon.

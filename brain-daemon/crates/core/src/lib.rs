@@ -384,7 +384,7 @@ impl Brain {
             tracing::warn!(%fault, "the last calls are missing in the audit");
         }
         match self.files.flush_outbox() {
-            Ok(()) => self.files.note_flushed(),
+            Ok(()) => self.files.record_clean_shutdown(),
             Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
         }
         self.embedding.flush_vectors();

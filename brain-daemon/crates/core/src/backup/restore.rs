@@ -128,7 +128,7 @@ fn open_restored(
     brain.settle();
     let access = (clients + tokens > 0).then(|| {
         format!(
-            "access over HTTP is as it was in the backup, what was revoked since included: \
+            "access over HTTP is as in the backup, so later revocations are undone: \
              personal tokens: {tokens}, `brain token list`; clients: {clients}, \
              `brain clients list`; clients ask for new tokens"
         )

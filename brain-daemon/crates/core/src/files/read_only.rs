@@ -17,7 +17,7 @@ impl FileService {
 
     /// Writes the path of the socket into the home if it is not the default one, so that clients
     /// find it. On a read-only file system, clients look outside of the home.
-    pub fn note_socket(&self) {
+    pub fn record_socket_path(&self) {
         let Some(path) = self.socket.get().filter(|_| !self.home.is_read_only()) else { return };
         let note = self.home.run().join("socket");
         let result = match *path == self.home.default_socket() {
@@ -43,7 +43,7 @@ impl FileService {
     pub fn leave_read_only(&self) {
         self.store.leave_read_only();
         if !self.is_read_only() {
-            self.note_socket();
+            self.record_socket_path();
             self.replay_outbox();
             tracing::info!("the file system is writable again");
         }

@@ -213,7 +213,7 @@ fn restored_store_is_compared_page_by_page() {
     let stays = put(&brain, "stays", "boats moor");
     put(&brain, "other", "tomatoes grow");
     embed_all(&brain);
-    // These vectors saw more changes than the restored store.
+    // These vectors include later changes than the restored store.
     brain.embedding.state.shared.open_vectors().unwrap().vectors.flush(1_000_000).unwrap();
     drop(brain);
     let brain = start(dir.path(), None);
