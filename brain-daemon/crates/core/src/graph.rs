@@ -92,7 +92,7 @@ impl GraphService {
         Ok(GraphLayoutReply { truncated, ..reply(&graph, &shown, matching.len() as u64)? })
     }
 
-    /// Removes the cached graph if it is unused for [`CACHE_MS`]. For a timer.
+    /// Removes the cached graph if it is unused for three minutes. For a timer.
     pub fn drop_when_idle(&self) {
         // While it is locked, it is in use.
         if let Some(mut cached) = self.cached.try_lock() {

@@ -3,7 +3,7 @@
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
 use crate::provenance::{
-    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_lines,
+    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_provenance_keys,
 };
 use crate::write_page::{
     SlugRequest, check_origin, check_type, choose_slug, clean_tags, headings, inbox_slug,
@@ -327,7 +327,7 @@ fn write_capture(
     };
     let NewCapture { slug, mut page, captured_at, .. } = new_capture;
     if draft.source_settings(&input.source)?.without_provenance {
-        page = without_lines(page);
+        page = without_provenance_keys(page);
     }
     let applied = draft.write_page(&input.source, &slug, page, input.now)?;
     Ok(PageWrite { slug, applied, captured_at })

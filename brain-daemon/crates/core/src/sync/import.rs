@@ -16,7 +16,7 @@ use brain_protocol::{
 
 use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
 use crate::pages::put::{Effect, write_effect};
-use crate::provenance::{IMPORT, has_claims, move_false_claims};
+use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use crate::sources::overlap;
 use crate::sync::read::file_times;
 use crate::write_page::{read_document, written_page};
@@ -118,7 +118,7 @@ impl SyncService {
             progress.at(done, total) && !self.env.stop.is_cancelled()
         });
         let now = self.env.clock.now();
-        let _settled = self.index.settle_at_end();
+        let _refresh = self.index.refresh_on_drop();
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While one batch is stored, the next one is read, and the files of the previous one
             // are written.
@@ -211,8 +211,8 @@ impl SyncService {
                     Effect::Unchanged(record) => {
                         Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
                     }
-                    Effect::Blanks => None,
-                    Effect::Writes(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
+                    Effect::Blank => None,
+                    Effect::Write(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
                 });
             }
             Ok(out)
@@ -246,8 +246,8 @@ impl SyncService {
             let content = |page: &PageRecord| reader.content(page);
             match write_effect(existing, content, &frontmatters.each_ref(), &page.content.body)? {
                 Effect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
-                Effect::Blanks => tally.refuse_blank(path.clone()),
-                Effect::Writes(status) => tally.count(status),
+                Effect::Blank => tally.refuse_blank(path.clone()),
+                Effect::Write(status) => tally.count(status),
             }
         }
         Ok(())
@@ -315,7 +315,7 @@ fn read_page(
         let provenance =
             IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
         let mut frontmatters = [document.frontmatter.clone(), document.frontmatter.clone()];
-        move_false_claims(&mut frontmatters[1], &provenance, None);
+        move_unverified_provenance(&mut frontmatters[1], &provenance, None);
         let page =
             written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
         // The author of the file is the owner.

@@ -155,7 +155,7 @@ fn stop_interrupts_a_round() {
     let calls = words.calls.load(Ordering::SeqCst);
     brain.embedding.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
-    brain.settle();
+    brain.flush();
     drop(brain);
     *words.during_embed.lock().unwrap() = None;
     let brain = start(dir.path(), Some(&words));
