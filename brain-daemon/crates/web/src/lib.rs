@@ -45,7 +45,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use brain_core::Brain;
 
-pub use session::{SignedIn, signed_in};
+pub use session::{BrowserCaller, signed_in};
 pub use text::{Name, Text};
 
 /// The paths that only read. With [`CHANGES`], requests are counted and audited by them.

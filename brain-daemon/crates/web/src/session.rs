@@ -30,7 +30,7 @@ const COOKIE_SECONDS: u32 = 12 * 60 * 60;
 
 /// An extension of responses to signed-in browsers: the name of the caller, for the audit.
 #[derive(Debug, Clone)]
-pub struct SignedIn(pub String);
+pub struct BrowserCaller(pub String);
 
 /// The session of the browser that sent a request. As an extractor, only for requests that change
 /// nothing.
@@ -100,7 +100,7 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response {
     let found = session_of(&brain, request.headers());
-    let caller = found.as_ref().map(|session| SignedIn(session.caller.name.clone()));
+    let caller = found.as_ref().map(|session| BrowserCaller(session.caller.name.clone()));
     if let Some(session) = found {
         request.extensions_mut().insert(session);
     }
@@ -122,8 +122,8 @@ fn session_of(brain: &Brain, headers: &HeaderMap) -> Option<Session> {
 /// Returns the caller if a browser that is signed in sent a request with these headers. Such a
 /// request may have a large body.
 #[must_use]
-pub fn signed_in(brain: &Brain, headers: &HeaderMap) -> Option<SignedIn> {
-    session_of(brain, headers).map(|session| SignedIn(session.caller.name))
+pub fn signed_in(brain: &Brain, headers: &HeaderMap) -> Option<BrowserCaller> {
+    session_of(brain, headers).map(|session| BrowserCaller(session.caller.name))
 }
 
 impl FromRequestParts<Arc<Brain>> for Session {
