@@ -175,10 +175,9 @@ mod tests {
             headers.append(AUTHORIZATION, field.parse().unwrap());
         }
         match credentials(&headers, &form(text)) {
-            Ok(parse_credentials) => Ok((
-                parse_credentials.client_id,
-                parse_credentials.secret.map(|secret| secret.expose().to_owned()),
-            )),
+            Ok(found) => {
+                Ok((found.client_id, found.secret.map(|secret| secret.expose().to_owned())))
+            }
             Err(fault) => Err(fault.error),
         }
     }
