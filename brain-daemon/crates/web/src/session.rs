@@ -1,8 +1,9 @@
 //! Decides who is signed in, and which changes come from our own pages.
 //!
 //! The session's cookie is named after the listener's port, because browsers send cookies to every
-//! port of a host. It is `Strict`, so no other site's link carries it. A change also needs the
-//! CSRF token, which only our pages have, and the origin of this address.
+//! port of a host. It is `Strict`, so browsers do not send it when a link of another site is
+//! opened. A change also needs the CSRF token, which only our pages have, and the origin of this
+//! listener.
 
 use std::sync::Arc;
 
@@ -230,7 +231,7 @@ impl FromRequest<Arc<Brain>> for Upload {
     }
 }
 
-/// Returns the session of a change, if the change comes from a page of this address.
+/// Returns the session of a change, if the change comes from a page of this origin.
 fn own_session(request: &Request) -> Result<Session, Box<Response>> {
     if !is_same_origin(request.headers()) {
         return Err(Box::new(refused("this did not come from a page of this brain")));
@@ -257,8 +258,8 @@ fn refused(message: &str) -> Response {
     layout::plain(StatusCode::FORBIDDEN, "Refused", message)
 }
 
-/// Returns whether a change comes from a page of this address, by `Sec-Fetch-Site` (Fetch
-/// Metadata) and `Origin` (RFC 6454 section 7).
+/// Returns whether a change comes from a page of this origin, by `Sec-Fetch-Site` (Fetch Metadata)
+/// and `Origin` (RFC 6454 section 7).
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     if !matches!(site, None | Some(b"same-origin")) {
@@ -295,8 +296,9 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     Some(first).filter(|value| !value.is_empty())
 }
 
-/// Returns whether a link of another site led here. Browsers leave out the cookie then.
-pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+/// Returns whether a link of another site caused the request. In this case browsers omit the
+/// cookie.
+pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     matches!(site, Some(b"cross-site" | b"same-site"))
 }
