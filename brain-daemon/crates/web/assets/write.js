@@ -81,7 +81,8 @@ function drafts(field) {
       field.dispatchEvent(new Event("input"));
       field.focus();
     });
-    note.replaceChildren(`A draft of ${new Date(draft.at).toLocaleString()} is stored in this browser. `, button);
+    const at = new Date(draft.at).toLocaleString();
+    note.replaceChildren(`A draft of ${at} is stored in this browser. `, button);
   }
   let timer = 0;
   const keep = () => {
