@@ -184,7 +184,7 @@ async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
             "requests not finished before shutdown; acknowledged writes are safe"
         );
     }
-    let flush = tokio::task::spawn_blocking(move || brain.settle());
+    let flush = tokio::task::spawn_blocking(move || brain.flush());
     if tokio::time::timeout(Duration::from_millis(800), flush).await.is_err() {
         tracing::warn!("index not committed before shutdown; the next start catches up");
     }

@@ -116,7 +116,7 @@ impl ArrivalRate {
             (self.since, self.arrived) = (now, load.arrived);
         }
         match self.rate {
-            _ if load.waiting >= load.bound / 2 => {
+            _ if load.waiting >= load.max_waiting / 2 => {
                 Batch { max_pages: CHUNK, pause: Duration::ZERO }
             }
             FLOOD_RATE.. => Batch { max_pages: FLOOD_BATCH, pause: PAUSE },
@@ -134,7 +134,7 @@ mod tests {
     const SMALL: Batch = Batch { max_pages: STREAM_BATCH, pause: PAUSE };
 
     fn load(arrived: u64, waiting: u64) -> Load {
-        Load { arrived, waiting, bound: 1000 }
+        Load { arrived, waiting, max_waiting: 1000 }
     }
 
     #[test]

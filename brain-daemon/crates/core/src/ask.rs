@@ -1,4 +1,4 @@
-//! `ask`: answers a question from the pages, with citations; and `costs`.
+//! `ask` answers a question from the pages, with citations. `costs` lists paid model calls.
 //!
 //! An answer uses only pages that `search` finds for the same caller. `passages` builds the
 //! prompt, `answer_filter` processes the answer, and `model` opens the language model.
@@ -181,7 +181,7 @@ impl AskService {
             Ok(Reply { finish: Finish::Length, .. }) => {
                 Some("the answer was cut at its maximum length: ask a narrower question".into())
             }
-            // An answer may only say what the passages do not answer.
+            // A valid answer may consist of the `UNKNOWN:` line alone.
             Ok(_) if text.is_empty() && tail.unknown.is_none() => {
                 return Err(ask_fault(&ModelError::empty(model.name()), budget));
             }

@@ -18,7 +18,7 @@ use buffer::CallBuffer;
 
 /// How long records are kept: 90 days.
 const RETENTION_MS: i64 = 90 * 24 * 60 * 60 * 1000;
-/// Records in one reply.
+/// Maximum number of records in one reply.
 const MAX_LIMIT: u32 = 1000;
 
 /// The service that records calls over the network.
@@ -103,8 +103,8 @@ impl Audit {
         Ok(result?)
     }
 
-    /// Writes the buffered calls for the last time, with the number of unknown callers' calls in
-    /// the current minute.
+    /// Writes the buffered calls for the last time, and a summary of the current minute's
+    /// unrecorded calls of unknown callers.
     ///
     /// # Errors
     /// As [`Audit::write`].
@@ -163,7 +163,7 @@ impl Audit {
         }
         let truncated = found.len() > limit;
         found.truncate(limit);
-        Ok(brain_protocol::Audit { calls: found.into_iter().map(shown).collect(), truncated })
+        Ok(brain_protocol::Audit { calls: found.into_iter().map(audit_call).collect(), truncated })
     }
 }
 
@@ -173,7 +173,7 @@ fn not_a_time(text: &str) -> Fault {
         .hint("for example 2026-11-21 or 2026-11-21T10:30:00Z")
 }
 
-fn shown(call: AuditRecord) -> AuditCall {
+fn audit_call(call: AuditRecord) -> AuditCall {
     AuditCall {
         at: rfc3339(call.at),
         client: call.client,

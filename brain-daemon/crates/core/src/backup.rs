@@ -55,7 +55,7 @@ impl BackupService {
 /// outside of the home.
 ///
 /// # Errors
-/// The reason why the file is no sound backup.
+/// The reason why the file is not a valid backup.
 pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>), Fault> {
     let report = verify(file, &|_, _| true).map_err(backup_fault)?;
     Ok((reply("sound", file, &report), report.directories))

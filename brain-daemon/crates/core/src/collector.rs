@@ -32,10 +32,10 @@ use brain_base::secrets::FoundSecret;
 use brain_collector::{DataFault, Settings, State, UserId};
 use brain_store::Store;
 
-/// The name of the secret that is the token.
+/// The name of the secret with the platform's token.
 const TOKEN: &str = "platform-bearer-token";
 
-/// The collector of this process.
+/// The state of the collector in this process.
 #[derive(Default)]
 pub(crate) struct CollectorState {
     /// The active operation and its start, in Unix milliseconds.

@@ -9,11 +9,11 @@ use crate::{Brain, Caller, preferred};
 use brain_page::normalize_tag;
 use brain_store::{PageEntry, Reader};
 
-/// Pages that are found by title if few have the slug.
+/// Maximum number of pages found by title. Titles are searched if fewer pages match by slug.
 const MAX_BY_TITLE: usize = 20;
 
 impl Brain {
-    /// Returns the values that a word on the command line can become.
+    /// Returns completions of a word on the command line.
     pub(crate) fn complete(
         &self,
         caller: &Caller,

@@ -27,7 +27,7 @@ use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 struct Target<'a> {
     net: &'a dyn HttpClient,
     url: Url,
-    /// The endpoint as the caller wrote it, because clients compare texts.
+    /// The endpoint as the caller wrote it, because clients compare URLs as texts.
     url_text: String,
     /// This brain's issuer. Its host is trusted like the endpoint.
     issuer: String,

@@ -65,7 +65,7 @@ impl DoctorService {
             self.files.replay_outbox();
             // The checks report what cannot be repaired.
             if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {
-                tracing::warn!(%fault, "doctor");
+                tracing::warn!(%fault, "doctor could not repair all files");
             }
             self.index.flush();
             self.process.close_socket_to_others();

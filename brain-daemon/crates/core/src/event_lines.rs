@@ -17,8 +17,8 @@ pub trait EventLines: Send + Sync {
     fn emit(&self, line: &str);
 }
 
-/// Standard output. It needs no reader, because files have the same events. A run waits at most
-/// once for a reader that does not read.
+/// Standard output. It may be unread, because the journal has the same events. After one timeout,
+/// lines are dropped until the pipe has room again.
 #[derive(Debug, Default)]
 pub struct StandardOutput {
     /// Whether the last line timed out. Then the next line does not wait.
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_and_a_file_are_no_failure() {
+    fn a_closed_pipe_and_a_file_do_not_stall() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let out = StandardOutput::default();

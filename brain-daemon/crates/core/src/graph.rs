@@ -1,7 +1,8 @@
-//! `graph --all`: all pages, or those around a page, with their places in a drawing.
+//! `graph --all`: all pages, or those around a page, with their positions in a drawing.
 //!
-//! The graph of all pages is kept until the store changes, or nobody asks for some minutes. It is
-//! made of what its caller can see, so the places of a restricted caller depend on no hidden page.
+//! The graph of all pages is cached until the store changes or the graph is unused for three
+//! minutes. It is built from the pages that its caller can see, so positions do not depend on
+//! hidden pages.
 
 mod layout;
 mod packed_graph;
@@ -24,30 +25,30 @@ use brain_page::normalize_tag;
 use brain_store::{LATEST, PageLabel, Reader, Store};
 use packed_graph::{GraphBuilder, PackedGraph};
 
-/// How long an unused graph is kept, in milliseconds.
-const KEPT_MS: i64 = 3 * 60 * 1000;
+/// How long an unused graph stays in the cache, in milliseconds.
+const CACHE_MS: i64 = 3 * 60 * 1000;
 /// The maximum number of pages around a page.
 const MAX_AROUND: u32 = 500;
 const NONE: u32 = u32::MAX;
 
 /// The graph of all pages that a caller can see.
-struct KeptGraph {
+struct CachedGraph {
     seq: u64,
     visibility: Visibility,
     graph: Arc<PackedGraph>,
     used_at: i64,
 }
 
-/// The operation on the graph of all pages.
+/// Serves `graph --all`.
 pub struct GraphService {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     pages: Arc<PageService>,
     stop: CancellationToken,
-    kept: Mutex<Option<KeptGraph>>,
+    cached: Mutex<Option<CachedGraph>>,
 }
 
-/// The pages that a request asks for.
+/// Selects the pages of a request.
 struct Filter {
     source: Option<SourceId>,
     page_type: Option<String>,
@@ -63,7 +64,7 @@ impl GraphService {
         pages: Arc<PageService>,
         stop: CancellationToken,
     ) -> Self {
-        Self { store, clock, pages, stop, kept: Mutex::new(None) }
+        Self { store, clock, pages, stop, cached: Mutex::new(None) }
     }
 
     pub(crate) fn layout(
@@ -91,29 +92,29 @@ impl GraphService {
         Ok(GraphLayoutReply { truncated, ..reply(&graph, &shown, matching.len() as u64)? })
     }
 
-    /// Removes the kept graph if nobody used it for some minutes. For a timer.
+    /// Removes the cached graph if it is unused for three minutes. For a timer.
     pub fn drop_when_idle(&self) {
         // While it is locked, it is in use.
-        if let Some(mut kept) = self.kept.try_lock() {
+        if let Some(mut cached) = self.cached.try_lock() {
             let now = self.clock.now();
-            kept.take_if(|kept| (kept.used_at - now).abs() > KEPT_MS);
+            cached.take_if(|cached| (cached.used_at - now).abs() > CACHE_MS);
         }
     }
 
     /// Returns the graph of all pages that the caller can see.
     fn all(&self, caller: &Caller, reader: &Reader) -> Result<Arc<PackedGraph>, Fault> {
         let (seq, visibility) = (reader.counts()?.seq, caller.visibility());
-        let mut kept = self.kept.lock();
+        let mut cached = self.cached.lock();
         let used_at = self.clock.now();
-        if let Some(kept) = kept.as_mut()
-            && (kept.seq, &kept.visibility) == (seq, &visibility)
+        if let Some(cached) = cached.as_mut()
+            && (cached.seq, &cached.visibility) == (seq, &visibility)
         {
-            kept.used_at = used_at;
-            return Ok(kept.graph.clone());
+            cached.used_at = used_at;
+            return Ok(cached.graph.clone());
         }
-        *kept = None;
+        *cached = None;
         let graph = Arc::new(read::read(reader, &self.stop)?);
-        *kept = Some(KeptGraph { seq, visibility, graph: graph.clone(), used_at });
+        *cached = Some(CachedGraph { seq, visibility, graph: graph.clone(), used_at });
         Ok(graph)
     }
 }

@@ -1,6 +1,6 @@
 //! Health of the services, which `doctor` asks.
 //!
-//! The hint of a finding is a command that exists, or a step by hand.
+//! The hint of a finding is a command to run, or an instruction.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,7 @@
-//! `brainstorm` and `lsd`: cross pages near a question with distant ones and judge the ideas.
+//! `brainstorm` and `lsd`: ask a model for ideas about pairs of pages, and judge the ideas.
+//!
+//! A cross is one question to the model about a pair: a page near the user's question and a distant
+//! page.
 //!
 //! `profile` has the differences between both commands, and `estimate` calculates the expected
 //! cost. `near_pages` and `distant_pages` select pages, `page_features` compares them without
@@ -155,8 +158,7 @@ impl IdeaService {
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);
         match self.select_pages(caller, profile, &mut run, close, far) {
-            // Without pages nothing is asked, so the estimate is zero and the run reports the
-            // reason.
+            // Without pages the model is not asked, so the estimate is zero. The run reports why.
             Err(fault) if request.estimate && fault.code == FaultCode::NotFound => {}
             chosen => chosen?,
         }

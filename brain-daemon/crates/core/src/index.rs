@@ -23,7 +23,7 @@ use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreE
 /// The maximum number of changes that are indexed before the daemon is ready. More changes are
 /// indexed in the background.
 const CATCH_UP_AT_START: u64 = 1000;
-/// Pages that are read from the store at the same time.
+/// Maximum number of changes that are read from the store at once.
 const BATCH: usize = 500;
 /// The pause of the feeder after a failure of the store.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -123,26 +123,25 @@ impl IndexFollower {
     }
 
     /// Makes all stored pages visible to the next searches.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn refresh(&self) {
         if let Some(index) = self.get() {
             index.settle();
         }
     }
 
-    /// Returns a guard that settles the index when it is dropped.
-    pub(crate) fn settle_at_end(&self) -> SettleGuard<'_> {
-        SettleGuard(self)
+    /// Returns a guard that refreshes the index when it is dropped.
+    pub(crate) fn refresh_on_drop(&self) -> RefreshGuard<'_> {
+        RefreshGuard(self)
     }
 
-    /// Returns why a search in these sources, or in all, may not find the newest pages, if it may
-    /// not.
+    /// Returns the reason if a search in these sources (`None`: in all) may miss the newest pages.
     pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.is_incomplete(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
     }
 
-    /// Returns why searches may be incomplete, if they may be.
+    /// Returns the reason if searches may be incomplete.
     pub(crate) fn degraded(&self) -> Option<String> {
         if let Some(problem) = self.shared.problem.lock().as_ref() {
             return Some(format!("the index does not follow the store: {problem}"));
@@ -159,7 +158,7 @@ impl IndexFollower {
             .map(|p| format!("the index on disk is not kept up: {p}"))
     }
 
-    /// Returns the same for `caller`. Restricted callers get no counts.
+    /// Returns [`Self::degraded`] for `caller`. Restricted callers get no counts.
     pub(crate) fn degraded_for(&self, caller: &Caller) -> Option<String> {
         let degraded = self.degraded()?;
         Some(if caller.sees_all() { degraded } else { "the index is not complete just now".into() })
@@ -198,12 +197,12 @@ impl IndexFollower {
     }
 }
 
-/// Settles the index when it is dropped: see [`IndexFollower::settle_at_end`].
-pub(crate) struct SettleGuard<'a>(&'a IndexFollower);
+/// Refreshes the index when it is dropped: see [`IndexFollower::refresh_on_drop`].
+pub(crate) struct RefreshGuard<'a>(&'a IndexFollower);
 
-impl Drop for SettleGuard<'_> {
+impl Drop for RefreshGuard<'_> {
     fn drop(&mut self) {
-        self.0.settle();
+        self.0.refresh();
     }
 }
 

@@ -67,7 +67,7 @@ pub struct IngestReceipt {
     /// `job_id` names.
     #[schema(example = "queued", pattern = "^(queued|duplicate)$")]
     pub status: String,
-    /// The same for people.
+    /// The status in words.
     pub message: String,
 }
 
@@ -78,13 +78,13 @@ pub struct Load {
     pub arrived: u64,
     /// Jobs that wait.
     pub waiting: u64,
-    /// Jobs that may wait.
-    pub bound: u64,
+    /// The maximum number of waiting jobs.
+    pub max_waiting: u64,
 }
 
 /// The part of the queue that is in memory.
 pub(crate) struct Queue {
-    bound: u64,
+    max_waiting: u64,
     arrived: AtomicU64,
     waiting: AtomicU64,
     wake: Notify,
@@ -96,10 +96,10 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Creates the state of a queue with `waiting` jobs, of which `bound` may wait.
-    pub(crate) fn new(bound: u64, waiting: u64, changes: Arc<ChangeFeed>) -> Self {
+    /// Creates the state of a queue with `waiting` jobs now, and at most `max_waiting`.
+    pub(crate) fn new(max_waiting: u64, waiting: u64, changes: Arc<ChangeFeed>) -> Self {
         Self {
-            bound,
+            max_waiting,
             arrived: AtomicU64::new(0),
             waiting: AtomicU64::new(waiting),
             wake: Notify::new(),
@@ -170,11 +170,11 @@ impl IngestService {
     /// Returns the load of the queue.
     #[must_use]
     pub fn ingest_load(&self) -> Load {
-        let Queue { bound, arrived, waiting, .. } = &*self.queue;
+        let Queue { max_waiting, arrived, waiting, .. } = &*self.queue;
         Load {
             arrived: arrived.load(Ordering::Relaxed),
             waiting: waiting.load(Ordering::Relaxed),
-            bound: *bound,
+            max_waiting: *max_waiting,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The operations on pages and of the features, as services, and [`Brain`], which composes them.
+//! The operations of brain as services, and [`Brain`], which composes them.
 //!
 //! Every interface calls [`Brain::answer`], which decides permission and dispatches to a service.
 //! `open` gives each service its dependencies. This crate does not know sockets, HTTP, or how the
@@ -125,7 +125,7 @@ pub struct ExternalDependencies {
 
 /// The services of one brain.
 pub struct Brain {
-    /// What services share.
+    /// The values that all services share.
     pub env: Environment,
     /// Access over HTTP: clients, tokens and the owner's consent.
     pub access: Arc<Access>,
@@ -208,7 +208,7 @@ impl Brain {
         result.map_err(|fault| self.with_config_hint(fault))
     }
 
-    /// Adds to an error that stems from the configuration that its file has changed.
+    /// Adds a hint to an error about the configuration if its file has changed since the start.
     fn with_config_hint(&self, fault: Fault) -> Fault {
         let stems = matches!(fault.code, FaultCode::NotSetUp | FaultCode::InvalidConfig);
         let Some(notice) = stems.then(|| self.changed_config()).flatten() else { return fault };
@@ -379,12 +379,12 @@ impl Brain {
 
     /// Writes derived data to disk, so that the next start has nothing to catch up with. Without
     /// this call, no data is lost.
-    pub fn settle(&self) {
+    pub fn flush(&self) {
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
         }
         match self.files.flush_outbox() {
-            Ok(()) => self.files.note_flushed(),
+            Ok(()) => self.files.record_clean_shutdown(),
             Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
         }
         self.embedding.flush_vectors();

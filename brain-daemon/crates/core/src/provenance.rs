@@ -99,7 +99,7 @@ impl From<&PageRecord> for FormerPage {
 
 impl FormerPage {
     /// Returns whether an unchanged text that arrives by `route` makes the page the owner's.
-    pub(crate) fn becomes_whole(&self, route: &IngestRoute) -> bool {
+    pub(crate) fn becomes_owners(&self, route: &IngestRoute) -> bool {
         self.has_marks && !route.is_outside()
     }
 }
@@ -140,7 +140,7 @@ pub(crate) fn trust_of(record: &PageRecord) -> TrustLevel {
     }
 }
 
-/// Returns who wrote what a list shows of the page: its title, type and tags.
+/// Returns who wrote the title, type and tags of a page, which lists show.
 pub(crate) fn trust_of_row(record: &PageRecord) -> TrustLevel {
     if record.has_outside_title { TrustLevel::Outside } else { trust_of(record) }
 }
@@ -307,7 +307,7 @@ pub(crate) fn write_provenance(
     record: &Provenance,
     previous: Option<&Provenance>,
 ) {
-    move_false_claims(frontmatter, record, previous);
+    move_unverified_provenance(frontmatter, record, previous);
     let mut lines: Vec<(&str, String)> = Vec::new();
     for (key, value) in record_columns(record) {
         let Some(value) = value else { continue };
@@ -326,9 +326,9 @@ pub(crate) fn write_provenance(
     frontmatter.set_all(&lines);
 }
 
-/// Removes the lines about its provenance from a page of the owner's. A page from outside keeps
-/// them: without them, its file would not say that others wrote it.
-pub(crate) fn without_lines(mut page: NewPage) -> NewPage {
+/// Removes the provenance keys from the frontmatter of a page of the owner. A page from outside
+/// keeps them: without them, its file would not say that others wrote it.
+pub(crate) fn without_provenance_keys(mut page: NewPage) -> NewPage {
     if is_from_outside(page.provenance.source_kind.as_deref()) {
         return page;
     }
@@ -340,7 +340,7 @@ pub(crate) fn without_lines(mut page: NewPage) -> NewPage {
 }
 
 /// Moves the claims that neither `record` nor `previous` confirms to `received`.
-pub(crate) fn move_false_claims(
+pub(crate) fn move_unverified_provenance(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
     previous: Option<&Provenance>,

@@ -82,7 +82,7 @@ fn a_page_put_back_loses_nothing_and_claims_nothing() {
 }
 
 #[test]
-fn a_text_from_outside_stays_so_when_the_owner_edits_it() {
+fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
     let previous = record("webhook", "https://x.example/a", "webhook", NOW - 5000);
     let mut got = fm("");
     write_provenance(&mut got, &previous, None);

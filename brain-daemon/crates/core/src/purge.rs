@@ -1,6 +1,6 @@
 //! `purge`: removes a page, or a former version of it, for good and at once.
 //!
-//! The rows go in one transaction, then the files. Then the index and the store are written again,
+//! Removes the rows in one transaction, then the files. Then rewrites the index and the store,
 //! because both keep removed bytes until they need the space.
 
 use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};

@@ -57,7 +57,7 @@ pub(crate) use self::answers::LinkAnswer;
 
 /// Number of pages that each ranking contributes to the merged one.
 const DEPTH: usize = 200;
-/// Hits of the index beyond the limit, for pages that have the text of a shown one.
+/// Additional hits of the index, which replace pages with the same text as a shown page.
 const SPARE_HITS: usize = 10;
 /// A day in milliseconds.
 const DAY_MS: f32 = 86_400_000.0;
@@ -186,7 +186,7 @@ impl SearchService {
             .map_err(|e| index_fault(&e))?;
         question.asks_for_links = question::form(&terms).is_some();
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
-        // An unfinished word has no meaning, and an answer is needed at every key.
+        // A word that is being typed has no meaning yet, and every key press needs a fast answer.
         let vectors = match request.prefix {
             true => VectorResults::default(),
             false => self.pages_by_meaning(&terms, &conditions)?,
@@ -199,7 +199,7 @@ impl SearchService {
         };
         let mut dated =
             DatedPages::find(index, &question, &times, &zone).map_err(|e| index_fault(&e))?;
-        dated.keep_other_names(&mut terms, today);
+        dated.remove_period_names(&mut terms, today);
         let recency_word = match &times.order {
             Some((Order::Newest, word)) => Some(word.clone()),
             _ => None,
@@ -363,14 +363,14 @@ pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Faul
     .transpose()
 }
 
-/// Returns how a question was read, if that is not obvious.
+/// Returns a note on how the question was interpreted, if that is not obvious.
 fn note(unmet: &[String], spelling: Option<&Spelling>) -> Option<String> {
     let spelling = spelling.map(|it| format!("also searched: {}", it.words.join(", ")));
     let notes: Vec<String> = unmet_quotes_note(unmet).into_iter().chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// Returns how a question with these phrases was read, if they are not required.
+/// Returns the note on phrases of the question that no page has.
 fn unmet_quotes_note(phrases: &[String]) -> Option<String> {
     let quoted: Vec<String> = phrases.iter().map(|phrase| format!("\"{phrase}\"")).collect();
     (!quoted.is_empty()).then(|| {

@@ -118,7 +118,7 @@ impl SourceService {
                 FaultCode::Protected,
                 "the source \"default\" cannot be removed",
             )
-            .hint("to mean another one when none is named: `brain sources default <name>`"));
+            .hint("to use another source by default: `brain sources default <name>`"));
         }
         let row = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
         let unwritten = self.unwritten(&reader, id)?;
@@ -126,7 +126,7 @@ impl SourceService {
         let mut warnings = Vec::new();
         if unwritten > 0 {
             warnings.push(format!(
-                "the files of {} were not written: what they say goes for good after 72 hours; \
+                "the files of {} were not written: their content is lost after 72 hours; \
                  see `brain doctor`",
                 count(unwritten, "page")
             ));
@@ -143,8 +143,7 @@ impl SourceService {
         }
         self.unregister(id)?;
         if row.default {
-            warnings
-                .push("the source that is meant when none is named is \"default\" again".into());
+            warnings.push("the default source is \"default\" again".into());
         }
         Ok(SourceReply { status: "removed".into(), source: row, warnings })
     }
@@ -357,7 +356,7 @@ fn hide_pages(
     let found = draft.active_pages(source, after, BATCH)?;
     let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
     for (slug, record) in found {
-        // A sync before the removal has ended then stores the file again.
+        // A sync that starts before the end of the removal then stores the file again.
         draft.forget_file(source, &record.source_path)?;
         draft.soft_delete_fileless(source, &slug, record, now)?;
     }

@@ -60,8 +60,8 @@ struct SyncOptions<'a> {
     dry_run: bool,
     full: bool,
     yes: bool,
-    /// The changed paths, if the watcher started this sync. Pages whose file is missing elsewhere
-    /// are not deleted.
+    /// The changed paths, if the watcher started this sync. Pages whose missing file has another
+    /// path are not deleted.
     watched: Option<&'a [String]>,
     /// Only files at or below these paths are synced. An empty path means the whole source.
     scope: &'a [String],
@@ -218,9 +218,9 @@ impl SyncService {
             let kept = self.files.keep_saves().into_iter().filter(|kept| kept.source == *id);
             tally.report.conflicts.extend(kept.map(|kept| kept.conflict));
         }
-        let _settled = self.index.settle_at_end();
-        // The context comes before the walk: the walk sees each file that is written before it, and
-        // the context expects no file that is written later.
+        let _refresh = self.index.refresh_on_drop();
+        // The context is created before the walk. The walk sees files that were written before the
+        // context, and the context expects no file that is written later.
         let reader = self.store.read(Visibility::All)?;
         let rules = self.sources.rules(&reader, id, record)?;
         drop(reader);
@@ -389,7 +389,7 @@ impl SyncService {
             PullOutcome::Failed(why) => ("failed", Some(why)),
         };
         if status == "failed" {
-            tracing::warn!(path = %root.display(), message, "git pull");
+            tracing::warn!(path = %root.display(), message, "git pull failed");
         }
         Pull { status: status.into(), message }
     }

@@ -29,9 +29,9 @@ use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 /// The name of the secret with the agent's token.
 const TOKEN: &str = "tunnel-authtoken";
 
-/// The tunnel of this process.
+/// The state of the tunnel in this process.
 #[derive(Default)]
-pub(crate) struct TunnelMemory {
+pub(crate) struct TunnelRuntime {
     /// Locked during a check, which may take as long as the network timeouts.
     watchdog_state: Mutex<WatchdogState>,
     /// The status at the last check.
@@ -42,7 +42,7 @@ pub(crate) struct TunnelMemory {
     proof: Mutex<Option<Proof>>,
     /// Starts programs.
     starter: OnceLock<Arc<dyn Starter>>,
-    /// Set by a caller that wants to stop the tunnel: a waiting check gives up its lock.
+    /// Set by `brain tunnel stop`, so that a check that waits for the tunnel releases the lock.
     stop_requested: AtomicBool,
     /// Wakes the watchdog before its next interval.
     wake: Notify,
@@ -61,7 +61,7 @@ struct WatchdogState {
     last_logged: Option<(String, String)>,
 }
 
-impl TunnelMemory {
+impl TunnelRuntime {
     fn work(&self) -> MutexGuard<'_, WatchdogState> {
         self.watchdog_state.lock()
     }
@@ -89,7 +89,7 @@ pub struct TunnelService {
     pub(crate) store: Arc<Store>,
     pub(crate) access: Arc<Access>,
     pub(crate) ingest: Arc<IngestService>,
-    pub(crate) state: TunnelMemory,
+    pub(crate) state: TunnelRuntime,
 }
 
 impl TunnelService {
@@ -100,7 +100,7 @@ impl TunnelService {
         access: Arc<Access>,
         ingest: Arc<IngestService>,
     ) -> Self {
-        Self { env, store, access, ingest, state: TunnelMemory::default() }
+        Self { env, store, access, ingest, state: TunnelRuntime::default() }
     }
 
     /// Sets the program starter, in place of the system's. Call it once, before the first check.

@@ -46,7 +46,7 @@ pub(crate) fn check_origin(origin: &Origin) -> Result<(), Fault> {
         FaultCode::InvalidRequest,
         format!("source_uri is not one line of 1 to {MAX_URI} bytes"),
     )
-    .hint("give the address where the content is from, or leave it away"))
+    .hint("give the address where the content is from, or omit it"))
 }
 
 /// Returns the route of content with this origin. `command_line` is the route of everything that
@@ -99,7 +99,7 @@ pub(crate) fn check_expected(
         None => format!("there is no page \"{slug}\"; nothing was written"),
     };
     Err(Fault::new(FaultCode::Conflict, message)
-        .hint("read it again, and write with what it says now"))
+        .hint("read the page again, and repeat the write with its current hash or version"))
 }
 
 /// Returns the name of the input for messages.
@@ -151,7 +151,7 @@ pub(crate) fn written_page(
     captured: bool,
 ) -> Result<NewPage, Fault> {
     write_provenance(&mut document.frontmatter, &provenance, previous);
-    // Earlier versions stored it as text. As text, its file would get a head of YAML.
+    // Earlier versions stored malformed TOML as text. Its file would now get a YAML block above it.
     if document.frontmatter.is_empty() && document.body.starts_with("+++") {
         Document::parse(&document.body).map_err(|e| frontmatter_fault(slug.as_str(), &e))?;
     }
@@ -206,7 +206,7 @@ fn new_page(
         names,
         timeline,
         provenance,
-        // Callers that know the author and whole lines say so.
+        // Callers set these if they know the author, or that all lines have one author.
         author: None,
         lines: LineChange::SameMarks,
         captured: false,
@@ -271,21 +271,21 @@ pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
 /// Returns the keys to set in the frontmatter, so that it has a type and a title. These are the
 /// requested ones. Where the frontmatter has none, they are `note`, and the heading at the top of
 /// the text, the name of the file at `file`, or the first usable line.
-pub(crate) fn headings(
+pub(crate) fn type_and_title(
     document: &Document,
     page_type: Option<&str>,
     title: Option<&str>,
     file: Option<&str>,
 ) -> Vec<(&'static str, String)> {
     let Document { frontmatter, body } = document;
-    let mut headings = Vec::with_capacity(2);
+    let mut keys = Vec::with_capacity(2);
     if let Some(page_type) = page_type {
-        headings.push(("type", page_type.to_owned()));
+        keys.push(("type", page_type.to_owned()));
     } else if frontmatter.page_type().is_none() {
-        headings.push(("type", DEFAULT_TYPE.to_owned()));
+        keys.push(("type", DEFAULT_TYPE.to_owned()));
     }
     if let Some(title) = title {
-        headings.push(("title", title.trim().to_owned()));
+        keys.push(("title", title.trim().to_owned()));
     } else if frontmatter.title().is_none() {
         let heading = page::top_heading(body);
         let title = match (heading, file) {
@@ -293,9 +293,9 @@ pub(crate) fn headings(
             (None, Some(file)) => page::file_title(file, None),
             (_, _) => page::derive_title(body),
         };
-        headings.push(("title", title));
+        keys.push(("title", title));
     }
-    headings
+    keys
 }
 
 /// The values that decide the slug of a new text.

@@ -21,7 +21,7 @@ const MAX_TOKEN_BYTES: usize = 512;
 pub(crate) enum Resource {
     /// The service as a whole.
     Service,
-    /// The tools.
+    /// The MCP endpoint.
     Mcp,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum TokenError {
 ///
 /// # Errors
 /// [`TokenError::Absent`] without the field, else [`TokenError::Malformed`].
-pub(super) fn token(headers: &HeaderMap) -> Result<&str, TokenError> {
+pub(super) fn parse_bearer_token(headers: &HeaderMap) -> Result<&str, TokenError> {
     let mut fields = headers.get_all(header::AUTHORIZATION).iter();
     let field = fields.next().ok_or(TokenError::Absent)?;
     let text =
@@ -73,12 +73,12 @@ pub(super) fn token(headers: &HeaderMap) -> Result<&str, TokenError> {
 ///
 /// # Errors
 /// 401 with `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1).
-pub(crate) fn bearer(
+pub(crate) fn authenticate_bearer(
     app: &AppState,
     headers: &HeaderMap,
     resource: Resource,
 ) -> Result<Caller, HttpError> {
-    let caller = match token(headers) {
+    let caller = match parse_bearer_token(headers) {
         // The same response as for an unknown token, so that it does not confirm a guess.
         Ok(token) if app.side == Side::Public && app.brain.access.is_admin_token(token) => {
             let message = "the token is unknown, expired or revoked";
@@ -105,8 +105,8 @@ pub(crate) fn bearer(
     Ok(caller)
 }
 
-/// Returns the first characters of a token, by which wrong tokens are counted. Tokens of two
-/// programs differ in them.
+/// Returns the first characters of a token, the key for counting wrong tokens. Each program's token
+/// has its own prefix, so failures of one program do not limit another.
 pub(super) fn token_prefix(token: &str) -> &str {
     token.get(..16).unwrap_or(token)
 }
@@ -116,13 +116,16 @@ pub(super) fn token_prefix(token: &str) -> &str {
 /// Requests without a token are not limited: the response tells clients where to get one.
 ///
 /// # Errors
-/// As [`bearer`]; 429 if a wrong token is used too often.
+/// As [`authenticate_bearer`]; 429 if a wrong token is used too often.
 pub(crate) fn authenticate(
     app: &AppState,
     request: &Request,
     resource: Resource,
 ) -> Result<Caller, HttpError> {
-    match (bearer(app, request.headers(), resource), token(request.headers())) {
+    match (
+        authenticate_bearer(app, request.headers(), resource),
+        parse_bearer_token(request.headers()),
+    ) {
         (Ok(caller), _) => {
             if let Some(connection) = request.extensions().get::<Arc<ConnectionState>>() {
                 connection.set_authenticated(app.shared.limits.hash_of(&caller.name));
@@ -138,14 +141,15 @@ pub(crate) fn authenticate(
     }
 }
 
-/// Gives the body of a request of a signed-in browser the budget of authenticated clients: the
-/// owner may attach a large file. The owner's page itself decides what the request may do.
-pub(crate) async fn admit_browser(
+/// Middleware. Charges request bodies of signed-in browsers to the budget of authenticated clients,
+/// so that the owner can attach large files. Authorizes nothing; the web interface does.
+pub(crate) async fn use_browser_body_budget(
     State(app): State<AppState>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some(brain_web::SignedIn(name)) = brain_web::signed_in(&app.brain, request.headers())
+    if let Some(brain_web::BrowserCaller(name)) =
+        brain_web::signed_in(&app.brain, request.headers())
         && let Some(connection) = request.extensions().get::<Arc<ConnectionState>>()
     {
         connection.set_authenticated(app.shared.limits.hash_of(&name));
@@ -212,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_has_one_shape() {
+    fn only_well_formed_bearer_tokens_are_accepted() {
         let longest = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES));
         let too_long = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES + 1));
         for (field, expected) in [
@@ -235,14 +239,14 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, HeaderValue::from_str(field).unwrap());
-            assert_eq!(token(&headers), expected, "{field}");
+            assert_eq!(parse_bearer_token(&headers), expected, "{field}");
         }
         let mut headers = HeaderMap::new();
-        assert_eq!(token(&headers), Err(TokenError::Absent));
+        assert_eq!(parse_bearer_token(&headers), Err(TokenError::Absent));
         headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(b"Bearer \xff").unwrap());
-        assert_eq!(token(&headers), Err(TokenError::Malformed));
+        assert_eq!(parse_bearer_token(&headers), Err(TokenError::Malformed));
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer a"));
         headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer a"));
-        assert_eq!(token(&headers), Err(TokenError::Malformed), "two of them");
+        assert_eq!(parse_bearer_token(&headers), Err(TokenError::Malformed), "two of them");
     }
 }

@@ -1,6 +1,6 @@
 //! Limits the memory that request bodies of a listener use.
 //!
-//! A body uses budget while it is large or a handler waits for it, until its request is answered.
+//! A large body, and a body that a handler waits for, uses budget until its request is answered.
 //! When the budget is spent, a body of the client with the most bytes is evicted. So a client with
 //! many unfinished requests only stops itself. Knows no socket.
 //!

@@ -24,7 +24,7 @@ pub(super) fn routes() -> Router<AppState> {
 }
 
 async fn clip() -> Response {
-    // Only this page's own script and style act, and the script calls only this daemon.
+    // Allows only this page's own script and style, and calls to this daemon.
     let policy = policy(&format!(
         "connect-src 'self'; script-src {}; style-src {}; form-action 'none'",
         source_hash(SCRIPT),

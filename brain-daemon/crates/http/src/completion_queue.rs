@@ -2,7 +2,8 @@
 //!
 //! A commit completes many jobs at once, on the writer's thread. Waking each request from there
 //! would cost that thread a system call each. So results go through one queue to a task of the
-//! runtime, which wakes the requests. It is kept for the rate of ingest; no limit depends on it.
+//! runtime, which wakes the requests. The queue exists for the throughput of ingest; no limit
+//! depends on it.
 
 use brain_protocol::Fault;
 use tokio::sync::{mpsc, oneshot};

@@ -21,9 +21,9 @@ use super::connection_state::{ConnectionState, Phase};
 
 /// How often a waiting connection tries to evict another one.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-/// Connections that are compared to find the one to evict.
+/// Maximum number of connections that are compared to find the one to evict.
 const MAX_COMPARED: usize = 1024;
-/// Closing connections that are evicted at once.
+/// Maximum number of closing connections that are evicted at once.
 const MAX_CLOSING_EVICTED: usize = 32;
 
 /// The connections of one listener, and the limits on them.

@@ -30,7 +30,7 @@ use super::{
 use brain_base::clock::rfc3339;
 use brain_store::AuditRecord;
 use brain_tunnel::PROBE_HEADER;
-use brain_web::SignedIn;
+use brain_web::BrowserCaller;
 
 /// The route of requests that match no path.
 const UNMATCHED: &str = "(none)";
@@ -152,7 +152,7 @@ impl Application {
         if received > 0 {
             app.shared.counters.bytes_in.add(received);
         }
-        let signed_in = response.extensions().get::<SignedIn>().map(|it| it.0.clone());
+        let signed_in = response.extensions().get::<BrowserCaller>().map(|it| it.0.clone());
         let caller = details.caller.get().or(signed_in.as_ref());
         let client = caller.map_or(AuditRecord::UNKNOWN, String::as_str);
         let took_us = took.as_micros() as u64;

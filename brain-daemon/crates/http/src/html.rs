@@ -1,4 +1,4 @@
-//! HTML pages outside of the owner's page: the frame of a page, and its headers.
+//! HTML pages outside of the web interface: the frame of a page, and its headers.
 //!
 //! Pages are templates of maud, which escapes every value. [`Text`] and [`Name`] also make
 //! characters visible that could deceive the reader.

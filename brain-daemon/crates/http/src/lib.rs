@@ -2,8 +2,8 @@
 //!
 //! Handlers translate requests into operations of `Brain` and replies into responses. The local
 //! listener serves everything. The public listener, which a tunnel forwards to, serves no
-//! administration, no metrics and no page for the owner's browser, which `brain_web` has. Nothing
-//! here opens the store. Responses are JSON, except pages for browsers.
+//! administration, no metrics and no web interface (`brain_web`). Nothing here opens the store.
+//! Responses are JSON, except pages for browsers.
 
 mod admin;
 mod auth;
@@ -247,7 +247,7 @@ impl Application {
             Side::Local => router.merge(bookmarklet::routes()),
             Side::Public => router,
         };
-        let owners_page = (side == Side::Local).then(|| brain_web::routes(&brain));
+        let web_interface = (side == Side::Local).then(|| brain_web::routes(&brain));
         let inner = AppStateInner {
             brain,
             side,
@@ -257,8 +257,9 @@ impl Application {
         };
         let app = AppState(Arc::new(inner));
         let router = openapi::serve(router, api).with_state(app.clone());
-        let browser = axum::middleware::from_fn_with_state(app.clone(), auth::admit_browser);
-        let router = router.merge(owners_page.unwrap_or_default().layer(browser));
+        let browser =
+            axum::middleware::from_fn_with_state(app.clone(), auth::use_browser_body_budget);
+        let router = router.merge(web_interface.unwrap_or_default().layer(browser));
         Self { app, router, paths }
     }
 }

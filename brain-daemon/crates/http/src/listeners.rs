@@ -17,7 +17,7 @@ use brain_config::Config;
 use brain_core::Brain;
 use brain_mcp::{self as mcp, HttpService};
 
-/// How long a missing listener waits for its next attempt, at first and at most.
+/// The first and the maximum pause before the next attempt to open a missing listener.
 const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// The open sockets, and the problems found while opening them.
@@ -40,7 +40,8 @@ struct MissingListener {
 impl Listeners {
     /// Listens on the configured addresses, or on sockets that systemd passed in.
     ///
-    /// An address that cannot be used stops nothing else. [`Listeners::serve`] tries it again.
+    /// An address that cannot be used does not affect the other listener. [`Listeners::serve`]
+    /// tries it again.
     ///
     /// # Errors
     /// [`FaultCode::Io`](brain_protocol::FaultCode) if a socket of systemd cannot be used.

@@ -37,13 +37,13 @@ use super::{Application, HttpError};
 
 /// The pause after a failure to accept, such as too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// Clients that may wait to be accepted.
+/// Maximum number of clients that wait to be accepted.
 const BACKLOG: u32 = 4096;
 /// The size limit of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// The number of header fields that a request may have.
+/// Maximum number of header fields of a request.
 const MAX_FIELDS: usize = 100;
-/// Bytes of a refused request's body that are read to keep the connection.
+/// Maximum number of bytes of a refused request's body that are read to keep the connection.
 const MAX_DRAINED: u64 = 64 * 1024;
 /// The time for the head of a request that is incomplete when the daemon stops.
 const LAST_HEAD: Duration = Duration::from_millis(500);
@@ -153,7 +153,8 @@ async fn serve_connection(
     // Responses are written as a whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let Ok(address) = stream.local_addr() else { return };
-    // One `Arc` a connection: a counter that all connections share would move between cores.
+    // One `Arc` per connection: a reference count shared by all connections would move between
+    // cores.
     let info = ConnectionInfo {
         peer,
         address,

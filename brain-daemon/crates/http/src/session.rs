@@ -74,9 +74,9 @@ fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError
 /// Wrong tokens are counted by their first characters, so one program's wrong token does not
 /// affect other programs.
 fn bearer_caller(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
-    let caller = auth::bearer(app, &parts.headers, Resource::Service);
+    let caller = auth::authenticate_bearer(app, &parts.headers, Resource::Service);
     if caller.is_err()
-        && let Ok(token) = auth::token(&parts.headers)
+        && let Ok(token) = auth::parse_bearer_token(&parts.headers)
     {
         let from = client_address::of_headers(app, &parts.extensions, &parts.headers);
         app.shared.limits.wrong_token(from, app.side, token, app.brain.now())?;

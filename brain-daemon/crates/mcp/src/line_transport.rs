@@ -1,7 +1,7 @@
-//! A transport of JSON-RPC messages, one a line, with limits.
+//! A transport of JSON-RPC messages, one per line, with limits.
 //!
-//! Reads no more messages than can be answered at once. Ends an idle stream when other clients wait
-//! for a connection.
+//! Reads no more messages than can be answered concurrently. Ends an idle stream when other clients
+//! wait for a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-/// Requests of one stream that are answered at once.
+/// Maximum number of requests of one stream that are answered concurrently.
 pub(super) const MAX_CONCURRENT: usize = 16;
 /// How long a stream may be idle while other clients wait.
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        // Without a permit the answer is sent, too: the limit on requests also limits answers.
+        // The answer is sent even without a permit: the limit on requests also limits answers.
         let permit = Arc::clone(&self.unread).try_acquire_owned();
         let sent = self.write.send(item);
         async move {

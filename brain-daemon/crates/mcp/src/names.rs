@@ -6,9 +6,9 @@ use super::page_address::{self, PageAddress};
 use super::{MAX_QUOTED, ToolContext};
 use crate::answer::shorten;
 
-/// Search results that are compared with a title.
+/// Maximum number of search results that are compared with a title.
 const MAX_HITS: u32 = 20;
-/// Names in one error message.
+/// Maximum number of names in one error message.
 const MAX_NAMES: usize = 5;
 
 /// Returns the address of the page that `text` names. A text that is no address is a title or an
@@ -70,23 +70,23 @@ pub(super) fn by_title(
     source: Option<&SourceId>,
     title: &str,
 ) -> Result<Option<PageRef>, Fault> {
-    let wanted = folded(title);
+    let wanted = fold_case(title);
     // Without punctuation, which is syntax in a query.
     let query: String = wanted.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
     if query.trim().is_empty() {
         return Ok(None);
     }
     let search = Search { query, limit: MAX_HITS, source: source.cloned(), ..Search::default() };
-    // A search that cannot be made finds no title.
+    // A failed search finds no title.
     let Ok(found) = context.ask(search) else { return Ok(None) };
     let mut pages: Vec<(SourceId, Slug)> = Vec::new();
     for hit in found.hits {
         let page = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
-        let is_named = folded(&hit.title) == wanted
+        let is_named = fold_case(&hit.title) == wanted
             || (hit.matched.iter().any(|field| field == "alias")
                 && context
                     .ask(Get { page, version: None })
-                    .is_ok_and(|page| page.aliases.iter().any(|alias| folded(alias) == wanted)));
+                    .is_ok_and(|page| page.aliases.iter().any(|alias| fold_case(alias) == wanted)));
         if is_named {
             pages.push((hit.source_id, hit.slug));
         }
@@ -107,7 +107,7 @@ pub(super) fn by_title(
     }
 }
 
-/// Returns a title for comparison: in lower case, with single spaces.
-fn folded(title: &str) -> String {
+/// Returns a title for comparison: in lower case, and with single spaces.
+fn fold_case(title: &str) -> String {
     title.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }

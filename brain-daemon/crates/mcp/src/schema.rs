@@ -15,8 +15,8 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     flat_schema::<T>(SchemaSettings::draft2020_12().for_deserialize(), true)
 }
 
-/// Returns the schema of a tool's answer, without descriptions, values of enumerations, and which
-/// fields are always there: every list of tools contains it, and names and types suffice.
+/// Returns the schema of a tool's answer, without descriptions, enumeration values and `required`.
+/// Every list of tools contains the schema, and names and types suffice.
 pub(super) fn of_answer<T: JsonSchema>() -> Arc<JsonObject> {
     flat_schema::<T>(SchemaSettings::draft2020_12().for_serialize(), false)
 }

@@ -86,7 +86,7 @@ where
     BoxCloneSyncService::new(service.map_response(|response: Response<B>| response.map(Body::new)))
 }
 
-/// Serves `caller` over a stream of JSON-RPC messages, one a line, until it ends or `stop` is
+/// Serves `caller` over a stream of JSON-RPC messages, one per line, until it ends or `stop` is
 /// cancelled. Requests in progress are still answered.
 ///
 /// `is_full` is true while other clients wait for a connection. An idle stream ends then.

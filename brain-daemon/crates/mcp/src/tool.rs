@@ -15,13 +15,13 @@ use brain_base::permission::permit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Changes nothing.
-    Reads,
+    ReadOnly,
     /// Only adds. Repeating the call adds nothing.
-    Adds,
+    Additive,
     /// Replaces or removes. Repeating the call changes nothing more.
-    Replaces,
+    Destructive,
     /// Replaces. Repeating the call may change more.
-    Edits,
+    NonIdempotent,
 }
 
 /// The arguments of one tool call. The type describes the tool.
@@ -59,9 +59,9 @@ impl RegisteredTool {
     /// Registers the tool whose arguments are `T`.
     pub(super) fn of<T: ToolCall + 'static>() -> Self {
         let hints = ToolAnnotations::default()
-            .read_only(T::EFFECT == Effect::Reads)
-            .destructive(matches!(T::EFFECT, Effect::Replaces | Effect::Edits))
-            .idempotent(T::EFFECT != Effect::Edits)
+            .read_only(T::EFFECT == Effect::ReadOnly)
+            .destructive(matches!(T::EFFECT, Effect::Destructive | Effect::NonIdempotent))
+            .idempotent(T::EFFECT != Effect::NonIdempotent)
             .open_world(false);
         let tool = Tool::new(T::NAME, T::DESCRIPTION, schema::of_arguments::<T>())
             .with_title(T::TITLE)

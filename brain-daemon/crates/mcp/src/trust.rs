@@ -1,7 +1,7 @@
 //! Marks text from outside. A model must not follow instructions in such text.
 //!
-//! A page from outside has one frame around its text. In a page of the owner, only the lines that
-//! others wrote have frames.
+//! A frame is a pair of delimiter lines around a text. A page from outside has one frame around its
+//! whole text. In a page of the owner, only the lines that others wrote have frames.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::answer::json_len;
 use brain_page::split_marked;
 use brain_protocol::{MarkedLines, Page, TrustLevel};
 
-/// Characters of an origin that are shown.
+/// Maximum number of shown characters of an origin.
 const MAX_ORIGIN_CHARS: usize = 160;
 /// Hex digits of the hash in a frame: 64 bits, so no author can make a text that contains its own
 /// hash.
@@ -53,8 +53,8 @@ impl Trust {
 
 /// Returns the origin of a page on one line: its `source_kind` and `source_uri`.
 ///
-/// Strangers may have written both, so they are shortened, and characters that do not occur in URLs
-/// are replaced. Paths on the owner's machine are left out.
+/// Other people may have written both, so they are shortened, and characters that do not occur in
+/// URLs are replaced. Paths on the owner's machine are left out.
 pub(super) fn origin(kind: Option<&str>, uri: Option<&str>) -> String {
     let uri = uri.filter(|uri| !uri.starts_with("file:") && !uri.starts_with("cli:"));
     let parts = [kind, uri].into_iter().flatten().map(|part| {
@@ -68,7 +68,7 @@ pub(super) fn origin(kind: Option<&str>, uri: Option<&str>) -> String {
     origin.chars().take(MAX_ORIGIN_CHARS).collect()
 }
 
-/// Returns a part of a page as models see it, with frames around what is from outside. The part
+/// Returns a part of a page as models receive it, with frames around text from outside. The part
 /// begins in line `first` of the page's file. `hash` is that of a text that contains the part.
 pub(super) fn framed(page: &Page, text: &str, first: u32, hash: &str) -> String {
     let page_origin = || origin(page.source_kind.as_deref(), page.source_uri.as_deref());

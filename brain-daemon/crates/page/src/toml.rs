@@ -119,7 +119,7 @@ fn entry(key: &str, item: &Item) -> Entry {
         },
         _ => (Value::Other, false),
     };
-    Entry::without_lines(key, value, is_complete)
+    Entry::without_provenance_keys(key, value, is_complete)
 }
 
 /// Returns a scalar: a text without quotes, a number as written, a time with `T`.

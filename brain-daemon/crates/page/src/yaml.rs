@@ -141,7 +141,7 @@ fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
 
 impl Entry {
     /// Returns a key whose lines are not known.
-    pub(super) fn without_lines(key: &str, value: Value, is_complete: bool) -> Self {
+    pub(super) fn without_provenance_keys(key: &str, value: Value, is_complete: bool) -> Self {
         Self { key: key.to_owned(), value, is_complete, key_at: 0..0, end: 0, block: 0..0 }
     }
 }

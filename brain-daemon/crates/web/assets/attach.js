@@ -33,13 +33,13 @@ async function attach(file, name) {
   return answer.json();
 }
 
-/** Writes the link at the cursor, and takes over the frontmatter, which names the file now. */
+/** Inserts the link at the cursor, and the new frontmatter, which names the file. */
 function insert(field, original, { version, head: now, link }) {
   const isOnly = field.value === "" || field.value.slice(0, field.selectionStart).endsWith("\n");
   const text = isOnly ? `${link}\n` : link;
   field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
   const before = head(field.value);
-  // If both changed the frontmatter, the save brings them together.
+  // If both changed the frontmatter, the save merges the changes.
   if (before !== original.head) return;
   field.setRangeText(now, 0, before.length, "preserve");
   original.head = head(field.value);

@@ -1,5 +1,5 @@
-// Arrow keys go through the days of the calendar, which then is one stop of the Tab key. Without
-// this module, each day with entries is a stop.
+// Arrow keys move between the days of the calendar, so the Tab key stops at the calendar only once.
+// Without this module, it stops at each day with entries.
 const table = document.getElementById("calendar");
 const days = [...table.querySelectorAll("tbody a")];
 const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -8,7 +8,7 @@ function choose(day) {
   for (const other of days) other.tabIndex = other === day ? 0 : -1;
 }
 
-/** Returns the nearest day with entries from `day` on in a direction. */
+/** Returns the nearest day with entries in a direction from `day`. */
 function next(day, [down, right]) {
   let cell = day.closest("td");
   let row = cell.parentElement;
@@ -25,7 +25,7 @@ function next(day, [down, right]) {
 const shown = table.querySelector("a[aria-current]") ?? days.at(-1);
 if (shown) {
   choose(shown);
-  // A narrow screen begins with the day that is shown, or the last one.
+  // On a narrow screen, the calendar scrolls to the selected day, or to the last one.
   const region = table.parentElement;
   region.scrollLeft = shown.closest("td").offsetLeft - region.clientWidth / 2;
 }

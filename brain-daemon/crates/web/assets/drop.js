@@ -41,7 +41,7 @@ if (form) {
     const failures = [];
     let last = null;
     for (const [at, file] of files.entries()) {
-      tell(`Keeping ${at + 1} of ${files.length} …`);
+      tell(`Capturing ${at + 1} of ${files.length} …`);
       try {
         last = await keep(file);
       } catch (error) {

@@ -1,5 +1,5 @@
-// Keeps the frontmatter's form and the text the same while writing. Without this module, the form
-// is merged into the text when it is saved.
+// Synchronises the form of the frontmatter and the text while the owner writes. Without this
+// module, the form is merged into the text when it is saved.
 import { completes } from "./complete.js";
 
 const NAMES = ["title", "type", "tags", "aliases"];
@@ -35,7 +35,7 @@ export function fields(editor) {
     const sent = text.value;
     const body = new URLSearchParams({ csrf: editor.elements.csrf.value, text: sent });
     for (const name of NAMES) {
-      // A value that is being typed is taken when it is complete.
+      // A value is applied when the owner has finished typing it.
       const isTyped = document.activeElement === field(name);
       body.set(`field-${name}`, (isTyped ? shown(name) : field(name)).value);
       body.set(`shown-${name}`, shown(name).value);
@@ -44,7 +44,7 @@ export function fields(editor) {
       const answer = await fetch("/web/fields", { method: "POST", body });
       if (!answer.ok) return;
       const applied = await answer.json();
-      // The text went on meanwhile: the next answer has both.
+      // The text changed meanwhile: the next answer contains both changes.
       if (mine !== number || text.value !== sent) return;
       problem.textContent = applied.problem ?? "";
       if (applied.problem) return;

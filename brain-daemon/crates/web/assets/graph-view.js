@@ -41,7 +41,7 @@ function css(colour) {
 }
 
 export class View {
-  /** `base` has the graph; `over`, above it, what is under the pointer. */
+  /** `base` shows the graph; `over`, above it, the page under the pointer. */
   constructor(base, over, graph) {
     this.base = base;
     this.over = over;
@@ -104,7 +104,7 @@ export class View {
     this.queue();
   }
 
-  /** Zooms by a factor; the place at (x, y), in pixels of the canvas, stays where it is. */
+  /** Zooms by a factor around the point (x, y), in pixels of the canvas. */
   zoomBy(factor, x = this.width / 2, y = this.height / 2) {
     const [least, most] = [this.whole / 2, Math.max(this.whole, 1) * 60];
     const next = Math.min(Math.max(this.zoom * factor, least), most);
@@ -121,7 +121,7 @@ export class View {
     this.queue(true);
   }
 
-  /** Moves to a page, and near enough to tell it from its neighbours. */
+  /** Moves to a page, and zooms until it is distinguishable from its neighbours. */
   goTo(page) {
     const { place } = this.graph;
     this.centre = [place[2 * page], place[2 * page + 1]];
@@ -130,7 +130,7 @@ export class View {
     this.queue();
   }
 
-  /** Draws before the next picture of the screen. While it moves, a large graph has no links. */
+  /** Draws before the next frame. While it moves, a large graph has no links. */
   queue(isMoving = false) {
     clearTimeout(this.later);
     this.isMoving = isMoving && this.cost > 30;
@@ -196,7 +196,7 @@ export class View {
     context.strokeStyle = css(mix(this.quiet, this.surface, edges > 1500 ? 0.3 : 0.45));
     context.lineWidth = this.scale;
     context.stroke();
-    // Pages with many links come last, above the others.
+    // Pages with many links are drawn last, above the others.
     context.strokeStyle = css(this.surface);
     for (let at = this.graph.pages - 1; at >= 0; at--) {
       if (this.isOutside(at)) continue;
@@ -312,7 +312,7 @@ export class View {
     }
   }
 
-  /** Names the pages with most links, as far as the names do not cover each other. */
+  /** Draws the names of the pages with most links, unless the names overlap. */
   drawLabels(context) {
     if (this.isMoving) return;
     const size = 12 * this.scale;
@@ -397,7 +397,7 @@ export class View {
     this.write(context, title, x, above < size ? this.y[at] + radius + size : above);
   }
 
-  /** Returns the page at a place in pixels of the canvas, or -1. */
+  /** Returns the page at a point in pixels of the canvas, or -1. */
   pageAt(x, y, slack) {
     let [best, nearest] = [-1, Infinity];
     for (let at = 0; at < this.graph.pages; at++) {

@@ -1,5 +1,5 @@
-// The drawing of the graph: loads its numbers, and listens to pointer, keys and fields. Without
-// this module, the table has the same pages.
+// The drawing of the graph: loads its data, and listens to pointer, keys and fields. Without this
+// module, the table shows the same pages.
 import { AnswerError } from "./html.js";
 import { MARKS, View } from "./graph-view.js";
 
@@ -8,14 +8,14 @@ const root = document.getElementById("graph");
 const element = (id) => document.getElementById(id);
 const canvas = element("graph-canvas");
 const info = element("graph-info");
-/** The types in the order of the numbers; the first choice is "All". */
+/** The types in the order of their numbers in the data; the first choice is "All". */
 const typeNames = [...document.querySelectorAll(".filters select[name=type] option")]
   .slice(1).map((option) => option.value);
 const HELP = matchMedia("(hover: none)").matches
   ? "Tap a page for its title, twice to open it. Drag to move, pinch to zoom."
   : "Point at a page for its title; click to open it. Drag to move, scroll to zoom.";
 
-/** Reads the numbers; `src/graph/numbers.rs` has their order. */
+/** Parses the data; `src/graph/numbers.rs` describes the format. */
 function parse(buffer) {
   const header = new Uint32Array(buffer, 0, 4);
   if (header[0] !== 0x31677262) throw new Error("not a graph");
@@ -63,7 +63,7 @@ function link(text, address) {
   return made;
 }
 
-/** Says in words which page is under the pointer. */
+/** Describes the page under the pointer. */
 function describe(graph, at) {
   if (at < 0) {
     info.textContent = HELP;
@@ -174,7 +174,7 @@ function finds(graph, view) {
   });
 }
 
-/** Moves, zooms, names and opens by mouse, pen and fingers. */
+/** Handles mouse, pen and touch: moves, zooms, names pages and opens them. */
 function points(graph, view) {
   const held = new Map();
   let moved = 0;
@@ -228,7 +228,7 @@ function points(graph, view) {
   }, { passive: false });
 }
 
-/** Moves and zooms by keys and buttons. */
+/** Handles keys and buttons: moves and zooms. */
 function keys(view) {
   const step = () => 60 * view.scale;
   const actions = {

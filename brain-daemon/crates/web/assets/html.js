@@ -1,14 +1,14 @@
-// The only way in which a script writes HTML: an answer of this daemon, whose templates escape all
-// text. The policy's name is in the content security policy, and can be used once.
+// The only module that writes HTML: responses of this daemon, whose templates escape all text. The
+// content security policy contains the name of the Trusted Types policy, which can be created once.
 const policy = window.trustedTypes
   ? window.trustedTypes.createPolicy("brain", { createHTML: (html) => html })
   : { createHTML: (html) => html };
 
 /** What to do when the session has ended. */
 export const SIGNED_OUT = "You are signed out, or brain was restarted. Run `brain open` in a " +
-  "terminal; this page then goes on.";
+  "terminal; this page then continues.";
 
-/** The answer was not the expected part of a screen. */
+/** The response was not the expected part of a screen. */
 export class AnswerError extends Error {
   constructor(status) {
     super(status === 401
@@ -39,7 +39,7 @@ export function showPart(element, html) {
   element.innerHTML = policy.createHTML(html);
 }
 
-/** Tells the reader something in words; an empty text removes the message. */
+/** Shows a message; an empty text removes it. */
 export function tell(text) {
   const box = document.getElementById("message");
   if (box && box.textContent !== text) box.textContent = text;

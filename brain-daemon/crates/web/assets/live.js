@@ -1,5 +1,5 @@
-// Shows what happens elsewhere, by the stream /web/events: other changes, progress, the end of the
-// session or of the daemon. Without this module, a screen shows the state of when it was loaded.
+// Shows what happens elsewhere, from the stream /web/events: other changes, progress, the end of
+// the session or of the daemon. Without this module, a screen is not updated after it was loaded.
 import { AnswerError, SIGNED_OUT, fetchScreen, tell } from "./html.js";
 import { prepareReader } from "./read.js";
 import { refreshResults } from "./search.js";
@@ -8,7 +8,7 @@ import { refreshResults } from "./search.js";
 const HIDDEN_MS = 15_000;
 const AGAIN_MS = 10_000;
 const BRIEFLY_MS = 8_000;
-/** Screens that are shown anew as a whole. */
+/** Screens that are reloaded as a whole. */
 const LISTS = ["/web/queue", "/web/sources", "/web/deleted", "/web/timeline", "/web/status"];
 
 const main = document.getElementById("main");
@@ -22,7 +22,7 @@ let wasLost = false;
 let isWaiting = false;
 let closing = 0;
 
-/** Returns whether a refresh would take something from the reader's hands. */
+/** Returns whether a refresh would interrupt the reader: focus, a selection, or an open form. */
 function isBusy() {
   const active = document.activeElement;
   const inMain = active && active !== main && main.contains(active);
@@ -133,7 +133,7 @@ function showWork(work) {
   text.textContent = name;
 }
 
-/** Takes over the token of a new session, so that the forms on the screen work again. */
+/** Stores the token of a new session in the forms on the screen, so that they work again. */
 function hello({ csrf }) {
   for (const field of document.querySelectorAll("input[name=csrf]")) field.value = csrf;
   if (wasLost) tell("");
@@ -145,10 +145,10 @@ function ended(reason) {
     wasLost = true;
     tell(SIGNED_OUT);
   } else if (reason === "replaced") disconnect();
-  else if (reason === "stop") tell("brain was stopped. This page goes on when it runs again.");
+  else if (reason === "stop") tell("brain was stopped. This page continues when it runs again.");
 }
 
-/** Says why the stream was refused. */
+/** Shows why the stream was refused. */
 async function refused() {
   disconnect();
   wasLost = true;
@@ -194,7 +194,7 @@ if (main?.dataset.seen) {
   addEventListener("focus", connect);
   addEventListener("pagehide", disconnect);
   addEventListener("pageshow", (event) => event.persisted && connect());
-  // What waited for the reader is shown when the reader leaves.
+  // A delayed refresh happens when the focus leaves the screen.
   main.addEventListener("focusout", () => setTimeout(() => {
     if (!isWaiting || (!isSearch && isBusy())) return;
     isWaiting = false;

@@ -1,4 +1,4 @@
-// The keys of every screen, and the capture box. Forms and links do the same without scripts.
+// The keys of every screen, and the capture form. Forms and links do the same without scripts.
 import { move } from "./search.js";
 import { openPalette } from "./palette.js";
 import "./write.js";

@@ -61,7 +61,7 @@ async function find() {
   const text = field.value.trim();
   const mine = ++number;
   if (!text) return show([]);
-  // Actions need no answer of the daemon.
+  // Actions are shown without a response of the daemon.
   const known = [...list.children].filter((item) => item.dataset.href?.startsWith("/page/"));
   show(known.filter(matches));
   try {

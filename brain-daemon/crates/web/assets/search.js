@@ -1,4 +1,4 @@
-// Results as the owner types. Without this module, the form of the search works by itself.
+// Results as the owner types. Without this module, the search form is submitted.
 import { AnswerError, fetchPart, showPart, tell } from "./html.js";
 
 const form = document.getElementById("search");
@@ -44,7 +44,7 @@ function titles() {
   return [...results.querySelectorAll("ol.hits a.title")];
 }
 
-/** Shows the results as they are now, unless the owner is typing or in them. */
+/** Refreshes the results, unless the owner is typing or the focus is in the results. */
 export async function refreshResults() {
   const query = address();
   if (query !== wanted || sent !== shown || results.contains(document.activeElement)) return false;
@@ -72,7 +72,7 @@ if (form) {
   form.addEventListener("change", search);
   form.addEventListener("submit", (event) => {
     const first = titles()[0];
-    // Results of this very text are on the screen: Enter opens the best one.
+    // The screen shows the results of exactly this text: Enter opens the best one.
     if (sent > 0 && shown === sent && first && event.submitter === null) {
       event.preventDefault();
       first.click();

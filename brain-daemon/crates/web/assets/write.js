@@ -1,5 +1,5 @@
 // Preview while writing, drafts that survive a closed tab, and completion of [[links. Without this
-// module, the form saves and shows its preview by itself.
+// module, the form is submitted to save and to show a preview.
 import { completes } from "./complete.js";
 import { fields } from "./fields.js";
 import { fetchPart, showPart } from "./html.js";
@@ -25,8 +25,8 @@ function store(key, value) {
   }
 }
 
-// A save leads from the editor to the page: then the draft has done its work. A save that was
-// refused, for example after a sign-out, leads elsewhere, and the draft stays.
+// After a save, the browser goes from the editor to the page, and the draft is deleted. After a
+// refused save, for example after a sign-out, it goes elsewhere, and the draft is kept.
 try {
   const saved = sessionStorage.getItem(SAVING);
   const isSaved = location.pathname.startsWith("/page/") &&
@@ -71,17 +71,18 @@ function drafts(field) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "plain";
-    button.textContent = "Take it up";
+    button.textContent = "Restore it";
     button.addEventListener("click", () => {
       field.value = draft.text;
       if (editor.elements.slug && draft.slug) editor.elements.slug.value = draft.slug;
-      // A save is then checked against the version that the draft was written over.
+      // A save is then checked against the version on which the draft is based.
       if (draft.version && editor.elements.version) editor.elements.version.value = draft.version;
       note.textContent = "";
       field.dispatchEvent(new Event("input"));
       field.focus();
     });
-    note.replaceChildren(`A draft of ${new Date(draft.at).toLocaleString()} is kept here. `, button);
+    const at = new Date(draft.at).toLocaleString();
+    note.replaceChildren(`A draft of ${at} is stored in this browser. `, button);
   }
   let timer = 0;
   const keep = () => {

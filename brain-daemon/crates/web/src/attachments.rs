@@ -1,7 +1,7 @@
 //! Files of pages: shows and downloads them, and attaches what a form or a script sends.
 //!
 //! Only pictures that cannot contain scripts are shown; the browser saves all other files, whatever
-//! their names say. A sandbox without sources seals each answer as well.
+//! their names are. The content security policy of each response is a sandbox that loads nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use crate::changes::see_other;
-use crate::history::named;
+use crate::history::parse_page;
 use crate::layout::{self, csrf};
 use crate::page_path::{page_path, path};
 use crate::session::{Session, Upload};
@@ -38,7 +38,7 @@ pub(crate) const MAX_UPLOAD: usize = MAX_ATTACHMENT + 64 * 1024;
 
 const POLICY: &str = "sandbox; default-src 'none'; frame-ancestors 'none'";
 
-/// The files of a page that is shown.
+/// The files of a shown page.
 #[derive(Default)]
 pub(crate) struct PageFiles {
     /// The page as `source:slug`.
@@ -121,7 +121,7 @@ pub(crate) async fn show(
         let (page, name) = file.rsplit_once('/').ok_or_else(|| {
             Fault::new(FaultCode::NotFound, format!("\"{file}\" does not name a file of a page"))
         })?;
-        let request = AttachmentGet { page: named(page)?, name: name.to_owned() };
+        let request = AttachmentGet { page: parse_page(page)?, name: name.to_owned() };
         session.ask(&brain, request).await
     };
     match work.await {
@@ -134,13 +134,13 @@ pub(crate) async fn show(
 fn file_response(found: AttachmentContent) -> Response {
     let AttachmentContent { attachment, content } = found;
     let name = path("", &attachment.name).replace('\'', "%27");
-    let (media_type, use_of_file) = match is_picture(&attachment.name) {
+    let (media_type, disposition) = match is_picture(&attachment.name) {
         true => (attachment.media_type.as_str(), "inline"),
         false => ("application/octet-stream", "attachment"),
     };
     let headers = [
         (CONTENT_TYPE, media_type.to_owned()),
-        (CONTENT_DISPOSITION, format!("{use_of_file}; filename*=UTF-8''{name}")),
+        (CONTENT_DISPOSITION, format!("{disposition}; filename*=UTF-8''{name}")),
         (CONTENT_SECURITY_POLICY, POLICY.to_owned()),
         (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (X_FRAME_OPTIONS, "DENY".to_owned()),
@@ -149,10 +149,10 @@ fn file_response(found: AttachmentContent) -> Response {
     (headers, content).into_response()
 }
 
-/// What `assets/attach.js` needs to go on writing.
+/// What `assets/attach.js` needs to continue an edit.
 #[derive(Serialize)]
 struct Attached {
-    /// The version of the page, which names the file now.
+    /// The version of the page, which now names the file.
     version: u32,
     /// The text above the body of the page.
     head: String,
@@ -161,7 +161,7 @@ struct Attached {
 }
 
 /// `POST /web/attach/{name}`: attaches a file to a page, and shows the page. A script that accepts
-/// JSON gets what it needs instead.
+/// JSON receives [`Attached`] instead.
 pub(crate) async fn attach(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
@@ -170,7 +170,7 @@ pub(crate) async fn attach(
     let session = upload.session.clone();
     let is_script = upload.headers.get(ACCEPT).is_some_and(|kind| kind == "application/json");
     let work = async {
-        let page = named(&name)?;
+        let page = parse_page(&name)?;
         let (file_name, content) = upload.file.ok_or_else(|| {
             Fault::new(FaultCode::InvalidRequest, "the form has no file")
                 .hint("choose a file, then attach it")
@@ -203,7 +203,7 @@ fn link_to(name: &str) -> String {
     }
 }
 
-/// Returns a length for people.
+/// Returns a readable size.
 fn size(bytes: u64) -> String {
     match bytes {
         1 => "1 byte".to_owned(),

@@ -17,12 +17,12 @@ const MONTHS: [&str; 12] =
 struct Weeks {
     /// The days of each week from Monday. Days of other years are absent.
     weeks: Vec<[Option<String>; 7]>,
-    /// Month and number of weeks of each column heading. Months are counted from 0.
+    /// Month and number of weeks of each column heading. The first month is 0.
     months: Vec<(usize, usize)>,
 }
 
 impl Weeks {
-    /// Arranges a year. `None` for a year that has no calendar.
+    /// Arranges a year. `None` if the year is out of range.
     fn of(year: i16) -> Option<Self> {
         let mut day = parse_day(&format!("{year:04}-01-01"))?;
         let mut weeks: Vec<[Option<String>; 7]> = vec![<[Option<String>; 7]>::default()];

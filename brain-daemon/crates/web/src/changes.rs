@@ -12,12 +12,12 @@ use brain_protocol::{
     Capture, Delete, Fault, FaultCode, Origin, PageRef, Precondition, Restore, Revert, Today, Trust,
 };
 
-use crate::history::named;
+use crate::history::parse_page;
 use crate::layout;
 use crate::page_path::page_path;
 use crate::session::Change;
 
-/// Goes on to `path`, or shows the fault.
+/// Redirects to `path`, or shows the fault.
 fn finish(change: &Change, result: Result<String, Fault>) -> Response {
     match result {
         Ok(path) => see_other(&path),
@@ -25,7 +25,8 @@ fn finish(change: &Change, result: Result<String, Fault>) -> Response {
     }
 }
 
-/// Redirects to a screen, which learns from which one the form came: `assets/write.js` needs that.
+/// Redirects to a screen. The browser sends the URL of the form's screen as the referrer, which
+/// `assets/write.js` needs.
 pub(crate) fn see_other(path: &str) -> Response {
     let fields = [(LOCATION, path.to_owned()), (REFERRER_POLICY, "same-origin".to_owned())];
     (StatusCode::SEE_OTHER, fields).into_response()
@@ -73,7 +74,7 @@ pub(crate) async fn delete(
 ) -> Response {
     let work = async {
         let expect = Some(Precondition::Version(version(&change)?));
-        change.session.ask(&brain, Delete { page: named(&name)?, expect }).await
+        change.session.ask(&brain, Delete { page: parse_page(&name)?, expect }).await
     };
     let result = work.await.map(|_| "/web/deleted".to_owned());
     finish(&change, result)
@@ -85,7 +86,7 @@ pub(crate) async fn restore(
     Path(name): Path<String>,
     change: Change,
 ) -> Response {
-    let work = async { change.session.ask(&brain, Restore { page: named(&name)? }).await };
+    let work = async { change.session.ask(&brain, Restore { page: parse_page(&name)? }).await };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
     finish(&change, result)
 }
@@ -97,21 +98,21 @@ pub(crate) async fn revert(
     change: Change,
 ) -> Response {
     let work = async {
-        let (page, version) = (named(&name)?, version(&change)?);
+        let (page, version) = (parse_page(&name)?, version(&change)?);
         change.session.ask(&brain, Revert { page, version }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));
     finish(&change, result)
 }
 
-/// `POST /web/trust/{name}`: makes lines of others the owner's.
+/// `POST /web/trust/{name}`: marks the lines of others as the owner's.
 pub(crate) async fn trust(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
     change: Change,
 ) -> Response {
     let work = async {
-        let page: PageRef = named(&name)?;
+        let page: PageRef = parse_page(&name)?;
         change.session.ask(&brain, Trust { page }).await
     };
     let result = work.await.map(|done| page_path(&format!("{}:{}", done.source_id, done.slug)));

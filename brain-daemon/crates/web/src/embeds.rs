@@ -14,11 +14,11 @@ use crate::reader::{link_urls, resolve, without_title};
 use crate::session::Session;
 use crate::text::Text;
 
-/// Bytes of an embedded text that are shown.
+/// Maximum number of shown bytes of an embedded text.
 const MAX_TEXT: usize = 20_000;
 
 /// Returns the HTML of the pages that `page` embeds, by their targets. `links` are its links. A
-/// page that cannot be shown is left out. Blocks.
+/// page that cannot be shown is omitted. Blocks.
 pub(crate) fn read(
     brain: &Arc<Brain>,
     session: &Session,
@@ -65,7 +65,8 @@ fn show(
     prefix: &str,
 ) -> Option<Markup> {
     let text = match heading {
-        // A sign before the name of a block names no heading; the whole page is shown then.
+        // A target such as `page#^block` names a block instead of a heading, and the whole page is
+        // shown.
         Some(heading) => section(&page.body, heading).and_then(|range| page.body.get(range)),
         None => None,
     };

@@ -1,5 +1,5 @@
-//! Long work for a browser: its progress and text as server-sent events, and its end if the browser
-//! goes away.
+//! Sends the progress and text of long work to a browser as server-sent events, and stops the work
+//! if the browser disconnects.
 //!
 //! The events are `status` (HTML about the work), `progress` (`[done, total]`), `text` (a piece of
 //! an answer) and `done` (the HTML of the result). The data of each is JSON on one line.
@@ -23,9 +23,9 @@ use tokio::sync::mpsc;
 
 use crate::session::{Session, block};
 
-/// Events that wait for the browser. Then the work waits.
+/// Maximum number of events that wait for the browser. Beyond it the work waits.
 const MAX_WAITING: usize = 64;
-/// Interval of comments on a quiet stream, by which a lost browser is noticed.
+/// Interval of comments on an idle stream, which show whether the browser is still connected.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// Sends the progress of long work to a browser.
@@ -91,26 +91,26 @@ pub(crate) fn respond(
     (headers, stream.keep_alive(KeepAlive::new().interval(HEARTBEAT))).into_response()
 }
 
-/// Sets a flag when it is dropped: the request is answered, or its browser is gone.
-struct Ended(Arc<AtomicBool>);
+/// Sets a flag when it is dropped, because the request was answered or its browser disconnected.
+struct EndedGuard(Arc<AtomicBool>);
 
-impl Drop for Ended {
+impl Drop for EndedGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Ends work whose browser is gone.
-struct Watched(Arc<AtomicBool>);
+/// Stops work whose browser disconnected.
+struct StopWhenEnded(Arc<AtomicBool>);
 
-impl Progress for Watched {
+impl Progress for StopWhenEnded {
     fn at(&self, _: u64, _: u64) -> bool {
         !self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Runs an operation that a form without JavaScript started. It stops at its next safe point if
-/// the browser goes away.
+/// Runs an operation that a form without JavaScript started. It stops at its next safe point if the
+/// browser disconnects.
 ///
 /// # Errors
 /// The fault of the operation.
@@ -123,7 +123,7 @@ where
     O::Reply: Send + 'static,
 {
     let has_ended = Arc::new(AtomicBool::new(false));
-    let _ended = Ended(Arc::clone(&has_ended));
+    let _ended = EndedGuard(Arc::clone(&has_ended));
     let caller = session.caller.clone();
-    block(brain, move |brain| brain.run(&caller, operation, &Watched(has_ended))).await?
+    block(brain, move |brain| brain.run(&caller, operation, &StopWhenEnded(has_ended))).await?
 }

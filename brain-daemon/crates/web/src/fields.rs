@@ -1,7 +1,7 @@
 //! The frontmatter as a form: title, type, tags and aliases beside the text of a page.
 //!
-//! A field that the owner changed replaces its key in the text; the others leave the text alone. So
-//! text and form can both be edited.
+//! A field that the owner changed replaces its key in the text; the other fields do not change the
+//! text. So text and form can both be edited.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -36,7 +36,7 @@ impl Fields {
         })
     }
 
-    /// Reads the fields of a form whose names begin with `prefix`. `None` without them.
+    /// Reads the fields of a form whose names begin with `prefix`. `None` if they are absent.
     fn read(change: &Change, prefix: &str) -> Option<Self> {
         let field = |name: &str| change.optional(&format!("{prefix}{name}"));
         let text = |name: &str| field(name).map(|value| value.trim().to_owned());
@@ -48,7 +48,7 @@ impl Fields {
         })
     }
 
-    fn each(&self) -> [(&'static str, &str); 4] {
+    fn entries(&self) -> [(&'static str, &str); 4] {
         [
             ("title", &self.title),
             ("type", &self.page_type),
@@ -78,7 +78,7 @@ fn merge(text: String, before: &Fields, now: &Fields) -> Result<String, String> 
     }
     let mut document = Document::parse(&text)
         .map_err(|error| format!("line {} of the frontmatter: {}", error.line, error.message))?;
-    for ((key, new), (_, old)) in now.each().into_iter().zip(before.each()) {
+    for ((key, new), (_, old)) in now.entries().into_iter().zip(before.entries()) {
         if new != old {
             set(&mut document.frontmatter, key, new)
                 .map_err(|_| format!("{key} has an unusual form; change it in the text"))?;
@@ -144,7 +144,7 @@ fn suggested_slug(document: &Document) -> Option<String> {
     Slug::from_path(&name).ok().map(|slug| slug.to_string())
 }
 
-/// Shows the form. It sends the values that it showed as well.
+/// Shows the form. It also sends the values that it showed.
 pub(crate) fn form(text: &str) -> Markup {
     let Some(fields) = Fields::of(text) else { return html! {} };
     let labels = ["Title", "Type", "Tags, separated by commas", "Other names, separated by ;"];
@@ -152,7 +152,7 @@ pub(crate) fn form(text: &str) -> Markup {
         details id="fields" class="fields" open[fields != Fields::default()] {
             summary { "Title, type, tags, other names" }
             div class="grid" {
-                @for ((key, value), label) in fields.each().into_iter().zip(labels) {
+                @for ((key, value), label) in fields.entries().into_iter().zip(labels) {
                     // The values are sent back: they are escaped, but not otherwise changed.
                     div {
                         label for={ "field-" (key) } { (label) }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(Fields::of(&merged).unwrap(), fields("B: c", "one, two", "Bee; B, the second"));
         assert!(merged.contains("# a comment") && merged.contains("other: 1"), "{merged}");
         assert!(!merged.contains("tag: one") && merged.ends_with("\n\nBody\n"), "{merged}");
-        // The text was edited meanwhile: only the changed field is taken.
+        // The text was edited meanwhile: only the changed field is replaced.
         let text = "---\ntitle: C\n---\nBody\n";
         let merged = merge(text.into(), &shown, &fields("A", "three", "")).unwrap();
         assert_eq!(Fields::of(&merged).unwrap(), fields("C", "three", ""));

@@ -22,11 +22,11 @@ use selection::Selection;
 
 /// The path of the screen.
 pub(crate) const PATH: &str = "/web/graph";
-/// The path of the numbers for the drawing.
+/// The path of the binary data for the drawing.
 pub(crate) const DATA: &str = "/web/graph/data";
 /// Rows of the table on one screen.
 const ROWS: u32 = 50;
-/// Types with a colour and a shape of their own. The others share the last one.
+/// Number of pairs of a colour and a shape. The types beyond it share the last pair.
 const MARKS: usize = 8;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -52,7 +52,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     }
 }
 
-/// `GET /web/graph/data` with the query of [`show`]: the pages and links as numbers, for
+/// `GET /web/graph/data` with the query of [`show`]: the pages and links as binary data, for
 /// `assets/graph.js`.
 pub(crate) async fn data(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let selection = Selection::parse(uri.query().unwrap_or_default());

@@ -22,11 +22,11 @@ use crate::text::Text;
 /// Deleted pages on one screen.
 const DELETED: u32 = 200;
 
-/// Parses the page that an address names.
+/// Parses the name of a page in a URL.
 ///
 /// # Errors
 /// `invalid_slug`.
-pub(crate) fn named(name: &str) -> Result<PageRef, Fault> {
+pub(crate) fn parse_page(name: &str) -> Result<PageRef, Fault> {
     parse(name).map_err(|_| {
         Fault::new(FaultCode::InvalidSlug, format!("\"{name}\" is not the name of a page"))
     })
@@ -38,7 +38,7 @@ pub(crate) async fn list(
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
-    let work = async { session.ask(&brain, History { page: named(&name)? }).await };
+    let work = async { session.ask(&brain, History { page: parse_page(&name)? }).await };
     match work.await {
         Ok(history) => Screen::new(&session, "Versions", versions(&session, &history)).respond(),
         Err(fault) => layout::fault(&session, &fault),
@@ -58,7 +58,7 @@ pub(crate) async fn diff(
         pairs.find(|(name, _)| name == field).and_then(|(_, value)| value.parse().ok())
     };
     let (from, to) = (number("from"), number("to"));
-    let work = async { session.ask(&brain, Diff { page: named(&name)?, from, to }).await };
+    let work = async { session.ask(&brain, Diff { page: parse_page(&name)?, from, to }).await };
     match work.await {
         Ok(diff) => Screen::new(&session, "Difference", difference(&diff)).respond(),
         Err(fault) => layout::fault(&session, &fault),

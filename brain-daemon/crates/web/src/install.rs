@@ -1,6 +1,7 @@
-//! What a phone or a desktop needs to install the page, and the target of its share menu.
+//! The files with which a phone or a desktop installs the web interface, and the target of its
+//! share menu.
 //!
-//! Browsers install a page with a manifest and icons; none of them still needs a service worker.
+//! A manifest and icons suffice; current browsers need no service worker.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::session::Session;
 pub(crate) const MANIFEST: &str = "/web/manifest.webmanifest";
 /// The route of the icons.
 pub(crate) const ICONS: &str = "/web/icons/{file}";
-/// The path to which a share menu leads.
+/// The path to which share menus send their content.
 pub(crate) const SHARE: &str = "/web/share";
 
 const MANIFEST_TEXT: &str = include_str!("../assets/manifest.webmanifest");
@@ -55,7 +56,7 @@ async fn icon(Path(name): Path<String>) -> Response {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shared {
     title: String,
-    /// The text, and the address if the text does not have it.
+    /// The text, and the URL if the text does not contain it.
     text: String,
 }
 
@@ -74,7 +75,7 @@ impl Shared {
 }
 
 /// `GET /web/share?title=…&text=…&url=…`: shows what was shared. Nothing is stored before the owner
-/// says so.
+/// confirms it.
 async fn share(uri: Uri, session: Session) -> Response {
     let shared = Shared::parse(uri.query().unwrap_or_default());
     let body = html! {
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_kept_once() {
+    fn a_shared_url_is_kept_once() {
         let shared = Shared::parse("title=A+%3Cb%3E&text=Read+this&url=https%3A%2F%2Fe.example%2F");
         let text = "Read this\n\nhttps://e.example/".to_owned();
         assert_eq!(shared, Shared { title: "A <b>".into(), text });

@@ -1,8 +1,8 @@
-//! The frame of every screen, and the headers that seal it.
+//! The layout of every screen, and the security headers of its response.
 //!
-//! A screen loads only files of this address, runs no inline script or style, sends forms only
-//! here, and is shown in no frame. With Trusted Types, scripts can write HTML only through the
-//! policy `brain`, which takes answers of this daemon (`assets/html.js`).
+//! A screen loads only files of this origin, runs no inline script or style, sends forms only to
+//! this origin, and cannot be framed. With Trusted Types, scripts can write HTML only through the
+//! policy `brain`, which accepts only responses of this daemon (`assets/html.js`).
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
@@ -32,7 +32,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// The screens of the navigation: path and name.
+/// The screens in the navigation: path and name.
 const NAVIGATION: [(&str, &str); 7] = [
     ("/", "Search"),
     ("/web/new", "New"),
@@ -60,7 +60,7 @@ const KEYS: [(&str, &str); 13] = [
     ("?", "This list"),
 ];
 
-/// A screen for a browser that is signed in.
+/// A screen for a signed-in browser.
 pub(crate) struct Screen<'a> {
     pub(crate) session: &'a Session,
     pub(crate) status: StatusCode,
@@ -115,7 +115,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The form for a thought, on every screen.
+/// The capture form, on every screen.
 fn capture_box(session: &Session) -> Markup {
     html! {
         details class="capture" id="capture" {
@@ -171,7 +171,7 @@ fn palette() -> Markup {
     }
 }
 
-/// The hidden field that each form which changes something needs.
+/// The hidden field with the CSRF token, which every form needs that changes something.
 pub(crate) fn csrf(session: &Session) -> Markup {
     html! { input type="hidden" name=(CSRF_FIELD) value=(session.csrf_token.expose()); }
 }
@@ -214,7 +214,7 @@ pub(crate) fn fault(session: &Session, fault: &Fault) -> Response {
     Screen { status, ..Screen::new(session, "Error", body) }.respond()
 }
 
-/// Returns the screen for a request that cannot be answered.
+/// Returns the screen for a request that is refused.
 pub(crate) fn problem(
     session: &Session,
     status: StatusCode,
@@ -248,7 +248,7 @@ pub(crate) fn fragment(content: &Markup) -> Response {
     html_response(StatusCode::OK, content)
 }
 
-/// Returns numbers for our own scripts.
+/// Returns binary data for our own scripts.
 pub(crate) fn binary(content: Vec<u8>) -> Response {
     let mut response = (StatusCode::OK, HEADERS, content).into_response();
     let media_type = HeaderValue::from_static("application/octet-stream");

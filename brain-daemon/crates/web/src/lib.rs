@@ -1,11 +1,11 @@
-//! The page in the owner's browser: search, read, write, and look after the brain.
+//! The web interface: searches, reads and writes pages, and administers the daemon.
 //!
-//! A door like the others: it translates requests of a browser into operations with a `Caller`, and
-//! replies into HTML. It knows no store. Only the local listener serves it. Every screen works
+//! Like the other interfaces, it translates requests into operations with a `Caller`, and replies
+//! into HTML. It does not access the store. Only the local listener serves it. Every screen works
 //! without JavaScript; the modules in `assets/` make it faster. `docs/web.md` describes it.
 //!
-//! `session` decides who is signed in: a handler gets a caller only from its extractors, and those
-//! for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).
+//! `session` decides who is signed in: a handler receives a caller only from its extractors, and
+//! those for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).
 
 mod ask;
 mod assets;
@@ -45,10 +45,10 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use brain_core::Brain;
 
-pub use session::{SignedIn, signed_in};
+pub use session::{BrowserCaller, signed_in};
 pub use text::{Name, Text};
 
-/// The paths that only read. With [`CHANGES`], requests are counted and audited by them.
+/// The paths that only read. Metrics and audit use these paths and [`CHANGES`].
 pub const SCREENS: &[&str] = &[
     "/",
     "/open/{code}",

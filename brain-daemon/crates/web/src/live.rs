@@ -1,4 +1,5 @@
-//! `GET /web/events`: tells an open screen what happens elsewhere, by server-sent events.
+//! `GET /web/events`: reports changes that happen elsewhere to an open screen, by server-sent
+//! events.
 //!
 //! A stream says that something changed, and the version of the page that the screen shows; it
 //! never carries text of a page. It ends with the session and with the daemon, and says why.
@@ -26,11 +27,12 @@ use crate::session::{self, Session};
 
 /// The path of the stream.
 pub(crate) const PATH: &str = "/web/events";
-/// Streams of one session; another one ends the oldest. Browsers open six connections to a host.
+/// Maximum number of streams of one session. A further one ends the oldest. Browsers open six
+/// connections to a host.
 const MAX_STREAMS: usize = 4;
 /// The shortest time between two changes.
 const PAUSE: Duration = Duration::from_millis(400);
-/// How often an idle stream is checked, which also shows whether its client is still there.
+/// How often an idle stream is checked, which also shows whether its client is still connected.
 const CHECK: Duration = Duration::from_secs(15);
 /// The shortest time between two reports of progress.
 const PROGRESS_MS: u64 = 200;
@@ -142,7 +144,7 @@ pub(crate) async fn events(
     uri: Uri,
     session: Session,
 ) -> Response {
-    if session::is_from_elsewhere(&headers) {
+    if session::is_cross_site(&headers) {
         let message = "this did not come from a page of this brain";
         return layout::plain(StatusCode::FORBIDDEN, "Refused", message);
     }
@@ -157,7 +159,7 @@ pub(crate) async fn events(
     Sse::new(events).into_response()
 }
 
-/// Why a stream ends, as the browser gets it.
+/// Why a stream ends, as the browser receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// The daemon stops.
@@ -178,7 +180,7 @@ impl End {
     }
 }
 
-/// What a stream waited for.
+/// Why a stream stops waiting.
 enum Wake {
     End(End),
     Change,
@@ -203,7 +205,7 @@ struct Stream {
     _registration: Registration,
 }
 
-/// The first event: what a screen of an earlier session lacks.
+/// The first event: values that differ from those in a screen of an earlier session.
 #[derive(Serialize)]
 struct Hello<'a> {
     csrf: &'a str,
@@ -227,7 +229,7 @@ impl Stream {
     ) -> Self {
         let (registration, closed) = streams.register(&session);
         let mut changes = brain.changes.subscribe();
-        // The page may have changed since the screen was made.
+        // The page may have changed since the screen was rendered.
         changes.mark_changed();
         let mut work = streams.work.subscribe();
         if work.borrow().is_some() {
@@ -322,7 +324,7 @@ impl Stream {
 /// Returns an event whose data is JSON.
 fn json(name: &str, data: &impl Serialize) -> Event {
     let event = Event::default().event(name);
-    // Numbers and constant names can always be written.
+    // Numbers and constant names can always be serialized.
     event.json_data(data).unwrap_or_default()
 }
 

@@ -1,10 +1,9 @@
 //! Renders markdown as inert HTML.
 //!
-//! Raw HTML is shown as text, links lead to pages or the web, and of images only pictures of this
-//! daemon are shown, others are their descriptions.
-//! The parser emits tags one by one, so no template can hold them; [`Writer`] takes only constant
-//! names of elements and escapes everything else. No sanitizer is needed, because raw HTML is never
-//! written. No I/O.
+//! Raw HTML is shown as text, links lead to pages or the web, and only pictures from this daemon
+//! are shown. The descriptions of other images replace them. The parser emits tags one by one, so
+//! templates cannot be used; [`Writer`] takes only constant names of elements and escapes
+//! everything else. No sanitizer is needed, because raw HTML is never written. No I/O.
 
 mod callout;
 mod embedded_pages;
@@ -29,7 +28,7 @@ use writer::{Writer, heading_element};
 /// Maximum length of the HTML as a multiple of the text. Longer results are shown as plain text.
 const MAX_GROWTH: usize = 6;
 
-/// Pages that are embedded in one page, and the length of the HTML of each.
+/// Maximum number of pages that are embedded in one page, and maximum length of the HTML of each.
 pub(crate) const MAX_EMBEDS: usize = 8;
 pub(crate) const MAX_EMBED_HTML: usize = 200_000;
 
@@ -122,11 +121,11 @@ struct Renderer<'a, F, P, E> {
     /// The picture around the current event: its URL, its description so far, and the pictures in
     /// that.
     image: Option<(String, String, u32)>,
-    /// For each link around the current event, whether it leads anywhere.
+    /// For each link around the current event, whether it has a URL.
     links: Vec<bool>,
     /// For each image around the current event, whether it is shown as a link.
     images: Vec<bool>,
-    /// The number of embedded images around the current event. Their descriptions are left out.
+    /// The number of embedded images around the current event. Their descriptions are omitted.
     muted: usize,
     /// Where the title of the current callout ends, which is written already.
     title_end: Option<usize>,
@@ -235,7 +234,7 @@ where
         }
     }
 
-    /// Writes mathematics as its source.
+    /// Writes the source of mathematics.
     fn math(&mut self, text: &str, sign: &str) {
         self.out.start_with("code", &[("class", "math")]);
         self.out.text(sign);
@@ -386,7 +385,7 @@ where
             Tag::FootnoteDefinition(label) => self.footnote_definition(&label),
             Tag::Table(alignments) => {
                 self.alignments = alignments;
-                // It scrolls by itself, so the keyboard must reach it.
+                // It scrolls on its own, so it must be reachable by keyboard.
                 self.out.start_with("div", &[("class", "wide"), ("tabindex", "0")]);
                 self.out.start("table");
             }

@@ -9,7 +9,7 @@ use brain_core::Brain;
 use brain_protocol::{Backlinks, Fault, Get, Hit, Page, PageRef, Search};
 use maud::{Markup, html};
 
-use crate::history::named;
+use crate::history::parse_page;
 use crate::layout::{self, Screen};
 use crate::page_path::page_path;
 use crate::results::marked;
@@ -18,14 +18,14 @@ use crate::text::Text;
 
 /// The route.
 pub(crate) const ROUTE: &str = "/web/mentions/{*name}";
-/// Mentions that are shown, and hits that are looked through for them.
-const MAX: usize = 10;
+/// Maximum numbers of shown mentions, and of hits among which they are searched.
+const MAX_MENTIONS: usize = 10;
 const MAX_HITS: u32 = 60;
-/// Titles with fewer characters or more words are not looked for.
+/// Titles with fewer characters or more words are not searched.
 const MIN_CHARS: usize = 3;
 const MAX_WORDS: usize = 10;
 
-/// With `?part`, only the list, for `assets/read.js`.
+/// Shows the mentions; with `?part` only their list, for `assets/read.js`.
 pub(crate) async fn show(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
@@ -53,7 +53,7 @@ async fn find(
     session: &Session,
     name: &str,
 ) -> Result<(Page, Vec<Hit>), Fault> {
-    let page = session.ask(brain, Get { page: named(name)?, version: None }).await?;
+    let page = session.ask(brain, Get { page: parse_page(name)?, version: None }).await?;
     let title = page.title.replace(['"', '\\'], " ");
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.chars().count() < MIN_CHARS || title.split(' ').count() > MAX_WORDS {
@@ -71,7 +71,7 @@ async fn find(
         });
         !is_this && !is_linked && hit.snippet.to_lowercase().contains(&title)
     });
-    hits.truncate(MAX);
+    hits.truncate(MAX_MENTIONS);
     Ok((page, hits))
 }
 

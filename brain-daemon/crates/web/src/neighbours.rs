@@ -9,12 +9,12 @@ use crate::graph;
 use crate::page_path::page_path;
 use crate::text::Text;
 
-/// Neighbours that are drawn.
+/// Maximum number of drawn neighbours.
 const MAX_DRAWN: usize = 12;
 /// Sizes of the drawing.
 const WIDTH: usize = 320;
 const ROW: usize = 22;
-/// Where the page and its neighbours are, from the left.
+/// Positions of the page and of its neighbours, from the left.
 const CENTRE: usize = 14;
 const ENDS: usize = 66;
 /// The longest title in columns; wide characters take two.

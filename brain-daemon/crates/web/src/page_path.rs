@@ -1,4 +1,4 @@
-//! Addresses of pages in the browser.
+//! URLs of pages in the web interface.
 
 use brain_protocol::{PageRef, Slug, SourceId};
 

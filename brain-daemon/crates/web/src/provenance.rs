@@ -1,4 +1,4 @@
-//! Tells in words how a page came into the brain.
+//! Describes how a page came into the brain.
 
 use brain_protocol::Page;
 use maud::{Markup, html};
@@ -41,12 +41,12 @@ fn arrival(page: &Page) -> Markup {
     html! {
         (verb)
         @if let Some(at) = &page.ingested_at { " on " (day(at)) }
-        (place(kind, uri)) "."
+        (origin(kind, uri)) "."
     }
 }
 
-/// Names the place that a text came from.
-fn place(kind: &str, uri: &str) -> Markup {
+/// Describes where a text came from.
+fn origin(kind: &str, uri: &str) -> Markup {
     let web = url::Url::parse(uri).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     if let Some(url) = web {
         return html! {
@@ -80,15 +80,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_in_words() {
-        assert_eq!(place("put_page", "cli:browser").0, " in the browser");
+    fn origins_are_described() {
+        assert_eq!(origin("put_page", "cli:browser").0, " in the browser");
         assert_eq!(
-            place("webhook", "webhook:token:phone").0,
+            origin("webhook", "webhook:token:phone").0,
             ", with the token of <bdi>phone</bdi>"
         );
-        assert_eq!(place("import", "file:///a/<b>.md").0, ", from <code>/a/&lt;b&gt;.md</code>");
-        let script = place("webhook", "javascript:alert(1)").0;
+        assert_eq!(origin("import", "file:///a/<b>.md").0, ", from <code>/a/&lt;b&gt;.md</code>");
+        let script = origin("webhook", "javascript:alert(1)").0;
         assert_eq!(script, ", from <bdi>javascript:alert(1)</bdi>");
-        assert!(place("webhook", "https://e.example/<x>").0.contains("href=\"https://e.example/"));
+        assert!(origin("webhook", "https://e.example/<x>").0.contains("href=\"https://e.example/"));
     }
 }

@@ -25,7 +25,7 @@ use crate::{embeds, graph, markdown, neighbours, provenance};
 
 /// Entries of the timeline beside a page.
 const TIMELINE: u32 = 20;
-/// Links to the page that are shown at once; the rest unfolds.
+/// Links to the page that are always shown. The others are in a collapsed element.
 const BACKLINKS: usize = 12;
 
 /// A page with what is shown beside it.
@@ -46,10 +46,10 @@ struct Reading {
     files: PageFiles,
 }
 
-/// What an address leads to.
+/// What a URL leads to.
 enum Outcome {
     Page(Box<Reading>),
-    /// A message, the page that could be written, and the addresses and names of similar pages.
+    /// A message, the name of a page that can be created, and the URLs and names of similar pages.
     Missing(String, Option<String>, Vec<(String, String)>),
 }
 
@@ -168,7 +168,7 @@ fn file(brain: &Arc<Brain>, session: &Session, page: &Page) -> Result<Option<Str
     Ok(first.filter(|row| row.slug == page.slug).and_then(|row| row.path))
 }
 
-/// Returns the addresses and names of the pages that a name may mean, and of similar ones.
+/// Returns the URLs and names of the pages that a name may mean, and of similar ones.
 fn similar(
     brain: &Arc<Brain>,
     session: &Session,
@@ -352,7 +352,7 @@ fn backlinks(links: &[LinkRow]) -> Markup {
     }
 }
 
-/// Leads to pages that name this one; `assets/read.js` shows them in place.
+/// Links to the mentions of this page; `assets/read.js` shows them in place.
 fn mentions(name: &str) -> Markup {
     html! {
         section {

@@ -9,15 +9,15 @@ use crate::page_path::page_path;
 use crate::search::{PERIODS, Question};
 use crate::text::Text;
 
-/// Values of one filter that are offered.
+/// Maximum number of offered values of one filter.
 const MAX_CHIPS: usize = 6;
 
-/// Shows hits, and the filters that make them fewer.
+/// Shows hits, and filters that reduce their number.
 pub(crate) fn hits(question: &Question, found: &Hits) -> Markup {
     let default = found.default_source.as_str();
     html! {
         (active_filters(question))
-        (narrower(question, &found.hits))
+        (suggested_filters(question, &found.hits))
         @if let Some(note) = &found.note { p class="note" { (Text(note)) } }
         @if let Some(why) = &found.degraded { p class="notice" { (Text(why)) } }
         p class="count" {
@@ -102,8 +102,8 @@ pub(crate) fn active_filters(question: &Question) -> Markup {
     }
 }
 
-/// Offers filters by what the hits have.
-fn narrower(question: &Question, hits: &[Hit]) -> Markup {
+/// Offers filters for the types and sources of the hits, and for periods.
+fn suggested_filters(question: &Question, hits: &[Hit]) -> Markup {
     let mut types: BTreeMap<&str, usize> = BTreeMap::new();
     let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
     for hit in hits {
@@ -112,13 +112,13 @@ fn narrower(question: &Question, hits: &[Hit]) -> Markup {
     }
     let mut chips: Vec<(String, Question)> = Vec::new();
     if question.page_type.is_none() && types.len() > 1 {
-        chips.extend(most(&types).map(|value| {
+        chips.extend(most_frequent(&types).map(|value| {
             let page_type = Some(value.to_owned());
             (value.to_owned(), Question { page_type, ..question.clone() })
         }));
     }
     if question.source.is_none() && sources.len() > 1 {
-        chips.extend(most(&sources).map(|value| {
+        chips.extend(most_frequent(&sources).map(|value| {
             let source = Some(value.to_owned());
             (format!("in {value}"), Question { source, ..question.clone() })
         }));
@@ -145,7 +145,7 @@ fn narrower(question: &Question, hits: &[Hit]) -> Markup {
 }
 
 /// Returns the most frequent values.
-fn most<'a>(counts: &BTreeMap<&'a str, usize>) -> impl Iterator<Item = &'a str> {
+fn most_frequent<'a>(counts: &BTreeMap<&'a str, usize>) -> impl Iterator<Item = &'a str> {
     let mut sorted: Vec<(&str, usize)> = counts.iter().map(|(name, n)| (*name, *n)).collect();
     sorted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     sorted.into_iter().take(MAX_CHIPS).map(|(name, _)| name)
@@ -169,30 +169,21 @@ pub(crate) fn hit_row(default_source: &str, hit: &Hit) -> Markup {
             @if !hit.snippet.is_empty() {
                 p class="snippet" dir="auto" { (marked(&hit.snippet, &hit.highlights)) }
             }
-            @if !hit.also_in.is_empty() {
-                p class="facts" {
-                    "The same text: "
-                    @for (at, name) in hit.also_in.iter().enumerate() {
-                        @if at > 0 { ", " }
-                        a href=(Text(&page_path(name))) { bdi { (Text(name)) } }
-                    }
-                }
-            }
             @if !hit.explain.is_empty() {
                 table class="scores" {
                     @for part in &hit.explain {
                         tr { th scope="row" { (Text(&part.reason)) }
                             td { (format!("{:.2}", part.score)) } }
                     }
-                    tr { th scope="row" { "together" } td { (format!("{:.2}", hit.score)) } }
+                    tr { th scope="row" { "total" } td { (format!("{:.2}", hit.score)) } }
                 }
             }
         }
     }
 }
 
-/// Shows one page of a list, and `more` about it.
-pub(crate) fn page_row(default_source: &str, page: &PageRow, more: &Markup) -> Markup {
+/// Shows one page of a list, with `details` about it.
+pub(crate) fn page_row(default_source: &str, page: &PageRow, details: &Markup) -> Markup {
     let name = page_name(default_source, &page.source_id, &page.slug);
     html! {
         li {
@@ -203,7 +194,7 @@ pub(crate) fn page_row(default_source: &str, page: &PageRow, more: &Markup) -> M
                     @for tag in &page.tags { "#" bdi { (Text(tag)) } " " }
                 }
             }
-            (more)
+            (details)
         }
     }
 }
@@ -223,7 +214,7 @@ pub(crate) fn day(time: &str) -> Markup {
     html! { time datetime=(Text(time)) { (Text(day)) } }
 }
 
-/// Marks byte ranges of a text. Ranges that are not between characters are left out.
+/// Marks byte ranges of a text. Ranges that are not on character boundaries are ignored.
 pub(crate) fn marked(text: &str, ranges: &[(u32, u32)]) -> Markup {
     let mut parts: Vec<(&str, bool)> = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The home: a search whose results appear as the owner types.
+//! The start screen: a search whose results appear as the owner types.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use crate::text::Text;
 
 /// Results on one screen.
 const LIMIT: u32 = 30;
-/// Tags that the empty search offers.
+/// Maximum number of tags that the empty search offers.
 const TAGS: usize = 24;
-/// Completions of a link.
+/// Maximum number of completions of a link.
 const COMPLETIONS: usize = 12;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -35,7 +35,7 @@ pub(crate) const PERIODS: [(&str, &str, i64); 4] = [
     ("year", "Past year", 365),
 ];
 
-/// A question with its filters, as the address has it.
+/// A search with its filters, as the URL contains it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) text: String,
@@ -53,7 +53,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Reads the query of an address. Unknown fields are ignored.
+    /// Parses the query of a URL. Unknown fields are ignored.
     pub(crate) fn parse(query: &str) -> Self {
         let mut question = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -88,7 +88,7 @@ impl Question {
         filters
     }
 
-    /// Returns the address of this question.
+    /// Returns the URL of this search.
     pub(crate) fn path(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if !self.text.is_empty() {
@@ -101,7 +101,7 @@ impl Question {
         }
     }
 
-    fn first_time(&self, now: i64) -> Option<String> {
+    fn start_time(&self, now: i64) -> Option<String> {
         if self.since.is_some() {
             return self.since.clone();
         }
@@ -124,7 +124,7 @@ impl Question {
 pub(crate) enum Found {
     /// The best pages for the words.
     Hits(Hits),
-    /// Without words: the pages that changed last, and all tags.
+    /// If there are no words: the recently changed pages, and all tags.
     Recent(Pages, TagCounts),
 }
 
@@ -141,7 +141,7 @@ pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
                 autocomplete="off" autocapitalize="off" spellcheck="false"
                 aria-controls="results" dir="auto";
             @for (name, value) in question.filters() {
-                // These have fields of their own.
+                // The form has visible fields for these.
                 @if !matches!(name, "since" | "until") {
                     input type="hidden" name=(name) value=(Text(value));
                 }
@@ -223,7 +223,7 @@ fn view(question: &Question, found: Result<Found, Fault>) -> Markup {
 }
 
 async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Result<Found, Fault> {
-    let (source, since) = (question.source_id()?, question.first_time(brain.now()));
+    let (source, since) = (question.source_id()?, question.start_time(brain.now()));
     if !question.text.is_empty() {
         let search = Search {
             query: question.text.clone(),
@@ -241,10 +241,10 @@ async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Res
         if !(hits.hits.is_empty() && question.is_typing && is_word) {
             return Ok(Found::Hits(hits));
         }
-        // The last word may be half of one.
+        // The last word may be incomplete.
         let query = format!("{}*", question.text);
-        let halves = session.ask(brain, Search { query, ..search }).await;
-        return Ok(Found::Hits(halves.unwrap_or(hits)));
+        let completed = session.ask(brain, Search { query, ..search }).await;
+        return Ok(Found::Hits(completed.unwrap_or(hits)));
     }
     let list = List {
         source: source.clone(),
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_survives_its_address() {
+    fn a_question_round_trips_through_its_url() {
         let query = "q=a%26b&type=person&tag=x&tag=x&tag=y&source=work&when=week&other=1\
             &typing=1&since=2026-01-02&until=";
         let question = Question::parse(query);

@@ -1,8 +1,9 @@
 //! Decides who is signed in, and which changes come from our own pages.
 //!
 //! The session's cookie is named after the listener's port, because browsers send cookies to every
-//! port of a host. It is `Strict`, so no other site's link carries it. A change also needs the
-//! CSRF token, which only our pages have, and the origin of this address.
+//! port of a host. It is `Strict`, so browsers do not send it when a link of another site is
+//! opened. A change also needs the CSRF token, which only our pages have, and the origin of this
+//! listener.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ const COOKIE_SECONDS: u32 = 12 * 60 * 60;
 
 /// An extension of responses to signed-in browsers: the name of the caller, for the audit.
 #[derive(Debug, Clone)]
-pub struct SignedIn(pub String);
+pub struct BrowserCaller(pub String);
 
 /// The session of the browser that sent a request. As an extractor, only for requests that change
 /// nothing.
@@ -100,7 +101,7 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response {
     let found = session_of(&brain, request.headers());
-    let caller = found.as_ref().map(|session| SignedIn(session.caller.name.clone()));
+    let caller = found.as_ref().map(|session| BrowserCaller(session.caller.name.clone()));
     if let Some(session) = found {
         request.extensions_mut().insert(session);
     }
@@ -122,8 +123,8 @@ fn session_of(brain: &Brain, headers: &HeaderMap) -> Option<Session> {
 /// Returns the caller if a browser that is signed in sent a request with these headers. Such a
 /// request may have a large body.
 #[must_use]
-pub fn signed_in(brain: &Brain, headers: &HeaderMap) -> Option<SignedIn> {
-    session_of(brain, headers).map(|session| SignedIn(session.caller.name))
+pub fn signed_in(brain: &Brain, headers: &HeaderMap) -> Option<BrowserCaller> {
+    session_of(brain, headers).map(|session| BrowserCaller(session.caller.name))
 }
 
 impl FromRequestParts<Arc<Brain>> for Session {
@@ -230,7 +231,7 @@ impl FromRequest<Arc<Brain>> for Upload {
     }
 }
 
-/// Returns the session of a change, if the change comes from a page of this address.
+/// Returns the session of a change, if the change comes from a page of this origin.
 fn own_session(request: &Request) -> Result<Session, Box<Response>> {
     if !is_same_origin(request.headers()) {
         return Err(Box::new(refused("this did not come from a page of this brain")));
@@ -257,8 +258,8 @@ fn refused(message: &str) -> Response {
     layout::plain(StatusCode::FORBIDDEN, "Refused", message)
 }
 
-/// Returns whether a change comes from a page of this address, by `Sec-Fetch-Site` (Fetch
-/// Metadata) and `Origin` (RFC 6454 section 7).
+/// Returns whether a change comes from a page of this origin, by `Sec-Fetch-Site` (Fetch Metadata)
+/// and `Origin` (RFC 6454 section 7).
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     if !matches!(site, None | Some(b"same-origin")) {
@@ -295,8 +296,9 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     Some(first).filter(|value| !value.is_empty())
 }
 
-/// Returns whether a link of another site led here. Browsers leave out the cookie then.
-pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+/// Returns whether a link of another site caused the request. In this case browsers omit the
+/// cookie.
+pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     matches!(site, Some(b"cross-site" | b"same-site"))
 }

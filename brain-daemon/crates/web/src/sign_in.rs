@@ -15,18 +15,18 @@ use crate::session::{self, Change};
 use crate::text::Text;
 use crate::{install, layout};
 
-/// The query of an address that was loaded again, so that it is loaded again only once.
+/// The query that marks a reloaded URL, so that it is reloaded only once.
 const RELOADED: &str = "again";
 
-/// `GET /open/{code}`: opens a session, and goes on to the page that `brain open` named.
+/// `GET /open/{code}`: opens a session, and loads the page that `brain open` named.
 ///
-/// The next address is loaded by a page of ours and not by a redirect: a redirect would still count
-/// as the link of whatever program showed the address, and the browser would leave out the cookie.
+/// A page of ours loads the next URL instead of a redirect: browsers treat a redirect as a part of
+/// the navigation that another program started, and omit the cookie.
 pub(crate) async fn open(State(brain): State<Arc<Brain>>, Path(code): Path<String>) -> Response {
     match brain.access.browser_sign_in(&code) {
         Ok(Some((id, page))) => {
             let next = page.map_or_else(|| "/".to_owned(), |page| page_path(&page.to_string()));
-            let mut response = go_on(&next);
+            let mut response = refresh_to(&next);
             if let Some(cookie) = session::set_cookie(&brain, &id) {
                 response.headers_mut().append(SET_COOKIE, cookie);
             }
@@ -56,19 +56,19 @@ pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, change: Change) ->
     response
 }
 
-/// Returns the page for browsers that are not signed in. It tells nothing about the content.
+/// Returns the page for browsers that are not signed in. It reveals nothing about the content.
 pub(crate) fn signed_out(headers: &HeaderMap, uri: &Uri) -> Response {
-    if session::is_from_elsewhere(headers) {
+    if session::is_cross_site(headers) {
         match uri.query() {
-            None => return go_on(&format!("{}?{RELOADED}", uri.path())),
-            // What another app shares is in the query.
+            None => return refresh_to(&format!("{}?{RELOADED}", uri.path())),
+            // The query contains what another app shares.
             Some(query) if uri.path() == install::SHARE && !query.ends_with(RELOADED) => {
-                return go_on(&format!("{}?{query}&{RELOADED}", uri.path()));
+                return refresh_to(&format!("{}?{query}&{RELOADED}", uri.path()));
             }
             Some(_) => {}
         }
     }
-    // The start page is for everyone on this machine.
+    // Everyone on this machine may load the start page.
     let status = match uri.path() {
         "/" => StatusCode::OK,
         _ => StatusCode::UNAUTHORIZED,
@@ -76,8 +76,8 @@ pub(crate) fn signed_out(headers: &HeaderMap, uri: &Uri) -> Response {
     layout::bare(status, "Your brain", &html! {}, &welcome())
 }
 
-/// Makes the browser load `path` from a page of this address.
-fn go_on(path: &str) -> Response {
+/// Makes the browser load `path` from a page of this origin.
+fn refresh_to(path: &str) -> Response {
     let head = html! { meta http-equiv="refresh" content={ "0; url=" (Text(path)) }; };
     let body = html! { p { a href=(Text(path)) { "Go on" } } };
     layout::bare(StatusCode::OK, "One moment", &head, &body)

@@ -1,16 +1,16 @@
-//! Text that escapes itself in HTML, and shows characters that could deceive the reader.
+//! Types for text in HTML, which escape it and replace deceptive characters.
 
 use maud::Render;
 
 /// Text in a page, escaped for an element or a quoted attribute.
 ///
-/// Characters that change the text direction become visible. Joiners stay, since languages need
-/// them.
+/// Characters that change the text direction are replaced by U+FFFD. Joiners are kept, because some
+/// languages need them.
 #[derive(Clone, Copy)]
 pub struct Text<'a>(pub &'a str);
 
-/// A name that the reader has to trust. All invisible characters become visible, so that no name
-/// looks like another one.
+/// A name that the reader has to trust. All invisible characters are replaced by U+FFFD, so that no
+/// name looks like another one.
 #[derive(Clone, Copy)]
 pub struct Name<'a>(pub &'a str);
 
@@ -38,17 +38,17 @@ impl Render for Name<'_> {
 pub(crate) const MAX_LINE: usize = 1000;
 
 /// Returns a number with its noun: `1 reply`, `2 replies`.
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn with_noun(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Returns a text for scripts, which escape nothing and need nothing escaped: characters that could
-/// deceive the reader become visible, as in [`Text`].
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(visible_char).collect()
+/// Returns a text for the screen's scripts, which insert it as text content, so HTML is not
+/// escaped. Deceptive characters are replaced as in [`Text`].
+pub(crate) fn replace_deceptive(text: &str) -> String {
+    text.chars().map(replace_deceptive_char).collect()
 }
 
-fn visible_char(char: char) -> char {
+fn replace_deceptive_char(char: char) -> char {
     match char {
         '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
         '\n' | '\t' => char,
@@ -59,8 +59,8 @@ fn visible_char(char: char) -> char {
 
 /// Returns the direction of a text by its first letter, as a value of `dir`.
 ///
-/// With `auto`, browsers look for it anew after each part of a page that arrives: a page of 5 MB
-/// took them minutes.
+/// With `auto`, browsers determine the direction again after each received part of a page, which
+/// took minutes for a page of 5 MB.
 pub(crate) fn direction(text: &str) -> &'static str {
     match text.chars().find(|char| char.is_alphabetic()) {
         Some(
@@ -81,7 +81,7 @@ fn push_escaped(out: &mut String, char: char) {
         '>' => out.push_str("&gt;"),
         '"' => out.push_str("&quot;"),
         '\'' => out.push_str("&#39;"),
-        char => out.push(visible_char(char)),
+        char => out.push(replace_deceptive_char(char)),
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_letter_has_the_direction() {
+    fn the_first_letter_decides_the_direction() {
         for text in ["1. שלום Ada", "**مرحبا**"] {
             assert_eq!(direction(text), "rtl", "{text}");
         }

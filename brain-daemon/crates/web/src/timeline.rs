@@ -1,4 +1,4 @@
-//! Everything dated, newest first, below the year as a calendar.
+//! The timeline screen: a calendar of one year, then dated entries, newest first.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn query_path(fields: &[(&str, &str)]) -> String {
     format!("{PATH}?{}", query.finish())
 }
 
-/// The part of the timeline that an address names.
+/// The part of the timeline that a URL selects.
 #[derive(Default)]
 struct Period {
     source: String,
@@ -86,7 +86,7 @@ impl Period {
         years.into_iter().next().unwrap_or(0)
     }
 
-    /// Returns the day, if the period is one.
+    /// Returns the day, if the period is a single day.
     fn single_day(&self) -> Option<&str> {
         Some(self.since.as_str()).filter(|since| !since.is_empty() && *since == self.until)
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_period_survives_its_address() {
+    fn a_period_round_trips_through_its_url() {
         let period = Period::parse("since=2026-01-01&until=&source=a%20b&page=3");
         assert_eq!(period.path(4), "/web/timeline?source=a+b&since=2026-01-01&page=4");
         assert!(period.request().is_err(), "no such source");

@@ -18,7 +18,7 @@ use maud::{Markup, html};
 
 use crate::attachments::PageFiles;
 use crate::changes::see_other;
-use crate::history::named;
+use crate::history::parse_page;
 use crate::layout::{self, Screen, csrf};
 use crate::page_path::page_path;
 use crate::session::{Change, Session, block};
@@ -39,7 +39,7 @@ struct Draft {
     problem: Option<Markup>,
     /// The page as it is now, if both changed the same lines.
     theirs: Option<(u32, String)>,
-    /// Whether the preview was asked for.
+    /// Whether the preview was requested.
     has_preview: bool,
     /// The files of the page, for the preview.
     files: PageFiles,
@@ -59,7 +59,7 @@ pub(crate) async fn edit(
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
-    let work = async { session.ask(&brain, Get { page: named(&name)?, version: None }).await };
+    let work = async { session.ask(&brain, Get { page: parse_page(&name)?, version: None }).await };
     match work.await {
         Ok(page) => {
             let mut draft = Draft::of(&page);
@@ -78,7 +78,7 @@ pub(crate) async fn preview(State(brain): State<Arc<Brain>>, change: Change) -> 
 
 /// Returns the files of a page; none of a new page. Without them, the preview has no pictures.
 async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
-    let Ok(page) = named(name) else { return PageFiles::default() };
+    let Ok(page) = parse_page(name) else { return PageFiles::default() };
     let reader = session.clone();
     let found = block(brain, move |brain| PageFiles::read(brain, &reader, &page)).await;
     found.and_then(|found| found).unwrap_or_default()
@@ -167,7 +167,7 @@ async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &F
 }
 
 impl Draft {
-    /// Begins an edit of a page.
+    /// Returns the draft of an edit of a page.
     fn of(page: &Page) -> Self {
         Self {
             name: format!("{}:{}", page.source_id, page.slug),
@@ -192,18 +192,19 @@ impl Draft {
     fn page(&self) -> Result<Option<PageRef>, Fault> {
         match (self.name.as_str(), self.slug.as_str()) {
             ("", "") => Ok(None),
-            ("", slug) => match named(slug) {
+            ("", slug) => match parse_page(slug) {
                 Ok(page) => Ok(Some(page)),
                 Err(fault) => Err(match Slug::parse(slug).err().and_then(|it| it.suggestion) {
                     Some(near) => fault.hint(format!("perhaps {near}")),
                     None => fault.hint("a slug looks like people/ada-lovelace"),
                 }),
             },
-            (name, _) => named(name).map(Some),
+            (name, _) => parse_page(name).map(Some),
         }
     }
 
-    /// Returns this draft against the page as it is now. `base` is the version that was read.
+    /// Returns this draft merged with the current page, or both texts if they conflict. `base` is
+    /// the version that was read.
     fn merge_with(self, base: Option<&Page>, now: &Page) -> Self {
         let theirs = now.content.replace("\r\n", "\n");
         let before = base.map(|page| page.content.replace("\r\n", "\n")).unwrap_or_default();
@@ -245,8 +246,8 @@ impl Draft {
 }
 
 /// Returns `mine` with the lines about provenance of `theirs`, unless the owner changed them since
-/// `before`. A save would otherwise take the lines of the version that was read for claims of the
-/// owner's, and keep them under `received`.
+/// `before`. Otherwise a save would treat the lines of the version that was read as claims by the
+/// owner, and move them to `received`.
 fn with_provenance_of(mine: &str, before: &str, theirs: &str) -> String {
     let parsed = [mine, before, theirs].map(Document::parse);
     let [Ok(mut document), Ok(before), Ok(theirs)] = parsed else { return mine.to_owned() };

@@ -13,7 +13,7 @@ const UNKNOWN: &str = "UNKNOWN";
 /// The end of a filtered answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AnswerTail {
-    /// Text whose meaning was open until the end.
+    /// The undecided text at the end of the answer, which is part of it.
     pub(super) text: String,
     /// Numbers of the cited passages, ascending.
     pub(super) cited: Vec<u32>,

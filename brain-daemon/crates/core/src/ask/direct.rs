@@ -1,10 +1,10 @@
-//! Answers without a language model: pages that links relate to the page in the question. No I/O.
+//! Answers without a language model: lists the pages linked with the page in question. No I/O.
 
 use brain_protocol::{AskReply, Citation};
 
 use crate::search::LinkAnswer;
 
-/// Maximum number of pages in an answer. The count is of all.
+/// Maximum number of pages that an answer lists. Its total counts all pages.
 const MAX_LINES: usize = 50;
 const HINT: &str =
     "this answer comes from the links of your pages; no language model is configured";

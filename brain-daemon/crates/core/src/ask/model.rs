@@ -9,7 +9,7 @@ use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_costs::{CostMeter, Ledger, Price};
 use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
 
-/// The configured language models, and what they cost.
+/// The configured language models, and the ledger of their costs.
 pub struct LanguageModels {
     pub(crate) env: Environment,
     pub(crate) ledger: Arc<Ledger>,

@@ -1,7 +1,7 @@
-//! Builds the prompt of a question: the best chunk of each page found, as data.
+//! Builds the prompt of a question from the best chunk of each page found.
 //!
-//! Passages are untrusted. Each is one line of JSON between two lines with a random mark that no
-//! page can contain. Instructions stand elsewhere.
+//! Passages are untrusted. Each is one line of JSON between two lines with a mark that no page can
+//! contain. Instructions are only in the system prompt.
 
 use brain_protocol::{Fault, Hit, MarkedLines, TrustLevel};
 use serde_json::json;
@@ -161,7 +161,7 @@ pub(super) fn prompt(question: &str, passages: &[Passage]) -> String {
         data.push_str(&passage.to_string());
         data.push('\n');
     }
-    // The mark is drawn after the passages are collected, so none contains it.
+    // The mark is a hash of the passages, so none of them can contain it.
     let hash = page::hex(&Sha256::digest(&data).into());
     let mark = hash.get(..MARK_DIGITS).unwrap_or_default();
     let question = json!(question);

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use brain_store::AuditRecord;
 
-/// Calls in the buffer.
+/// Maximum number of calls in the buffer.
 const MAX_CALLS: usize = 100_000;
-/// The size of the buffer, in bytes.
+/// Maximum size of the buffer, in bytes.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Calls of unknown callers that are recorded in one minute.
+/// Maximum number of unknown callers' calls that are recorded in one minute.
 const MAX_UNKNOWN: u64 = 60;
 /// A minute in milliseconds.
 pub(super) const MINUTE_MS: i64 = 60 * 1000;
@@ -16,9 +16,9 @@ pub(super) const MINUTE_MS: i64 = 60 * 1000;
 /// Calls that are not written yet.
 #[derive(Default)]
 pub(super) struct CallBuffer {
-    /// In the order of their end.
+    /// The calls, in the order in which they ended.
     pub(super) calls: VecDeque<AuditRecord>,
-    /// Their size.
+    /// The size of `calls`, in bytes.
     bytes: usize,
     /// Calls that were dropped since the last report.
     dropped: u64,
@@ -45,7 +45,7 @@ impl CallBuffer {
         }
     }
 
-    /// Begins a new minute if `now` is in one.
+    /// Begins a new minute if `now` is not in the current one.
     pub(super) fn advance(&mut self, now: i64) {
         let minute = now.div_euclid(MINUTE_MS);
         if minute != self.minute {

@@ -2,7 +2,7 @@
 //! consistent state.
 //!
 //! One short read lists the pages with their version numbers. Later short reads fetch the texts. If
-//! a page has changed meanwhile, its listed version is among the former ones. So the export is as
+//! a page has changed meanwhile, its listed version is read from its history. So the export is as
 //! consistent as one long snapshot, but no snapshot is open while a slow disk is written.
 
 use std::collections::HashSet;
@@ -84,7 +84,7 @@ impl BackupService {
                 let under = if several { Some(listed.source.as_str()) } else { None };
                 let written = text.as_ref().map_err(ToString::to_string).and_then(|text| {
                     target
-                        .page(under, listed, text)
+                        .write_page(under, listed, text)
                         .or_else(|e| target.check_fatal(&e, done, total))
                 });
                 if let Err(reason) = written {
@@ -117,7 +117,7 @@ impl BackupService {
             let under = several.then(|| source.as_str());
             let written = self.store.read_attachment(&record.hash).map_err(|e| e.to_string());
             let written = written.and_then(|content| {
-                let written = target.attachment(under, &page.source_path, &name, &content);
+                let written = target.write_attachment(under, &page.source_path, &name, &content);
                 written.or_else(|e| target.check_fatal(&e, target.reply.files, target.reply.files))
             });
             if let Err(reason) = written {
@@ -232,14 +232,19 @@ impl Target {
 
     /// Writes the file of a page to its own path, or to the path of its slug if its own path is
     /// invalid or in use.
-    fn page(&mut self, under: Option<&str>, listed: &PageVersion, text: &str) -> io::Result<()> {
+    fn write_page(
+        &mut self,
+        under: Option<&str>,
+        listed: &PageVersion,
+        text: &str,
+    ) -> io::Result<()> {
         let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
         let named = page::file_path(&listed.slug);
         let numbered = format!("{}~{}.md", named.trim_end_matches(".md"), listed.id);
         let candidates = [inside(&listed.path), inside(&named), inside(&numbered)];
         let mut exists_error = None;
         for path in candidates.into_iter().flatten() {
-            match self.file(&root.join(path), text.as_bytes()) {
+            match self.write_file(&root.join(path), text.as_bytes()) {
                 // Two pages may have the same path on a file system that ignores case.
                 Err(e)
                     if matches!(
@@ -264,7 +269,7 @@ impl Target {
     /// Writes an attachment into the directory of its page. Pages with the same file share it. If
     /// another file has its name, it gets its hash as name, which is a failure: links do not find
     /// it.
-    fn attachment(
+    fn write_attachment(
         &mut self,
         under: Option<&str>,
         page_path: &str,
@@ -275,7 +280,7 @@ impl Target {
         let dir = inside(page_path).and_then(Path::parent).map_or(root.clone(), |it| root.join(it));
         let Some(name) = inside(name) else { return Err(io::Error::other("it has no valid name")) };
         let path = dir.join(name);
-        let written = self.file(&path, content);
+        let written = self.write_file(&path, content);
         match &written {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(_) => return written,
@@ -288,13 +293,13 @@ impl Target {
             return Ok(());
         }
         let other = root.join("attachments").join(page::hex(&digest(content))).join(name);
-        self.file(&other, content)?;
+        self.write_file(&other, content)?;
         self.reply.attachments += 1;
         let message = format!("another file has its name; it is {}", other.display());
         Err(io::Error::new(ErrorKind::AlreadyExists, message))
     }
 
-    fn file(&mut self, file_path: &Path, content: &[u8]) -> io::Result<()> {
+    fn write_file(&mut self, file_path: &Path, content: &[u8]) -> io::Result<()> {
         let dir = file_path.parent().unwrap_or(&self.root);
         if !self.created_dirs.contains(dir) {
             make_dir(dir)?;

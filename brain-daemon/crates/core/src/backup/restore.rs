@@ -125,10 +125,10 @@ fn open_restored(
         brain.files.failing_files().map(|why| format!("a page's file is not written: {why}"));
     let summary = brain.access.summary();
     let (clients, tokens) = (summary.clients, summary.tokens);
-    brain.settle();
+    brain.flush();
     let access = (clients + tokens > 0).then(|| {
         format!(
-            "access over HTTP is as it was in the backup, what was revoked since included: \
+            "access over HTTP is as in the backup, so later revocations are undone: \
              personal tokens: {tokens}, `brain token list`; clients: {clients}, \
              `brain clients list`; clients ask for new tokens"
         )

@@ -1,7 +1,8 @@
-//! Scheduled backups: makes the one that is due, removes the oldest, and reports the state.
+//! Scheduled backups: makes a backup when one is due, removes the oldest, and reports the state.
 //!
-//! The file names have the times: `brain-<UTC time>.redb`. A file counts as a backup of this brain
-//! only if it has such a name and its store has this brain's id. No other file is removed.
+//! The file name contains the time: `brain-<UTC time>.redb`. A file counts as a backup of this
+//! brain only if its name has this form and its store has this brain's id. No other file is
+//! removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

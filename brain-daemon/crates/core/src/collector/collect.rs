@@ -66,7 +66,7 @@ impl CollectorService {
     /// part of the report.
     pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
         let _guard = self.state.begin("a requested run", self.env.clock.now())?;
-        let ready = self.collector_ready()?;
+        let ready = self.run_inputs()?;
         self.run_collector(&ready, progress)
     }
 
@@ -94,7 +94,7 @@ impl CollectorService {
         }
         // The active operation is a run, or a setup, which includes one.
         let Ok(_guard) = self.state.begin("a scheduled run", now) else { return Ok(None) };
-        let ready = match self.collector_ready() {
+        let ready = match self.run_inputs() {
             // After damage, a missing account must be reported.
             Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
             ready => ready?,
@@ -121,7 +121,7 @@ impl CollectorService {
     ///
     /// # Errors
     /// `not_set_up` without a token or account; otherwise the fault of reading them.
-    pub(super) fn collector_ready(&self) -> Result<RunInputs, Fault> {
+    pub(super) fn run_inputs(&self) -> Result<RunInputs, Fault> {
         let found = self.platform_token()?.ok_or_else(|| self.missing_token_fault())?;
         let settings = self.collector_settings();
         let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
@@ -158,7 +158,7 @@ impl CollectorService {
     ///
     /// # Errors
     /// If the URL is invalid or cannot be used.
-    pub(super) fn platform_link(
+    pub(super) fn platform_client(
         &self,
         settings: &Settings,
     ) -> Result<(Url, Box<dyn RetryingClient>), Fault> {
@@ -179,7 +179,7 @@ impl CollectorService {
         ready: &RunInputs,
         progress: &dyn Progress,
     ) -> Result<CollectorRun, Fault> {
-        let (base, link) = self.platform_link(&ready.settings)?;
+        let (base, link) = self.platform_client(&ready.settings)?;
         let forwarder = RunForwarder { brain: self, progress, new: Cell::new(false) };
         let run = Run {
             settings: &ready.settings,

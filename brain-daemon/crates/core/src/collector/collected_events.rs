@@ -43,7 +43,7 @@ impl CollectedFiles {
         Ok(Self { data, journal, user_id: user_id.map(|id| id.to_string()), handle })
     }
 
-    /// Returns what was recorded from `from` to `until` (Unix milliseconds).
+    /// Returns the events recorded from `from` to `until` (Unix milliseconds).
     ///
     /// # Errors
     /// If the journal cannot be read.

@@ -55,8 +55,8 @@ impl CollectorService {
         }
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
-        // Reads from an earlier time, because a post that another stream had before `since` is not
-        // new.
+        // Reads from an earlier time, because a post is not new if another stream had it before
+        // `since`.
         let from = since.min(until - WEEK_MS);
         let mut events = files.events_between(from, until)?;
         let mut digest = Digest {
@@ -132,10 +132,9 @@ impl Cursor {
             _ => None,
         };
         cursor.ok_or_else(|| {
-            Fault::new(FaultCode::Usage, "the cursor is none that brain has made for a digest")
-                .hint(
-                    "use `next` of the previous answer unchanged, or omit the cursor to start over",
-                )
+            Fault::new(FaultCode::Usage, "the cursor was not made by brain for a digest").hint(
+                "use `next` of the previous answer unchanged, or omit the cursor to start over",
+            )
         })
     }
 }

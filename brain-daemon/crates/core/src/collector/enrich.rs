@@ -82,7 +82,8 @@ impl CollectorService {
         })
     }
 
-    /// Runs the last rule, `brain sync --no-pull --no-embed`. Returns the failure as text.
+    /// Syncs the sources at the end, as `brain sync --no-pull --no-embed` does. Returns the failure
+    /// as text.
     fn sync_enriched(&self, caller: &Caller, progress: &dyn Progress) -> Option<String> {
         let request = Sync {
             source: None,

@@ -95,8 +95,7 @@ impl Attempts {
 
 impl CollectorService {
     /// Runs the enabled patterns for posts of the last 24 hours, a bounded number per call. Returns
-    /// whether more can be done at once. Blocks for
-    /// long.
+    /// whether more posts can be processed at once. May block for minutes.
     ///
     /// # Errors
     /// If the collector's files cannot be used.

@@ -129,7 +129,7 @@ impl<'a> SetupRun<'a> {
         token: &Secret,
         question: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
     ) -> Result<Result<T, PlatformFault>, StepFailure> {
-        let (base, link) = self.brain.platform_link(&self.settings).map_err(step_of_fault)?;
+        let (base, link) = self.brain.platform_client(&self.settings).map_err(step_of_fault)?;
         let now = || self.brain.env.clock.now();
         let mut platform =
             Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);

@@ -1,4 +1,5 @@
-//! Shows collected data: status, deletions, alerts and curves. Reads the journal, not all posts.
+//! Shows collected data: status, deletions, alerts, and the metrics history ("curve") of a post.
+//! Finds them by the journal, so not all posts are read.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -15,7 +16,7 @@ use brain_collector::{
     Data, DataFault, Journal, JournalEvent, Line, PostId, RESERVE, State, preview,
 };
 
-/// Maximum age of posts considered as movers, in milliseconds.
+/// Maximum age of a mover (a post with fast growing likes), in milliseconds.
 const MOVER_WINDOW_MS: i64 = 48 * 60 * 60 * 1000;
 /// Maximum posts examined for movers.
 const MAX_EXAMINED: usize = 500;
@@ -34,7 +35,7 @@ impl CollectorService {
         }
         let off_because = if self.env.config.collector.enabled {
             // The hint says what to do.
-            self.collector_ready().err().map(|fault| {
+            self.run_inputs().err().map(|fault| {
                 fault
                     .hint
                     .map_or(fault.message.clone(), |hint| format!("{}; {hint}", fault.message))
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pace_uses_the_last_two_snapshots() {
+    fn likes_per_ms_uses_the_last_two_snapshots() {
         let (a, b, c) =
             (snapshot("10:00:00", 0), snapshot("10:00:10", 5000), snapshot("10:00:20", 5010));
         assert_eq!(likes_per_ms(&[a.clone(), b.clone(), c.clone()]), 0.001);

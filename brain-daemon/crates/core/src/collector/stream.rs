@@ -1,4 +1,4 @@
-//! The persistent connection, beside the runs.
+//! The persistent connection to the platform, which stays open between the scheduled runs.
 //!
 //! Stores posts as a run does, searches for posts missed while disconnected, and watches own posts
 //! during their first minute. One thread does all of it and reacts to a stop within a second.
@@ -72,8 +72,8 @@ impl CollectorService {
 
     /// Runs one connection, including the delay after it.
     fn run_connection(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
-        let inputs = self.collector_ready().and_then(|ready| {
-            let (base, link) = self.platform_link(&ready.settings)?;
+        let inputs = self.run_inputs().and_then(|ready| {
+            let (base, link) = self.platform_client(&ready.settings)?;
             let data = Data::new(&ready.settings.dir);
             let run = self.new_run(&ready, &base, &*link);
             run.prepare().map_err(|fault| super::data_fault(&fault))?;

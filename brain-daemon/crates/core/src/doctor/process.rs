@@ -141,7 +141,7 @@ impl Process {
             && let Err(error) =
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
         {
-            tracing::warn!(%error, "the socket's mode");
+            tracing::warn!(%error, "mode of the socket not restored");
         }
     }
 }

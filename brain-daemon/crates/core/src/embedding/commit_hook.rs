@@ -92,7 +92,7 @@ impl SharedState {
                 page.map(|page| key_of(&page.record))
             });
         }
-        let before = self.seen.swap(last.seq, Ordering::AcqRel);
+        let before = self.applied_seq.swap(last.seq, Ordering::AcqRel);
         self.pending_changes.lock().add(before, last.seq);
         self.wake.notify_one();
     }
@@ -218,7 +218,7 @@ impl EmbeddingService {
         let (vectors, damage) = Vectors::open(&dir, &store, &space.identity, space.dimensions)
             .map_err(|e| transient_fault(&e))?;
         if let Some(damage) = damage {
-            tracing::warn!(damage, "damaged vectors are made again");
+            tracing::warn!(damage, "damaged vectors are computed again");
         }
         let scale = super::scale::Scale::new().into();
         let batch_size = provider.batch_size;

@@ -292,8 +292,8 @@ fn verify(
     }
     if is_reranker(dir) {
         let texts = [PROBE_TEXT.to_owned()];
-        let numbers = Local::new(dir.to_owned(), 1).rerank(PROBE_TEXT, &texts, should_continue);
-        return numbers.map(|_| facts).map_err(unusable);
+        let scores = Local::new(dir.to_owned(), 1).rerank(PROBE_TEXT, &texts, should_continue);
+        return scores.map(|_| facts).map_err(unusable);
     }
     let vectors = Local::new(dir.to_owned(), 1)
         .embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)

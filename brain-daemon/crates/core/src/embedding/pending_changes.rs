@@ -7,30 +7,30 @@ const MAX_RANGES: usize = 32;
 /// Ranges of sequence numbers.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    /// Ranges `(after, upto]`, ascending, with gaps between.
+    /// Ranges `(after, up_to]`, ascending, with gaps between.
     ranges: Vec<(u64, u64)>,
 }
 
 impl PendingChanges {
-    /// Marks the changes in `(after, upto]` as pending.
-    pub(super) fn add(&mut self, after: u64, upto: u64) {
-        if after >= upto {
+    /// Marks the changes in `(after, up_to]` as pending.
+    pub(super) fn add(&mut self, after: u64, up_to: u64) {
+        if after >= up_to {
             return;
         }
-        let (mut after, mut upto) = (after, upto);
+        let (mut after, mut up_to) = (after, up_to);
         self.ranges.retain(|(from, to)| {
-            let touches = *from <= upto && after <= *to;
+            let touches = *from <= up_to && after <= *to;
             if touches {
-                (after, upto) = (after.min(*from), upto.max(*to));
+                (after, up_to) = (after.min(*from), up_to.max(*to));
             }
             !touches
         });
         let index = self.ranges.partition_point(|(from, _)| *from < after);
-        self.ranges.insert(index, (after, upto));
+        self.ranges.insert(index, (after, up_to));
         if self.ranges.len() > MAX_RANGES {
-            let (_, upto) = self.ranges.remove(1);
+            let (_, up_to) = self.ranges.remove(1);
             if let Some(first) = self.ranges.first_mut() {
-                first.1 = upto;
+                first.1 = up_to;
             }
         }
     }
@@ -72,8 +72,8 @@ mod tests {
                 prop_assert!(pending_changes.ranges.len() <= MAX_RANGES);
                 prop_assert!(pending_changes.ranges.windows(2).all(|two| two[0].1 < two[1].0));
             }
-            while let Some((after, upto)) = pending_changes.take() {
-                for n in after + 1..=upto {
+            while let Some((after, up_to)) = pending_changes.take() {
+                for n in after + 1..=up_to {
                     wanted.remove(&n);
                 }
             }

@@ -254,7 +254,7 @@ impl EmbeddingService {
             return Ok(known.clone());
         }
         let vector = self.state.query_embedder.ask(&open_vectors.embedder, question, until)?;
-        // A text of any size is no key.
+        // Long questions are not cached.
         if question.len() <= MAX_QUESTION_CHARS {
             open_vectors.questions.lock().put(question.to_owned(), vector.clone());
         }

@@ -23,7 +23,7 @@ pub(super) struct RerankerState {
     /// The reranker and its directory, which is empty for an endpoint. A newly installed model has
     /// another directory or other files, which [`Local`] notices.
     loaded: Mutex<Option<(PathBuf, Arc<dyn Reranker>)>>,
-    /// One more reference for each call.
+    /// Counts concurrent calls: each one holds a reference.
     calls: Arc<()>,
 }
 
@@ -42,11 +42,11 @@ impl EmbeddingService {
         self.env.config.search.rerank.is_some()
     }
 
-    /// Returns a number for each text, higher for a better answer to `question`. Never takes longer
+    /// Returns a score for each text, higher for a better answer to `question`. Never takes longer
     /// than [`QUERY_DEADLINE`].
     ///
     /// # Errors
-    /// Why there are no numbers, for `degraded`.
+    /// The reason, for `degraded`.
     pub(crate) fn rerank(
         &self,
         caller: &Caller,
@@ -67,23 +67,26 @@ impl EmbeddingService {
         let reranker = self.reranker()?;
         let call = Arc::clone(&self.state.reranker.calls);
         if Arc::strong_count(&call) > MAX_CALLS + 1 {
-            return Err(late("is busy"));
+            return Err(transient_error("is busy"));
         }
         let (send, receive) = sync_channel(1);
         let question = question.to_owned();
         let work = move || {
-            let numbers = reranker.rerank(&question, &texts, &|| Instant::now() < until);
+            let scores = reranker.rerank(&question, &texts, &|| Instant::now() < until);
             drop(call);
             // The search may have continued without it.
-            let _ = send.send(numbers.map(|numbers| (texts.len(), numbers)));
+            let _ = send.send(scores.map(|scores| (texts.len(), scores)));
         };
         let spawned = std::thread::Builder::new().name("rerank".into()).spawn(work);
-        spawned.map_err(|error| late(&format!("has no thread: {error}")))?;
+        spawned.map_err(|error| transient_error(&format!("has no thread: {error}")))?;
         match receive.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Ok((count, numbers))) if numbers.len() == count => Ok(numbers),
-            Ok(Ok(_)) => Err(late("does not number every text")),
+            Ok(Ok((count, scores))) if scores.len() == count => Ok(scores),
+            Ok(Ok(_)) => Err(transient_error("did not score every text")),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(late(&format!("did not answer within {} s", QUERY_DEADLINE.as_secs()))),
+            Err(_) => Err(transient_error(&format!(
+                "did not answer within {} s",
+                QUERY_DEADLINE.as_secs()
+            ))),
         }
     }
 
@@ -127,8 +130,8 @@ impl EmbeddingService {
     }
 }
 
-/// Returns the error of a call that gave no numbers in time.
-fn late(what: &str) -> EmbedError {
+/// Returns the error of a call that was late or unusable.
+fn transient_error(what: &str) -> EmbedError {
     let message = format!("the reranker {what}");
     EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
 }

@@ -80,8 +80,8 @@ impl EmbeddingService {
         }
         let should_continue =
             || !self.env.stop.is_cancelled() && !meaning.needs_reload.load(Ordering::Acquire);
-        // Also within a round, because a long page takes minutes. Not while a command waits for the
-        // lock.
+        // Other work also goes first within a round, because a long page takes minutes. But a
+        // command that waits for the lock goes before it.
         let wait_until_idle = || {
             while self.should_give_way()
                 && should_continue()
@@ -255,31 +255,31 @@ impl EmbeddingService {
         wait_until_idle: &dyn Fn() -> bool,
     ) -> Result<Option<RoundResult>, EmbedError> {
         let pending_changes = &self.state.shared.pending_changes;
-        let Some((after, upto)) = pending_changes.lock().take() else { return Ok(None) };
-        let made = self.find_pending(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
+        let Some((after, up_to)) = pending_changes.lock().take() else { return Ok(None) };
+        let made = self.find_pending(open, after, up_to).map_err(|e| transient_fault(&e)).and_then(
             |(due, reached)| {
                 let round = self.embed_pages(open, &due, should_continue, wait_until_idle)?;
                 Ok((round, reached))
             },
         );
         // Failed pages stay pending; finished ones cost nothing to examine again.
-        let upto = made.as_ref().map_or(upto, |(_, reached)| *reached);
-        pending_changes.lock().add(after, upto);
+        let up_to = made.as_ref().map_or(up_to, |(_, reached)| *reached);
+        pending_changes.lock().add(after, up_to);
         made.map(|(round, _)| Some(round))
     }
 
-    /// Finds pages without current vectors among the changes in `(after, upto]`, newest first. The
+    /// Finds pages without current vectors among the changes in `(after, up_to]`, newest first. The
     /// second value is the change up to which the search must continue.
     fn find_pending(
         &self,
         open: &OpenVectors,
         after: u64,
-        upto: u64,
+        up_to: u64,
     ) -> Result<(Vec<PendingPage>, u64), StoreError> {
         let reader = self.store.read(Visibility::All)?;
         let (mut due, mut reached) = (Vec::new(), after);
         let (mut examined, mut count, mut bytes) = (0, 0, 0);
-        reader.newest(upto + 1, |(_, _, record)| {
+        reader.newest(up_to + 1, |(_, _, record)| {
             if record.seq <= after {
                 return Ok(false);
             }

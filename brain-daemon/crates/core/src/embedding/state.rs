@@ -47,7 +47,7 @@ pub(super) struct SharedState {
     /// stored vectors are never older than the commit.
     pub(super) apply_lock: Mutex<()>,
     /// Sequence number of the last change applied to the vectors.
-    pub(super) seen: AtomicU64,
+    pub(super) applied_seq: AtomicU64,
     pub(super) pending_changes: Mutex<PendingChanges>,
     /// Pages imported by a sync that suppresses embedding.
     pub(super) suppressed_pages: Mutex<HashSet<u64>>,
@@ -121,7 +121,7 @@ impl EmbeddingState {
                 stage: Mutex::new(VectorStage::Opening(now)),
                 stage_changed: Condvar::new(),
                 apply_lock: Mutex::default(),
-                seen: AtomicU64::new(0),
+                applied_seq: AtomicU64::new(0),
                 pending_changes: Mutex::default(),
                 suppressed_pages: Mutex::default(),
                 outdated_pages: Mutex::default(),
@@ -190,13 +190,13 @@ impl SharedState {
         }
     }
 
-    /// Publishes opened vectors that include all changes up to `seen`.
-    pub(super) fn open(&self, open_vectors: Arc<OpenVectors>, seen: u64) {
+    /// Publishes opened vectors that include all changes up to `applied_seq`.
+    pub(super) fn open(&self, open_vectors: Arc<OpenVectors>, applied_seq: u64) {
         let mut pending_changes = PendingChanges::default();
-        pending_changes.add(0, seen);
+        pending_changes.add(0, applied_seq);
         self.outdated_pages.lock().clear();
         *self.pending_changes.lock() = pending_changes;
-        self.seen.store(seen, Ordering::Release);
+        self.applied_seq.store(applied_seq, Ordering::Release);
         *self.stage.lock() = VectorStage::Open(open_vectors);
         self.stage_changed.notify_all();
     }
@@ -215,6 +215,6 @@ impl SharedState {
     /// Marks all changes as pending, including suppressed pages.
     pub(super) fn mark_all_pending(&self) {
         self.suppressed_pages.lock().clear();
-        self.pending_changes.lock().add(0, self.seen.load(Ordering::Acquire));
+        self.pending_changes.lock().add(0, self.applied_seq.load(Ordering::Acquire));
     }
 }

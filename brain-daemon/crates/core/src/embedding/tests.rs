@@ -283,7 +283,7 @@ fn start_embeds_only_missing_pages() {
         (put(&brain, "stays", "boats moor"), put(&brain, "changes", "tomatoes grow"));
     put(&brain, "goes", "snow falls");
     embed_all(&brain);
-    brain.settle();
+    brain.flush();
     // These changes are never flushed, as after a crash.
     put(&brain, "changes", "tomatoes rot");
     delete(&brain, "goes");
@@ -346,7 +346,7 @@ fn new_model_replaces_old_vectors_when_complete() {
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
     embed_all(&brain);
-    brain.settle();
+    brain.flush();
     let file_path = dir.path().join("home/index/vectors");
     let files = || std::fs::read_dir(&file_path).unwrap().count();
     assert_eq!(files(), 1);

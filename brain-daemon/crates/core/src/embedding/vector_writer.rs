@@ -9,8 +9,8 @@ use super::EmbeddingService;
 use super::state::{OpenVectors, RoundState};
 use brain_base::home::free_bytes;
 
-/// Interval and amount after which vectors are written. A crash loses at most this much; it is made
-/// again, and possibly paid again.
+/// Interval and amount after which vectors are written. A crash loses at most this much, which must
+/// be computed, and possibly paid, again.
 pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);
 const FLUSH_BYTES: usize = 32 * 1024;
 
@@ -24,15 +24,17 @@ impl EmbeddingService {
 
     /// Writes the vectors of `open`, which may have been closed since.
     pub(super) fn flush_open_vectors(&self, open: &OpenVectors) {
-        if let Err(error) = open.vectors.flush(self.state.shared.seen.load(Ordering::Acquire)) {
-            tracing::warn!(%error, "cannot write the last vectors; they are made again after the \
+        if let Err(error) =
+            open.vectors.flush(self.state.shared.applied_seq.load(Ordering::Acquire))
+        {
+            tracing::warn!(%error, "cannot write the last vectors; they are computed again after the \
                                     next start");
         }
     }
 
-    /// Writes vectors if it is due, or now.
+    /// Writes vectors if a write is due or `now` is set.
     pub(super) fn flush_if_due(&self, work: &mut RoundState, open: &OpenVectors, now: bool) {
-        let seen = self.state.shared.seen.load(Ordering::Acquire);
+        let seen = self.state.shared.applied_seq.load(Ordering::Acquire);
         let is_much = open.vectors.pending_bytes() >= FLUSH_BYTES && !work.flush_failed;
         let is_due = is_much || work.flushed_at.elapsed() >= FLUSH_EVERY;
         if (self.is_flushed(work, open) && open.vectors.seen() == seen) || !(now || is_due) {
@@ -54,7 +56,7 @@ impl EmbeddingService {
         work.flush_failed = written.is_err();
     }
 
-    /// Returns whether no vectors are only in memory.
+    /// Returns whether all vectors are on disk.
     pub(super) fn is_flushed(&self, work: &RoundState, open: &OpenVectors) -> bool {
         !work.flush_failed && open.vectors.pending_bytes() == 0
     }

@@ -19,7 +19,7 @@ impl FileService {
     pub(crate) fn begin_recovery(&self) {
         let record = self.home.shutdown_record();
         let is_clean = std::fs::read_to_string(&record)
-            .is_ok_and(|noted| store_state(&self.store).ok() == Some(noted));
+            .is_ok_and(|recorded| store_state(&self.store).ok() == Some(recorded));
         let rows =
             self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
         if !is_clean {
@@ -37,7 +37,7 @@ impl FileService {
     }
 
     /// Writes the record of a clean end: all files are flushed.
-    pub(crate) fn note_flushed(&self) {
+    pub(crate) fn record_clean_shutdown(&self) {
         let state = store_state(&self.store).map_err(std::io::Error::other);
         if let Err(error) =
             state.and_then(|state| std::fs::write(self.home.shutdown_record(), state))

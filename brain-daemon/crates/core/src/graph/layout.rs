@@ -9,15 +9,15 @@ mod coarse;
 mod forces;
 mod islands;
 
-use coarse::{Merged, merge};
+use coarse::{CoarseGraph, merge};
 use forces::Forces;
 use islands::Islands;
 
-/// Islands of so few pages are arranged without coarser graphs.
+/// Islands of at most this many pages are arranged without coarser graphs.
 const MIN_MERGED: usize = 40;
 /// Rounds of the coarsest graph.
 const FIRST_ROUNDS: u32 = 80;
-/// The fewest and most rounds of a finer graph, and the pages that a small graph moves in all.
+/// Minimum and maximum rounds of a finer graph. Between them, rounds times pages is about `MOVES`.
 const MIN_ROUNDS: u32 = 14;
 const MAX_ROUNDS: u32 = 60;
 const MOVES: u32 = 200_000;
@@ -29,20 +29,20 @@ pub(super) struct Point {
     pub(crate) y: f32,
 }
 
-/// A graph with weights: what is near whom, for the forces.
+/// A weighted graph, on which the forces act.
 #[derive(Debug, Default)]
-struct Weighted {
+struct WeightedGraph {
     /// The first entry of each page in `links`, and the end of the last one.
     starts: Vec<u32>,
     /// The other end of each link and its weight. Each link has two entries.
     links: Vec<(u32, f32)>,
-    /// The mass of each page: it pushes others away.
+    /// The mass of each page. It pushes other pages away in proportion to its mass.
     masses: Vec<f32>,
 }
 
-impl Weighted {
-    /// Creates a graph whose masses are 1 and the number of links. `edges` are between the pages
-    /// `0..pages`; a link from a page to itself is ignored.
+impl WeightedGraph {
+    /// Creates a graph in which the mass of a page is 1 plus the number of its links. `edges` are
+    /// between the pages `0..pages`; a link from a page to itself is ignored.
     fn new(pages: usize, edges: &[(u32, u32)]) -> Self {
         let edges = || edges.iter().filter(|(from, to)| from != to);
         let mut starts = vec![0_u32; pages + 1];
@@ -118,11 +118,11 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
         2 => return vec![Point { x: -1.5, y: 0.0 }, Point { x: 1.5, y: 0.0 }],
         _ => {}
     }
-    // The finer graphs, each with the coarse page of each of its pages.
-    let mut finer: Vec<(Weighted, Vec<u32>)> = Vec::new();
-    let mut graph = Weighted::new(pages, edges);
+    // The finer graphs, each with the parent of each page: its page in the next coarser graph.
+    let mut finer: Vec<(WeightedGraph, Vec<u32>)> = Vec::new();
+    let mut graph = WeightedGraph::new(pages, edges);
     while graph.len() > MIN_MERGED {
-        let Merged { graph: coarse, parent_of } = merge(&graph);
+        let CoarseGraph { graph: coarse, parent_of } = merge(&graph);
         finer.push((std::mem::replace(&mut graph, coarse), parent_of));
     }
     let mut sequence = Sequence(pages as u64);
@@ -141,7 +141,7 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
     points
 }
 
-/// Returns the pages of a finer graph near the points of their coarse pages.
+/// Returns a point for each page of a finer graph, near the point of its parent.
 fn refine(
     coarse: &[Point],
     parent_of: &[u32],

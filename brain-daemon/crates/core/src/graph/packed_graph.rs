@@ -1,4 +1,4 @@
-//! A graph in a few arrays: 48 bytes a page and its names, 8 bytes a link.
+//! A graph in a few arrays: 48 bytes plus slug and title for each page, 8 bytes for each link.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,15 +11,15 @@ use brain_store::PageEntry;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Pages with their places, and the links between them.
+/// Pages with their positions in the drawing, and the links between them.
 #[derive(Default)]
 pub(super) struct PackedGraph {
     pub(super) sources: Vec<SourceId>,
     /// The most frequent first.
     pub(super) types: Vec<String>,
-    /// Those with most links first.
+    /// The pages with the most links first.
     pub(super) pages: Vec<PackedPage>,
-    /// Pairs of positions in `pages`: each link once, and none from a page to itself.
+    /// Links as pairs of indices in `pages`: each link once, and none from a page to itself.
     pub(super) edges: Vec<(u32, u32)>,
     /// The slugs and titles of all pages.
     names: String,
@@ -36,7 +36,7 @@ pub(super) struct PackedPage {
     pub(super) x: u16,
     pub(super) y: u16,
     pub(super) trust: TrustLevel,
-    /// Where its slug begins and ends in the names, and its title ends.
+    /// Offsets in `names`: the slug's start, the slug's end and title's start, the title's end.
     name: [u32; 3],
 }
 
@@ -60,10 +60,10 @@ pub(super) struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// Adds a page. Its position is the number of pages before it.
+    /// Adds a page. Its index is the number of pages before it.
     pub(super) fn add(&mut self, (source, slug, record): &PageEntry) {
         let graph = &mut self.graph;
-        // Pages mostly come by source.
+        // Pages are mostly added source by source.
         let source_at = match graph.sources.iter().rposition(|known| known == source) {
             Some(at) => at,
             None => {
@@ -97,8 +97,8 @@ impl GraphBuilder {
         });
     }
 
-    /// Returns the position of a page, if pages were added in the order of source and slug.
-    pub(super) fn position(&self, source: &str, slug: &str) -> Option<u32> {
+    /// Returns the index of a page, if pages were added in the order of source and slug.
+    pub(super) fn index_of(&self, source: &str, slug: &str) -> Option<u32> {
         let graph = &self.graph;
         let key = |page: &PackedPage| {
             (graph.sources[page.source as usize].as_str(), names_of(&graph.names, page).0)
@@ -107,8 +107,8 @@ impl GraphBuilder {
         found.ok().map(|at| at as u32)
     }
 
-    /// Returns the ids of the pages with their positions.
-    pub(super) fn positions_by_id(&self) -> HashMap<u64, u32> {
+    /// Returns the index of each page, by its id.
+    pub(super) fn indices_by_id(&self) -> HashMap<u64, u32> {
         self.graph.pages.iter().zip(0..).map(|(page, at)| (page.id, at)).collect()
     }
 
@@ -132,7 +132,7 @@ impl GraphBuilder {
     }
 }
 
-/// Returns the places in a square of 65536 by 65536, with a margin.
+/// Returns the points scaled to a square of 65536 by 65536, with a margin.
 fn in_square(points: &[Point]) -> impl Iterator<Item = (u16, u16)> {
     let mut low = points.first().copied().unwrap_or_default();
     let mut high = low;

@@ -21,7 +21,7 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
         pages.push((page.0, page.1, page.2.id));
         Ok(!stop.is_cancelled())
     })?;
-    let links = Links { reader, positions: builder.positions_by_id(), builder: &builder };
+    let links = Links { reader, indices: builder.indices_by_id(), builder: &builder };
     let mut edges = Vec::new();
     for (from, (source, slug, id)) in (0..).zip(&pages) {
         if stop.is_cancelled() {
@@ -39,30 +39,30 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
     Ok(builder.finish(edges))
 }
 
-/// Finds the pages that links lead to.
+/// Resolves links to pages.
 struct Links<'a> {
     reader: &'a Reader,
     builder: &'a GraphBuilder,
-    /// The position of each page, by its id.
-    positions: HashMap<u64, u32>,
+    /// The index of each page, by its id.
+    indices: HashMap<u64, u32>,
 }
 
 impl Links<'_> {
-    /// Returns the position of the page that a link leads to.
+    /// Returns the index of the page that a link leads to.
     fn target(
         &self,
         link: &LinkRecord,
         source: &SourceId,
         slug: &brain_protocol::Slug,
     ) -> Result<Option<u32>, StoreError> {
-        // An exact path comes first in `Reader::resolve`, too, which reads more of the store.
+        // `Reader::resolve` also prefers an exact path, but reads more of the store.
         let named = link.source.as_deref().unwrap_or(source.as_str());
-        let exact = link.slugs.iter().find_map(|slug| self.builder.position(named, slug));
+        let exact = link.slugs.iter().find_map(|slug| self.builder.index_of(named, slug));
         if exact.is_some() {
             return Ok(exact);
         }
         match self.reader.resolve(link, (source, slug))? {
-            Resolution::Page(page) => Ok(self.positions.get(&page.2.id).copied()),
+            Resolution::Page(page) => Ok(self.indices.get(&page.2.id).copied()),
             Resolution::Missing | Resolution::Ambiguous => Ok(None),
         }
     }

@@ -62,7 +62,7 @@ fn a_restricted_caller_sees_nothing_of_hidden_pages() {
     put(&brain, Some("secret"), "y", "[[default:b]]\n");
     let owner = ask(&Caller::local(7));
     assert_eq!((owner.total, owner.edges.len(), owner.sources.len()), (5, 5, 2));
-    // Not even the places differ, with the owner's graph in memory.
+    // The positions are the same while the owner's graph is cached.
     assert_eq!(ask(&guest), before);
     let around = GraphLayout {
         page: Some(PageRef { source: None, slug: Slug::parse("c").unwrap() }),

@@ -99,7 +99,7 @@ impl CrossPhase<'_> {
                         progress_made.wait(&mut state);
                     }
                 }
-                Err(error) => self.failed(&mut state, number, error),
+                Err(error) => self.record_failure(&mut state, number, error),
             }
             drop(state);
             progress_made.notify_all();
@@ -133,16 +133,16 @@ impl CrossPhase<'_> {
         state.waiting.pop_front().map(|(number, prompt)| (number, prompt, answered))
     }
 
-    fn failed(&self, state: &mut WorkerState, number: usize, error: ModelError) {
+    fn record_failure(&self, state: &mut WorkerState, number: usize, error: ModelError) {
         match error.reason {
             // The cross itself did not fail, so it stays open.
             FailureReason::Budget | FailureReason::Stopped | FailureReason::Service => {
                 state.fatal_error.get_or_insert(error);
             }
-            FailureReason::Passing | FailureReason::Question => {
+            FailureReason::Transient | FailureReason::Question => {
                 tracing::info!(cross = number, message = error.message, "a cross failed");
                 self.record_outcome(state, number, CrossOutcome::Failed(error.message.clone()));
-                if error.reason == FailureReason::Passing {
+                if error.reason == FailureReason::Transient {
                     state.consecutive_failures += 1;
                 }
                 if state.consecutive_failures >= MAX_CONSECUTIVE_FAILURES {
@@ -241,7 +241,7 @@ mod tests {
         let model = fake(|text: &str| match text {
             "3" => Err(error(FailureReason::Question)),
             "5" => Ok("No.".into()),
-            "9" => Err(error(FailureReason::Passing)),
+            "9" => Err(error(FailureReason::Transient)),
             _ => good(text),
         });
         let (outcome, fatal_error) = run(&model, 12, &|| Ok(()));
@@ -261,9 +261,9 @@ mod tests {
         assert_eq!(fatal_error.unwrap().reason, FailureReason::Service);
         assert!(model.calls.load(SeqCst) <= MAX_CONCURRENT);
 
-        let model = fake(|_: &str| Err(error(FailureReason::Passing)));
+        let model = fake(|_: &str| Err(error(FailureReason::Transient)));
         let (_, fatal_error) = run(&model, 24, &|| Ok(()));
-        assert_eq!(fatal_error.unwrap().reason, FailureReason::Passing);
+        assert_eq!(fatal_error.unwrap().reason, FailureReason::Transient);
         assert!(model.calls.load(SeqCst) <= MAX_CONSECUTIVE_FAILURES as usize + MAX_CONCURRENT);
     }
 

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_the_search_finds_fill_up() {
+    fn found_pages_complete_a_short_draw() {
         let found = |slug: &str, distance| Candidate { is_found: true, ..page(slug, distance) };
         let pages = vec![found("a/near", 0.2), page("a/far", 0.6), found("a/nearer", 0.9)];
         let drawn = select(pages.clone(), 2, 2, &draw("Why?", DAY));

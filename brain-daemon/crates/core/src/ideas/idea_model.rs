@@ -21,7 +21,7 @@ pub(super) enum FailureReason {
     /// The service is unavailable for any question.
     Service,
     /// A transient failure.
-    Passing,
+    Transient,
     /// A failure of this question or answer only.
     Question,
 }
@@ -46,7 +46,7 @@ impl From<LlmError> for ModelError {
             | ModelErrorKind::ServerError
             | ModelErrorKind::Overloaded
             | ModelErrorKind::RateLimited(_)
-            | ModelErrorKind::Interrupted => FailureReason::Passing,
+            | ModelErrorKind::Interrupted => FailureReason::Transient,
             why if why.is_service_failure() => FailureReason::Service,
             _ => FailureReason::Question,
         };

@@ -19,7 +19,7 @@ pub(super) struct JudgePhase<'a> {
     pub(super) prompt: &'a dyn Fn(&[usize]) -> Result<Prompt, ModelError>,
     /// Returns whether the caller is still waiting.
     pub(super) should_continue: &'a dyn Fn() -> bool,
-    /// Saves verdicts by idea. The number in a verdict is obsolete here.
+    /// Saves verdicts by idea. Ignores the number in a verdict.
     pub(super) save: &'a mut dyn FnMut(Vec<(usize, Verdict)>) -> Result<(), ModelError>,
 }
 

@@ -1,6 +1,6 @@
 //! Selects the two page sets of a run: search results near the question, and distant pages.
 //!
-//! Neither set includes pages that were made from ideas, so that ideas do not feed on themselves.
+//! Neither set includes pages that were made from ideas, so that new ideas do not repeat old ones.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::{Caller, IdeaService};
 use brain_base::clock::local_day;
 use brain_store::{PageEntry, PageRecord, Reader, StoreError};
 
-/// Search hits fetched for a question: some are duplicates or were made from ideas. The others are
-/// too near to be distant pages.
+/// Number of search hits for a question. More than the close pages, because duplicates and pages
+/// made from ideas are skipped. No hit becomes a distant page while there are others.
 const HITS: u32 = 60;
 /// Maximum number of pages whose distances are computed. In a larger brain, a random sample is
 /// compared.
@@ -44,14 +44,14 @@ impl IdeaService {
     ) -> Result<(), Fault> {
         let reader = self.store.read(caller.visibility())?;
         let near = self
-            .close_set(caller, &reader, run, close)
+            .select_close(caller, &reader, run, close)
             .map_err(|fault| with_phase("close set", fault))?;
-        self.far_set(&reader, profile, run, &near, far)
+        self.select_far(&reader, profile, run, &near, far)
             .map_err(|fault| with_phase("far set", fault))
     }
 
     /// Selects the best distinct pages and returns them with the ids of all hits.
-    fn close_set(
+    fn select_close(
         &self,
         caller: &Caller,
         reader: &Reader,
@@ -90,7 +90,7 @@ impl IdeaService {
         Ok(near)
     }
 
-    fn far_set(
+    fn select_far(
         &self,
         reader: &Reader,
         profile: &Profile,

@@ -1,6 +1,6 @@
 //! Parses model answers leniently: code fences, preambles, other shapes, cut texts. No I/O.
 //!
-//! Complete parts of an answer count.
+//! Of an incomplete answer, the complete parts are used.
 
 use brain_protocol::Scores;
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ pub(super) fn ideas(answer: &str, max: usize) -> Vec<String> {
         found = cut_list(answer);
     }
     if found.is_empty() {
-        found = lines(answer);
+        found = list_items(answer);
     }
     let mut ideas: Vec<String> = Vec::new();
     for idea in found {
@@ -82,7 +82,8 @@ fn truncated(answer: &str) -> &str {
     &answer[..answer.floor_char_boundary(MAX_ANSWER_BYTES)]
 }
 
-/// Returns the complete outermost objects and lists. Of a cut value, those inside.
+/// Returns the outermost complete objects and lists. If a value is cut off, returns the complete
+/// values inside it.
 fn values(text: &str) -> Vec<Value> {
     let (mut out, mut at, mut tries) = (Vec::new(), 0, 0);
     while tries < MAX_ATTEMPTS
@@ -173,7 +174,7 @@ fn cut_list(text: &str) -> Vec<String> {
 }
 
 /// Returns the items of a numbered or bulleted list with their continuation lines.
-fn lines(text: &str) -> Vec<String> {
+fn list_items(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim) {
         let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -207,8 +208,9 @@ fn collect_verdicts(
         Value::Object(map) => {
             let inner = get(map, "scores").or_else(|| get(map, "judge")).and_then(Value::as_object);
             if let Some(scores) = scores(map).or_else(|| scores(inner?)) {
-                let number =
-                    ["id", "idea", "number", "n"].iter().find_map(|name| whole(get(map, name)?));
+                let number = ["id", "idea", "number", "n"]
+                    .iter()
+                    .find_map(|name| parse_number(get(map, name)?));
                 let number = number.or_else(|| key?.trim().parse().ok());
                 let note = ["note", "reason", "why", "comment"]
                     .iter()
@@ -256,7 +258,7 @@ fn score(value: &Value) -> Option<f32> {
 }
 
 /// Parses a number from 1: a number, `3` or `#3`.
-fn whole(value: &Value) -> Option<usize> {
+fn parse_number(value: &Value) -> Option<usize> {
     match value {
         Value::Number(number) => number.as_u64().and_then(|number| number.try_into().ok()),
         Value::String(text) => {

@@ -21,7 +21,7 @@ pub(super) struct Profile {
     weights: Scores,
     /// Maximum resistance of a passing idea; above it, the idea is too obvious.
     too_obvious: Option<f32>,
-    /// Far pages are drawn from the farthest one of this many parts of the brain.
+    /// Far pages are drawn from the farthest `1 / far_part` of all pages.
     pub(super) far_part: usize,
     /// Whether stale pages are preferred in the far set.
     pub(super) stale_first: bool,

@@ -91,9 +91,9 @@ impl IngestService {
             content_hash: page::hex(&record.content_hash),
             source: record.source.clone(),
         };
-        let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
+        let (queue, max_waiting) = (Arc::clone(&self.queue), self.queue.max_waiting);
         self.store.write_then(
-            move |draft| decide(draft, &record, &keys, bound, &public_id),
+            move |draft| decide(draft, &record, &keys, max_waiting, &public_id),
             move |decision| {
                 if let Ok(Decision::Queued { waiting, .. }) = decision {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
@@ -242,7 +242,7 @@ fn decide(
     draft: &mut Draft<'_>,
     record: &JobRecord,
     keys: &DedupKeys,
-    bound: u64,
+    max_waiting: u64,
     public_id: &dyn Fn(u64) -> JobId,
 ) -> Result<Decision, StoreError> {
     if let Some(by_name) = &keys.by_name
@@ -266,10 +266,10 @@ fn decide(
     {
         return Ok(Decision::Duplicate { id });
     }
-    if draft.waiting_jobs() >= bound {
+    if draft.waiting_jobs() >= max_waiting {
         return Err(Fault::new(
             FaultCode::QueueFull,
-            format!("the ingest queue is full: {bound} items wait"),
+            format!("the ingest queue is full: {max_waiting} items wait"),
         )
         .hint("send it again in a few seconds; nothing of it was stored")
         .into());

@@ -132,7 +132,7 @@ impl IngestService {
     }
 }
 
-/// Queues those of the jobs again that failed; runs in the writer. Returns their number, and the
+/// Queues the failed ones among these jobs again; runs in the writer. Returns their number, and the
 /// number of waiting jobs.
 fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
     let mut count = 0;

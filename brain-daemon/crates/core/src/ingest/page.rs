@@ -4,7 +4,7 @@ use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
 use crate::provenance::{COLLECTOR, WEBHOOK};
 use crate::write_page::{
-    SlugRequest, choose_slug, headings, inbox_slug, stored_document, written_page,
+    SlugRequest, choose_slug, inbox_slug, stored_document, type_and_title, written_page,
 };
 use brain_base::caller;
 use brain_base::clock::day;
@@ -52,10 +52,9 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let route = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
     let uri = options.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
-    let headings =
-        headings(&document, options.page_type.as_deref(), options.title.as_deref(), None);
-    let lines: Vec<(&str, &str)> =
-        headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    let keys =
+        type_and_title(&document, options.page_type.as_deref(), options.title.as_deref(), None);
+    let lines: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
     let author = Some(route.author(uri.clone()));
     let provenance = route.provenance(uri, record.received_at);

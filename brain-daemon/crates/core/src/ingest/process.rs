@@ -17,7 +17,7 @@ use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 pub const CHUNK: usize = 128;
 /// Bytes of text in one transaction, which limits memory.
 const CHUNK_BYTES: usize = 4_000_000;
-/// Attempts before a job has failed.
+/// Maximum number of attempts.
 const MAX_ATTEMPTS: u32 = 3;
 /// The time before the second attempt, in milliseconds. It doubles for each further attempt.
 const RETRY_MS: i64 = 1000;
@@ -49,7 +49,7 @@ impl IngestService {
         if due.is_empty() {
             return Ok(0);
         }
-        let _in_progress = InProgress::new(&self.queue, &due);
+        let _in_progress = InProgressGuard::new(&self.queue, &due);
         let _permit = self.text.take(due.iter().map(|(_, record)| record.content.body.len()).sum());
         let prepared = on_all_cores(&due, |(id, record)| self.prepare_page(*id, record));
         let attempts: Vec<Attempt> = due
@@ -67,7 +67,7 @@ impl IngestService {
         on_all_cores(&changed, |stored| self.files.update_file(&stored.source, &stored.page));
         // Clients may already see the jobs as stored. Otherwise their next search would have to
         // tokenize all pages that are not indexed yet.
-        self.index.settle();
+        self.index.refresh();
         self.index.wait();
         Ok(count)
     }
@@ -194,7 +194,7 @@ fn store_one(
     }))
 }
 
-/// Records a failed attempt: the job is tried again, or has failed.
+/// Records a failed attempt. After [`MAX_ATTEMPTS`] attempts, the job has failed.
 fn record_failure(
     draft: &mut Draft<'_>,
     id: u64,
@@ -220,12 +220,12 @@ fn record_failure(
 }
 
 /// Marks jobs as in progress until it is dropped.
-struct InProgress<'a> {
+struct InProgressGuard<'a> {
     queue: &'a Queue,
     ids: Vec<u64>,
 }
 
-impl<'a> InProgress<'a> {
+impl<'a> InProgressGuard<'a> {
     fn new(queue: &'a Queue, due: &[(u64, JobRecord)]) -> Self {
         let ids: Vec<u64> = due.iter().map(|(id, _)| *id).collect();
         queue.in_progress().extend(&ids);
@@ -233,7 +233,7 @@ impl<'a> InProgress<'a> {
     }
 }
 
-impl Drop for InProgress<'_> {
+impl Drop for InProgressGuard<'_> {
     fn drop(&mut self) {
         let mut in_progress = self.queue.in_progress();
         self.ids.iter().for_each(|id| _ = in_progress.remove(id));

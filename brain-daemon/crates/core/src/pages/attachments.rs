@@ -31,8 +31,8 @@ const CHECK_TIME: Duration = Duration::from_millis(1500);
 /// Files that the check names.
 const MAX_NAMED: usize = 5;
 
-/// What a change of a page's attachments did.
-struct Changed {
+/// The result of a change to a page's attachments.
+struct AttachmentChange {
     status: &'static str,
     page: PageRecord,
     record: AttachmentRecord,
@@ -68,7 +68,7 @@ impl PageService {
         page: &PageRef,
         name: &str,
         (hash, bytes): (Hash, u64),
-    ) -> Result<Changed, Fault> {
+    ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
         let (name, argument) = (name.to_owned(), page_argument(page));
         self.change(caller, source, page, move |draft, record, document| {
@@ -130,7 +130,7 @@ impl PageService {
     }
 
     /// Changes an active page and its attachments. `work` returns the status, the attachment, and
-    /// whether it changed the document. It must not write before it refuses.
+    /// whether it changed the document. It must not write to the draft before it returns an error.
     fn change(
         &self,
         caller: &Caller,
@@ -143,7 +143,7 @@ impl PageService {
         ) -> Result<(&'static str, AttachmentRecord, bool), StoreError>
         + Send
         + 'static,
-    ) -> Result<Changed, Fault> {
+    ) -> Result<AttachmentChange, Fault> {
         let now = self.clock.now();
         let (source, slug) = (source.clone(), page.slug.clone());
         let (author, lines) = author_of_change(caller);
@@ -154,12 +154,12 @@ impl PageService {
             check_plain(&document, ATTACHMENTS)?;
             let (status, record, has_text) = work(draft, &page, &mut document)?;
             if !has_text {
-                return Ok(Changed { status, page, record });
+                return Ok(AttachmentChange { status, page, record });
             }
             let new = written_page(&slug, document, page.provenance.clone(), None, false)?;
             let new = NewPage { author: Some(author.clone()), lines: lines.clone(), ..new };
             let page = draft.write_page(&source, &slug, new, now)?.record;
-            Ok(Changed { status, page, record })
+            Ok(AttachmentChange { status, page, record })
         })?)
     }
 
@@ -169,7 +169,7 @@ impl PageService {
         source: &SourceId,
         page: PageRef,
         name: &str,
-        changed: &Changed,
+        changed: &AttachmentChange,
     ) -> Result<AttachReply, Fault> {
         let warnings = match changed.status {
             "unchanged" => Vec::new(),

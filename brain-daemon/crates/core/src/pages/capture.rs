@@ -3,11 +3,12 @@
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
 use crate::provenance::{
-    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_lines,
+    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_provenance_keys,
 };
 use crate::write_page::{
-    SlugRequest, check_origin, check_type, choose_slug, clean_tags, headings, inbox_slug,
-    origin_label, origin_route, origin_uri, read_document, stored_document, type_of, written_page,
+    SlugRequest, check_origin, check_type, choose_slug, clean_tags, inbox_slug, origin_label,
+    origin_route, origin_uri, read_document, stored_document, type_and_title, type_of,
+    written_page,
 };
 use crate::{Caller, PageService};
 use brain_base::clock::{day, rfc3339};
@@ -186,9 +187,9 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
         _ => None,
     };
     let (page_type, title) = (request.page_type.as_deref(), request.title.as_deref());
-    let headings = headings(document, page_type, title, file);
+    let keys = type_and_title(document, page_type, title, file);
     let Document { frontmatter, .. } = document;
-    for (key, value) in &headings {
+    for (key, value) in &keys {
         frontmatter.set(key, value);
     }
     if !request.tags.is_empty() {
@@ -327,7 +328,7 @@ fn write_capture(
     };
     let NewCapture { slug, mut page, captured_at, .. } = new_capture;
     if draft.source_settings(&input.source)?.without_provenance {
-        page = without_lines(page);
+        page = without_provenance_keys(page);
     }
     let applied = draft.write_page(&input.source, &slug, page, input.now)?;
     Ok(PageWrite { slug, applied, captured_at })

@@ -19,7 +19,7 @@ const MAX_LISTED: usize = 10;
 
 /// The sources in which a request's page may be.
 struct PageLookup {
-    /// The source that a slug without source means first.
+    /// The source that is searched first if a request names none.
     usual: SourceId,
     /// The named source, or all visible ones, the usual one first.
     sources: Vec<SourceId>,

@@ -208,8 +208,8 @@ fn edges_between(
     Ok(edges)
 }
 
-/// Returns the sentence of a page with this link, on one line; `None` for a link in the frontmatter
-/// and for a damaged page, which the link describes all the same.
+/// Returns the sentence of a page with this link, on one line; `None` for a link in the
+/// frontmatter, and for a damaged page.
 fn sentence(
     reader: &Reader,
     record: &PageRecord,

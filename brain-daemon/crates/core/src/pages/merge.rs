@@ -112,7 +112,8 @@ impl PageService {
         }
         check_size(merged.body.len(), into_slug.as_str())?;
         let change = author_of_change(caller);
-        // Lines from outside stay marked as such. If only some of the first page are, all are.
+        // If any line of the first page is from outside, all its lines are marked as being from
+        // outside.
         let (author, lines) = match outside_author(&from) {
             Some(author) => (author, LineChange::Outside),
             None => change.clone(),

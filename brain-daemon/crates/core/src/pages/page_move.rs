@@ -175,7 +175,8 @@ fn kept_target(
     if before.0 != *source {
         return Ok(None);
     }
-    // A path from the former folder is one from the new folder, even if a name leads there, too.
+    // A path relative to the former folder must be rewritten, even if a page name also leads to the
+    // target.
     let is_by_folder = also.is_some_and(|also| also == before.1);
     let stays = !is_by_folder
         && match reader.resolve(&record, (source, at))? {

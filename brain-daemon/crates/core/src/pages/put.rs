@@ -9,8 +9,8 @@ use brain_protocol::{
 use crate::pages::capture::PageWrite;
 use crate::pages::find_page::written_source;
 use crate::provenance::{
-    FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_false_claims,
-    without_lines,
+    FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_unverified_provenance,
+    without_provenance_keys,
 };
 use crate::write_page::{
     check_expected, check_origin, origin_label, origin_route, origin_uri, read_document,
@@ -25,7 +25,8 @@ use brain_store::{Content, Hash, NewPage, PageRecord, StoreError, WrittenPage, u
 struct PutPage {
     /// The page that it replaces.
     former: Option<FormerPage>,
-    /// The frontmatter of the text, without false claims and without ingest keys.
+    /// The frontmatter of the text, with unverified provenance keys moved to `received`, and
+    /// without ingest keys.
     frontmatter: Frontmatter,
     page: NewPage,
     captured_at: Option<String>,
@@ -73,7 +74,7 @@ impl PageService {
                 Some(own) => own.clone(),
                 None => route.provenance_of_edit(&frontmatter, uri.clone(), now, former.as_ref()),
             };
-            move_false_claims(&mut frontmatter, &provenance, previous);
+            move_unverified_provenance(&mut frontmatter, &provenance, previous);
             let document = Document { frontmatter: frontmatter.clone(), body };
             let captured_at = frontmatter.get("captured_at");
             let page = written_page(&page_slug, document, provenance, previous, false)?;
@@ -109,12 +110,12 @@ impl PageService {
             if !is_repeated {
                 check_expected(expect.as_ref(), &slug, existing.as_ref())?;
             }
-            if (is_empty || matches!(effect, Effect::Blanks)) && !allow_empty {
+            if (is_empty || matches!(effect, Effect::Blank)) && !allow_empty {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
             // If the owner puts a page with marked lines unchanged, these lines become the owner's.
-            let becomes_whole = former.as_ref().is_some_and(|it| it.becomes_whole(route));
-            if let (Effect::Unchanged(record), false) = (effect, becomes_whole) {
+            let becomes_owners = former.as_ref().is_some_and(|it| it.becomes_owners(route));
+            if let (Effect::Unchanged(record), false) = (effect, becomes_owners) {
                 let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record: *record };
@@ -122,7 +123,7 @@ impl PageService {
             }
             let mut page = page.clone();
             if draft.source_settings(&source)?.without_provenance {
-                page = without_lines(page);
+                page = without_provenance_keys(page);
             }
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at: captured_at.clone() })
@@ -163,9 +164,9 @@ pub(crate) enum Effect {
     /// None: the page differs at most in its ingest keys.
     Unchanged(Box<PageRecord>),
     /// The body would become empty.
-    Blanks,
+    Blank,
     /// The page would be written, with this status.
-    Writes(WriteStatus),
+    Write(WriteStatus),
 }
 
 /// Returns the effect of writing `body` over `existing`. The frontmatters are variants of the same
@@ -176,13 +177,13 @@ pub(crate) fn write_effect(
     frontmatters: &[&Frontmatter],
     body: &str,
 ) -> Result<Effect, StoreError> {
-    let Some(record) = existing else { return Ok(Effect::Writes(WriteStatus::Created)) };
+    let Some(record) = existing else { return Ok(Effect::Write(WriteStatus::Created)) };
     if record.deleted_at.is_some() {
-        return Ok(Effect::Writes(WriteStatus::Restored));
+        return Ok(Effect::Write(WriteStatus::Restored));
     }
     // A write repairs a damaged page.
     let Some(stored) = unless_damaged(content(&record))? else {
-        return Ok(Effect::Writes(WriteStatus::Updated));
+        return Ok(Effect::Write(WriteStatus::Updated));
     };
     // `brain get` adds a line end that a page does not have at its end.
     let without_end = body.strip_suffix('\n').filter(|text| !text.ends_with('\n'));
@@ -193,9 +194,9 @@ pub(crate) fn write_effect(
         }
     }
     if body.trim().is_empty() && !stored.body.trim().is_empty() {
-        return Ok(Effect::Blanks);
+        return Ok(Effect::Blank);
     }
-    Ok(Effect::Writes(WriteStatus::Updated))
+    Ok(Effect::Write(WriteStatus::Updated))
 }
 
 fn refuse_empty(slug: &str, exists: bool) -> Fault {

@@ -1,4 +1,4 @@
-//! Finds existing pages with a slug or title that is similar to one that does not exist.
+//! Finds existing pages whose slug or title is similar to a slug that does not exist.
 
 use brain_protocol::{EditDistance, MAX_EDITS, Slug, SourceId};
 

@@ -1,8 +1,8 @@
 //! Answers to questions about many pages, from links alone: `how many meetings did I have with
 //! Mia`, `which companies did Mia found`, `the last meeting with Mia`.
 //!
-//! A ranking shows what is near, too. An answer has only pages that a link connects with the named
-//! page in the way that the question says.
+//! A ranking also has pages that are only similar. An answer has only pages whose link to or from
+//! the named page fits the question.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use brain_page::own_days;
 use brain_search::QuestionTerms;
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 
-/// Number of words at the beginning of a question among which one for a number is searched.
+/// Number of words at the beginning of a question in which a word such as `many` is searched.
 const FIRST_WORDS: usize = 4;
 
 /// The pages that answer a question.
@@ -30,8 +30,8 @@ pub(crate) struct LinkAnswer {
     pub(crate) noun: String,
     /// Whether it asks how many they are.
     pub(crate) is_count: bool,
-    /// The pages with their day, newest first; the one that is asked for, if it is the first or
-    /// last one.
+    /// The pages with their day, newest first. A question for the first or last page has only that
+    /// page.
     pub(crate) pages: Vec<(PageEntry, Option<Date>)>,
 }
 
@@ -54,9 +54,9 @@ impl SearchService {
         let mut terms = index
             .question_terms(&times.rest(question), view.as_deref())
             .map_err(|e| index_fault(&e))?;
-        DatedPages::default().keep_other_names(&mut terms, today);
+        DatedPages::default().remove_period_names(&mut terms, today);
         let reader = self.store.read(caller.visibility())?;
-        let Some((noun, ids)) = related(&reader, &terms, times.order.is_some())? else {
+        let Some((noun, ids)) = related_pages(&reader, &terms, times.order.is_some())? else {
             return Ok(None);
         };
         let mut pages = Vec::new();
@@ -92,7 +92,7 @@ impl SearchService {
 }
 
 /// Returns the word for the wanted pages, and the ids of those that links relate to all named pages.
-fn related(
+fn related_pages(
     reader: &Reader,
     terms: &QuestionTerms,
     has_order: bool,
@@ -117,7 +117,7 @@ fn related(
         let found = search.hop(&form, subject, &starts)?;
         let kept: Vec<_> = found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
         let best = kept.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
-        // Persons without a word of the question are only somewhere near.
+        // Persons whose link has no word of the question are not related closely enough.
         if best <= 0.0 && form.asks_for_persons && !form.has_possessive {
             return Ok(None);
         }

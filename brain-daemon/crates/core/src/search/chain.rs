@@ -91,8 +91,10 @@ pub(super) fn chains(terms: &QuestionTerms, form: &Form) -> Vec<Chain> {
     ];
     let mut chains: Vec<Chain> = Vec::new();
     for inner in inner.into_iter().flatten() {
-        let outer: Vec<usize> =
-            clause.content().filter(|at| !inner.contains(at) && !clause.is_little(*at)).collect();
+        let outer: Vec<usize> = clause
+            .content()
+            .filter(|at| !inner.contains(at) && !clause.is_function_word(*at))
+            .collect();
         let chain = Chain { subject: 0, inner, outer };
         if !chain.outer.is_empty() && !chains.contains(&chain) {
             chains.push(chain);
@@ -101,7 +103,7 @@ pub(super) fn chains(terms: &QuestionTerms, form: &Form) -> Vec<Chain> {
     chains
 }
 
-/// Looks for the inner relation.
+/// Finds the inner relation of a question.
 struct Clause<'a> {
     terms: &'a QuestionTerms,
     form: &'a Form,
@@ -112,9 +114,9 @@ impl Clause<'_> {
         self.terms.words.get(at).map_or("", |word| word.text.as_str())
     }
 
-    /// Returns whether the word is part of the grammar only. Stop words are known for the
+    /// Returns whether the word has only a grammatical function. Stop words are known for the
     /// languages of the pages; a question may have another one.
-    fn is_little(&self, at: usize) -> bool {
+    fn is_function_word(&self, at: usize) -> bool {
         let word = self.word(at);
         [&RELATIVES[..], &ARTICLES, &AUXILIARIES].iter().any(|list| list.contains(&word))
     }
@@ -125,7 +127,7 @@ impl Clause<'_> {
 
     /// Returns the words of `range` that describe a relation.
     fn content_in(&self, range: std::ops::Range<usize>) -> Vec<usize> {
-        self.content().filter(|at| range.contains(at) && !self.is_little(*at)).collect()
+        self.content().filter(|at| range.contains(at) && !self.is_function_word(*at)).collect()
     }
 
     /// Returns whether the question asks for the noun at `at`: `which founders of Acme …`.
@@ -153,14 +155,15 @@ impl Clause<'_> {
     /// `the company that Mia founded`, `die Firma, in die Mia investiert hat`.
     fn relative(&self, start: usize, end: usize) -> Option<Vec<usize>> {
         let (pronoun, noun) = (1..start).rev().find_map(|at| {
-            let before = self.content().rfind(|noun| *noun < at && !self.is_little(*noun))?;
+            let before =
+                self.content().rfind(|noun| *noun < at && !self.is_function_word(*noun))?;
             let little = before + 1..at;
             let word = self.word(at);
             let begins = RELATIVES.contains(&word)
                 || (ARTICLES.contains(&word) && self.has_comma(before, at));
             let is_near = little.len() <= 2
                 && little.clone().all(|at| {
-                    self.is_little(at)
+                    self.is_function_word(at)
                         || self.terms.words.get(at).is_some_and(|word| word.stop)
                         || PREPOSITIONS.contains(&self.word(at))
                 });
@@ -201,7 +204,7 @@ impl Clause<'_> {
 
     /// `the founder of Acme`.
     fn preposition(&self, start: usize) -> Option<Vec<usize>> {
-        let noun = self.content().rfind(|at| *at < start && !self.is_little(*at))?;
+        let noun = self.content().rfind(|at| *at < start && !self.is_function_word(*at))?;
         let between = noun + 1..start;
         let has_preposition = between.clone().any(|at| PREPOSITIONS.contains(&self.word(at)));
         (has_preposition && between.len() <= 3 && !self.is_asked_for(noun)).then(|| vec![noun])

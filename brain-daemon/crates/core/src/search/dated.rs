@@ -76,7 +76,8 @@ impl DatedPages {
         all.truncate(MAX_PAGES);
         let mut weights = BTreeMap::new();
         let day_only = match with_words.first() {
-            // Without other words than those that ask, such as "which", all of them answer.
+            // If the question has only question words besides the period, such as "which", all
+            // pages of the period answer it.
             Some(page) if page.matched.is_empty() => 1.0,
             Some(_) => DAY_ONLY_WEIGHT,
             None => NO_WORDS_WEIGHT,
@@ -86,7 +87,7 @@ impl DatedPages {
             shares(&with_words)
                 .map(|(page, share)| (page, SOME_WORDS_WEIGHT + ALL_WORDS_WEIGHT * share)),
         );
-        // An edit is a day of a page, too, but a weaker one than a day that it states.
+        // The day of an edit counts, too, but less than a day that the page states.
         let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
         let from = since.max(start(period.first));
         let end = period.last.tomorrow().ok().and_then(start).map(|next| next - 1);
@@ -99,7 +100,7 @@ impl DatedPages {
 
     /// Removes the names of pages from `terms` that are words of the period: in a question for March,
     /// a page with the title "March" is not named.
-    pub(super) fn keep_other_names(&self, terms: &mut QuestionTerms, today: Date) {
+    pub(super) fn remove_period_names(&self, terms: &mut QuestionTerms, today: Date) {
         let Some(period) = Times::of(&terms.text, today).period else { return };
         let is_other = |subject: &Subject| {
             let words = terms.words.get(subject.words.clone()).unwrap_or_default();
@@ -137,8 +138,9 @@ fn shares(hits: &[RankedPage]) -> impl Iterator<Item = (u64, f32)> {
     hits.iter().map(move |hit| (hit.id, if best > 0.0 { hit.score / best } else { 1.0 }))
 }
 
-/// Puts the pages that answer a question for the newest or oldest ones into that order: those that
-/// links lead to, else those of the kind that the question names. Returns whether there are any.
+/// Sorts the answers to a question for the newest or oldest pages. The answers are the pages that
+/// links lead to, else the pages of the kind that the question names. Returns whether there are
+/// any.
 ///
 /// # Errors
 /// When the store cannot be read.

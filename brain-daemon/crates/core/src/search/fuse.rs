@@ -1,8 +1,8 @@
 //! Merges the rankings by words, vectors, links and age. Takes page ids, returns scores. No I/O.
 //!
-//! All scores use the scale of the text scores: the best possible cosine is worth
-//! [`VECTOR_WEIGHT`] times the best text score. So a weak ranking cannot displace a strong one, as
-//! it can where ranks are fused.
+//! All scores use the scale of the text scores: the best possible cosine is worth [`VECTOR_WEIGHT`]
+//! times the best text score. So a weak ranking cannot displace a strong one, as it can with rank
+//! fusion.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -79,7 +79,8 @@ pub(super) struct RankingEntry {
 }
 
 impl RankingEntry {
-    /// Returns whether the question names the page, or links lead to it: no model changes its place.
+    /// Returns whether the question names the page, or links lead to it. Reranking does not move it
+    /// then.
     pub(super) fn is_pinned(&self) -> bool {
         self.tier > 0 || self.matched.contains(&"link")
     }

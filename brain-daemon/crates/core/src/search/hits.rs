@@ -14,15 +14,15 @@ use super::fuse::RankingEntry;
 use crate::provenance::{trust_of_lines, trust_of_row};
 use crate::{Caller, FileService};
 
-/// Pages with the same text are one hit if it has this many bytes, or if they have one title.
-/// Shorter texts are the same by chance: an empty daily note, a list of one word.
+/// Pages with the same text become one hit if the text has at least this many bytes, or if their
+/// titles are equal. Shorter texts are the same by chance: an empty daily note, a list of one word.
 const MIN_EQUAL_BYTES: u64 = 200;
 
 /// The hits of an answer, best first.
 pub(super) struct HitList {
     limit: usize,
     hits: Vec<Hit>,
-    /// The hits with a text, by its hash.
+    /// The index in `hits` of the first hit with a text, by the hash of the text.
     by_text: HashMap<Hash, usize>,
 }
 

@@ -17,16 +17,16 @@ const MAX_FORWARD: usize = 400;
 pub(super) struct Neighbour {
     pub(super) page: PageEntry,
     pub(super) kinds: Vec<String>,
-    pub(super) ways: Vec<RelationLink>,
+    pub(super) links: Vec<RelationLink>,
 }
 
 /// A link between a named page and its neighbour.
 pub(super) struct RelationLink {
     /// The slug of the linking page.
     pub(super) on: String,
-    /// How much of the question the sentence has, 0 to 1.
+    /// The share of the question's words that the sentence has, 0 to 1.
     pub(super) share: f32,
-    /// How much of the question the title of its list or its key has, 0 to 1.
+    /// The share of the question's words that the title of its list, or its key, has, 0 to 1.
     pub(super) role: f32,
     /// Whether it is in a list of people: `attendees`.
     pub(super) is_listed: bool,
@@ -54,7 +54,7 @@ impl Neighbourhood<'_> {
         self.neighbours.entry(id).or_insert_with(|| Neighbour {
             kinds: kinds(&page),
             page,
-            ways: Vec::new(),
+            links: Vec::new(),
         });
     }
 
@@ -163,15 +163,15 @@ impl Neighbourhood<'_> {
         Ok(())
     }
 
-    pub(super) fn add_link(&mut self, id: u64, way: RelationLink) {
+    pub(super) fn add_link(&mut self, id: u64, link: RelationLink) {
         if let Some(neighbour) = self.neighbours.get_mut(&id)
-            && neighbour.ways.iter().all(|known| {
-                known.share < way.share
-                    || known.role < way.role
-                    || (!known.is_listed && way.is_listed)
+            && neighbour.links.iter().all(|known| {
+                known.share < link.share
+                    || known.role < link.role
+                    || (!known.is_listed && link.is_listed)
             })
         {
-            neighbour.ways.push(way);
+            neighbour.links.push(link);
         }
     }
 }

@@ -137,7 +137,7 @@ pub(super) fn has_people_list(reader: &Reader, id: u64) -> Result<bool, StoreErr
 /// A page at the other end of a relation.
 pub(super) struct FoundPage {
     weight: f32,
-    /// How much of the question the sentence of the link has, 0 to 1.
+    /// The share of the question's words that the sentence of the link has, 0 to 1.
     pub(super) share: f32,
     pub(super) is_wanted_kind: bool,
     /// Whether the link is in a list of people.
@@ -256,14 +256,15 @@ impl<'a> RelationSearch<'a> {
         let has_wanted_kind = neighbourhood
             .neighbours
             .values()
-            .any(|n| !n.ways.is_empty() && wanted.matches_kind(&n.kinds));
+            .any(|n| !n.links.is_empty() && wanted.matches_kind(&n.kinds));
         let mut found = HashMap::new();
         for (id, neighbour) in neighbourhood.neighbours {
-            let share =
-                |way: &RelationLink| if is_strong || has_role_noun { way.share } else { way.role };
-            let best = neighbour.ways.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-            let Some(way) = best.filter(|way| is_strong || share(way) > 0.0) else { continue };
-            let share = share(way);
+            let share = |link: &RelationLink| {
+                if is_strong || has_role_noun { link.share } else { link.role }
+            };
+            let best = neighbour.links.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+            let Some(link) = best.filter(|link| is_strong || share(link) > 0.0) else { continue };
+            let share = share(link);
             let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * share;
             let is_wanted_kind = wanted.matches_kind(&neighbour.kinds);
             if is_wanted_kind {
@@ -271,8 +272,8 @@ impl<'a> RelationSearch<'a> {
             } else if has_wanted_kind {
                 weight *= OTHER_KIND_FACTOR;
             }
-            let explanation = format!("link on {}: {}", way.on, way.text);
-            let is_listed = neighbour.ways.iter().any(|way| way.is_listed);
+            let explanation = format!("link on {}: {}", link.on, link.text);
+            let is_listed = neighbour.links.iter().any(|link| link.is_listed);
             let noun = match wanted.noun {
                 Some(noun) => terms.text.get(noun.range.clone()).unwrap_or_default().to_owned(),
                 None => String::new(),

@@ -22,8 +22,8 @@ struct Place {
 }
 
 impl SearchService {
-    /// Reranks the first pages of `ranking`. Returns why it could not, for `degraded`; the ranking
-    /// is then unchanged. Only text that `reader` shows to the caller is read.
+    /// Reranks the first pages of `ranking`. On failure, returns the reason for `degraded` and
+    /// leaves the ranking unchanged. Only text that `reader` shows to the caller is read.
     pub(super) fn rerank(
         &self,
         caller: &Caller,
@@ -47,9 +47,9 @@ impl SearchService {
         }
         let texts = places.iter_mut().map(|place| std::mem::take(&mut place.text)).collect();
         match self.embedding.rerank(caller, question, texts) {
-            Ok(numbers) => {
+            Ok(relevances) => {
                 let places: Vec<usize> = places.iter().map(|place| place.at).collect();
-                reorder(ranking, &places, &numbers, explain);
+                reorder(ranking, &places, &relevances, explain);
                 Ok(None)
             }
             Err(why) => Ok(Some(why)),
@@ -73,21 +73,21 @@ fn text(
     Ok(Some(format!("{}\n{passage}", record.title)))
 }
 
-/// Puts the pages at `places` into the order of their numbers, highest first. The scores stay at
-/// their places, so that they fall from page to page.
-fn reorder(ranking: &mut [RankingEntry], places: &[usize], numbers: &[f32], explain: bool) {
+/// Sorts the pages at `places` by relevance, highest first. Each place keeps its score, so that
+/// scores stay in descending order.
+fn reorder(ranking: &mut [RankingEntry], places: &[usize], relevances: &[f32], explain: bool) {
     let mut pages: Vec<(usize, f32, RankingEntry)> = places
         .iter()
-        .zip(numbers)
-        .map(|(&at, &number)| (at, number, std::mem::take(&mut ranking[at])))
+        .zip(relevances)
+        .map(|(&at, &relevance)| (at, relevance, std::mem::take(&mut ranking[at])))
         .collect();
     let scores: Vec<f32> = pages.iter().map(|(.., page)| page.score).collect();
-    // The sort is stable: equal numbers keep the former order.
+    // The sort is stable: pages of equal relevance keep their order.
     pages.sort_by(|one, other| other.1.total_cmp(&one.1));
-    for ((&place, score), (before, number, mut page)) in places.iter().zip(scores).zip(pages) {
+    for ((&place, score), (before, relevance, mut page)) in places.iter().zip(scores).zip(pages) {
         let difference = score - page.score;
         page.add(difference, explain, || {
-            format!("rerank: relevance {number:.3}, place {} before", before + 1)
+            format!("rerank: relevance {relevance:.3}, place {} before", before + 1)
         });
         ranking[place] = page;
     }

@@ -49,7 +49,7 @@ impl Times {
     /// Reads the times of a question.
     pub(crate) fn of(text: &str, today: Date) -> Self {
         let tokens = tokens(&text[..text.floor_char_boundary(MAX_TEXT)]);
-        let reader = Reader { text, tokens: &tokens, today };
+        let reader = TimeParser { text, tokens: &tokens, today };
         let period = (0..tokens.len()).find_map(|at| reader.period(at));
         let in_period =
             |token: &Token| period.as_ref().is_some_and(|p| p.range.contains(&token.range.start));
@@ -85,8 +85,8 @@ pub(super) fn is_when(word: &str) -> bool {
     words::WHEN.contains(&word)
 }
 
-/// Days, and the index of the token after their words.
-struct Found {
+/// A parsed time: its days, and the index of the token after its words.
+struct ParsedTime {
     first: Date,
     last: Date,
     end: usize,
@@ -94,13 +94,13 @@ struct Found {
     is_weak: bool,
 }
 
-struct Reader<'a> {
+struct TimeParser<'a> {
     text: &'a str,
     tokens: &'a [Token],
     today: Date,
 }
 
-impl Reader<'_> {
+impl TimeParser<'_> {
     fn word(&self, at: usize) -> &str {
         self.tokens.get(at).map_or("", |token| &token.text)
     }
@@ -182,7 +182,7 @@ impl Reader<'_> {
     }
 
     /// A time with the preposition before it, if there is one.
-    fn plain(&self, at: usize) -> Option<Found> {
+    fn plain(&self, at: usize) -> Option<ParsedTime> {
         if words::is_preposition(self.word(at))
             && let Some(found) = self.time(self.skip(at + 1))
         {
@@ -194,9 +194,9 @@ impl Reader<'_> {
     }
 
     /// Reads a time at a token.
-    fn time(&self, at: usize) -> Option<Found> {
+    fn time(&self, at: usize) -> Option<ParsedTime> {
         let strong = |days: Option<(Date, Date)>, end| {
-            days.map(|(first, last)| Found { first, last, end, is_weak: false })
+            days.map(|(first, last)| ParsedTime { first, last, end, is_weak: false })
         };
         self.numeric(at)
             .or_else(|| self.age(at).and_then(|(days, end)| strong(Some(days), end)))
@@ -207,12 +207,12 @@ impl Reader<'_> {
             .or_else(|| self.weekday(at))
             .or_else(|| {
                 let days = self.days_of_year(self.year(at)?);
-                days.map(|(first, last)| Found { first, last, end: at + 1, is_weak: true })
+                days.map(|(first, last)| ParsedTime { first, last, end: at + 1, is_weak: true })
             })
     }
 
     /// `2025-03-14`, `2025-03`, `14.3.2025`, `14/03/2025`.
-    fn numeric(&self, at: usize) -> Option<Found> {
+    fn numeric(&self, at: usize) -> Option<ParsedTime> {
         let number = |at: usize| {
             let text = self.word(at);
             let digits = !text.is_empty() && text.len() <= 4;
@@ -226,7 +226,7 @@ impl Reader<'_> {
         let day = |year: i16, month: i16, day: i16| {
             Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
         };
-        let found = |first, last, end| Some(Found { first, last, end, is_weak: false });
+        let found = |first, last, end| Some(ParsedTime { first, last, end, is_weak: false });
         let (one, two) = (number(at)?, number(at + 1)?);
         let joint = mark(at).filter(|mark| matches!(mark, '-' | '/' | '.'))?;
         let three = number(at + 2).filter(|_| mark(at + 1) == Some(joint));
@@ -271,8 +271,8 @@ impl Reader<'_> {
     }
 
     /// `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.
-    fn relative(&self, at: usize) -> Option<Found> {
-        let found = |(first, last), end| Some(Found { first, last, end, is_weak: false });
+    fn relative(&self, at: usize) -> Option<ParsedTime> {
+        let found = |(first, last), end| Some(ParsedTime { first, last, end, is_weak: false });
         if let Some(distance) = words::day(self.word(at)) {
             let day = self.today.checked_add(distance.days()).ok()?;
             return found((day, day), at + 1);
@@ -307,7 +307,7 @@ impl Reader<'_> {
                 return found((day, day), at + 1 + length);
             }
             if let Some(month) = words::month(self.word(at + 1)) {
-                // `last March 14` and `last March 2024` are read without the word.
+                // In `last March 14` and `last March 2024`, `last` is ignored.
                 let month_after = self.month(at + 1).filter(|found| found.end > at + 2);
                 if month_after.is_some() {
                     return month_after;
@@ -342,7 +342,7 @@ impl Reader<'_> {
     }
 
     /// `14 March 2025`, `March 14`, `14. März`, `14 de marzo de 2025`.
-    fn named_day(&self, at: usize) -> Option<Found> {
+    fn named_day(&self, at: usize) -> Option<ParsedTime> {
         let day_at = |at: usize| {
             let text = self.word(at);
             let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -367,11 +367,11 @@ impl Reader<'_> {
                 (past, end)
             }
         };
-        Some(Found { first: date, last: date, end, is_weak: false })
+        Some(ParsedTime { first: date, last: date, end, is_weak: false })
     }
 
     /// `Q3 2025`, `third quarter of 2025`, `3. Quartal`.
-    fn quarter(&self, at: usize) -> Option<Found> {
+    fn quarter(&self, at: usize) -> Option<ParsedTime> {
         let (number, is_short) = words::quarter(self.word(at))?;
         let end = match is_short {
             true => at + 1,
@@ -391,11 +391,11 @@ impl Reader<'_> {
                 (if begun { this } else { quarter(self.today.year() - 1)? }, end)
             }
         };
-        Some(Found { first: days.0, last: days.1, end, is_weak: is_short && end == at + 1 })
+        Some(ParsedTime { first: days.0, last: days.1, end, is_weak: is_short && end == at + 1 })
     }
 
     /// `March 2025`, `March`.
-    fn month(&self, at: usize) -> Option<Found> {
+    fn month(&self, at: usize) -> Option<ParsedTime> {
         let month = words::month(self.word(at))?;
         let year_at = self.skip(at + 1);
         let (first, end, is_weak) = match self.year(year_at) {
@@ -407,15 +407,15 @@ impl Reader<'_> {
                 (first, at + 1, true)
             }
         };
-        Some(Found { first, last: first.last_of_month(), end, is_weak })
+        Some(ParsedTime { first, last: first.last_of_month(), end, is_weak })
     }
 
     /// `on Monday`: the last one, which may be today.
-    fn weekday(&self, at: usize) -> Option<Found> {
+    fn weekday(&self, at: usize) -> Option<ParsedTime> {
         let (day, length) = words::weekday(self.word(at), self.word(at + 1))?;
         let back = i64::from(day.until(self.today.weekday()));
         let date = self.today.checked_sub(back.days()).ok()?;
-        Some(Found { first: date, last: date, end: at + length, is_weak: true })
+        Some(ParsedTime { first: date, last: date, end: at + length, is_weak: true })
     }
 
     /// Returns the year at a token, from 1800 to 2199.

@@ -41,7 +41,7 @@ impl WantedPages<'_> {
         if is_form { OTHER_FORM_FACTOR } else { own }
     }
 
-    /// Returns how much of the question's content words the texts have, 0 to 1.
+    /// Returns the share of the question's content words that the texts have, 0 to 1.
     pub(super) fn content_share(&self, texts: &[&str]) -> f32 {
         if self.content.is_empty() {
             return 0.0;

@@ -164,7 +164,7 @@ impl SyncContext {
     }
 
     /// Returns whether a sync made this page from a file that the rules leave out now. A page that
-    /// brain made itself stays one.
+    /// brain made itself is never left out.
     pub(super) fn is_left_out(&self, record: &PageRecord) -> bool {
         record.provenance.ingested_via.as_deref() == Some(SYNC.via)
             && self.rules.leave_out(&self.root, &record.source_path, false)

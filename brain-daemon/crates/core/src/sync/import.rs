@@ -1,9 +1,9 @@
 //! `import`: stores a directory of markdown files once.
 //!
-//! Files are read and parsed on all cores while the batch before is stored in one commit. The files
-//! below `pages/` are written after that commit. A file that fails is reported, and the others are
-//! imported. If the import ends early, stored pages stay. The next import continues from there,
-//! because it does not write unchanged pages.
+//! Files are read and parsed on all cores while the previous batch is stored in one commit. The
+//! files below `pages/` are written after that commit. A file that fails is reported, and the
+//! others are imported. If the import ends early, stored pages stay. The next import continues from
+//! there, because it does not write unchanged pages.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use brain_protocol::{
 
 use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
 use crate::pages::put::{Effect, write_effect};
-use crate::provenance::{IMPORT, has_claims, move_false_claims};
+use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use crate::sources::overlap;
 use crate::sync::read::file_times;
 use crate::write_page::{read_document, written_page};
@@ -36,8 +36,10 @@ type FileWithSlug = (MarkdownFile, Slug);
 struct ImportPage {
     path: String,
     slug: Slug,
-    /// The frontmatter of the file, and the same without false claims.
-    frontmatters: [Frontmatter; 2],
+    /// The frontmatter of the file.
+    frontmatter: Frontmatter,
+    /// The same, with unverified provenance keys moved to `received`.
+    verified_frontmatter: Frontmatter,
     page: NewPage,
 }
 
@@ -90,35 +92,34 @@ impl SyncService {
         progress: &dyn Progress,
     ) -> Result<ImportReply, Fault> {
         let began = Instant::now();
-        let own =
+        let home =
             self.env.home.root().canonicalize().unwrap_or_else(|_| self.env.home.root().to_owned());
-        let dir = directory(&request.path, &own)?;
+        let dir = directory(&request.path, &home)?;
         let (source, record) = crate::sources::resolve(
             caller,
             &self.store.read(caller.visibility())?,
             request.source.as_ref(),
         )?;
         if record.path.as_ref().is_some_and(|own| overlap(&dir, Path::new(own))) {
-            let message =
-                format!("{} has the files of the source \"{source}\" itself", request.path);
+            let message = format!("{} overlaps the directory of source \"{source}\"", request.path);
             return Err(Fault::new(FaultCode::Usage, message)
-                .hint(format!("they are read where they are: `brain sync --source {source}`")));
+                .hint(format!("sync it instead: `brain sync --source {source}`")));
         }
         let rules = self.sources.rules_of(&dir, None, Vec::new(), Vec::new())?;
-        let found = files::markdown_files(&dir, "", &rules, Some(&own));
+        let found = files::markdown_files(&dir, "", &rules, Some(&home));
         let mut tally = Tally::default();
         for (path, reason) in found.unreadable {
             tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
         }
         let all = found.files.len();
         let total = all as u64;
-        let files = one_slug_each(found.files, &mut tally);
+        let files = assign_slugs(found.files, &mut tally);
         let mut done = total - files.len() as u64;
         let commits = self.git_history.commit_times(&dir, None, &|| {
             progress.at(done, total) && !self.env.stop.is_cancelled()
         });
         let now = self.env.clock.now();
-        let _settled = self.index.settle_at_end();
+        let _refresh = self.index.refresh_on_drop();
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While one batch is stored, the next one is read, and the files of the previous one
             // are written.
@@ -199,20 +200,20 @@ impl SyncService {
         let applied = self.store.write(move |draft| {
             draft.in_bulk();
             let mut out = Vec::with_capacity(pages.len());
-            for ImportPage { slug, frontmatters, page, .. } in &pages {
+            for ImportPage { slug, frontmatter, verified_frontmatter, page, .. } in &pages {
                 let existing = draft.page(&id, slug)?;
                 let effect = write_effect(
                     existing,
                     |page| draft.content(page),
-                    &frontmatters.each_ref(),
+                    &[frontmatter, verified_frontmatter],
                     &page.content.body,
                 )?;
                 out.push(match effect {
                     Effect::Unchanged(record) => {
                         Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
                     }
-                    Effect::Blanks => None,
-                    Effect::Writes(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
+                    Effect::Blank => None,
+                    Effect::Write(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
                 });
             }
             Ok(out)
@@ -241,13 +242,14 @@ impl SyncService {
         tally: &mut Tally,
     ) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
-        for ImportPage { path, slug, frontmatters, page } in pages {
+        for ImportPage { path, slug, frontmatter, verified_frontmatter, page } in pages {
             let existing = reader.page_even_deleted(source, slug)?;
             let content = |page: &PageRecord| reader.content(page);
-            match write_effect(existing, content, &frontmatters.each_ref(), &page.content.body)? {
+            let frontmatters = [frontmatter, verified_frontmatter];
+            match write_effect(existing, content, &frontmatters, &page.content.body)? {
                 Effect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
-                Effect::Blanks => tally.refuse_blank(path.clone()),
-                Effect::Writes(status) => tally.count(status),
+                Effect::Blank => tally.refuse_blank(path.clone()),
+                Effect::Write(status) => tally.count(status),
             }
         }
         Ok(())
@@ -260,8 +262,8 @@ impl SyncService {
     }
 }
 
-/// Returns the directory to import. Refuses one that is not readable, or in the home `own`.
-fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
+/// Returns the directory to import. Refuses one that is not readable, or in the home.
+fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
     let shown = Path::new(path);
     let dir = shown.canonicalize().map_err(|e| {
         let code = if e.kind() == std::io::ErrorKind::NotFound {
@@ -277,7 +279,7 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
         return Err(Fault::new(FaultCode::Usage, message)
             .hint(format!("for one file: `brain capture --file {path}`")));
     }
-    if dir.starts_with(own) {
+    if dir.starts_with(home) {
         let message = format!("{path} is inside brain's own home");
         return Err(Fault::new(FaultCode::Usage, message).hint(
             "import the directory that your notes came from; to import the files of a lost \
@@ -314,21 +316,23 @@ fn read_page(
         let author = Some(IMPORT.author(uri.clone()));
         let provenance =
             IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
-        let mut frontmatters = [document.frontmatter.clone(), document.frontmatter.clone()];
-        move_false_claims(&mut frontmatters[1], &provenance, None);
+        let frontmatter = document.frontmatter.clone();
+        let mut verified_frontmatter = frontmatter.clone();
+        move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
         let page =
             written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
-        // The author of the file is the owner.
+        // An imported file is the owner's own text.
         let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
         let dates = NoteDates { commits, file, ..page.dates };
         let page = NewPage { author, lines: LineChange::Own, dates, ..page };
-        Ok(ImportPage { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
+        let (path, slug) = (path.to_owned(), slug.clone());
+        Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }
 
 /// Returns the files with their slugs. If several files have the same slug, all of them fail.
-fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
+fn assign_slugs(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
     let mut named = Vec::with_capacity(files.len());
     for file in files {
         match Slug::from_path(&file.path) {

@@ -156,7 +156,7 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now
         let provenance =
             SYNC.provenance_of_file(&document.frontmatter, uri(file_path), now, previous);
         let page = read_page(&file.slug, document, provenance, &file.path)?;
-        // The author of the file is the owner.
+        // The file is the owner's own text.
         let author = Some(SYNC.author(uri(file_path)));
         let dates = NoteDates { commits: known.commits, file: known.file, ..page.dates };
         Ok(NewPage { author, lines: LineChange::Own, dates, ..page })
@@ -170,8 +170,8 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now
     }
 }
 
-/// Returns when a file was created and last changed, in Unix milliseconds. A copy that keeps the
-/// time of the last change was created after it: then that time counts for both.
+/// Returns when a file was created and last changed, in Unix milliseconds. If a copy kept its time
+/// of last change, that time is before its creation; then it counts for both.
 pub(super) fn file_times(meta: &Metadata) -> (i64, i64) {
     let last = Stat::of(meta).mtime_ns / 1_000_000;
     let made = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());

@@ -144,7 +144,7 @@ where
     fn next(&mut self) -> Option<Self::Item> {
         let order = match (self.rows.peek(), self.paths.peek()) {
             (Some(Ok((row, _))), Some(Ok((path, _)))) => row.cmp(path),
-            // An error comes at once.
+            // An error is returned at once.
             (Some(Err(_)), _) | (Some(_), None) => Ordering::Less,
             (_, Some(Err(_))) | (None, Some(_)) => Ordering::Greater,
             (None, None) => return None,

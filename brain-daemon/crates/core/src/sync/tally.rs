@@ -92,7 +92,7 @@ impl Tally {
                 count => format!("{count} files"),
             };
             self.warn(format!(
-                "{files} changed while the sync read them; the next one takes them in"
+                "{files} changed while the sync read them; the next sync stores them"
             ));
         }
         let mut report = self.report;
@@ -101,7 +101,7 @@ impl Tally {
         let mut problems = Vec::new();
         if report.held_back > 0 {
             problems.push(format!(
-                "{} pages have no file any more and wait for your word: \
+                "{} pages have no file any more; to delete them: \
                  brain sync --source {} --yes",
                 report.held_back, report.source_id
             ));

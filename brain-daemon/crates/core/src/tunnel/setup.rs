@@ -148,7 +148,7 @@ impl TunnelService {
         }
     }
 
-    /// Step 3: the platform accepts the token, which shows when the agent connects.
+    /// Step 3: checks that the provider accepts the token, by waiting until the agent connects.
     fn authtoken(&self, work: &mut WatchdogState, settings: &Settings) -> StepResult<TunnelCheck> {
         let found = self.tunnel_token().map_err(step_of_fault)?;
         self.set_should_run(work, true).map_err(step_of_fault)?;

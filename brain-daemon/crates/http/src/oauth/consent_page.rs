@@ -50,7 +50,8 @@ pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
                 legend { "It may" }
                 @for (at, (value, label)) in choices.iter().enumerate() {
                     label {
-                        // The least access is the default, so that more is a decision.
+                        // The least access is preselected, so that more access is a deliberate
+                        // choice.
                         input type="radio" name="grant" value=(value)
                             checked[at + 1 == choices.len()];
                         span { (label) }
@@ -93,8 +94,8 @@ fn redirect_notice(consent: &Consent) -> Markup {
     }
 }
 
-/// Says how the owner takes the access back. The command is to be copied into a shell, and a client
-/// chooses the address that is its id, so only a plain id is part of it.
+/// Tells how to revoke the access. The owner copies the command into a shell, and a client can
+/// choose an address as its id. So the command contains only plain ids.
 fn revocation(consent: &Consent) -> Markup {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     html! {

@@ -109,17 +109,17 @@ pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credential
             "clients authenticate with a secret, or are public; assertions are not supported",
         ));
     }
-    let mut lines = headers.get_all(AUTHORIZATION).iter();
-    let Some(line) = lines.next() else {
+    let mut fields = headers.get_all(AUTHORIZATION).iter();
+    let Some(field) = fields.next() else {
         let client_id =
             form.text("client_id").ok_or_else(|| unknown("no client is named; send client_id"))?;
         return Ok(Credentials { client_id, secret: form.secret("client_secret") });
     };
-    if lines.next().is_some() {
+    if fields.next().is_some() {
         return Err(invalid("there are two Authorization headers"));
     }
     let (client_id, secret) =
-        basic(line).ok_or_else(|| unknown("the Authorization header is not HTTP Basic"))?;
+        basic(field).ok_or_else(|| unknown("the Authorization header is not HTTP Basic"))?;
     if form.get("client_secret").is_some() {
         return Err(invalid(
             "the client authenticates in two ways; send the secret in one of them",
@@ -135,8 +135,8 @@ pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credential
 
 /// Parses id and secret of `Authorization: Basic`. Clients encode each like a form value before
 /// joining them (RFC 6749 section 2.3.1): `rw%2Dsecret` is `rw-secret`.
-fn basic(line: &HeaderValue) -> Option<(String, Secret)> {
-    let (scheme, encoded) = line.to_str().ok()?.split_once(' ')?;
+fn basic(field: &HeaderValue) -> Option<(String, Secret)> {
+    let (scheme, encoded) = field.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
@@ -166,19 +166,24 @@ mod tests {
         Form::parse(text.as_bytes()).unwrap()
     }
 
-    fn who(authorization: &[&str], text: &str) -> Result<(String, Option<String>), OAuthError> {
+    fn parse_credentials(
+        authorization: &[&str],
+        text: &str,
+    ) -> Result<(String, Option<String>), OAuthError> {
         let mut headers = HeaderMap::new();
-        for line in authorization {
-            headers.append(AUTHORIZATION, line.parse().unwrap());
+        for field in authorization {
+            headers.append(AUTHORIZATION, field.parse().unwrap());
         }
         match credentials(&headers, &form(text)) {
-            Ok(who) => Ok((who.client_id, who.secret.map(|secret| secret.expose().to_owned()))),
+            Ok(found) => {
+                Ok((found.client_id, found.secret.map(|secret| secret.expose().to_owned())))
+            }
             Err(fault) => Err(fault.error),
         }
     }
 
     fn by_basic(joined: &str) -> Result<(String, Option<String>), OAuthError> {
-        who(&[&format!("Basic {}", STANDARD.encode(joined))], "")
+        parse_credentials(&[&format!("Basic {}", STANDARD.encode(joined))], "")
     }
 
     #[test]
@@ -221,22 +226,35 @@ mod tests {
         for joined in ["id", ":secret", "id:a&b", "id:%ff", ""] {
             assert_eq!(by_basic(joined), Err(OAuthError::InvalidClient), "{joined}");
         }
-        for line in ["Basic", "Basic ???", "Bearer abc", "Basic aWQ", "basic\taWQ6eA=="] {
-            assert_eq!(who(&[line], "client_id=id"), Err(OAuthError::InvalidClient), "{line}");
+        for field in ["Basic", "Basic ???", "Bearer abc", "Basic aWQ", "basic\taWQ6eA=="] {
+            assert_eq!(
+                parse_credentials(&[field], "client_id=id"),
+                Err(OAuthError::InvalidClient),
+                "{field}"
+            );
         }
-        assert_eq!(who(&["bAsIc aWQ6eA=="], ""), pair("id", "x"));
+        assert_eq!(parse_credentials(&["bAsIc aWQ6eA=="], ""), pair("id", "x"));
     }
 
     #[test]
     fn two_ways_of_authentication_are_refused() {
         let basic = "Basic aWQ6eA==";
-        assert_eq!(who(&[basic], "client_id=id"), Ok(("id".into(), Some("x".into()))));
-        assert_eq!(who(&[basic], "client_id=other"), Err(OAuthError::InvalidRequest));
-        assert_eq!(who(&[basic], "client_secret=x"), Err(OAuthError::InvalidRequest));
-        assert_eq!(who(&[basic, basic], ""), Err(OAuthError::InvalidRequest));
-        assert_eq!(who(&[], "client_id=id"), Ok(("id".into(), None)));
-        assert_eq!(who(&[], "client_id=id&client_secret=x"), Ok(("id".into(), Some("x".into()))));
-        assert_eq!(who(&[], "client_secret=x"), Err(OAuthError::InvalidClient));
-        assert_eq!(who(&[], "client_id=id&client_assertion=x"), Err(OAuthError::InvalidClient));
+        assert_eq!(
+            parse_credentials(&[basic], "client_id=id"),
+            Ok(("id".into(), Some("x".into())))
+        );
+        assert_eq!(parse_credentials(&[basic], "client_id=other"), Err(OAuthError::InvalidRequest));
+        assert_eq!(parse_credentials(&[basic], "client_secret=x"), Err(OAuthError::InvalidRequest));
+        assert_eq!(parse_credentials(&[basic, basic], ""), Err(OAuthError::InvalidRequest));
+        assert_eq!(parse_credentials(&[], "client_id=id"), Ok(("id".into(), None)));
+        assert_eq!(
+            parse_credentials(&[], "client_id=id&client_secret=x"),
+            Ok(("id".into(), Some("x".into())))
+        );
+        assert_eq!(parse_credentials(&[], "client_secret=x"), Err(OAuthError::InvalidClient));
+        assert_eq!(
+            parse_credentials(&[], "client_id=id&client_assertion=x"),
+            Err(OAuthError::InvalidClient)
+        );
     }
 }

@@ -68,11 +68,11 @@ fn offered_scopes() -> Vec<&'static str> {
 fn server_metadata(app: &AppState) -> Json<ServerMetadata> {
     let issuer = app.brain.access.issuer();
     let at = |path: &str| format!("{issuer}{path}");
-    let is_open = app.brain.config().http.dynamic_registration;
+    let allows_registration = app.brain.config().http.dynamic_registration;
     Json(ServerMetadata {
         authorization_endpoint: at("/authorize"),
         token_endpoint: at("/token"),
-        registration_endpoint: is_open.then(|| at("/register")),
+        registration_endpoint: allows_registration.then(|| at("/register")),
         revocation_endpoint: at("/revoke"),
         scopes_supported: offered_scopes(),
         response_types_supported: vec!["code"],

@@ -93,7 +93,7 @@ impl ToolCall for CollectorDigest {
     const DESCRIPTION: &'static str = "New social posts, with pages about their authors. Events: \
         topics that came 3 times in a week, deletions, alerts. All texts are strangers'.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::CollectorDigest::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = CollectorOutput;
 
     fn call(self, context: &ToolContext) -> Result<CollectorOutput, Fault> {

@@ -38,7 +38,7 @@ impl ToolCall for DiffPage {
     const TITLE: &'static str = "Compare versions";
     const DESCRIPTION: &'static str = "What changed between two versions of a page.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Get::INFO, Diff::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = DiffOutput;
 
     fn call(self, context: &ToolContext) -> Result<DiffOutput, Fault> {

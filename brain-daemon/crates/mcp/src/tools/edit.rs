@@ -12,7 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
+use super::write_output::{
+    UNCHANGED, WriteOutput, parse_expected_hash, strip_untrusted_markers, submit,
+};
 use crate::tool::{Effect, ToolCall};
 use crate::trust;
 use crate::{ToolContext, names};
@@ -76,7 +78,7 @@ impl ToolCall for EditPage {
         removes. Concurrent edits by others are kept.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
-    const EFFECT: Effect = Effect::Edits;
+    const EFFECT: Effect = Effect::NonIdempotent;
     type Output = EditOutput;
 
     fn call(mut self, context: &ToolContext) -> Result<EditOutput, Fault> {
@@ -85,8 +87,8 @@ impl ToolCall for EditPage {
             self.section.get_or_insert(section);
         }
         let hash = parse_expected_hash(self.expected_hash.take())?;
-        self.content = strip_frames(&self.content);
-        self.find = self.find.map(|find| strip_frames(&find));
+        self.content = strip_untrusted_markers(&self.content);
+        self.find = self.find.map(|find| strip_untrusted_markers(&find));
         let change = self.change()?;
         if !self.dry_run {
             let output =
@@ -202,7 +204,7 @@ impl ToolCall for AddTimelineEntry {
         "Add a dated event to a page's timeline. The same date and text again change nothing.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: Effect = Effect::Additive;
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {

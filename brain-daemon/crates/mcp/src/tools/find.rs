@@ -58,7 +58,7 @@ impl ToolCall for Search {
     const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use \
         query for filters or more results.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Search::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = SearchOutput;
 
     fn call(self, context: &ToolContext) -> Result<SearchOutput, Fault> {
@@ -112,7 +112,7 @@ impl ToolCall for Fetch {
     const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a \
         part of a long page, or its links.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Get::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = FetchOutput;
 
     fn call(self, context: &ToolContext) -> Result<FetchOutput, Fault> {
@@ -269,7 +269,7 @@ impl ToolCall for Query {
         read (use get_page with the slug and line). detailed adds passages, tags and origins.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Search::INFO, brain_protocol::Get::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = QueryOutput;
 
     fn call(self, context: &ToolContext) -> Result<QueryOutput, Fault> {

@@ -122,7 +122,7 @@ impl ToolCall for GetLinks {
         brain_protocol::Backlinks::INFO,
         brain_protocol::Graph::INFO,
     ];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = LinksOutput;
 
     fn call(self, context: &ToolContext) -> Result<LinksOutput, Fault> {

@@ -75,7 +75,7 @@ impl ToolCall for ListPages {
     const DESCRIPTION: &'static str = "List pages without their text, newest change first: what is \
         new, or what there is below a prefix. Use query to find by content.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::List::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = ListOutput;
 
     fn call(self, context: &ToolContext) -> Result<ListOutput, Fault> {

@@ -31,7 +31,7 @@ impl ToolCall for MovePage {
     const TITLE: &'static str = "Move a page";
     const DESCRIPTION: &'static str = "Give a page another slug and update links to it.";
     const OPERATIONS: &'static [OperationInfo] = &[Rename::INFO];
-    const EFFECT: Effect = Effect::Replaces;
+    const EFFECT: Effect = Effect::Destructive;
     type Output = MoveOutput;
 
     fn call(self, context: &ToolContext) -> Result<MoveOutput, Fault> {

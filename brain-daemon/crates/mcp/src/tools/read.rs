@@ -194,7 +194,7 @@ impl ToolCall for GetPage {
         brain_protocol::Timeline::INFO,
         brain_protocol::History::INFO,
     ];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = PageOutput;
 
     fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {

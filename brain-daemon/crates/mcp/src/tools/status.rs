@@ -54,7 +54,7 @@ impl ToolCall for BrainStatus {
     const DESCRIPTION: &'static str = "Today's date, time and time zone; who you are here, what \
         you may do, the sources you may use, and whether the index is complete.";
     const OPERATIONS: &'static [OperationInfo] = &[SourceList::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {

@@ -9,7 +9,7 @@ use crate::answer::shorten;
 use crate::tool::{Effect, ToolCall};
 use crate::{ToolContext, page_address};
 
-/// Tags in one answer.
+/// Maximum number of tags in one answer.
 const MAX_TAGS: usize = 300;
 
 /// Lists tags.
@@ -24,7 +24,7 @@ pub(crate) struct ListTags {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TagsOutput {
     tags: Vec<TagRow>,
-    /// How many tags are left out.
+    /// Says how many tags are omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -42,7 +42,7 @@ impl ToolCall for ListTags {
     const DESCRIPTION: &'static str = "The tags in use, most used first.";
     const OPERATIONS: &'static [OperationInfo] =
         &[OperationInfo { scope: brain_protocol::Scope::Read, ..Tags::INFO }];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = TagsOutput;
 
     fn call(self, context: &ToolContext) -> Result<TagsOutput, Fault> {

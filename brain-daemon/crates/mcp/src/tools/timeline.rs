@@ -13,7 +13,7 @@ use crate::{ToolContext, names};
 
 /// The number of requested entries.
 const MAX_ENTRIES: usize = 1_000;
-/// Characters of an entry's text, and of its source, that are shown.
+/// Maximum numbers of shown characters of an entry's text and of its source.
 const MAX_TEXT_CHARS: usize = 1_000;
 const MAX_SOURCE_CHARS: usize = 200;
 
@@ -60,7 +60,7 @@ impl ToolCall for GetTimeline {
     const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, \
         newest first: what happened, when. Use list_pages for which pages changed.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Timeline::INFO];
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: Effect = Effect::ReadOnly;
     type Output = TimelineOutput;
 
     fn call(self, context: &ToolContext) -> Result<TimelineOutput, Fault> {

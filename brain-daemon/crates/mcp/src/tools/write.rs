@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::edit::{read, rewrite};
-use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
+use super::write_output::{
+    UNCHANGED, WriteOutput, parse_expected_hash, strip_untrusted_markers, submit,
+};
 use crate::tool::{Effect, ToolCall};
 use crate::{ToolContext, names, page_address};
 use brain_page::Document;
@@ -46,12 +48,12 @@ impl ToolCall for Capture {
         searchable at once. The same content within 24 hours is kept once. To change a page use \
         edit_page; for a page with a chosen slug, put_page.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Capture::INFO];
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: Effect = Effect::Additive;
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
         let request = CaptureRequest {
-            content: strip_frames(&self.content).into_bytes(),
+            content: strip_untrusted_markers(&self.content).into_bytes(),
             origin: Origin::Agent(self.source_uri),
             source: self.source_id.as_deref().map(page_address::parse_source).transpose()?,
             slug: None,
@@ -70,7 +72,7 @@ pub(crate) struct PutPage {
     slug: String,
     /// Markdown, YAML frontmatter allowed
     content: String,
-    /// content_hash of the page you replace; content without frontmatter keeps the page's
+    /// content_hash of the page you replace; its frontmatter stays if content has none
     expected_hash: Option<String>,
     #[serde(default)]
     overwrite: bool,
@@ -84,12 +86,12 @@ impl ToolCall for PutPage {
         kept. For a part of a page use edit_page.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
-    const EFFECT: Effect = Effect::Replaces;
+    const EFFECT: Effect = Effect::Destructive;
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
         let page = page_address::parse_page(&self.slug)?;
-        let content = strip_frames(&self.content);
+        let content = strip_untrusted_markers(&self.content);
         let expect = match (parse_expected_hash(self.expected_hash)?, self.overwrite) {
             (Some(hash), _) => {
                 if let Some(output) = replace_body(context, &page, &hash, &content)? {
@@ -133,7 +135,7 @@ fn replace_body(
     match replaced {
         Ok(output) => Ok(Some(output)),
         Err(fault) if fault.code == FaultCode::NotFound => Ok(None),
-        // A repeated call that succeeded before is no conflict.
+        // A repeated call is no conflict if the page already has this body.
         Err(fault) if fault.code == FaultCode::Conflict => match read(context, page, None)? {
             current if current.body == body => {
                 WriteOutput::for_page(context, current, UNCHANGED).map(Some)
@@ -158,7 +160,7 @@ impl ToolCall for DeletePage {
     const TITLE: &'static str = "Delete a page";
     const DESCRIPTION: &'static str = "Delete a page. restore_page brings it back for 72 hours.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Delete::INFO];
-    const EFFECT: Effect = Effect::Replaces;
+    const EFFECT: Effect = Effect::Destructive;
     type Output = DeleteOutput;
 
     fn call(self, context: &ToolContext) -> Result<DeleteOutput, Fault> {
@@ -189,7 +191,7 @@ impl ToolCall for RestorePage {
         "Bring a deleted page back; or, with version, what a page said at that version.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Restore::INFO, brain_protocol::Revert::INFO];
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: Effect = Effect::Additive;
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {

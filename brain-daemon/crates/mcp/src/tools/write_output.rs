@@ -59,8 +59,9 @@ impl WriteOutput {
     }
 }
 
-/// Removes the lines that frame text from outside. A model that writes text back may include them.
-pub(super) fn strip_frames(text: &str) -> String {
+/// Removes the delimiter lines around text from outside, because models may write them back with
+/// the text.
+pub(super) fn strip_untrusted_markers(text: &str) -> String {
     let has_delimiter = |line: &str, rest: &str| {
         line.get(..16).is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
             && line.get(16..).is_some_and(|after| after.starts_with(rest))
@@ -124,8 +125,8 @@ mod tests {
         let text = "# A\n[outside world]\n[end of outside]\n";
         let framed = frame(text, "webhook https://e.org", &"ab".repeat(32));
         assert_ne!(framed, text);
-        assert_eq!(strip_frames(&framed), text);
-        assert_eq!(strip_frames(text), text);
+        assert_eq!(strip_untrusted_markers(&framed), text);
+        assert_eq!(strip_untrusted_markers(text), text);
     }
 
     #[test]

@@ -11,18 +11,18 @@ use crate::text::Text;
 /// Says what a question can cost at most.
 pub(super) fn estimate_view(reply: &AskReply, limit: Option<u64>) -> Markup {
     let pages = reply.passages.len();
-    let most = reply.cost.estimated;
+    let highest = reply.cost.estimated;
     html! {
         @match &reply.model {
             Some(model) => {
                 p class="estimate" {
                     bdi { (Text(model)) } " reads " (pages)
                     @if pages == 1 { " page" } @else { " pages" }
-                    @if most == 0 { ". No price is configured." }
-                    @else { ". The answer costs at most $" (usd(most)) "." }
+                    @if highest == 0 { ". No price is configured." }
+                    @else { ". The answer costs at most $" (usd(highest)) "." }
                     @if let Some(limit) = limit {
                         " The budget is $" (usd(limit)) "."
-                        @if most > limit { " " strong { "That is not enough." } }
+                        @if highest > limit { " " strong { "That is not enough." } }
                     }
                 }
             }
@@ -76,19 +76,19 @@ fn prose(text: &str, citations: &[Citation]) -> Markup {
     html! {
         div class="prose" dir="auto" {
             @for paragraph in text.split("\n\n").filter(|text| !text.trim().is_empty()) {
-                p { (cited(paragraph, citations)) }
+                p { (link_citations(paragraph, citations)) }
             }
         }
     }
 }
 
 /// Links the numbers in marks like `[1]` and `[2, 5]`.
-fn cited(text: &str, citations: &[Citation]) -> Markup {
+fn link_citations(text: &str, citations: &[Citation]) -> Markup {
     let mut parts: Vec<Markup> = Vec::new();
     let mut rest = text;
     while let Some((before, mark, after)) = next_mark(rest) {
         parts.push(html! { (Text(before)) });
-        parts.push(numbers(mark, citations));
+        parts.push(link_numbers(mark, citations));
         rest = after;
     }
     html! { @for part in &parts { (part) } (Text(rest)) }
@@ -111,7 +111,7 @@ fn next_mark(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Shows a mark with its numbers as links.
-fn numbers(mark: &str, citations: &[Citation]) -> Markup {
+fn link_numbers(mark: &str, citations: &[Citation]) -> Markup {
     let mut parts: Vec<Markup> = Vec::new();
     let mut rest = mark;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn citations_are_links_and_other_brackets_are_text() {
-        let shown = cited("Ada [1], [2, 5] and [x] <b> [ [1-2]", &[citation(1), citation(5)]).0;
+        let shown =
+            link_citations("Ada [1], [2, 5] and [x] <b> [ [1-2]", &[citation(1), citation(5)]).0;
         assert_eq!(shown.matches("<a href=\"/page/default:people/ada\"").count(), 3, "{shown}");
         assert!(shown.contains("data-part=\"/web/part/default:people/ada\""), "{shown}");
         assert!(
@@ -204,7 +205,7 @@ mod tests {
             "{shown}"
         );
         assert!(shown.ends_with(">1</a>-2]") && !shown.contains("<script"), "{shown}");
-        assert_eq!(cited("no [marks", &[]).0, "no [marks");
-        assert_eq!(cited("[é] [1", &[citation(1)]).0, "[é] [1");
+        assert_eq!(link_citations("no [marks", &[]).0, "no [marks");
+        assert_eq!(link_citations("[é] [1", &[citation(1)]).0, "[é] [1");
     }
 }

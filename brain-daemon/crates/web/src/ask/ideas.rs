@@ -39,8 +39,8 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
     respond(&session, IDEAS, "Ideas", StatusCode::OK, &form, &html! {})
 }
 
-/// `POST /web/ideas/run`: an estimate, or a run when it is complete. A run that has nothing left to
-/// do costs nothing and is shown at once.
+/// `POST /web/ideas/run`: an estimate, or a run when it is complete. A complete run costs nothing
+/// and is shown immediately.
 pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let work = async {
         let request = request(&change)?;
@@ -50,7 +50,7 @@ pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Resp
         let estimate = Ideas { estimate: true, ..request.clone() };
         let estimated = change.session.ask(&brain, estimate).await?;
         match estimated.status.as_str() {
-            // Without a language model, the prompts of a stored run are shown at once.
+            // Without a language model, the prompts of a stored run are shown immediately.
             "prompts" if request.resume.is_some() => {
                 event_stream::run(&brain, &change.session, request).await
             }
@@ -107,7 +107,7 @@ fn view(change: &Change, reply: &IdeasReply) -> Markup {
     }
 }
 
-/// Returns the run that the form names.
+/// Returns the run that the form describes.
 fn request(change: &Change) -> Result<Ideas, Fault> {
     let profile = match change.field("profile") {
         "lsd" => IdeaProfile::Lsd,

@@ -11,7 +11,7 @@ use crate::page_path::{page_path, path};
 use crate::session::{Change, Session};
 use crate::text::Text;
 
-/// Ideas that are shown if none passes.
+/// Maximum number of ideas that are shown if none passes.
 const MAX_FAILING: usize = 5;
 
 /// Shows the chosen pages and the expected cost, and starts the run.
@@ -95,7 +95,7 @@ fn notes(reply: &IdeasReply) -> Markup {
     }
 }
 
-/// Shows the ideas that pass. The others unfold; without any that passes, the best are shown.
+/// Shows the ideas that pass; if none passes, the best ones. The others are in a collapsed element.
 fn ideas(ideas: &[Idea]) -> Markup {
     let passing = ideas.iter().take_while(|idea| idea.passes).count();
     let is_judged = ideas.iter().any(|idea| idea.judge.is_some());
@@ -133,9 +133,9 @@ fn idea_row(idea: &Idea) -> Markup {
             @if let Some(judge) = &idea.judge {
                 @let scores = &judge.scores;
                 p class="facts" {
-                    "new " (scores.originality) " · holds " (scores.resistance) " · claims "
-                    (scores.thesis) " · rests " (scores.grounding) " · needs both "
-                    (scores.load_bearing)
+                    "originality " (scores.originality) " · resistance " (scores.resistance)
+                    " · thesis " (scores.thesis) " · grounding " (scores.grounding)
+                    " · load-bearing " (scores.load_bearing)
                     @if !judge.note.is_empty() { br; bdi { (Text(&judge.note)) } }
                 }
             }

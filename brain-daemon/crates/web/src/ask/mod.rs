@@ -2,7 +2,7 @@
 //!
 //! Both can cost money, so an estimate comes first and a budget limits them. Without JavaScript, a
 //! form waits for the result; with it, `assets/ask.js` shows the text as it arrives, and opens
-//! cited pages beside the answer. Text of models is escaped like text of pages.
+//! cited pages beside the answer. Text from models is escaped like text from pages.
 
 mod answer;
 mod ideas;
@@ -32,13 +32,13 @@ pub(crate) const ANSWER: &str = "/web/ask/answer";
 pub(crate) const STREAM: &str = "/web/ask/stream";
 /// The path of the form for ideas.
 pub(crate) const IDEAS: &str = "/web/ideas";
-/// The path that estimates and runs.
+/// The path that estimates or performs a run.
 pub(crate) const IDEAS_RUN: &str = "/web/ideas/run";
-/// The path that runs and streams its progress.
+/// The path that performs a run and streams its progress.
 pub(crate) const IDEAS_STREAM: &str = "/web/ideas/stream";
 /// The path of the prompts of a run, as a file.
 pub(crate) const PROMPTS: &str = "/web/ideas/prompts";
-/// The path of a page without a screen around it.
+/// The path of the text of a page, without the rest of the screen.
 pub(crate) const PART: &str = "/web/part/{*name}";
 
 /// Returns the routes of these screens.
@@ -84,7 +84,7 @@ fn respond(
     Screen { path: PATH, status, ..Screen::new(session, title, body) }.respond()
 }
 
-/// Shows a fault in the place of a result.
+/// Shows a fault instead of a result.
 fn problem(fault: &Fault) -> Markup {
     let hint = match fault.code {
         FaultCode::OverBudget => Some("Raise the budget, or let it read fewer pages."),
@@ -109,7 +109,7 @@ fn budget_field(value: &str) -> Markup {
     }
 }
 
-/// Returns the configured budget, for the field.
+/// Returns the configured budget as the field shows it.
 fn default_budget(brain: &Brain) -> String {
     usd(brain.config().llm.max_cost.millionths())
 }

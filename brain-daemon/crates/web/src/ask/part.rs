@@ -1,4 +1,4 @@
-//! `GET /web/part/{name}`: a page without a screen around it, for the panel beside an answer.
+//! `GET /web/part/{name}`: the text of a page, for the panel beside an answer.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use brain_core::Brain;
 use brain_protocol::{Fault, Get, Page, TrustLevel};
 use maud::{Markup, html};
 
-use crate::history::named;
+use crate::history::parse_page;
 use crate::layout::{self, fragment};
 use crate::page_path::page_path;
 use crate::session::{Session, block};
 use crate::text::Text;
 use crate::{markdown, reader};
 
-/// Shows the text of a page. Its links to other pages lead to names as they are written.
+/// Shows the text of a page. Its links to other pages have the names as written, without a lookup.
 pub(super) async fn show(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
     session: Session,
 ) -> Response {
     let work = async {
-        let page = session.ask(&brain, Get { page: named(&name)?, version: None }).await?;
+        let page = session.ask(&brain, Get { page: parse_page(&name)?, version: None }).await?;
         block(&brain, move |brain| {
             let _permit = brain.text_permit(page.body.len());
             view(&page)

@@ -16,7 +16,7 @@ use crate::layout::{csrf, status_of};
 use crate::session::{Change, Session};
 use crate::text::Text;
 
-/// Pages that are read for a question, if the form does not say.
+/// The number of pages that are read for a question, if the form does not specify it.
 const PAGES: u32 = 8;
 
 /// The values of the form.

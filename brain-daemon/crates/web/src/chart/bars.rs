@@ -10,7 +10,7 @@ use super::scale;
 use crate::operations::{table, text};
 use crate::text::Text;
 
-/// Days that are drawn.
+/// The number of drawn days.
 const DAYS: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 const WIDTH: i64 = 600;
@@ -85,7 +85,7 @@ fn bar(at: usize, costs: &[&CostDay], date: &str, purposes: &[&str], top: u64) -
         let height = |cost: u64| scale(cost.into(), 0, top.into(), HEIGHT - 4);
         let (from, to) = (height(below), height(below.saturating_add(cost.actual)));
         below = below.saturating_add(cost.actual);
-        // Even the smallest cost is seen.
+        // Even the smallest cost is visible.
         parts.push((HEIGHT - to, (to - from).max(1), colour(purposes, &cost.purpose)));
     }
     html! {

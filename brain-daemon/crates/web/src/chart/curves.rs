@@ -14,7 +14,7 @@ const WIDTH: i64 = 600;
 /// The space around the lines, for their width and the flags of marks.
 const TOP: i64 = 26;
 const EDGE: i64 = 4;
-/// Snapshots up to which each is a dot.
+/// Maximum number of snapshots that are drawn as dots.
 const MAX_DOTS: usize = 40;
 
 /// A panel: its name, its height, its count.
@@ -42,16 +42,18 @@ struct Times {
     marks: Vec<Option<i64>>,
     first: i64,
     last: i64,
-    /// Whether these are times, in Unix milliseconds.
-    is_read: bool,
+    /// Whether the times are in Unix milliseconds. Otherwise they are the positions of the
+    /// snapshots.
+    has_times: bool,
 }
 
 impl Times {
-    /// Reads the times. Snapshots are counted if one of their times is unreadable.
+    /// Parses the times. If the time of a snapshot is invalid, the positions of the snapshots
+    /// replace all times.
     fn of(snapshots: &[Snapshot], marks: &[Mark]) -> Self {
         let read: Option<Vec<i64>> =
             snapshots.iter().map(|snapshot| parse_instant(&snapshot.timestamp, false)).collect();
-        let is_read = read.is_some();
+        let has_times = read.is_some();
         let (snapshots, marks) = match read {
             Some(times) => {
                 (times, marks.iter().map(|mark| parse_instant(&mark.at, false)).collect())
@@ -60,7 +62,7 @@ impl Times {
         };
         let all = || snapshots.iter().copied().chain(marks.iter().flatten().copied());
         let (first, last) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-        Self { snapshots, marks, first, last, is_read }
+        Self { snapshots, marks, first, last, has_times }
     }
 
     fn x(&self, at: i64) -> i64 {
@@ -78,7 +80,7 @@ pub(crate) fn curves(snapshots: &[Snapshot], marks: &[Mark]) -> Markup {
         @if snapshots.len() > 1 {
             @for panel in PANELS { (draw(panel, snapshots, marks, &times)) }
             p class="axis" {
-                @if times.is_read { (time(&rfc3339(times.first))) " " (time(&rfc3339(times.last))) }
+                @if times.has_times { (time(&rfc3339(times.first))) " " (time(&rfc3339(times.last))) }
                 @else { (time(&first.timestamp)) " " (time(&last.timestamp)) }
             }
         } @else { p { "A curve needs a second snapshot." } }
@@ -123,7 +125,7 @@ fn draw(panel: Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> 
 
 /// Draws a mark: a line over the panel with a number on top.
 fn flag(x: i64, bottom: i64, number: usize, mark: &Mark) -> Markup {
-    // The number stays inside of the picture.
+    // The number stays inside the picture.
     let text_x = x.clamp(8, WIDTH - 8 * i64::try_from(number.to_string().len()).unwrap_or(1));
     html! {
         g class={ "mark" @if mark.is_end { " end" } } {

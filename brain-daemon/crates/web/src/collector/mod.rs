@@ -31,7 +31,7 @@ use crate::session::{Change, Session, block};
 pub(crate) const PATH: &str = "/web/collector";
 /// The path of a post with its curve.
 pub(crate) const POST: &str = "/web/collector/post/{id}";
-/// The path of the button that collects.
+/// The path of the button that starts a run.
 pub(crate) const COLLECT: &str = "/web/collector/collect";
 
 /// Posts on one screen.
@@ -55,8 +55,8 @@ struct Collected {
     deletions: CollectorDeletionsReply,
 }
 
-/// The posts that an address names.
-struct Wanted {
+/// The posts that a URL selects.
+struct Selection {
     /// A value of [`PERIODS`].
     period: &'static str,
     days: i64,
@@ -64,7 +64,7 @@ struct Wanted {
     after: Option<String>,
 }
 
-impl Wanted {
+impl Selection {
     fn parse(query: &str) -> Self {
         let field = |name: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -79,14 +79,14 @@ impl Wanted {
 
 /// `GET /web/collector?when=week&after=…`
 async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
-    let wanted = Wanted::parse(uri.query().unwrap_or_default());
-    respond(&brain, &session, &wanted, None).await
+    let selection = Selection::parse(uri.query().unwrap_or_default());
+    respond(&brain, &session, &selection, None).await
 }
 
 /// `POST /web/collector/collect`: runs the collector once, and shows what it did.
 async fn collect(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     match change.session.ask(&brain, CollectorCollect).await {
-        Ok(run) => respond(&brain, &change.session, &Wanted::parse(""), Some(&run)).await,
+        Ok(run) => respond(&brain, &change.session, &Selection::parse(""), Some(&run)).await,
         Err(fault) => layout::fault(&change.session, &fault),
     }
 }
@@ -94,14 +94,14 @@ async fn collect(State(brain): State<Arc<Brain>>, change: Change) -> Response {
 async fn respond(
     brain: &Arc<Brain>,
     session: &Session,
-    wanted: &Wanted,
+    selection: &Selection,
     run: Option<&CollectorRun>,
 ) -> Response {
-    let (reader, days, after) = (session.clone(), wanted.days, wanted.after.clone());
+    let (reader, days, after) = (session.clone(), selection.days, selection.after.clone());
     let read = block(brain, move |brain| read(brain, &reader, days, after)).await;
     match read.and_then(|read| read) {
         Ok(collected) => {
-            let body = screen(session, wanted, &collected, run, brain.now());
+            let body = screen(session, selection, &collected, run, brain.now());
             Screen { path: PATH, ..Screen::new(session, "Collector", body) }.respond()
         }
         Err(fault) => layout::fault(session, &fault),
@@ -126,7 +126,7 @@ fn read(
     let deletions = brain.run(caller, CollectorDeletions { period }, &NoProgress)?;
     let mut curves = HashMap::new();
     for post in digest.authors.iter().flat_map(|author| &author.posts) {
-        // A post without a curve is shown without one.
+        // A curve that cannot be read is omitted.
         if let Ok(curve) = brain.run(caller, CollectorCurve { id: post.id.clone() }, &NoProgress) {
             curves.insert(curve.id, curve.snapshots);
         }
@@ -136,7 +136,7 @@ fn read(
 
 fn screen(
     session: &Session,
-    wanted: &Wanted,
+    selection: &Selection,
     collected: &Collected,
     run: Option<&CollectorRun>,
     now: i64,
@@ -157,7 +157,7 @@ fn screen(
                 }
                 (state::runs(status, now))
                 (posts::growing(&status.movers))
-                (posts::posts(wanted.period, digest, curves))
+                (posts::posts(selection.period, digest, curves))
                 (posts::topics(&digest.topics))
                 (posts::alerts(alerts))
                 (posts::deletions(deletions))
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alerts_are_told_in_words() {
+    fn alerts_are_described() {
         let line = "VELOCITY_ALERT:17:likes:60->500:30min";
         assert_eq!(alert_words("velocity", line), "likes 60 → 500 within 30 minutes");
         assert_eq!(alert_words("velocity", "odd"), "odd");
@@ -200,11 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_names_a_period_and_a_part() {
-        let wanted = Wanted::parse("when=day&after=17");
-        assert_eq!((wanted.period, wanted.days, wanted.after.as_deref()), ("day", 1, Some("17")));
-        let wanted = Wanted::parse("when=%3Cb%3E&after=");
-        assert_eq!((wanted.period, wanted.days, wanted.after), ("week", 7, None));
+    fn a_url_selects_a_period_and_a_part() {
+        let selection = Selection::parse("when=day&after=17");
+        assert_eq!(
+            (selection.period, selection.days, selection.after.as_deref()),
+            ("day", 1, Some("17"))
+        );
+        let selection = Selection::parse("when=%3Cb%3E&after=");
+        assert_eq!((selection.period, selection.days, selection.after), ("week", 7, None));
         assert_eq!(post_path("1/../2"), "/web/collector/post/1%2F..%2F2");
     }
 }

@@ -18,7 +18,7 @@ use crate::operations::text;
 use crate::session::{Session, block};
 use crate::text::Text;
 
-/// Alerts and deletions that are searched for those of the post.
+/// The number of alerts, and of deletions, among which those of the post are searched.
 const EVENTS: u32 = 1000;
 
 /// A post and its events.

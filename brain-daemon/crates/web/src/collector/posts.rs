@@ -13,7 +13,7 @@ use crate::chart::sparkline;
 use crate::operations::{table, text, time};
 use crate::page_path::page_path;
 use crate::search::PERIODS;
-use crate::text::{Text, counted};
+use crate::text::{Text, with_noun};
 
 /// Shows the posts whose likes grow fastest.
 pub(super) fn growing(movers: &[Curve]) -> Markup {
@@ -102,9 +102,9 @@ fn post_row(post: &DigestPost, is_own: bool, snapshots: Option<&Vec<Snapshot>>) 
                 @if let Some(curve) = curve { (curve) }
                 @match post.metrics {
                     Some(Metrics { like_count, retweet_count, reply_count, .. }) => {
-                        (counted(like_count, "like", "likes")) ", "
-                        (counted(retweet_count, "repost", "reposts")) ", "
-                        (counted(reply_count, "reply", "replies"))
+                        (with_noun(like_count, "like", "likes")) ", "
+                        (with_noun(retweet_count, "repost", "reposts")) ", "
+                        (with_noun(reply_count, "reply", "replies"))
                     }
                     None => "Counts",
                 }
@@ -127,7 +127,7 @@ fn post_row(post: &DigestPost, is_own: bool, snapshots: Option<&Vec<Snapshot>>) 
     }
 }
 
-/// Returns an address of the web. Other schemes are no links.
+/// Returns the URL in `text` if its scheme is HTTP or HTTPS. Other URLs are not linked.
 fn web_url(text: &str) -> Option<String> {
     let url = url::Url::parse(text).ok()?;
     matches!(url.scheme(), "http" | "https").then(|| url.to_string())

@@ -10,9 +10,9 @@ use super::COLLECT;
 use crate::layout::csrf;
 use crate::operations::{table, text, time};
 use crate::session::Session;
-use crate::text::{Text, counted};
+use crate::text::{Text, with_noun};
 
-/// Shows whether the collector runs, and the button that collects.
+/// Shows whether the collector runs, and the button that starts a run.
 pub(super) fn state(session: &Session, status: &CollectorStatusReply) -> Markup {
     let is_set_up = status.user_id.is_some();
     html! {
@@ -49,11 +49,11 @@ fn facts(status: &CollectorStatusReply) -> Markup {
             @if let Some(next) = &status.next_run { dt { "Next run" } dd { (time(next)) } }
             dt { "Stored" }
             dd {
-                (counted(stored.own, "own post", "own posts")) ", "
-                (counted(stored.mentions, "mention", "mentions")) ", "
+                (with_noun(stored.own, "own post", "own posts")) ", "
+                (with_noun(stored.mentions, "mention", "mentions")) ", "
                 (stored.searches) " from searches, "
-                (counted(stored.deletions, "deletion", "deletions")) ", "
-                (counted(stored.engagement, "curve", "curves"))
+                (with_noun(stored.deletions, "deletion", "deletions")) ", "
+                (with_noun(stored.engagement, "curve", "curves"))
             }
             dt { "Platform" } dd { code { (Text(&status.platform_api)) } }
             dt { "Directory" } dd { code { (Text(&status.dir)) } }
@@ -83,10 +83,10 @@ pub(super) fn finished(run: &CollectorRun) -> Markup {
 fn summary(run: &CollectorRun) -> Markup {
     html! {
         @if run.status == "complete" {
-            "The run is complete: " (counted(run.tweets_stored, "post", "posts")) ", "
-            (counted(run.deletions, "deletion", "deletions")) ", "
-            (counted(run.velocity_alerts, "alert", "alerts")) ", "
-            (counted(run.requests, "request", "requests")) "."
+            "The run is complete: " (with_noun(run.tweets_stored, "post", "posts")) ", "
+            (with_noun(run.deletions, "deletion", "deletions")) ", "
+            (with_noun(run.velocity_alerts, "alert", "alerts")) ", "
+            (with_noun(run.requests, "request", "requests")) "."
         } @else {
             "The run failed: "
             (text(run.message.as_deref().or(run.reason.as_deref()).unwrap_or("no reason is known")))
@@ -94,7 +94,7 @@ fn summary(run: &CollectorRun) -> Markup {
     }
 }
 
-/// Shows the last run, its streams, and what is left of the platform's limits.
+/// Shows the last run, its streams, and the remaining requests of the platform's rate limits.
 pub(super) fn runs(status: &CollectorStatusReply, now: i64) -> Markup {
     let limits: Vec<Vec<Markup>> =
         status.rate_limits.iter().map(|limit| rate_limit(limit, now)).collect();

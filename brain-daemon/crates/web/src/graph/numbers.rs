@@ -1,16 +1,16 @@
-//! A graph as numbers, for `assets/graph.js`. All are little-endian.
+//! A graph as binary data, for `assets/graph.js`. All numbers are little-endian.
 //!
 //! | what | type |
 //! |---|---|
 //! | `brg1`, pages, links, bytes of names | 4 bytes, 3 `u32` |
 //! | both ends of each link, as positions of pages | 2 `u32` each |
-//! | links of each page; day it was created, from 1970; end of its name | `u32`; `i32`; `u32` |
-//! | place of each page; position of its type | 2 `u16` each; `u16` |
+//! | links of each page; day of creation since 1970-01-01; end of its name | `u32`; `i32`; `u32` |
+//! | `x` and `y` of each page; position of its type | 2 `u16` each; `u16` |
 //! | names: `source:slug`, a line break, the title | UTF-8 |
 
 use brain_protocol::{GraphLayoutReply, LayoutNode};
 
-use crate::text::visible;
+use crate::text::replace_deceptive;
 
 /// The first bytes.
 const MAGIC: &[u8; 4] = b"brg1";
@@ -24,7 +24,7 @@ pub(super) fn encode(graph: &GraphLayoutReply) -> Vec<u8> {
         names.push(':');
         names.push_str(node.slug.as_str());
         names.push('\n');
-        names.push_str(&visible(&node.title));
+        names.push_str(&replace_deceptive(&node.title));
         ends.push(names.len() as u32);
     }
     let (pages, links) = (graph.nodes.len(), graph.edges.len());
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_has_its_place() {
+    fn every_number_is_at_its_offset() {
         let node = |slug: &str, title: &str, links| LayoutNode {
             slug: Slug::parse(slug).unwrap(),
             source: 0,

@@ -1,14 +1,14 @@
-//! The pages of a graph that an address selects.
+//! The pages of a graph that a URL selects.
 
 use brain_protocol::{Fault, FaultCode, GraphLayout, SourceId};
 
-use crate::history::named;
+use crate::history::parse_page;
 
-/// Steps from the page in the centre, if the address has no number.
+/// Steps from the page in the centre, if the URL does not contain a number.
 const DEPTH: u32 = 2;
 const MAX_DEPTH: u32 = 3;
 
-/// A selection as the address has it. Empty fields select all.
+/// A selection, as the URL contains it. Empty fields select all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Selection {
     /// The page in the centre.
@@ -23,7 +23,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Reads the query of an address. Unknown fields are ignored.
+    /// Parses the query of a URL. Unknown fields are ignored.
     pub(super) fn parse(query: &str) -> Self {
         let mut selection = Self::around("");
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -55,7 +55,7 @@ impl Selection {
         }
     }
 
-    /// Returns the address of a part of this selection.
+    /// Returns the URL of a part of this selection.
     pub(super) fn path(&self, path: &str, part: u32) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let fields = [
@@ -89,7 +89,7 @@ impl Selection {
                 .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
         });
         Ok(GraphLayout {
-            page: given(&self.page).map(|page| named(&page)).transpose()?,
+            page: given(&self.page).map(|page| parse_page(&page)).transpose()?,
             depth: self.depth,
             source: source.transpose()?,
             page_type: given(&self.page_type),
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selection_survives_its_address() {
+    fn a_selection_round_trips_through_its_url() {
         let query = "page=work:a%2Fb&depth=9&source=work&type=a+b&tag=%23x&until=2026-01-01&part=0";
         let selection = Selection::parse(query);
         assert_eq!((selection.depth, selection.part, selection.tag.as_str()), (3, 1, "x"));

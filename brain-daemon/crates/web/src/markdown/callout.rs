@@ -15,7 +15,7 @@ pub(crate) struct Callout {
 }
 
 impl Callout {
-    /// Returns the callout of a kind that GitHub knows.
+    /// Returns the callout of a kind that GitHub supports.
     pub(crate) fn of(kind: BlockQuoteKind) -> Self {
         let name = match kind {
             BlockQuoteKind::Note => "Note",
@@ -41,7 +41,7 @@ impl Callout {
         if kind.is_empty() || kind.len() > MAX_KIND || !kind.chars().all(is_kind) {
             return None;
         }
-        // A sign after the marker folds the callout in Obsidian.
+        // A sign after the marker makes the callout collapsible in Obsidian.
         let title = rest.strip_prefix(['-', '+']).unwrap_or(rest).trim();
         let title = if title.is_empty() { capitalised(kind) } else { title.to_owned() };
         Some((Self { class: class(kind), title }, line.len()))

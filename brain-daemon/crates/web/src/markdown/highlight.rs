@@ -1,5 +1,5 @@
-//! Marks comments, strings, numbers and keywords in code. Knows families of languages, not their
-//! grammars: a wrong mark costs nothing. No I/O.
+//! Marks comments, strings, numbers and keywords in code. It distinguishes families of languages
+//! and has no grammars, because a wrong mark is harmless. No I/O.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::text::Text;
 const MAX_BYTES: usize = 50_000;
 const MAX_MARKS: usize = 5_000;
 
-/// What a language looks like.
+/// The syntax that the languages of a family share.
 struct Family {
     names: &'static [&'static str],
     line_comment: &'static str,
@@ -112,7 +112,7 @@ const FAMILIES: [Family; 4] = [
     },
 ];
 
-/// Returns `code` in the language `name` with marks, or as it is if the language is unknown.
+/// Returns `code` in the language `name` with marks, or without them if the language is unknown.
 pub(crate) fn highlight(name: &str, code: &str) -> Markup {
     let name = name.split([' ', ',', '{']).next().unwrap_or_default().to_ascii_lowercase();
     let family = FAMILIES.iter().find(|family| family.names.contains(&name.as_str()));
@@ -148,8 +148,9 @@ fn tokens<'a>(family: &Family, code: &'a str) -> Vec<(&'static str, &'a str)> {
 /// Returns class and length of the token at the beginning of `rest`.
 fn token(family: &Family, rest: &str, before: Option<char>) -> (&'static str, usize) {
     let first = rest.chars().next().unwrap_or_default();
-    let is_free = before.is_none_or(|char| char.is_whitespace() || "(;,{}".contains(char));
-    if rest.starts_with(family.line_comment) && is_free {
+    let can_begin_comment =
+        before.is_none_or(|char| char.is_whitespace() || "(;,{}".contains(char));
+    if rest.starts_with(family.line_comment) && can_begin_comment {
         return ("comment", rest.find('\n').unwrap_or(rest.len()));
     }
     if let Some((open, close)) = family.block_comment

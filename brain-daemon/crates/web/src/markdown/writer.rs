@@ -59,8 +59,8 @@ impl Writer {
     }
 }
 
-/// Returns the element of a heading with `depth` headings around it and itself. The page's title is
-/// the first level.
+/// Returns the element of a heading at `depth`, which is 1 for a heading that is in no other
+/// section. The page's title is `h1`.
 pub(super) fn heading_element(depth: usize) -> &'static str {
     match depth {
         0 | 1 => "h2",

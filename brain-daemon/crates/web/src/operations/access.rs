@@ -24,7 +24,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
     respond(&session, PATH, screen(&brain, &session, None).await)
 }
 
-/// `POST /web/access/token`: makes a token, and shows it once.
+/// `POST /web/access/token`: creates a token, and shows it once.
 pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let scopes = match change.field("scope") {
         "write" => Scopes::WRITE,
@@ -162,7 +162,7 @@ fn sources(sources: &[String]) -> Markup {
     html! { @if sources.is_empty() { "all" } @else { (Text(&sources.join(", "))) } }
 }
 
-/// Asks once more: a revoked token or client never works again.
+/// The button is in a collapsed element, because a revocation is permanent.
 fn revoke_form(session: &Session, field: &str, id: &str, name: &str) -> Markup {
     html! {
         details class="danger" {

@@ -1,4 +1,4 @@
-//! The screens that look after the brain: state, queue, sources, access, records.
+//! The administration screens: state, queue, sources, access, records.
 
 mod access;
 mod queue;
@@ -19,7 +19,7 @@ use crate::layout::{self, Screen};
 use crate::session::Session;
 use crate::text::Text;
 
-/// The path of the first of these screens, which the navigation names.
+/// The path of the first of these screens, which the navigation contains.
 pub(crate) const STATUS: &str = "/web/status";
 
 /// The screens: path and name.
@@ -72,7 +72,7 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
     Screen { path: STATUS, ..Screen::new(session, title, framed) }.respond()
 }
 
-/// Shows rows under headings. `empty` is said if there are none.
+/// Shows rows under headings, or `empty` if there are none.
 pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
     html! {
         @if rows.is_empty() { p { (empty) } }
@@ -95,7 +95,7 @@ pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: 
     }
 }
 
-/// Shows a text of the brain.
+/// Shows a text from the daemon.
 pub(crate) fn text(text: &str) -> Markup {
     html! { bdi { (Text(text)) } }
 }

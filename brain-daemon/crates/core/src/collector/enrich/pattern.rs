@@ -73,7 +73,7 @@ impl Pattern {
         format!("pattern {page} {first} {last} {count} {}", topics::key(&self.topic))
     }
 
-    /// Returns whether `key` is that of a note on this topic in `page` about overlapping days.
+    /// Returns whether `key` is the key of a note in `page` on this topic about overlapping days.
     fn covers_key(&self, key: &str, page: &str) -> bool {
         let parts: Vec<&str> = key.splitn(6, ' ').collect();
         let ["pattern", of, first, last, _, topic] = parts.as_slice() else { return false };

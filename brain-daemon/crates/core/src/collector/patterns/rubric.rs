@@ -13,7 +13,7 @@ use brain_collector::{AUTHOR, Record, post_metrics};
 
 /// Age of the first rating at which a post is rated again, in milliseconds.
 pub(super) const SECOND_RATING_AGE_MS: i64 = 60 * 60 * 1000;
-/// Audience that counts as 10.
+/// Audience with a reach of 10.
 const MAX_AUDIENCE: f64 = 10_000_000.0;
 /// Assumed audience per like, if the platform reports nothing else.
 const VIEWS_PER_LIKE: f64 = 100.0;

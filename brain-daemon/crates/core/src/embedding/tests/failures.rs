@@ -155,7 +155,7 @@ fn stop_interrupts_a_round() {
     let calls = words.calls.load(Ordering::SeqCst);
     brain.embedding.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
-    brain.settle();
+    brain.flush();
     drop(brain);
     *words.during_embed.lock().unwrap() = None;
     let brain = start(dir.path(), Some(&words));
@@ -213,7 +213,7 @@ fn restored_store_is_compared_page_by_page() {
     let stays = put(&brain, "stays", "boats moor");
     put(&brain, "other", "tomatoes grow");
     embed_all(&brain);
-    // These vectors saw more changes than the restored store.
+    // These vectors include later changes than the restored store.
     brain.embedding.state.shared.open_vectors().unwrap().vectors.flush(1_000_000).unwrap();
     drop(brain);
     let brain = start(dir.path(), None);

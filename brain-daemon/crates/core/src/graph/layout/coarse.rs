@@ -1,24 +1,24 @@
-//! Coarser graphs: linked pages merged to one.
+//! Builds a coarser graph by merging linked pages.
 
-use super::Weighted;
+use super::WeightedGraph;
 
 const NONE: u32 = u32::MAX;
 
-/// A coarser graph, and the page of it that each page became a part of.
-pub(super) struct Merged {
-    pub(super) graph: Weighted,
+/// A coarser graph, and the parent of each finer page: the coarse page that contains it.
+pub(super) struct CoarseGraph {
+    pub(super) graph: WeightedGraph,
     pub(super) parent_of: Vec<u32>,
 }
 
 /// Merges each page with a neighbour. In a connected graph, at most half of the pages are left.
-pub(super) fn merge(graph: &Weighted) -> Merged {
+pub(super) fn merge(graph: &WeightedGraph) -> CoarseGraph {
     let (parent_of, count) = parents(graph);
-    Merged { graph: contract(graph, &parent_of, count), parent_of }
+    CoarseGraph { graph: contract(graph, &parent_of, count), parent_of }
 }
 
-/// Returns the coarse page of each page, and their number. Pages with few links choose first, so
-/// the leaves of a star all join its centre.
-fn parents(graph: &Weighted) -> (Vec<u32>, usize) {
+/// Returns the parent of each page, and the number of parents. Pages with few links choose first,
+/// so the leaves of a star all join its centre.
+fn parents(graph: &WeightedGraph) -> (Vec<u32>, usize) {
     let mut order: Vec<u32> = (0..graph.len() as u32).collect();
     order.sort_by_key(|&page| graph.degree(page as usize));
     let mut parent_of = vec![NONE; graph.len()];
@@ -36,7 +36,7 @@ fn parents(graph: &Weighted) -> (Vec<u32>, usize) {
             };
             (parent_of[other as usize] == NONE, weight / mass)
         };
-        // A free neighbour, else the coarse page of one; light ones before heavy ones.
+        // Prefers a neighbour without a parent; among equals, a light one.
         let best = links
             .map(|&(other, weight)| (strength(other, weight), other))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -56,11 +56,11 @@ fn parents(graph: &Weighted) -> (Vec<u32>, usize) {
     (parent_of, masses.len())
 }
 
-/// Returns the graph of the coarse pages: their masses are sums, and so are weights of links.
-fn contract(graph: &Weighted, parent_of: &[u32], count: usize) -> Weighted {
-    let (starts, children) = grouped(parent_of, count);
-    let mut coarse = Weighted { starts: vec![0], links: Vec::new(), masses: Vec::new() };
-    // Where the link to a coarse page is in `links`, if it has one from the current page.
+/// Returns the graph of the coarse pages. Their masses and the weights of their links are sums.
+fn contract(graph: &WeightedGraph, parent_of: &[u32], count: usize) -> WeightedGraph {
+    let (starts, children) = group_pages(parent_of, count);
+    let mut coarse = WeightedGraph { starts: vec![0], links: Vec::new(), masses: Vec::new() };
+    // For each coarse page: the index in `links` of the link to it from the current page, if any.
     let mut entry_of = vec![NONE; count];
     for parent in 0..count {
         let first = coarse.links.len();
@@ -87,8 +87,8 @@ fn contract(graph: &Weighted, parent_of: &[u32], count: usize) -> Weighted {
     coarse
 }
 
-/// Returns the pages of each group in one list, and where each group begins.
-pub(super) fn grouped(group_of: &[u32], groups: usize) -> (Vec<u32>, Vec<u32>) {
+/// Returns where each group begins in a list, and the list of all pages sorted by group.
+pub(super) fn group_pages(group_of: &[u32], groups: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; groups + 1];
     for &group in group_of {
         starts[group as usize + 1] += 1;

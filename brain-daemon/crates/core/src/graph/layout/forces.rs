@@ -2,14 +2,14 @@
 //! by the product of their masses over the distance (Jacomy et al., ForceAtlas2, 2014).
 //!
 //! The push of far pages is summed by squares of a grid, and squares of squares, with two terms of
-//! a Taylor series (the fast multipole method). Of a crowded square near a page, a sample pushes.
-//! So a round takes time in proportion to pages and links.
+//! a Taylor series (the fast multipole method). In a crowded square near a page, only a sample of
+//! the pages pushes. So a round takes time in proportion to pages and links.
 
-use super::{Point, Sequence, Weighted};
+use super::{Point, Sequence, WeightedGraph};
 
-/// Pages of one near square that push a page one by one.
+/// Maximum number of pages of one near square that push a page.
 const MAX_SAMPLE: usize = 12;
-/// How far a page goes towards the place where its forces cancel out.
+/// The part of the way to its equilibrium that a page moves in a round.
 const STEP: f32 = 0.5;
 /// The finest grid has 4 to the power of this many squares at most.
 const MAX_DEPTH: u32 = 9;
@@ -29,8 +29,9 @@ struct Square {
 
 /// The forces of one graph, with the memory that its rounds share.
 pub(super) struct Forces<'a> {
-    graph: &'a Weighted,
-    /// How far each page may move in a round: the forces spread a mass over an area in proportion.
+    graph: &'a WeightedGraph,
+    /// Maximum move of each page in a round: the square root of a mass, because pages spread over
+    /// an area in proportion to their mass.
     reach: &'a [f32],
     /// The square of the distance below which a push grows no further.
     softening: f32,
@@ -40,20 +41,21 @@ pub(super) struct Forces<'a> {
     /// All grids, the coarsest first.
     squares: Vec<Square>,
     square_of: Vec<u32>,
-    /// The pages by square: the first of each square in `bodies`, which are position and mass.
+    /// The index in `bodies` of the first page of each square.
     starts: Vec<u32>,
+    /// Position and mass of each page, sorted by square.
     bodies: Vec<(f32, f32, f32)>,
     corner: Point,
     side: f32,
 }
 
-/// Returns where the squares of a grid with 2^`depth` squares a side begin.
+/// Returns the index of the first square of the grid with 2^`depth` squares per side.
 fn first_square(depth: u32) -> usize {
     ((1_usize << (2 * depth)) - 1) / 3
 }
 
 impl<'a> Forces<'a> {
-    pub(super) fn new(graph: &'a Weighted, reach: &'a [f32]) -> Self {
+    pub(super) fn new(graph: &'a WeightedGraph, reach: &'a [f32]) -> Self {
         let mean = graph.masses.iter().sum::<f32>() / graph.len() as f32;
         let weight = |page| graph.links(page).iter().map(|(_, weight)| weight).sum::<f32>();
         let depth = (graph.len().max(16).ilog2() / 2).min(MAX_DEPTH);
@@ -113,8 +115,8 @@ impl<'a> Forces<'a> {
         if moved.x.is_finite() && moved.y.is_finite() { moved } else { Point::default() }
     }
 
-    /// Lays the finest grid over the points, at another place in each round, so that its lines do
-    /// not show. Sorts the pages by square.
+    /// Lays the finest grid over the points, at another place in each round, so that the result
+    /// shows no grid lines. Sorts the pages by square.
     fn lay_grid(&mut self, points: &[Point], sequence: &mut Sequence) {
         let (mut low, mut high) = (points[0], points[0]);
         for point in points {
@@ -256,7 +258,8 @@ impl<'a> Forces<'a> {
     }
 }
 
-/// Returns the squares that are not beside a square, but below the parents beside its parent.
+/// Returns the squares that are not adjacent to a square although their parents are adjacent to its
+/// parent.
 fn far_squares(depth: u32, x: u32, y: u32) -> impl Iterator<Item = u32> {
     let last = (1_u32 << depth) - 1;
     let around = move |at: u32| (at & !1).saturating_sub(2)..=((at | 1) + 2).min(last);

@@ -1,14 +1,14 @@
-//! Islands: the connected parts of a graph, and their places.
+//! Islands: the connected components of a graph, and their positions.
 
 use std::f32::consts::TAU;
 
 use super::Point;
-use super::coarse::grouped;
+use super::coarse::group_pages;
 
 /// The space around an island.
 const MARGIN: f32 = 1.0;
 
-/// A connected part.
+/// A connected component.
 pub(super) struct Island<'a> {
     /// Its pages, ascending.
     pub(super) pages: &'a [u32],
@@ -16,7 +16,7 @@ pub(super) struct Island<'a> {
     pub(super) edges: Vec<(u32, u32)>,
 }
 
-/// The connected parts of a graph, largest first.
+/// The connected components of a graph, largest first.
 pub(super) struct Islands {
     /// Where the pages and edges of each island begin.
     page_starts: Vec<u32>,
@@ -28,8 +28,8 @@ pub(super) struct Islands {
 
 impl Islands {
     pub(super) fn of(pages: usize, edges: &[(u32, u32)]) -> Self {
-        let (island_of, count) = connected(pages, edges);
-        let (page_starts, members) = grouped(&island_of, count);
+        let (island_of, count) = find_islands(pages, edges);
+        let (page_starts, members) = group_pages(&island_of, count);
         let mut place = vec![0_u32; pages];
         for island in 0..count {
             let (first, end) = (page_starts[island] as usize, page_starts[island + 1] as usize);
@@ -38,7 +38,7 @@ impl Islands {
             }
         }
         let of_edges: Vec<u32> = edges.iter().map(|&(from, _)| island_of[from as usize]).collect();
-        let (edge_starts, edge_order) = grouped(&of_edges, count);
+        let (edge_starts, edge_order) = group_pages(&of_edges, count);
         let local = |&edge: &u32| {
             let (from, to) = edges[edge as usize];
             (place[from as usize], place[to as usize])
@@ -116,7 +116,7 @@ fn ring_end(radii: &[f32], next: usize, inner: f32) -> usize {
 }
 
 /// Returns the island of each page, and their number.
-fn connected(pages: usize, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
+fn find_islands(pages: usize, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
     let mut root: Vec<u32> = (0..pages as u32).collect();
     for &(from, to) in edges {
         let (a, b) = (find(&mut root, from), find(&mut root, to));
@@ -136,7 +136,7 @@ fn connected(pages: usize, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
     (island_of, count as usize)
 }
 
-/// Returns the root of a page, and shortens the way to it.
+/// Returns the root of a page, and shortens the path to it.
 fn find(root: &mut [u32], mut page: u32) -> u32 {
     while root[page as usize] != page {
         root[page as usize] = root[root[page as usize] as usize];

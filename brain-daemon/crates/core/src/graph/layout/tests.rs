@@ -26,7 +26,7 @@ fn assert_finite(points: &[Point]) {
 }
 
 #[test]
-fn the_same_graph_gets_the_same_places() {
+fn the_same_graph_gets_the_same_positions() {
     let edges = brain(800, 50);
     let first = arrange(800, &edges);
     assert_eq!(first, arrange(800, &edges));
@@ -34,7 +34,7 @@ fn the_same_graph_gets_the_same_places() {
 }
 
 #[test]
-fn small_graphs_and_links_to_themselves_have_places() {
+fn small_graphs_and_self_links_have_positions() {
     assert_eq!(arrange(0, &[]), []);
     assert_finite(&arrange(1, &[]));
     assert_eq!(arrange(1, &[(0, 0), (0, 0)]), arrange(1, &[]));
@@ -91,7 +91,7 @@ fn linked_pages_are_nearer_than_others() {
 
 /// A page that all others link to must not make a round quadratic.
 #[test]
-fn a_crowd_around_one_page_is_spread() {
+fn many_pages_around_one_page_are_spread() {
     let edges: Vec<(u32, u32)> = (1..5000).map(|leaf| (leaf, 0)).collect();
     let points = arrange(5000, &edges);
     assert_finite(&points);

@@ -114,7 +114,7 @@ const FILLERS: [&str; 31] = [
     "year", "monat", "mes",
 ];
 
-/// Words before a time that say it is one: a month, a year or a day of the week alone is not.
+/// Prepositions after which a month, a year or a day of the week is a time; alone, it is not.
 const PREPOSITIONS: [&str; 27] = [
     "in", "on", "during", "of", "from", "im", "am", "vom", "von", "wahrend", "en", "au", "du",
     "pendant", "el", "durante", "nel", "nell", "a", "no", "na", "em", "op", "tijdens", "de", "le",
@@ -151,7 +151,7 @@ pub(super) const LAST: [&str; 28] = [
     "passada",
     "afgelopen",
 ];
-/// More words for the last one, which never stand before a number of units.
+/// More words for `last`, which never precede a number of units.
 pub(super) const LAST_ONE: [&str; 4] = ["scorso", "scorsa", "vorig", "laatste"];
 pub(super) const THIS: [&str; 17] = [
     "this", "current", "diese", "dieser", "dieses", "diesem", "diesen", "ce", "cette", "este",
@@ -308,7 +308,8 @@ pub(super) fn number(word: &str) -> Option<i64> {
     NUMBERS.iter().find(|(_, names)| names.contains(&word)).map(|(number, _)| *number)
 }
 
-/// Returns the number of a quarter, from 1: `q3`, `t3`, `third`.
+/// Returns the number of a quarter, from 1, and whether it has the short form: `q3`, `t3`, but not
+/// `third`.
 pub(super) fn quarter(word: &str) -> Option<(i8, bool)> {
     let short = word.strip_prefix(['q', 't', 'k']).and_then(|digit| digit.parse::<i8>().ok());
     if let Some(number) = short.filter(|number| (1..=4).contains(number)) {
@@ -324,7 +325,7 @@ pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.contains(&word)
 }
 
-/// Returns whether a word before a time says that it is one.
+/// Returns whether a word is one of the [`PREPOSITIONS`].
 pub(super) fn is_preposition(word: &str) -> bool {
     PREPOSITIONS.contains(&word)
 }
