@@ -81,19 +81,19 @@ fn the_graph_is_kept_until_a_change_or_some_idle_minutes() {
     let clock = clock();
     let brain = start(dir.path(), &clock);
     put(&brain, None, "a", "[[b]] [a](a.md)\n");
-    let kept = || brain.graph.kept.lock().as_ref().map(|kept| Arc::as_ptr(&kept.graph));
+    let cached = || brain.graph.cached.lock().as_ref().map(|cached| Arc::as_ptr(&cached.graph));
     let ask = || brain.graph.layout(&Caller::local(7), &GraphLayout::default()).unwrap();
     let first = ask();
-    let graph = kept();
-    assert_eq!((ask(), kept()), (first, graph));
+    let graph = cached();
+    assert_eq!((ask(), cached()), (first, graph));
     put(&brain, None, "b", "# B\n");
     assert_eq!(ask().edges, [LayoutEdge { from: 0, to: 1 }]);
-    clock.0.fetch_add(KEPT_MS, Ordering::Relaxed);
+    clock.0.fetch_add(CACHE_MS, Ordering::Relaxed);
     brain.graph.drop_when_idle();
-    assert!(kept().is_some());
+    assert!(cached().is_some());
     clock.0.fetch_add(1, Ordering::Relaxed);
     brain.graph.drop_when_idle();
-    assert!(kept().is_none());
+    assert!(cached().is_none());
     assert_eq!(ask().total, 2);
 }
 
