@@ -22,8 +22,8 @@ use std::{
 };
 
 use brain_protocol::{
-    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
-    Request, SkippedFiles, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus,
+    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, IgnoredFiles, ImportFailure, ImportReply,
+    Page, Reply, Request, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus,
     decode, encode, read_frame, write_frame,
 };
 
@@ -193,7 +193,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     failed_total: 1,
                     warnings: Vec::new(),
                     took_ms: 12,
-                    left_out: SkippedFiles::default(),
+                    left_out: IgnoredFiles::default(),
                 })),
             ];
         }

@@ -178,12 +178,12 @@ pub struct SyncedSource {
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Files and directories that rules left out.
-    pub left_out: SkippedFiles,
+    pub left_out: IgnoredFiles,
 }
 
 /// Files and directories that rules left out of a sync or an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SkippedFiles {
+pub struct IgnoredFiles {
     /// The number of markdown files.
     pub files: u64,
     /// The number of directories, hidden ones included; those below them are not counted.
@@ -192,7 +192,7 @@ pub struct SkippedFiles {
     pub paths: Vec<String>,
 }
 
-impl SkippedFiles {
+impl IgnoredFiles {
     /// Maximum number of paths.
     pub const MAX_PATHS: usize = 20;
 

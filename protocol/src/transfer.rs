@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SkippedFiles, SourceId};
+use crate::{IgnoredFiles, SourceId};
 
 /// `brain import`: imports a directory of markdown files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct ImportReply {
     /// Time in the daemon, in milliseconds.
     pub took_ms: u64,
     /// Files and directories that rules left out.
-    pub left_out: SkippedFiles,
+    pub left_out: IgnoredFiles,
 }
 
 /// A file that could not be read or written.

@@ -309,7 +309,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 failed_total: 1,
                 warnings: vec![],
                 took_ms: 12,
-                left_out: SkippedFiles { files: 1, directories: 2, paths: texts(&["d/"]) },
+                left_out: IgnoredFiles { files: 1, directories: 2, paths: texts(&["d/"]) },
             }),
         ),
         (
@@ -361,7 +361,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                         kept_version: 10,
                     }],
                     warnings: texts(&["w"]),
-                    left_out: SkippedFiles { files: 1, directories: 2, paths: texts(&["d/"]) },
+                    left_out: IgnoredFiles { files: 1, directories: 2, paths: texts(&["d/"]) },
                 }],
                 took_ms: 11,
             }),

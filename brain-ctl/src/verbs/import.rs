@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, SkippedFiles};
+use brain_protocol::{Exit, Fault, FaultCode, IgnoredFiles, ImportFailure, ImportReply};
 use clap::Args;
 
 use crate::{
@@ -103,7 +103,7 @@ impl Show for ImportReply {
 const MAX_PATHS: usize = 3;
 
 /// Returns the line about files that rules exclude, if there are any.
-pub(super) fn skipped_files_line(left_out: &SkippedFiles) -> Option<String> {
+pub(super) fn skipped_files_line(left_out: &IgnoredFiles) -> Option<String> {
     let all = left_out.files + left_out.directories;
     let parts = [
         (left_out.files > 0).then(|| count(left_out.files, "file")),

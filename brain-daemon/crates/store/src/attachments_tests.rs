@@ -50,7 +50,7 @@ fn purge(store: &Store, now: i64) {
 }
 
 #[test]
-fn an_attachment_is_kept_while_a_text_of_the_window_names_it() {
+fn an_attachment_outlives_its_last_name_by_the_recovery_window() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let id = write(&store, "a", "![[p.png]]", 1);
@@ -72,7 +72,7 @@ fn an_attachment_is_kept_while_a_text_of_the_window_names_it() {
 }
 
 #[test]
-fn the_last_page_that_is_purged_takes_the_file_with_it() {
+fn purging_the_last_page_removes_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let ids = ["a", "b"].map(|name| write(&store, name, "![[p.png]]", 1));
@@ -131,7 +131,7 @@ fn the_tables_agree_when_a_name_gets_other_bytes() {
     assert!(reader.pages_with(&first).unwrap().is_empty());
     assert_eq!(reader.pages_with(&second).unwrap().len(), 1);
     drop(reader);
-    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "the former one can still be needed");
+    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "both rows are in the recovery window");
     purge(&store, 2 + RECOVERY_MS);
     assert!(store.read_attachment(&first).is_err());
     assert!(store.read_attachment(&second).is_ok());
@@ -200,7 +200,7 @@ fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
     assert_eq!(verify(&backup, &|_, _| true).unwrap(), report);
 }
 
-/// Changes the backup by `change`, and returns what `verify` says.
+/// Changes a backup with `change` and returns the error of restoring it.
 fn damaged(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
     let dir = tempfile::tempdir().unwrap();
     let (hashes, backup) = backed_up(dir.path());

@@ -166,7 +166,7 @@ fn bytes(records: &[JobRecord]) -> Vec<Vec<u8>> {
     records.iter().map(|record| to_bytes(record).unwrap()).collect()
 }
 
-/// Damage to the last record after a power loss.
+/// Damage of the last record by a power loss.
 #[derive(Debug, Clone)]
 enum PowerLoss {
     /// The file ends at this byte of its used part.

@@ -1,6 +1,6 @@
 //! Counts the results of a sync, and builds the report about a source.
 
-use brain_protocol::{Pull, SkippedFiles, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus};
+use brain_protocol::{IgnoredFiles, Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus};
 
 use super::decide::Verdict;
 use crate::batch::Failures;
@@ -37,7 +37,7 @@ impl Tally {
             failed_total: 0,
             conflicts: Vec::new(),
             warnings: Vec::new(),
-            left_out: SkippedFiles::default(),
+            left_out: IgnoredFiles::default(),
         };
         Self { report, failures: Failures::default(), changing: 0 }
     }
