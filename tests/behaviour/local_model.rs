@@ -404,7 +404,7 @@ fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
 #[test]
 fn a_damaged_model_is_refused_with_the_name_of_its_file() {
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        assert_refused(file, "is not there", |dir| fs::remove_file(dir.join(file)).unwrap());
+        assert_refused(file, "is missing", |dir| fs::remove_file(dir.join(file)).unwrap());
         assert_refused(file, "", |dir| fs::write(dir.join(file), "").unwrap());
         assert_refused(file, "", |dir| fs::write(dir.join(file), "no such thing").unwrap());
         assert_refused(file, "", |dir| {

@@ -130,5 +130,5 @@ impl EmbeddingService {
 /// Returns the error of a call that gave no numbers in time.
 fn late(what: &str) -> EmbedError {
     let message = format!("the reranker {what}");
-    EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
+    EmbedError { kind: EmbedErrorKind::Retryable(None), message, hint: None }
 }

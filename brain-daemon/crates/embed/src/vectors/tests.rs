@@ -95,8 +95,8 @@ fn visible_pages_are_found_by_their_nearest_window() {
     );
     assert_eq!(vectors.search(&x, 0, &all), []);
     assert_eq!(vectors.search(&[1.0], 5, &all), [], "of another length");
-    assert!((vectors.between(5, 1).unwrap() - 0.707).abs() < 0.01);
-    assert_eq!((vectors.between(5, 9), vectors.between(5, 77)), (None, None));
+    assert!((vectors.similarity(5, 1).unwrap() - 0.707).abs() < 0.01);
+    assert_eq!((vectors.similarity(5, 9), vectors.between(5, 77)), (None, None));
     assert_eq!(vectors.size().pages, 4);
     let wrong = vectors.put(5, key(5), &[window(0, &[1.0])]).unwrap_err();
     assert_eq!(wrong.to_string(), "a vector has 1 numbers, and 3 were expected");
