@@ -1,4 +1,4 @@
-//! Names of pages: what lists and searches print can be opened.
+//! Names of pages: every name that lists and searches print opens its page.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http, texts};

@@ -134,7 +134,7 @@ fn a_removed_file_comes_back_with_a_former_version() {
     assert_eq!((&removed["status"], &removed["version"]), (&json!("removed"), &json!(3)));
     assert!(!home.get("p")["frontmatter"].as_str().unwrap().contains("attachments"));
     assert_eq!(names(&home.json(["attachments", "p"])), Vec::<&str>::new());
-    assert!(stored(&home, b"first").exists(), "it can be needed again");
+    assert!(stored(&home, b"first").exists(), "a former version names it");
     // Another file can have the name now, and the bytes of the first one stay.
     attach(&home, "p", "x.png", b"second");
     assert!(stored(&home, b"first").exists());
@@ -230,7 +230,7 @@ fn orphans_are_removed_after_an_hour_and_files_of_others_never() {
         fs::write(path, "x").unwrap();
         fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
     };
-    // What a kill between the two steps of an attach leaves.
+    // The files that a kill between the two steps of an attach leaves.
     let (orphan, young) = (stored(&home, b"orphan"), stored(&home, b"young"));
     let dir = home.path().join("attachments");
     let unfinished = dir.join("00/.4711-3.new");

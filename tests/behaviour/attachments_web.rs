@@ -1,4 +1,4 @@
-//! Files of pages in the browser: shown, downloaded and attached, and what they cannot do.
+//! Files of pages in the browser: display, download, upload, and blocked attacks.
 
 use brain_tests::TestHome;
 
@@ -25,7 +25,7 @@ fn upload(site: &Site, path: &str, csrf: Option<&str>, name: &str, text: &str) -
     upload_from("same-origin", site, path, (csrf, name, text))
 }
 
-/// As `upload`, from a page that is on the same origin, or not, as `fetch_site` says.
+/// As `upload`; `fetch_site` says from which site the request comes.
 fn upload_from(
     fetch_site: &str,
     site: &Site,
@@ -166,7 +166,7 @@ fn a_form_attaches_a_file_and_a_script_gets_its_link() {
         head.contains("x y.png") && head.contains("z.pdf") && !head.contains("words"),
         "{head}"
     );
-    // The head and the link make the text that the editor saves.
+    // The editor saves the head and the link as the text.
     let text = format!("{head}words\n[[z.pdf]]\n");
     let fields = [("name", "default:p"), ("version", "3"), ("text", &text), ("action", "save")];
     browser.change(&site, "/web/save", &fields).expect(303);

@@ -164,7 +164,7 @@ fn walk(steps: &[Step]) {
                 post.likes += more;
                 fixture.platform.likes(&id, post.likes);
             }
-            Step::Pass(ms) => fixture.pass(*ms),
+            Step::Pass(ms) => fixture.advance(*ms),
             Step::Run { timeline, lookups } => {
                 if !timeline {
                     fixture.platform.fault(endpoint::TIMELINE, Fault::Server(503), 1);

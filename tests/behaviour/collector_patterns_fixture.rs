@@ -118,7 +118,7 @@ impl Fixture {
         self.time.now()
     }
 
-    pub(crate) fn pass(&self, ms: i64) {
+    pub(crate) fn advance(&self, ms: i64) {
         self.time.0.fetch_add(ms, Ordering::SeqCst);
     }
 

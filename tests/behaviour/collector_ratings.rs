@@ -70,17 +70,17 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
         "reply_count": 9, "quote_count": 1 },
         "_author": { "username": "ann", "public_metrics": { "followers_count": 99_999 } } });
     fixture.post(Stream::Mentions, "2", "the quick brown cat", grown);
-    fixture.pass(HOUR - 1);
+    fixture.advance(HOUR - 1);
     fixture.step();
     assert_eq!(rating(&fixture, "2"), two, "one millisecond early");
-    fixture.pass(1);
+    fixture.advance(1);
     fixture.step();
     let again = rating(&fixture, "2");
     assert_eq!((again.reach, again.relevance, again.novelty), (Some(7.1), Some(5.0), Some(2.5)));
     assert!(again.virality > Some(1.0), "{again:?}");
     let before = again.before.clone().unwrap();
     assert_eq!((before.reach, before.virality, before.rated_at), (Some(4.3), None, rfc3339(NOW)));
-    fixture.pass(5 * HOUR);
+    fixture.advance(5 * HOUR);
     fixture.step();
     assert_eq!(rating(&fixture, "2"), again, "there is no third rating");
 }
@@ -118,7 +118,7 @@ fn models_rate_ten_posts_per_question() {
     );
 
     // A new rating by numbers keeps the model's rating, and the model is not called again.
-    fixture.pass(HOUR);
+    fixture.advance(HOUR);
     fixture.step();
     let again = rating(&fixture, "3");
     assert_eq!((again.sentiment, again.before.is_some(), model.call_count()), (Some(8.0), true, 2));
@@ -184,7 +184,7 @@ fn invented_ratings_are_ignored() {
     // The two missing posts are asked about twice more, each alone, and never again.
     for _ in 0..5 {
         fixture.step();
-        fixture.pass(LATER);
+        fixture.advance(LATER);
         fixture.step();
     }
     assert_eq!(question_count.load(Ordering::SeqCst), 1 + 2 * 2);
@@ -215,7 +215,7 @@ fn model_outages_do_not_count_as_attempts() {
         assert_eq!(model.call_count(), round);
         fixture.step();
         assert_eq!(model.call_count(), round, "no call before the delay is over");
-        fixture.pass(LATER);
+        fixture.advance(LATER);
     }
     assert!(rating(&fixture, "30").relevance.is_some(), "ratings by numbers need no model");
     assert!(fixture.derived("ratings", "1").unwrap()["attempts"].as_u64().unwrap() == 0);
@@ -239,7 +239,7 @@ fn one_failing_post_does_not_stop_others() {
     }
     for _ in 0..12 {
         while fixture.step() {}
-        fixture.pass(LATER);
+        fixture.advance(LATER);
     }
     assert!((2..=25).all(|id| rating(&fixture, &id.to_string()).sentiment == Some(8.0)));
     assert_eq!(rating(&fixture, "1").sentiment, None);
@@ -301,9 +301,9 @@ fn invalid_answers_are_retried_at_most_twice() {
         fixture.found("1", "x");
         for _ in 0..6 {
             fixture.step();
-            fixture.pass(LATER - 1);
+            fixture.advance(LATER - 1);
             fixture.step();
-            fixture.pass(1);
+            fixture.advance(1);
         }
         assert_eq!((model.call_count(), rating(&fixture, "1").sentiment), (3, None));
     }
@@ -313,11 +313,11 @@ fn invalid_answers_are_retried_at_most_twice() {
 fn only_visible_posts_of_the_last_day_are_rated() {
     let fixture = Fixture::new(&[RATINGS]);
     fixture.found("1", "a day and a millisecond");
-    fixture.pass(1);
+    fixture.advance(1);
     fixture.found("2", "a day");
     let gone = fixture.found("3", "deleted");
     fixture.delete(&gone, false);
-    fixture.pass(24 * HOUR);
+    fixture.advance(24 * HOUR);
     fixture.step();
     assert!(fixture.derived("ratings", "1").is_none());
     assert!(fixture.derived("ratings", "2").is_some());

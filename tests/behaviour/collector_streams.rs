@@ -17,7 +17,7 @@ fn fixture() -> (Fixture, String) {
     fixture.platform.post(&fixture.bob, "birds");
     fixture.collect();
     fixture.platform.delete(&gone);
-    fixture.pass(30 * MINUTE);
+    fixture.advance(30 * MINUTE);
     (fixture, gone)
 }
 
@@ -44,11 +44,11 @@ fn faults_and_reasons() -> Vec<(Fault, &'static str)> {
         (Fault::UsageCapped, "usage_capped"),
         (Fault::TooManyConnections, "too_many_connections"),
         (Fault::Server(500), "server_error"),
-        (Fault::ServerPage(502), "server_error"),
+        (Fault::ServerErrorHtml(502), "server_error"),
         (Fault::ServerEmpty(503), "server_error"),
         (Fault::Garbage, "unreadable"),
         (Fault::Truncated, "unreadable"),
-        (Fault::Page, "unreadable"),
+        (Fault::HtmlBody, "unreadable"),
         (Fault::Empty, "unreadable"),
         (Fault::Null, "unreadable"),
         (Fault::EmptyObject, "unreadable"),
@@ -109,7 +109,7 @@ fn a_fault_skips_the_stream_without_deletions() {
             assert!(!same || kept, "{fault:?}: {path} was not refreshed");
         }
         // After the fault, the deletion is found.
-        fixture.pass(16 * MINUTE);
+        fixture.advance(16 * MINUTE);
         let lines = fixture.collect();
         assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{fault:?}: {lines:?}");
         assert!(with(&lines, "STREAM_SKIPPED").is_empty(), "{fault:?}: {lines:?}");
@@ -185,7 +185,7 @@ fn partial_streams_prove_no_deletions() {
     assert_eq!(former.len(), 250);
     fixture.platform.delete(&former[5]);
     fixture.platform.fault_after(endpoint::TIMELINE, 1, Fault::Server(500), 1);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let run = fixture.run();
     assert_eq!(skipped(&run, "own"), Some("server_error"));
     assert_eq!(
@@ -194,7 +194,7 @@ fn partial_streams_prove_no_deletions() {
     );
     // The received posts are refreshed.
     assert_eq!(fixture.own(&former[0]).unwrap()["last_updated"], fixture.stamp());
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     assert_eq!(fixture.run().deletions, 1);
 }
 
@@ -230,7 +230,7 @@ fn endless_pages_are_given_up() {
 
 #[test]
 fn repeated_posts_and_other_content_types_are_accepted() {
-    for fault in [Fault::Twice, Fault::WrongKind, Fault::Slow(0), Fault::WithoutFields] {
+    for fault in [Fault::Twice, Fault::WrongContentType, Fault::Slow(0), Fault::WithoutFields] {
         let fixture = Fixture::new();
         let id = fixture.platform.post(&fixture.ada, "once");
         // Over a socket, a delay of zero is no fault; in process, it would be one.
@@ -250,12 +250,12 @@ fn two_requests_per_window_are_reserved() {
         fixture.platform.limit(endpoint::MENTIONS, limit);
         let before = fixture.platform.count(endpoint::MENTIONS);
         // The previous window has ended.
-        fixture.pass(HOUR);
+        fixture.advance(HOUR);
         for _ in 0..3 {
             let run = fixture.run();
             assert_eq!(run.status, "complete");
             assert_eq!(skipped(&run, "own"), None, "each endpoint has its own rate limit");
-            fixture.pass(MINUTE);
+            fixture.advance(MINUTE);
         }
         assert_eq!(fixture.platform.count(endpoint::MENTIONS) - before, asked, "{limit}");
     }
@@ -276,9 +276,9 @@ fn the_reserve_ends_with_its_window() {
         "{reported_lines:?}"
     );
     // One second before the reset, and at the reset.
-    fixture.pass((reset - 1) * 1000 - fixture.now());
+    fixture.advance((reset - 1) * 1000 - fixture.now());
     assert_eq!(skipped(&fixture.run(), "mentions"), Some("rate_limited"));
-    fixture.pass(reset * 1000 + 200 - fixture.now());
+    fixture.advance(reset * 1000 + 200 - fixture.now());
     assert_eq!(skipped(&fixture.run(), "mentions"), None);
     assert_eq!(fixture.platform.count(endpoint::MENTIONS), 2);
 }
@@ -289,9 +289,9 @@ fn a_wrong_reset_time_delays_by_at_most_a_window() {
         let fixture = Fixture::new();
         fixture.platform.fault(endpoint::TIMELINE, Fault::Rates("1".into(), ahead), 1);
         fixture.run();
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         assert_eq!(skipped(&fixture.run(), "own").is_some(), held, "{ahead}");
-        fixture.pass(16 * MINUTE);
+        fixture.advance(16 * MINUTE);
         assert_eq!(skipped(&fixture.run(), "own"), None, "{ahead}");
     }
     // An unreadable value does not replace the known one.
@@ -347,7 +347,7 @@ fn the_token_is_sent_only_to_the_platform() {
         fixture.platform.fault(endpoint::TIMELINE, fault, 1);
         let output_text = format!("{:?} {:?}", fixture.run(), fixture.lines());
         assert!(!output_text.contains("FAKEAPPBEARER"), "{output_text}");
-        fixture.pass(16 * MINUTE);
+        fixture.advance(16 * MINUTE);
     }
     for (path, bytes) in files(fixture.outside()) {
         assert!(!String::from_utf8_lossy(&bytes).contains("FAKEAPPBEARER"), "{path}");

@@ -19,7 +19,7 @@ fn liked(likes: u64) -> (Fixture, String) {
 
 /// Returns the alerts of a run `after` milliseconds later with this many likes.
 fn alerts(fixture: &Fixture, id: &str, after: i64, likes: u64) -> Vec<String> {
-    fixture.pass(after);
+    fixture.advance(after);
     fixture.platform.likes(id, likes);
     let lines = fixture.collect();
     let reported: Vec<String> =
@@ -102,7 +102,7 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     for (step, (change, count)) in changes.into_iter().enumerate() {
         let before = std::fs::read(&path).unwrap();
         let former = fixture.snapshots(&id).len();
-        fixture.pass(30 * MINUTE);
+        fixture.advance(30 * MINUTE);
         set(change);
         fixture.collect();
         assert_eq!(fixture.snapshots(&id).len(), count, "step {step}");
@@ -125,7 +125,7 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
 fn a_file_has_a_hundred_snapshots_at_most() {
     let (fixture, id) = liked(0);
     for likes in 1..=100 {
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         fixture.platform.likes(&id, likes);
         fixture.collect();
         let expected = usize::try_from(likes + 1).unwrap().min(100);

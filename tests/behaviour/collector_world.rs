@@ -92,8 +92,8 @@ impl Fixture {
         rfc3339(self.now())
     }
 
-    pub(crate) fn pass(&self, ms: i64) {
-        self.platform.time().pass(ms);
+    pub(crate) fn advance(&self, ms: i64) {
+        self.platform.time().advance(ms);
     }
 
     pub(crate) fn ask(&self, request: Request) -> Result<Reply, Fault> {

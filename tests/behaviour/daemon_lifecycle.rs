@@ -305,7 +305,7 @@ fn a_missing_home_variable_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn a_wrong_configuration_stops_the_start_and_the_client_shows_why() {
+fn a_wrong_configuration_stops_the_start_with_the_reason() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let config = home.path().join("config.toml");

@@ -126,7 +126,7 @@ fn diff_is_coloured_on_a_terminal_only() {
 }
 
 #[test]
-fn put_with_an_expected_version_never_overwrites_another_change() {
+fn put_with_an_expected_version_overwrites_no_other_change() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     assert_eq!(home.json_with(["put", "p", "--expect", "0"], b"one\n")["status"], "created");

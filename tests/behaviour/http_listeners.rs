@@ -238,7 +238,7 @@ fn request_heads_have_a_limit() {
 }
 
 #[test]
-fn connections_are_reused_and_pipelined_requests_answered_in_order() {
+fn a_connection_serves_several_and_pipelined_requests() {
     let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let mut wire = Wire::open(address);

@@ -78,7 +78,7 @@ fn a_link_becomes_live_or_missing_with_its_page() {
 }
 
 #[test]
-fn a_bare_name_links_to_a_file_or_to_the_only_page_with_that_alias() {
+fn a_bare_name_links_to_a_file_or_a_unique_alias() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("from", "[[acme]] and [[Countess]]\n");

@@ -190,7 +190,7 @@ fn text_from_outside_is_marked() {
 }
 
 #[test]
-fn pages_of_other_sources_open_and_missing_ones_get_suggestions() {
+fn pages_of_other_sources_open_and_others_are_suggested() {
     let site = Site::new();
     let dir = site.home.outside();
     site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);

@@ -62,7 +62,7 @@ fn a_phrase_matches_only_in_its_order() {
 }
 
 #[test]
-fn a_quoted_phrase_in_a_question_is_not_required_if_no_page_has_it() {
+fn a_quoted_phrase_that_no_page_has_is_not_required() {
     let (home, _daemon) = home_with_pages();
     let question = "what is the \"budget of latency\" of a service";
     let found = home.json(["search", question]);
@@ -96,7 +96,7 @@ fn a_word_with_a_minus_excludes_pages() {
 }
 
 #[test]
-fn a_query_that_only_excludes_finds_all_other_pages_newest_first() {
+fn a_query_that_only_excludes_finds_the_other_pages() {
     let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("-budget"), ["people/ada", "ideas/cache"]);
     assert_eq!(home.search("-\"latency budget\" -type:person"), ["ideas/cache", "notes/budget"]);

@@ -156,7 +156,8 @@ fn words(random: &mut Random) -> Vec<f32> {
         let meaning = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
         let scale = match meaning {
             Some(_) => 0.15,
-            // Signs, letters and stop words have less weight.
+            // Other tokens get 0.4; words in MEANINGS get 0.15 of their own plus the 1.0 that their
+            // row shares.
             None => 0.4,
         };
         let mut row = random.normal(DIMENSIONS, scale);

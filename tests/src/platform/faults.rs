@@ -51,7 +51,7 @@ pub enum Fault {
     /// A server error with a problem.
     Server(u16),
     /// A server error with an HTML page.
-    ServerPage(u16),
+    ServerErrorHtml(u16),
     /// A server error with an empty body.
     ServerEmpty(u16),
     /// 302 to this address.
@@ -61,7 +61,7 @@ pub enum Fault {
     /// 200 with the first half of the JSON.
     Truncated,
     /// 200 with an HTML page.
-    Page,
+    HtmlBody,
     /// 200 with an empty body.
     Empty,
     /// 200 with `{}`.
@@ -81,7 +81,7 @@ pub enum Fault {
     /// A correct response after this many milliseconds.
     Slow(u64),
     /// A correct response with the type `text/plain`.
-    WrongKind,
+    WrongContentType,
     /// A correct response without rate-limit fields.
     WithoutFields,
     /// A correct response with this `x-rate-limit-remaining` and an `x-rate-limit-reset` this many
@@ -134,7 +134,7 @@ pub(super) fn take_due(planned: &mut Vec<PlannedFault>, endpoint: &str) -> Optio
 const PAGE: &str = "<!DOCTYPE html><html><head><title>Over \
     capacity</title></head><body><h1>Something is wrong.</h1></body></html>";
 
-fn page(status: u16) -> Response {
+fn html_page(status: u16) -> Response {
     Response::new(status, "text/html; charset=utf-8", PAGE)
 }
 
@@ -235,7 +235,7 @@ impl Fault {
                 )
             }
             Self::Server(status) => blank(*status, "Service Unavailable"),
-            Self::ServerPage(status) => page(*status),
+            Self::ServerErrorHtml(status) => html_page(*status),
             Self::ServerEmpty(status) => Response::new(*status, "application/json", ""),
             Self::Redirect(to) => {
                 let mut answer = Response::new(302, "text/html", "");
@@ -243,7 +243,7 @@ impl Fault {
                 answer
             }
             Self::Garbage => json_response("{\"data\": [{\"id\": \u{1}"),
-            Self::Page => page(200),
+            Self::HtmlBody => html_page(200),
             Self::Empty => json_response(""),
             Self::EmptyObject => json_response("{}"),
             Self::Null => json_response("null"),
@@ -269,7 +269,7 @@ impl Fault {
             Self::Truncated => answer.body.truncate(answer.body.len() / 2),
             Self::Cut => answer.delivery = Delivery::Cut(answer.body.len() / 2),
             Self::Slow(ms) => answer.delivery = Delivery::Slow(Duration::from_millis(*ms)),
-            Self::WrongKind => answer.headers[0].1 = "text/plain".into(),
+            Self::WrongContentType => answer.headers[0].1 = "text/plain".into(),
             Self::WithoutFields => {
                 answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"));
             }

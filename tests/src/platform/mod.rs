@@ -103,7 +103,7 @@ impl Time {
     }
 
     /// Advances a virtual clock by `ms`.
-    pub fn pass(&self, ms: i64) {
+    pub fn advance(&self, ms: i64) {
         let Self::Virtual(at) = self else { panic!("the system clock cannot be advanced") };
         at.fetch_add(ms, Ordering::SeqCst);
     }

@@ -128,7 +128,7 @@ fn words_of_hidden_pages_are_not_suggested() {
 }
 
 #[test]
-fn names_and_the_newest_texts_of_a_large_import_are_compared_at_once() {
+fn typos_in_names_and_new_texts_match_before_a_flush() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let filler = "lorem ipsum dolor sit amet ".repeat(2_000);

@@ -24,7 +24,7 @@ fn full_page() -> Value {
 }
 
 #[test]
-fn posts_have_authors_and_pictures_and_invalid_ones_are_skipped() {
+fn posts_have_authors_and_invalid_posts_are_skipped() {
     let http_client = always(200, &[], full_page().to_string());
     let page = with_platform(&http_client, |platform| {
         platform.timeline(&user(), Expansions::default(), None)
