@@ -72,7 +72,7 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
     fixture.post(Stream::Mentions, "2", "the quick brown cat", grown);
     fixture.advance(HOUR - 1);
     fixture.step();
-    assert_eq!(rating(&fixture, "2"), two, "one millisecond early");
+    assert_eq!(rating(&fixture, "2"), two, "no new rating one millisecond before it is due");
     fixture.advance(1);
     fixture.step();
     let again = rating(&fixture, "2");
@@ -82,7 +82,7 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
     assert_eq!((before.reach, before.virality, before.rated_at), (Some(4.3), None, rfc3339(NOW)));
     fixture.advance(5 * HOUR);
     fixture.step();
-    assert_eq!(rating(&fixture, "2"), again, "there is no third rating");
+    assert_eq!(rating(&fixture, "2"), again, "the post is not rated a third time");
 }
 
 #[test]
@@ -178,7 +178,11 @@ fn invented_ratings_are_ignored() {
         (rating(&fixture, "1").sentiment, rating(&fixture, "1").actionability),
         (None, Some(4.0))
     );
-    assert_eq!(rating(&fixture, "2").sentiment, None, "said twice");
+    assert_eq!(
+        rating(&fixture, "2").sentiment,
+        None,
+        "a post that the model rates twice has no rating"
+    );
     assert_eq!((rating(&fixture, "3").sentiment, fixture.derived("ratings", "99")), (None, None));
 
     // The two missing posts are asked about twice more, each alone, and never again.

@@ -44,7 +44,7 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     let first = wait(&|_| true);
     assert!(home.path().join(format!("collector/data/tweets/own/{post}.json")).exists());
     let second = wait(&|at| at != first);
-    assert_ne!(second[..16], first[..16], "one run begins in a minute");
+    assert_ne!(second[..16], first[..16], "at most one run begins in a minute");
     assert!(
         second[17..19].parse::<u32>().unwrap() < 30,
         "{second}: the run starts at the full minute"

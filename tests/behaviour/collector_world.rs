@@ -28,7 +28,7 @@ pub(crate) struct Fixture {
     pub(crate) ada: String,
     pub(crate) bob: String,
     lines: Arc<RecordedLines>,
-    /// Declared before the directory, because the brain must be closed first.
+    /// Declared before `dir`, so that the brain is closed before its directory is removed.
     brain: Arc<Brain>,
     dir: tempfile::TempDir,
 }
@@ -144,7 +144,7 @@ impl Fixture {
     }
 
     pub(crate) fn state(&self) -> Value {
-        self.json("state.json").expect("there is a state")
+        self.json("state.json").expect("no state.json")
     }
 
     /// Returns the ids that the next run compares a stream with.

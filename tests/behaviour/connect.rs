@@ -119,7 +119,7 @@ fn own_tokens_are_not_sent_to_other_servers() {
         "not this brain's own",
         "--client-id",
     );
-    assert_eq!(home.json(["token", "list", "--all"])["tokens"], json!([]), "none was made");
+    assert_eq!(home.json(["token", "list", "--all"])["tokens"], json!([]), "no token was created");
     assert!(!fake.requests.lock().unwrap().is_empty());
 }
 
@@ -137,7 +137,7 @@ fn the_brain_tests_itself_with_a_revoked_token() {
         "resource",
         &site.local,
     );
-    assert_eq!(site.home.json(["token", "list"])["tokens"], json!([]), "nothing is left");
+    assert_eq!(site.home.json(["token", "list"])["tokens"], json!([]), "the test leaves no token");
     let tokens = site.home.json(["token", "list", "--all"]);
     for token in tokens["tokens"].as_array().unwrap() {
         assert!(token["name"].as_str().unwrap().starts_with("connect-test "), "{token}");

@@ -85,7 +85,8 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 check.check_entry(entry);
             }
         }
-        // Half of the rounds start after a kill at rest, the others after a clean shutdown.
+        // Half of the rounds start after the kill of an idle daemon, the others after a clean
+        // shutdown.
         if rng.one_in(2) {
             daemon.kill();
             kills += 1;
@@ -125,7 +126,7 @@ fn a_killed_import_is_finished_by_the_next() {
             let import = scope.spawn(|| import(&home, &dir));
             std::thread::sleep(moment);
             daemon.kill();
-            match import.join().expect("the import found no fault") {
+            match import.join().expect("the import panicked") {
                 None => cut_short += 1,
                 Some(reply) => usual = Duration::from_millis(reply.took_ms),
             }
@@ -156,7 +157,7 @@ fn a_killed_import_is_finished_by_the_next() {
     expected.sort();
     assert_eq!(slugs, expected, "each file is one page");
     for file in texts(version) {
-        let page = check.page(&file.slug).expect("it is there");
+        let page = check.page(&file.slug).expect("an imported page is missing");
         assert_eq!(page.body, file.body, "{}", file.slug);
         check.assert_file(&page);
         check.assert_found(&file.word, &file.slug);

@@ -1,4 +1,4 @@
-//! Dates of notes: those that a note states, else those of git or of its file. Only a new text
+//! The dates of a note are those that it states, else those of git or of its file. Only a new text
 //! makes a note new.
 
 use std::fs;

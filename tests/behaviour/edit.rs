@@ -36,7 +36,7 @@ fn append_reads_standard_input_and_files() {
     assert_eq!(home.get("log")["body"], "one\n\ntwo\n\nthree\n");
     let error = home.fault_with(["append", "log"], b" \n", 2);
     assert_eq!(error["code"], "empty_content");
-    assert_eq!(home.get("log")["version"], 3, "nothing was written");
+    assert_eq!(home.get("log")["version"], 3, "a refused append writes nothing");
 }
 
 #[test]
@@ -230,7 +230,7 @@ echo mine > \"$1\"";
     assert!(text.contains("mine\n") && text.contains("theirs\n"), "{text}");
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
     assert!(home.get("note")["body"] == "theirs\n");
-    // The daemon refuses it.
+    // The daemon refuses the text.
     let script = "printf -- '---\\na: [\\n---\\nx\\n' > \"$1\"";
     let done = edit(&home, script, &["note"]).expect(1);
     assert!(done.stderr.contains("your text is in"), "{done:?}");

@@ -244,8 +244,8 @@ fn a_damaged_index_is_rebuilt() {
         }
         all
     }
-    type Harm = fn(&Path);
-    let harms: [(&str, Harm); 5] = [
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 5] = [
         ("garbage", |file| fs::write(file, b"garbage, not an index").unwrap()),
         ("emptied", |file| fs::write(file, b"").unwrap()),
         ("cut in half", |file| {

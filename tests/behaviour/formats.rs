@@ -104,7 +104,7 @@ fn lists_of_lines_tasks_and_calls_have_numbered_pages() {
     // A call is recorded just after its answer.
     let until = Instant::now() + TEST_TIMEOUT;
     while home.json(["audit"])["calls"].as_array().unwrap().len() < 5 {
-        assert!(Instant::now() < until, "the calls are recorded");
+        assert!(Instant::now() < until, "the calls are not recorded");
         std::thread::sleep(Duration::from_millis(20));
     }
     for (list, rows) in [

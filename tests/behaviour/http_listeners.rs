@@ -316,7 +316,7 @@ fn metrics_count_requests() {
 }
 
 #[test]
-fn listening_beyond_loopback_is_warned_of() {
+fn a_listener_beyond_loopback_is_warned_about() {
     let (home, _daemon) =
         start_daemon(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();

@@ -55,7 +55,7 @@ fn stalled_and_slow_bodies_time_out() {
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
     stops.closed();
-    // An occasional byte is not enough progress: the whole body has six times as long.
+    // An occasional byte keeps the connection open for at most six times the time limit of a pause.
     let mut drips = Wire::open(address);
     let began = Instant::now();
     drips.send(&head);

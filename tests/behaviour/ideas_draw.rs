@@ -108,7 +108,7 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
             assert_eq!(bands, [third("farthest"), third("far"), third("middle")].concat());
             seen.extend(far(&reply));
         }
-        // At least what even draws from one fixed half, or third, of the brain would use.
+        // An even draw from a fixed half, or third, of the brain would use this number of pages.
         let expected = even_draw(far_half, (TOPICS * pages) as i32);
         eprintln!("{profile:?}: {} distinct pages, {expected:.0} of an even draw", seen.len());
         assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());

@@ -45,7 +45,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert_eq!(
         millionths(&reply["cost"]["actual_usd"]),
         2 * bill(&reply),
-        "the fake's tokens at these prices"
+        "the prices are twice those of `bill`"
     );
     assert!(millionths(&reply["cost"]["actual_usd"]) <= 300_000, "{reply}");
     let ideas = reply["ideas"].as_array().unwrap();

@@ -208,7 +208,11 @@ fn items_are_processed_after_the_clock_goes_back() {
     fixture.clock.advance(10 * 365 * 24 * HOUR);
     let sent = fixture.send(text("from the future")).unwrap();
     fixture.clock.advance(-10 * 365 * 24 * HOUR);
-    assert_eq!(fixture.send(text("from the future")).unwrap().job_id, sent.job_id, "it waits");
+    assert_eq!(
+        fixture.send(text("from the future")).unwrap().job_id,
+        sent.job_id,
+        "the waiting item is recognised"
+    );
     assert_eq!(fixture.process_queue(), 1);
     assert_eq!(fixture.show(&sent).status, JobState::Stored);
 }

@@ -369,7 +369,7 @@ fn doctor_reports_items_of_another_store() {
             .clone()
     };
     let (aside, found) = (home.path().join("brain.redb.spool-1"), check());
-    assert!(fs::read(&aside).unwrap() == spooled, "it is kept");
+    assert!(fs::read(&aside).unwrap() == spooled, "the spool of another store is kept");
     assert_eq!(found["status"], "warn");
     assert!(found["message"].as_str().unwrap().starts_with(aside.to_str().unwrap()), "{found}");
     assert!(found["hint"].as_str().unwrap().contains("brain.redb.spool"), "{found}");

@@ -87,7 +87,8 @@ fn a_bare_name_links_to_a_file_or_a_unique_alias() {
     let rows = home.json(["links", "from"]);
     assert_eq!(texts(&rows["links"], "status"), ["live", "live"], "{rows}");
     assert_eq!(slugs(&rows["links"]), ["companies/acme", "people/ada"]);
-    // Of several files, the one with the shortest path; of several aliases, none.
+    // Among several files, the link means the one with the shortest path. Among several aliases, it
+    // is ambiguous.
     home.put("old/acme", "another\n");
     home.put("people/bea", "---\naliases: [Countess]\n---\nx\n");
     let rows = home.json(["links", "from"]);

@@ -116,7 +116,7 @@ fn titles_and_aliases_name_pages() {
         "slug": "Ada Lovelace", "operation": "append", "content": "Wrote the first program."
     });
     assert_eq!(agent.call("edit_page", added)["slug"], "people/ada");
-    // A word that is a valid slug, but no page's, is a title, too.
+    // A valid slug that no page has is looked up as a title.
     fixture.home.put("places/paris", "# Lutetia\n");
     assert_eq!(agent.call("get_page", json!({ "slug": "lutetia" }))["slug"], "places/paris");
 

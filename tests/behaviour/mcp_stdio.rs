@@ -62,12 +62,20 @@ impl McpProcess {
     }
 
     fn send_bytes(&mut self, bytes: &[u8]) {
-        self.input.as_mut().expect("open").write_all(bytes).expect("it is reading");
+        self.input
+            .as_mut()
+            .expect("standard input is closed")
+            .write_all(bytes)
+            .expect("`brain mcp` reads no input");
     }
 
     fn receive(&mut self) -> Value {
         let mut line = String::new();
-        self.output.as_mut().expect("open").read_line(&mut line).expect("text");
+        self.output
+            .as_mut()
+            .expect("standard output is closed")
+            .read_line(&mut line)
+            .expect("the output is not text");
         serde_json::from_str(&line)
             .unwrap_or_else(|e| panic!("not a message ({e}): {line:?} {}", self.read_stderr()))
     }

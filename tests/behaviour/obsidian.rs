@@ -145,7 +145,7 @@ fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
     ]);
     let found = |slug: &str| links(&home, slug);
     let one = found("zzzzzz/deep/start");
-    // A folder above the page counts for nothing; a folder below it does.
+    // A note in a folder above the page gets no preference; a note in a folder below it does.
     assert_eq!(one["Note"], "a/b/note", "{one:?}");
     assert_eq!(one["Plan"], "zzzzzz/deep/below/plan", "{one:?}");
     assert_eq!(one["area/Index#Top"], "old/area/index", "{one:?}");

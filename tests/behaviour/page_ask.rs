@@ -124,7 +124,7 @@ fn a_form_estimates_and_answers_with_citations() {
     ] {
         assert!(answer.body.contains(shown), "{shown}: {}", answer.body);
     }
-    // What the panel loads is a part of a screen.
+    // The panel loads a part of a screen.
     let part = browser.go(&site.local, HttpRequest::get("/web/part/default:people/ada"));
     let part = part.expect(200).body;
     assert!(part.contains("Ada wrote the first program") && !part.contains("<html"), "{part}");
@@ -212,7 +212,7 @@ fn a_browser_that_goes_away_stops_the_model() {
     read_until(&mut stream, "event: text");
     drop(stream);
     wait_until_closed(&site);
-    // A form without JavaScript, too.
+    // A form without JavaScript does the same.
     let lines = ledger(&site.home).len();
     let stream = send(&mut browser, &site, "/web/ask/answer", &[("question", QUESTION)]);
     let until = Instant::now() + TEST_TIMEOUT;

@@ -100,7 +100,7 @@ fn a_post_has_a_curve_with_its_alert() {
         assert!(run.contains(shown), "{shown}: {run}");
     }
     let post = it.get(&path);
-    // The numbers are a table, the alert a mark on the curve and a line in words.
+    // A table has the numbers; the alert is a mark on the curve and a line of text.
     for cell in ["<td>0</td>", "<td>512</td>", "<td>34</td>", "<td>7</td>"] {
         assert!(post.contains(cell), "{cell}: {post}");
     }
@@ -147,7 +147,7 @@ fn texts_and_names_of_posts_are_escaped_and_marked() {
     }
     let shown = it.get("/web/collector");
     assert!(shown.contains("&lt;b&gt;Eve&lt;/b&gt;"), "{shown}");
-    // A period without posts, and one that nobody knows.
+    // A period without posts, and an unknown period.
     assert!(it.get("/web/collector?when=day").contains("class=\"chip on\""));
     it.get("/web/collector?when=%22%3E%3Cscript%3E");
 }

@@ -156,7 +156,8 @@ fn the_surroundings_of_a_page_go_some_steps() {
 
     let read = browser.go(&site.local, HttpRequest::get("/page/a")).expect(200);
     assert_sealed(&read);
-    let (_, drawing) = read.body.split_once("<svg class=\"neighbours\"").expect("the neighbours");
+    let (_, drawing) =
+        read.body.split_once("<svg class=\"neighbours\"").expect("no drawing of the neighbours");
     let drawing = drawing.split_once("</svg>").unwrap().0;
     assert!(drawing.contains("<a href=\"/page/default:b\""), "{drawing}");
     assert!(drawing.contains("B (linked both ways)"), "{drawing}");

@@ -28,7 +28,7 @@ const IMAGE_BYTES: u64 = 1 << 30;
 const FILE_SYSTEMS: [(&str, &[&str], &str); 3] = [
     ("ext4", &["mkfs.ext4", "-q", "-F"], "loop"),
     (
-        "ext4 with late names",
+        "ext4 with delayed metadata",
         &["mkfs.ext4", "-q", "-F"],
         "loop,data=writeback,nobarrier,commit=300",
     ),

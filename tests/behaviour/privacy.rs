@@ -239,7 +239,7 @@ fn sequence_numbers_are_not_shown_to_restricted_callers() {
     }
     let next =
         client.result("resources/list", json!({}))["nextCursor"].as_str().unwrap().to_owned();
-    // It has the date of the last page and an encrypted page id.
+    // The cursor has the date of the last page and an encrypted page id.
     let (date, id) = next.rsplit_once('-').unwrap();
     assert!(id.parse::<u64>().unwrap() > 1 << 40, "{next}");
     let rest = client.result("resources/list", json!({ "cursor": next }));

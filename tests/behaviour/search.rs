@@ -492,7 +492,7 @@ fn the_same_text_in_two_places_is_one_hit() {
     let printed = home.brain(["search", "night ferry"]).expect(0).stdout;
     assert!(printed.contains(&format!("also in {also}")), "{printed}");
     assert_eq!(home.search("copy"), ["b/copy"], "its own name finds it");
-    // Short texts are the same by chance.
+    // Short texts can be equal by chance, so they stay separate hits.
     home.put("day/one", "---\ntitle: One\n---\nNothing happened.\n");
     home.put("day/two", "---\ntitle: Two\n---\nNothing happened.\n");
     assert_eq!(sorted(home.search("nothing happened")), ["day/one", "day/two"]);

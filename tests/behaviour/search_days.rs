@@ -53,7 +53,7 @@ fn pages_of_the_named_days_come_first() {
     assert_eq!(month, ["meetings/spring", "projects/garden"]);
     assert_eq!(first(&home, "pumps in June 2025", 1), ["meetings/2025-06-02-pumps"]);
     assert_eq!(first(&home, "meetings before 2025", 1), ["meetings/autumn"]);
-    // A condition still holds, and words alone are no days.
+    // A filter still applies, and the name of a month alone is no period.
     assert!(home.search("2025-03 type:recipe").is_empty());
     assert!(first(&home, "march", 1)[0].starts_with("notes/"));
 }

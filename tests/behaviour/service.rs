@@ -24,7 +24,8 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn status(socket: &Path) -> brain_protocol::StatusReply {
-    match Client::connect(socket).expect("it greets").ask(&Request::Status(Status)) {
+    match Client::connect(socket).expect("the daemon does not greet").ask(&Request::Status(Status))
+    {
         Ok(Reply::Status(status)) => status,
         other => panic!("{other:?}"),
     }
@@ -385,7 +386,7 @@ fn the_status_text_is_one_line_despite_a_failed_file() {
     let _daemon = home.daemon();
     let Some(Ok(Reply::Write(_))) = home.connect().unwrap().try_ask(&capture("kept in the store"))
     else {
-        panic!("the page is stored")
+        panic!("the page was not stored")
     };
     // A status may arrive before the file has failed.
     let is_reported =

@@ -51,7 +51,7 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
         ("brain-daemon", &["--restore", path, "--json"][..]),
         ("brain", &["backup", "restore", path, "--json"]),
     ] {
-        // Half of the needed size, and too little to begin.
+        // Half of the needed size, and limits that are too small for the first write.
         for blocks in [4000, 20, 0] {
             let new_home = TestHome::new();
             let output = limited(&new_home, blocks, EXECUTE, name, args).expect(1);

@@ -44,7 +44,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
                 let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
                 std::thread::sleep(moment);
                 daemon.kill();
-                cut_short += usize::from(sync.join().expect("the sync found no fault").is_none());
+                cut_short += usize::from(sync.join().expect("the sync panicked").is_none());
             });
             kills += 1;
         }
@@ -63,7 +63,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         assert_eq!(
             pages_with_history(&home, true),
             pages_with_history(&twin, true),
-            "round {rounds}: the deleted ones"
+            "round {rounds}: the deleted pages"
         );
         let again = ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
         assert_eq!(again.unchanged, again.files, "{again:?}");

@@ -123,7 +123,7 @@ fn unreadable_files_are_reported_and_not_removed() {
     let home = TestHome::new();
     let Some(_daemon) = UnprivilegedDaemon::start(&home) else {
         return skip(
-            "a daemon that may not read everything takes setpriv, or another user than root",
+            "a daemon without permission to read all files needs setpriv, or a user other than root",
         );
     };
     let notes = home.outside().join("notes");

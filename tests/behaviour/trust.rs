@@ -105,7 +105,7 @@ fn a_typo_corrected_by_an_agent_marks_one_line() {
     let rows = fixture.agent.call("list_pages", json!({}));
     assert_eq!(rows["pages"][0]["trust"], "mixed");
 
-    // People see who changed what.
+    // People see who changed which line.
     let shown = fixture.home.brain(["get", "plan"]).expect(0);
     assert!(shown.stdout.ends_with("Paint it white.\n"), "{}", shown.stdout);
     let note = shown.stderr;
@@ -160,7 +160,7 @@ fn an_owners_put_edit_or_trust_command_removes_all_marks() {
         fixture.replace(slug, "teh", "the");
         assert!(!is_whole(slug), "{slug}");
     }
-    // Putting the page back as it is takes its lines, too.
+    // Putting the page back unchanged makes all its lines the owner's, too.
     let content = home.get("put")["content"].as_str().unwrap().to_owned();
     assert_eq!(home.put("put", &content)["status"], "updated");
     assert!(is_whole("put"));
@@ -176,11 +176,11 @@ fn an_owners_put_edit_or_trust_command_removes_all_marks() {
     assert!(is_whole("word"));
     assert_eq!(home.get("word")["body"], PLAN.replace("teh", "the"));
     assert_eq!(home.json(["trust", "word"])["status"], "unchanged");
-    // The version of the agent keeps its mark, and brings it back.
+    // The agent's version keeps its mark, and a revert to it brings the mark back.
     home.json(["revert", "word", "2"]);
     assert!(!is_whole("word"));
 
-    // A tag says nothing about the text.
+    // A tag does not remove a mark.
     home.json(["tags", "tag", "--add", "seen"]);
     assert!(!is_whole("tag"));
     assert_eq!(marked_lines(&home.get("tag")), ["Buy the boat."]);

@@ -233,7 +233,8 @@ impl HttpResponse {
 
     /// Returns a parameter of the URL in the `Location` header.
     pub(crate) fn redirect_parameter(&self, name: &str) -> Option<String> {
-        let location = self.header("location").unwrap_or_else(|| panic!("sent nowhere: {self:?}"));
+        let location =
+            self.header("location").unwrap_or_else(|| panic!("no Location header: {self:?}"));
         let (_, query) = location.split_once('?')?;
         query
             .split('&')

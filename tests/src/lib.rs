@@ -113,7 +113,7 @@ impl TestHome {
 
     /// Changes the options of the last mount, for example to `ro`.
     pub fn remount(&self, options: &str) {
-        let at = &self.mounts.last().expect("something is mounted").at;
+        let at = &self.mounts.last().expect("no mount").at;
         assert!(mount(&["-o", &format!("remount,{options}")], at), "remount with {options}");
     }
 
@@ -267,7 +267,7 @@ impl TestHome {
     /// Returns the daemon's status.
     #[must_use]
     pub fn status(&self) -> StatusReply {
-        match self.connect().expect("a daemon is there").ask(&Request::Status(Status)) {
+        match self.connect().expect("no daemon runs").ask(&Request::Status(Status)) {
             Ok(Reply::Status(status)) => status,
             other => panic!("no status: {other:?}"),
         }
@@ -296,7 +296,7 @@ impl TestHome {
             sources: sources.iter().map(|id| SourceId::parse(*id).unwrap()).collect(),
             expires_in: None,
         };
-        match self.connect().expect("a daemon is there").ask(&Request::TokenCreate(request)) {
+        match self.connect().expect("no daemon runs").ask(&Request::TokenCreate(request)) {
             Ok(Reply::TokenCreate(made)) => made.token.expose().to_owned(),
             other => panic!("no token: {other:?}"),
         }

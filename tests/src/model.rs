@@ -1,14 +1,14 @@
 //! A fake language model on loopback. It speaks the APIs of OpenAI and Anthropic and validates
 //! requests as strictly as the real services. Tests choose its responses.
 
-mod speech;
+mod responses;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use self::speech::{answer, write};
+use self::responses::{answer, write};
 use crate::http::ReceivedRequest;
 
 /// A question to the model.

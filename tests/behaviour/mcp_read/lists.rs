@@ -204,7 +204,7 @@ fn two_thousand_links_are_read_in_parts() {
     let missing = out
         .iter()
         .find(|row| row["target"] == "people/number-0008")
-        .expect("a link that leads nowhere");
+        .expect("no link without a target");
     assert_eq!((&missing["problem"], &missing["trust"]), (&json!("missing"), &json!("owner")));
     let back = fixture.all.call("get_links", json!({ "slug": "hub", "direction": "in" }));
     assert!(field(&back["links"], "slug").contains(&"people/number-0007"), "{back}");

@@ -98,7 +98,8 @@ async fn log(context: &RequestContext<RoleServer>, level: LoggingLevel, line: &s
     let _ = context.peer.notify_logging_message(line).await;
 }
 
-/// Requests an answer of the client's model. Without one, the tool fails, not the protocol.
+/// Requests an answer of the client's model. Without an answer, the tool returns an error, and the
+/// protocol goes on.
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
     match context.peer.create_message(ask::sampled(prompt)).await {
         Ok(sampled) => {

@@ -46,7 +46,7 @@ const TOOLS: [(&str, &str, Arguments, Runs); 7] = [
 ];
 
 /// Returns whether this file has a tool of this name.
-pub(crate) fn is_one(name: &str) -> bool {
+pub(crate) fn has_tool(name: &str) -> bool {
     TOOLS.iter().any(|(known, ..)| *known == name)
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn call(
         },
     };
     if runs == Runs::Either && !able {
-        return job.alone().await.map(Into::into);
+        return job.run_without_input().await.map(Into::into);
     }
     let task = fixture.tasks().spawn(TaskOptions::default(), move |task| Box::pin(job.run(task)));
     Ok(CreateTaskResult::new(task).into())
@@ -118,7 +118,7 @@ enum Job {
 
 impl Job {
     /// Work without input.
-    async fn alone(self) -> Result<CallToolResult, ErrorData> {
+    async fn run_without_input(self) -> Result<CallToolResult, ErrorData> {
         match self {
             Self::Slow(time, label) => {
                 tokio::time::sleep(time).await;
@@ -159,7 +159,7 @@ impl Job {
             // A task can only be cancelled where it checks for it.
             job => tokio::select! {
                 () = task.cancelled() => Err(TaskExit::Cancelled),
-                done = job.alone() => done.map_err(TaskExit::Error),
+                done = job.run_without_input() => done.map_err(TaskExit::Error),
             },
         }
     }

@@ -119,7 +119,7 @@ pub(crate) async fn call(
     if rounds::TOOLS.iter().any(|(known, _)| *known == name) {
         return rounds::call(fixture, &request, &context.meta);
     }
-    if tasks::is_one(name) {
+    if tasks::has_tool(name) {
         return tasks::call(fixture, &request, context).await;
     }
     let arguments = request.arguments.unwrap_or_default();

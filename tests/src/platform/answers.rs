@@ -15,7 +15,7 @@ const TIMELINE: usize = 3200;
 /// Maximum number of mentions.
 const MENTIONS: usize = 800;
 
-/// The client, as far as its token matters.
+/// What the token says about the client.
 struct Client {
     /// Whether the token belongs to an app, not to a user.
     app: bool,
