@@ -34,7 +34,7 @@ fn table() -> Vec<Row> {
 }
 
 /// Returns the table's name of a package: `brain-store` is `store`.
-fn short(package: &str) -> &str {
+fn table_name(package: &str) -> &str {
     match package {
         "brain-ctl" | "brain-daemon" => package,
         other => other.strip_prefix("brain-").unwrap_or(other),
@@ -58,8 +58,8 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
             let uses = uses
                 .filter(|used| used["kind"].is_null())
                 .map(|used| used["name"].as_str().unwrap());
-            let name = short(package["name"].as_str().unwrap()).to_owned();
-            (name, uses.map(|used| short(used).to_owned()).collect())
+            let name = table_name(package["name"].as_str().unwrap()).to_owned();
+            (name, uses.map(|used| table_name(used).to_owned()).collect())
         })
         .collect()
 }

@@ -22,7 +22,7 @@ pub(crate) fn passage_lines(question: &Question) -> Vec<String> {
 }
 
 /// Returns the number of the passage from `slug`.
-pub(crate) fn number(question: &Question, slug: &str) -> u64 {
+pub(crate) fn passage_number(question: &Question, slug: &str) -> u64 {
     let found = passages(question).into_iter().find(|passage| passage["page"] == slug);
     found.unwrap_or_else(|| panic!("{slug} was not sent: {}", question.text))["number"]
         .as_u64()
@@ -49,14 +49,14 @@ pub(crate) fn home(model: &FakeModel) -> TestHome {
 pub(crate) fn home_in(shape: &str, model: &FakeModel) -> TestHome {
     let mut home = home(model);
     if shape == "anthropic" {
-        set(&mut home, "BRAIN_LLM_PROVIDER", shape);
-        set(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
+        set_variable(&mut home, "BRAIN_LLM_PROVIDER", shape);
+        set_variable(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
     }
     home
 }
 
 /// Sets an environment variable.
-pub(crate) fn set(home: &mut TestHome, key: &str, value: &str) {
+pub(crate) fn set_variable(home: &mut TestHome, key: &str, value: &str) {
     home.env.retain(|(known, _)| known != key);
     home.env.push((key.to_owned(), value.to_owned()));
 }

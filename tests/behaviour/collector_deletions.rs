@@ -4,10 +4,10 @@
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, with};
+use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, lines_with};
 
 /// Returns a fixture whose first run stored `count` own posts, and their ids, oldest first.
-fn stored(count: i64) -> (Fixture, Vec<String>) {
+fn fixture_with_posts(count: i64) -> (Fixture, Vec<String>) {
     let fixture = Fixture::new();
     let at = fixture.now() - count;
     let ids = (0..count)
@@ -23,7 +23,7 @@ fn lookups(fixture: &Fixture) -> u64 {
 
 #[test]
 fn a_deleted_post_is_recorded_and_reported_once() {
-    let (fixture, ids) = stored(3);
+    let (fixture, ids) = fixture_with_posts(3);
     let before = fixture.own(&ids[1]).unwrap();
     fixture.platform.delete(&ids[1]);
     fixture.advance(30 * MINUTE);
@@ -47,7 +47,7 @@ fn a_deleted_post_is_recorded_and_reported_once() {
     assert_eq!(record, before, "the original record, as it was");
     assert_eq!(fixture.own(&ids[1]).unwrap(), before, "the stored post stays");
     fixture.advance(30 * MINUTE);
-    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
     assert_eq!(lookups(&fixture), 1, "one lookup and one report per deletion");
 }
 
@@ -73,7 +73,7 @@ fn age_limits_are_exact_to_the_millisecond() {
         let lines = fixture.collect();
         let case = format!("seen after {seen_after} ms, missed after {missed_after} ms more");
         assert_eq!(lookups(&fixture), u64::from(checked), "{case}");
-        assert_eq!(with(&lines, "DELETION_DETECTED").len(), usize::from(checked), "{case}");
+        assert_eq!(lines_with(&lines, "DELETION_DETECTED").len(), usize::from(checked), "{case}");
         assert_eq!(fixture.deletion(&id).is_some(), checked, "{case}");
         // A post that was not checked is never checked later.
         fixture.advance(MINUTE);
@@ -90,19 +90,19 @@ fn posts_from_the_future_count_as_young() {
     fixture.collect();
     fixture.platform.delete(&id);
     fixture.advance(MINUTE);
-    assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1);
+    assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1);
 }
 
 #[test]
 fn unknown_and_deleted_posts_are_not_looked_up() {
-    let (fixture, ids) = stored(3);
+    let (fixture, ids) = fixture_with_posts(3);
     fixture.platform.delete(&ids[0]);
     fixture.platform.delete(&ids[1]);
     std::fs::remove_file(fixture.data().join(format!("tweets/own/{}.json", ids[0]))).unwrap();
     std::fs::write(fixture.data().join(format!("deletions/{}.json", ids[1])), r#"{"id": "kept"}"#)
         .unwrap();
     fixture.advance(MINUTE);
-    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
     assert_eq!(lookups(&fixture), 0);
     assert_eq!(fixture.deletion(&ids[1]).unwrap(), json!({"id": "kept"}));
 }
@@ -126,7 +126,7 @@ fn visible_posts_are_not_deletions() {
         fixture.platform.post_at(&fixture.ada, &format!("flood {i}"), fixture.now() - 200 + i);
     }
     let lines = fixture.collect();
-    assert!(with(&lines, "DELETION_DETECTED").is_empty(), "{lines:?}");
+    assert!(lines_with(&lines, "DELETION_DETECTED").is_empty(), "{lines:?}");
     assert_eq!(lookups(&fixture), 2, "the oldest one, and the version before the edit");
     assert!(
         fixture.own(&newer).is_some() && fixture.own(&edited).unwrap()["text"] == "first words"
@@ -172,14 +172,14 @@ fn each_deletion_has_a_reason() {
         (Some(Fault::EmptyObject), "no_data"),
         (Some(Fault::Exactly(r#"{"data": null}"#.into())), "no_data"),
     ] {
-        let (fixture, ids) = stored(2);
+        let (fixture, ids) = fixture_with_posts(2);
         fixture.platform.delete(&ids[0]);
         if let Some(fault) = fault.clone() {
             fixture.platform.fault(endpoint::LOOKUP, fault, 1);
         }
         fixture.platform.newer_host(true);
         fixture.advance(MINUTE);
-        assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
+        assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
         assert_eq!(fixture.deletion(&ids[0]).unwrap()["reason"], reason, "{fault:?}");
     }
     let fixture = Fixture::new();
@@ -189,7 +189,7 @@ fn each_deletion_has_a_reason() {
     fixture.platform.change_account(&shy, |account| account.protected = true);
     fixture.platform.change_account(&banned, |account| account.suspended = true);
     fixture.advance(MINUTE);
-    assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 2);
+    assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 2);
     for id in ids {
         assert_eq!(
             fixture.deletion(&id).unwrap()["reason"],
@@ -228,7 +228,7 @@ fn inconclusive_lookups_are_repeated() {
         Fault::Truncated,
         Fault::Cut,
     ] {
-        let (fixture, ids) = stored(3);
+        let (fixture, ids) = fixture_with_posts(3);
         fixture.platform.delete(&ids[1]);
         fixture.platform.fault(endpoint::LOOKUP, fault.clone(), 1);
         fixture.advance(MINUTE);
@@ -238,12 +238,16 @@ fn inconclusive_lookups_are_repeated() {
             ("complete", 0, 1),
             "{fault:?}: {run:?}"
         );
-        assert_eq!(with(&fixture.lines(), "DELETION_DETECTED"), Vec::<&str>::new(), "{fault:?}");
+        assert_eq!(
+            lines_with(&fixture.lines(), "DELETION_DETECTED"),
+            Vec::<&str>::new(),
+            "{fault:?}"
+        );
         assert!(fixture.deletion(&ids[1]).is_none(), "{fault:?}");
         assert!(fixture.former("own").contains(&ids[1]), "{fault:?}: the post stays unverified");
         // The rate-limit windows have ended.
         fixture.advance(16 * MINUTE);
-        assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
+        assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
         assert_eq!(lookups(&fixture), 2, "{fault:?}");
     }
 }
@@ -253,7 +257,7 @@ fn lookups_without_credit_or_token_are_repeated() {
     for (fault, reason) in
         [(Fault::Unauthorized, "unauthorized"), (Fault::CreditsDepleted, "payment_required")]
     {
-        let (fixture, ids) = stored(3);
+        let (fixture, ids) = fixture_with_posts(3);
         fixture.platform.delete(&ids[0]);
         fixture.platform.delete(&ids[1]);
         fixture.platform.fault_after(endpoint::LOOKUP, 1, fault, 1);
@@ -266,14 +270,14 @@ fn lookups_without_credit_or_token_are_repeated() {
         );
         let lines = fixture.lines();
         assert_eq!(
-            with(&lines, "DELETION_DETECTED").len(),
+            lines_with(&lines, "DELETION_DETECTED").len(),
             1,
             "the confirmed deletion is reported: {lines:?}"
         );
         assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
         fixture.advance(MINUTE);
         assert_eq!(
-            with(&fixture.collect(), "DELETION_DETECTED").len(),
+            lines_with(&fixture.collect(), "DELETION_DETECTED").len(),
             1,
             "the next run reports the other deletion"
         );
@@ -282,7 +286,7 @@ fn lookups_without_credit_or_token_are_repeated() {
 
 #[test]
 fn lookups_have_their_own_reserve() {
-    let (fixture, ids) = stored(6);
+    let (fixture, ids) = fixture_with_posts(6);
     ids[..5].iter().for_each(|id| fixture.platform.delete(id));
     fixture.platform.limit(endpoint::LOOKUP, 5);
     fixture.advance(MINUTE);
@@ -317,7 +321,7 @@ fn previews_are_one_line_of_80_characters() {
     fixture.platform.delete(&id);
     fixture.advance(MINUTE);
     let lines = fixture.collect();
-    let line = with(&lines, "DELETION_DETECTED:")[0];
+    let line = lines_with(&lines, "DELETION_DETECTED:")[0];
     let preview = line.strip_prefix(&format!("DELETION_DETECTED:{id}:ada:")).unwrap();
     assert_eq!(preview.chars().count(), 80, "{preview}");
     assert!(
@@ -342,7 +346,7 @@ fn deleted_posts_can_be_redacted() {
     fixture.platform.delete(&id);
     fixture.advance(MINUTE);
     let lines = fixture.collect();
-    assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1);
+    assert_eq!(lines_with(&lines, "DELETION_DETECTED:").len(), 1);
     assert!(lines.iter().all(|line| !line.contains("confidential")), "{lines:?}");
     for path in [
         format!("deletions/{id}.json"),
@@ -358,7 +362,7 @@ fn deleted_posts_can_be_redacted() {
         assert!(!String::from_utf8_lossy(&bytes).contains("confidential words"), "{path}");
     }
     fixture.advance(MINUTE);
-    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use brain_base::clock::parse_instant;
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{Fixture, HOUR, MINUTE, names, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, lines_with, names};
 
 #[test]
 fn the_first_run_stores_and_reports_every_stream() {
@@ -165,7 +165,7 @@ fn the_state_supports_the_next_run() {
     let mut newest_first = ids.clone();
     newest_first.reverse();
     assert_eq!(fixture.former("own"), newest_first);
-    let (left, reset) = fixture.platform.left(endpoint::TIMELINE);
+    let (left, reset) = fixture.platform.remaining(endpoint::TIMELINE);
     assert_eq!(
         state["rate_limits"][endpoint::TIMELINE],
         json!({"remaining": left, "reset": reset})
@@ -351,7 +351,7 @@ fn lines_name_known_authors() {
         fixture.platform.delete(&mine);
         fixture.advance(MINUTE);
         let lines = fixture.collect();
-        let mut deletion_lines = with(&lines, "DELETION_DETECTED:");
+        let mut deletion_lines = lines_with(&lines, "DELETION_DETECTED:");
         deletion_lines.sort_by_key(|line| line.contains(&theirs));
         let of = if named { "bob" } else { &fixture.bob };
         // The account's own handle is known.

@@ -35,21 +35,21 @@ fn posts_of_unknown_authors_change_no_page() {
         (page, heads, links(&of, "", &frontmatter).len())
     };
     for (n, text) in (0_u64..).zip(hostile) {
-        fixture.collect(Stream::Mentions, post(100 + n, ANN, text));
-        fixture.collect(Stream::Searches, post(200 + n, BOB, text));
+        fixture.add_post(Stream::Mentions, post(100 + n, ANN, text));
+        fixture.add_post(Stream::Searches, post(200 + n, BOB, text));
         // The same as topics: each text three times.
         for m in 0..3 {
             let mut marked = tagged(post(1000 + 10 * n + m, ANN, "y"), &[text]);
             marked["entities"]["annotations"] = json!([{ "normalized_text": text }]);
-            fixture.collect(Stream::Searches, marked);
+            fixture.add_post(Stream::Searches, marked);
         }
-        fixture.gone(100 + n, "not_found", false);
-        fixture.gone(200 + n, "not_found", false);
+        fixture.delete_post(100 + n, "not_found", false);
+        fixture.delete_post(200 + n, "not_found", false);
     }
     let evil: Author =
         ("77", "evil", "---\ntitle: Owner\n]] [[x]] <b> #tag \u{202e}", 20_000, true);
     for n in 0..3 {
-        fixture.collect(Stream::Searches, post(300 + n, evil, "hi"));
+        fixture.add_post(Stream::Searches, post(300 + n, evil, "hi"));
     }
     let enriched = fixture.enrich();
     assert_eq!(enriched.failures, Vec::<String>::new());

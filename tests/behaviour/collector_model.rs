@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brain_tests::platform::{Fault, endpoint};
 use proptest::prelude::*;
 
-use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, with};
+use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, lines_with};
 
 /// A change of the platform or of time.
 #[derive(Debug, Clone)]
@@ -176,7 +176,7 @@ fn walk(steps: &[Step]) {
                 let lines = fixture.collect();
                 fixture.platform.clear_faults();
                 let reported_lines = |word: &str| {
-                    with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
+                    lines_with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
                 };
                 let expected = ExpectedReport {
                     deletions: reported_lines("DELETION_DETECTED:"),

@@ -72,7 +72,7 @@ fn text_in_images_is_read_once() {
         "x",
         photos(&[("3_d", "https://evil.example/d.png"), ("3_e", "http://127.0.0.1:10/e")]),
     );
-    fixture.found("4", "no pictures");
+    fixture.add_found_post("4", "no pictures");
     assert!(!fixture.step());
     let one = fixture.derived("images", "1").unwrap();
     assert_eq!(

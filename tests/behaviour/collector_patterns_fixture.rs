@@ -151,7 +151,7 @@ impl Fixture {
     }
 
     /// Stores a post of the search stream.
-    pub(crate) fn found(&self, id: &str, text: &str) -> Record {
+    pub(crate) fn add_found_post(&self, id: &str, text: &str) -> Record {
         self.post(Stream::Searches, id, text, json!({}))
     }
 

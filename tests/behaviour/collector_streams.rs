@@ -4,7 +4,7 @@
 use brain_protocol::CollectorRun;
 use brain_tests::platform::{Fault, endpoint};
 
-use crate::collector_world::{Fixture, HOUR, MINUTE, files, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, files, lines_with};
 
 /// Returns a fixture with a post in each stream. One own post was deleted after the first run.
 fn fixture() -> (Fixture, String) {
@@ -80,7 +80,7 @@ fn a_fault_skips_the_stream_without_deletions() {
             (None, None),
             "{fault:?}"
         );
-        let reported_lines = with(&lines, "STREAM_SKIPPED:");
+        let reported_lines = lines_with(&lines, "STREAM_SKIPPED:");
         assert_eq!(reported_lines.len(), 1, "{fault:?}: {lines:?}");
         let line = format!("STREAM_SKIPPED:own:{reason}");
         assert!(
@@ -96,7 +96,7 @@ fn a_fault_skips_the_stream_without_deletions() {
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {lines:?}");
         assert!(
-            with(&lines, "DELETION").is_empty() && fixture.deletion(&gone).is_none(),
+            lines_with(&lines, "DELETION").is_empty() && fixture.deletion(&gone).is_none(),
             "{fault:?}"
         );
         assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "{fault:?}");
@@ -111,8 +111,8 @@ fn a_fault_skips_the_stream_without_deletions() {
         // After the fault, the deletion is found.
         fixture.advance(16 * MINUTE);
         let lines = fixture.collect();
-        assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{fault:?}: {lines:?}");
-        assert!(with(&lines, "STREAM_SKIPPED").is_empty(), "{fault:?}: {lines:?}");
+        assert_eq!(lines_with(&lines, "DELETION_DETECTED:").len(), 1, "{fault:?}: {lines:?}");
+        assert!(lines_with(&lines, "STREAM_SKIPPED").is_empty(), "{fault:?}: {lines:?}");
     }
 }
 
@@ -159,7 +159,8 @@ fn missing_token_or_credit_ends_the_run() {
             assert!(run.message.is_some_and(|message| !message.is_empty()));
             assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
             assert!(
-                with(&lines, "RUN_COMPLETE").is_empty() && with(&lines, "DELETION").is_empty(),
+                lines_with(&lines, "RUN_COMPLETE").is_empty()
+                    && lines_with(&lines, "DELETION").is_empty(),
                 "{lines:?}"
             );
             assert_eq!(fixture.platform.requests(), requests, "no request follows a failed write");
@@ -169,7 +170,7 @@ fn missing_token_or_credit_ends_the_run() {
                 "the post stays unverified if it was before"
             );
             let lines = fixture.collect();
-            assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{lines:?}");
+            assert_eq!(lines_with(&lines, "DELETION_DETECTED:").len(), 1, "{lines:?}");
         }
     }
 }
@@ -266,7 +267,7 @@ fn the_reserve_ends_with_its_window() {
     let fixture = Fixture::new();
     fixture.platform.limit(endpoint::MENTIONS, 3);
     fixture.run();
-    let reset = fixture.platform.left(endpoint::MENTIONS).1;
+    let reset = fixture.platform.remaining(endpoint::MENTIONS).1;
     fixture.lines();
     let run = fixture.run();
     assert_eq!(skipped(&run, "mentions"), Some("rate_limited"));

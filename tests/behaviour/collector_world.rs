@@ -183,6 +183,6 @@ pub(crate) fn names(files: &BTreeMap<String, Vec<u8>>) -> Vec<&str> {
 }
 
 /// Returns the lines that begin with this word.
-pub(crate) fn with<'a>(lines: &'a [String], word: &str) -> Vec<&'a str> {
+pub(crate) fn lines_with<'a>(lines: &'a [String], word: &str) -> Vec<&'a str> {
     lines.iter().map(String::as_str).filter(|line| line.starts_with(word)).collect()
 }

@@ -37,7 +37,7 @@ impl ReferenceModel {
             .collect()
     }
 
-    fn norm(&self, name: &str, one: &[f64], other: &[f64]) -> Vec<f64> {
+    fn layer_norm(&self, name: &str, one: &[f64], other: &[f64]) -> Vec<f64> {
         let sum: Vec<f64> = one.iter().zip(other).map(|(one, other)| one + other).collect();
         let mean = sum.iter().sum::<f64>() / sum.len() as f64;
         let spread = sum.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sum.len() as f64;
@@ -83,7 +83,7 @@ impl ReferenceModel {
                 let both: Vec<f64> =
                     kind.iter().zip(position).map(|(kind, position)| kind + position).collect();
                 let word = self.get("embeddings.word_embeddings.weight", id, DIMENSIONS);
-                self.norm("embeddings.LayerNorm", word, &both)
+                self.layer_norm("embeddings.LayerNorm", word, &both)
             })
             .collect();
         for layer in 0..LAYERS {
@@ -118,11 +118,11 @@ impl ReferenceModel {
                     seen.extend((0..each).map(mix));
                 }
                 let seen = self.dense(&name("attention.output.dense"), &seen, DIMENSIONS);
-                let middle = self.norm(&name("attention.output.LayerNorm"), token, &seen);
+                let middle = self.layer_norm(&name("attention.output.LayerNorm"), token, &seen);
                 let mut wide = self.dense(&name("intermediate.dense"), &middle, INNER);
                 wide.iter_mut().for_each(|x| *x = *x * 0.5 * (1.0 + erf(*x / 2_f64.sqrt())));
                 let narrow = self.dense(&name("output.dense"), &wide, DIMENSIONS);
-                next.push(self.norm(&name("output.LayerNorm"), &middle, &narrow));
+                next.push(self.layer_norm(&name("output.LayerNorm"), &middle, &narrow));
             }
             tokens = next;
         }

@@ -9,7 +9,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome, capture};
 use serde_json::{Value, json};
 
 /// A request of the newest revision, which repeats the client's details in each request.
-fn modern(id: u64, method: &str, params: Value) -> Value {
+fn modern_request(id: u64, method: &str, params: Value) -> Value {
     let mut params = params;
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -143,11 +143,11 @@ fn both_revisions_are_served_and_the_daemon_is_started() {
     assert_eq!(old.finish(), (vec![], 0), "notifications have no answer");
 
     let mut new = McpProcess::start(&home);
-    let server = new.ask(&modern(1, "server/discover", json!({})));
+    let server = new.ask(&modern_request(1, "server/discover", json!({})));
     let versions = server["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.iter().any(|version| version == "2026-07-28"), "{server}");
     let params = json!({ "name": "search", "arguments": { "query": "engine" } });
-    let found = new.ask(&modern(2, "tools/call", params));
+    let found = new.ask(&modern_request(2, "tools/call", params));
     assert_eq!(
         (first_title(&found), &found["result"]["resultType"]),
         ("Lovelace", &json!("complete"))
@@ -287,7 +287,7 @@ fn a_missing_daemon_is_reported_to_the_client_and_on_stderr() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     let mut process = McpProcess::start(&home);
-    let answer = process.ask(&modern(1, "tools/list", json!({})));
+    let answer = process.ask(&modern_request(1, "tools/list", json!({})));
     assert_eq!(answer["error"]["code"], -32603);
     assert!(answer["error"]["message"].as_str().unwrap().contains("brain serve"), "{answer}");
     assert_eq!(process.wait_for_exit_code(), 6);

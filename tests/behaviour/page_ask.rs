@@ -8,7 +8,7 @@ use brain_tests::TEST_TIMEOUT;
 use brain_tests::ideas_model::valid_response;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse, Question};
 
-use crate::ask_fixture::{fill, ledger, number};
+use crate::ask_fixture::{fill, ledger, passage_number};
 use crate::ideas_fixture;
 use crate::page_view::assert_sealed;
 use crate::web::{Browser, HttpRequest, Site, encoded, hidden_fields};
@@ -31,9 +31,9 @@ fn model(respond: impl Fn(&Question) -> ModelResponse + Send + Sync + 'static) -
     FakeModel::new(ModelOptions::default(), respond)
 }
 
-fn answers() -> FakeModel {
+fn answering_model() -> FakeModel {
     model(|question| {
-        let ada = number(question, "people/ada");
+        let ada = passage_number(question, "people/ada");
         ModelResponse::Text(format!(
             "Ada <script>alert(1)</script> did [{ada}].\n\nUNKNOWN: in which year."
         ))
@@ -97,7 +97,7 @@ fn wait_until_closed(site: &Site) {
 
 #[test]
 fn a_form_estimates_and_answers_with_citations() {
-    let model = answers();
+    let model = answering_model();
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();
@@ -138,7 +138,7 @@ fn a_form_estimates_and_answers_with_citations() {
 
 #[test]
 fn a_streamed_answer_has_its_estimate_text_and_result() {
-    let model = answers();
+    let model = answering_model();
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();
@@ -160,7 +160,7 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
 
 #[test]
 fn a_question_over_its_budget_is_refused() {
-    let model = answers();
+    let model = answering_model();
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();

@@ -90,7 +90,7 @@ fn a_change_elsewhere_reaches_the_open_screen() {
     assert!(second["seen"].as_u64() > first["seen"].as_u64(), "{first} {second}");
     site.home.put("other", "# Other\n");
     let third = stream.change(|it| it["seen"].as_u64() > second["seen"].as_u64());
-    assert_eq!(third["version"], 2, "another page changed");
+    assert_eq!(third["version"], 2, "a change of another page keeps the version");
     site.home.brain(["delete", "plan"]).expect(0);
     assert_eq!(
         stream.change(|it| it["version"] != 2)["version"],
@@ -156,7 +156,7 @@ fn a_stream_ends_with_its_session() {
 }
 
 #[test]
-fn open_streams_do_not_hold_the_daemon() {
+fn open_streams_do_not_delay_a_stop() {
     let site = Site::new();
     let browser = site.open();
     let mut streams: Vec<Stream> = (0..3).map(|_| Stream::open(&site, &browser, "")).collect();
@@ -178,7 +178,7 @@ fn a_session_has_at_most_four_streams() {
     site.home.put("a", "# A\n");
     streams[2].change(|_| true);
     streams[5].change(|_| true);
-    // Another page of this machine cannot open one, even with the cookie.
+    // Another page of this machine cannot open a stream, even with the cookie.
     let foreign = HttpRequest::get("/web/events").header("Sec-Fetch-Site", "same-site");
     browser.go(&site.local, foreign).expect(403);
     let audit = site.home.json(["audit"]).to_string();

@@ -154,7 +154,7 @@ fn torn_files(dir: &Path) -> usize {
 
 /// Cuts the power under load and starts a new daemon. Returns the numbers of acknowledged writes
 /// and of torn files.
-fn cut(
+fn cut_and_restart(
     home: &TestHome,
     disk: &Disk,
     logs: &mut [WriteLog],
@@ -219,7 +219,7 @@ fn acknowledged_writes_survive_power_cuts() {
         logs.iter_mut().for_each(|log| log.disk_fails = true);
         let (mut written, mut torn) = (0, 0);
         for round in 1..=share {
-            let (more, damaged, daemon) = cut(&home, &disk, &mut logs, &mut rng, round);
+            let (more, damaged, daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, round);
             (written, torn) = (written + more, torn + damaged);
             settle(&home);
             let mut check = Check::new(&home);
@@ -277,7 +277,7 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     // The panic message describes the loss.
     let found = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
-            let (written, _, _daemon) = cut(&home, &disk, &mut logs, &mut rng, 1);
+            let (written, _, _daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, 1);
             assert!(written > 0, "nothing was written");
             settle(&home);
             let mut check = Check::new(&home);

@@ -20,7 +20,7 @@ const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
 const LINKS_IN: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("links_in");
 
 /// Replaces the home's store with the golden store of a schema.
-fn golden(home: &TestHome, schema: u64) {
+fn use_golden_store(home: &TestHome, schema: u64) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     replace(home, &fixtures.join(format!("v{schema}.redb")));
 }
@@ -212,7 +212,7 @@ const GOLDEN: &[(u64, CheckStore)] = &[
 fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
     for &(schema, check_store) in GOLDEN {
         let home = TestHome::new();
-        golden(&home, schema);
+        use_golden_store(&home, schema);
         let daemon = home.daemon();
         check_store(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
@@ -272,7 +272,7 @@ fn repeated_kills_of_a_migration_lose_nothing() {
     for &(schema, check_store) in GOLDEN {
         let home = TestHome::new();
         for round in 0_u64..12 {
-            golden(&home, schema);
+            use_golden_store(&home, schema);
             // Each start is killed twice, so that the second one finds a half-migrated store.
             kill_after(&home, Duration::from_micros(500 + 1300 * round));
             kill_after(&home, Duration::from_micros(400 + 700 * (round * 7 % 12)));

@@ -49,7 +49,7 @@ impl Platform {
         let state = &mut *state;
         state.log.push(format!("{} {}?{}", request.method, request.path, request.query));
         let Some((endpoint, part)) = route(request) else {
-            return problems::blank(404, "Not Found");
+            return problems::untyped(404, "Not Found");
         };
         *state.counts.entry(endpoint.into()).or_default() += 1;
         let fault = super::faults::take_due(&mut state.planned, endpoint);
@@ -61,7 +61,7 @@ impl Platform {
         }
         let allowance = state.windows.take(endpoint, app, now);
         if let Some(answer) =
-            fault.as_ref().and_then(|fault| fault.instead(endpoint, part, allowance, now))
+            fault.as_ref().and_then(|fault| fault.replacement(endpoint, part, allowance, now))
         {
             return answer;
         }
@@ -76,7 +76,7 @@ impl Platform {
         {
             state.mismatches.push(format!("{} {}: {mismatch}", request.method, request.path));
         }
-        allowance.put_on(&mut answer);
+        allowance.add_to(&mut answer);
         if answer.status == 200 && request.query.contains(params::NEWER) {
             convert_to_newer_names(&mut answer);
         }
@@ -144,7 +144,7 @@ impl State {
         }
         match endpoint {
             at::ME => self.world.token_owner().map_or_else(problems::unauthorized, |own| {
-                ok(&json!({"data": FieldSelection::of(&params).user(own)}))
+                ok(&json!({"data": FieldSelection::from_params(&params).user(own)}))
             }),
             at::BY_USERNAME => by_username(&self.world, part, &params),
             at::TIMELINE => timeline(&self.world, part, &params, client),
@@ -154,7 +154,7 @@ impl State {
             at::LOOKUPS => lookups(&self.world, &params, client),
             at::RULES => self.streaming.rules(&params, client.now),
             at::CHANGE_RULES => self.streaming.change(request.body, &params, client.now),
-            _ => self.streaming.connect(FieldSelection::of(&params)),
+            _ => self.streaming.connect(FieldSelection::from_params(&params)),
         }
     }
 }
@@ -175,7 +175,7 @@ fn by_username(world: &World, name: &str, params: &Params) -> Response {
             name,
             name,
         )]),
-        Some(account) => ok(&json!({"data": FieldSelection::of(params).user(account)})),
+        Some(account) => ok(&json!({"data": FieldSelection::from_params(params).user(account)})),
     }
 }
 
@@ -283,7 +283,7 @@ fn page(
     let mut meta = Map::from_iter([("result_count".to_owned(), json!(shown.len()))]);
     let mut body = Map::new();
     if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
-        let fields = FieldSelection::of(params);
+        let fields = FieldSelection::from_params(params);
         let (includes, errors) = fields.includes(world, client.app, &shown);
         body.insert("data".into(), shown.iter().map(|post| fields.tweet(world, post)).collect());
         body.extend(includes.map(|includes| ("includes".to_owned(), includes)));
@@ -340,7 +340,7 @@ fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response
     match visible_post(world, id, client) {
         Err(why) => only_errors(&[problems::missing(&why, "tweet", "id", id, id)]),
         Ok(number) => {
-            let (post, fields) = (&world.posts[&number], FieldSelection::of(params));
+            let (post, fields) = (&world.posts[&number], FieldSelection::from_params(params));
             let (includes, errors) = fields.includes(world, client.app, &[post]);
             let mut body = json!({"data": fields.tweet(world, post)});
             if let Some(includes) = includes {
@@ -355,7 +355,8 @@ fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response
 }
 
 fn lookups(world: &World, params: &Params, client: &Client) -> Response {
-    let (fields, mut posts, mut errors) = (FieldSelection::of(params), Vec::new(), Vec::new());
+    let (fields, mut posts, mut errors) =
+        (FieldSelection::from_params(params), Vec::new(), Vec::new());
     for id in params["ids"].split(',') {
         match visible_post(world, id, client) {
             Ok(number) => posts.push(&world.posts[&number]),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::limits::Allowance;
 use super::objects::use_newer_names;
-use super::problems::{self, blank, connection, kind, problem};
+use super::problems::{self, connection, kind, problem, untyped};
 use super::{Delivery, Response};
 
 /// A fault of a response.
@@ -148,7 +148,7 @@ fn with_delivery(delivery: Delivery) -> Response {
 
 impl Fault {
     /// Returns the response that replaces the correct one, if this fault has one.
-    pub(super) fn instead(
+    pub(super) fn replacement(
         &self,
         _endpoint: &str,
         part: &str,
@@ -176,7 +176,7 @@ impl Fault {
                 "detail": "Your enrolled account [1899372036854775807] does not have any credits \
                     to fulfill this request."}),
             ),
-            Self::Forbidden => blank(403, "Forbidden"),
+            Self::Forbidden => untyped(403, "Forbidden"),
             Self::ClientForbidden => problem(
                 403,
                 &json!({"client_id": "29297213", "title": "Client Forbidden",
@@ -195,7 +195,7 @@ impl Fault {
                 "detail": "Your enrolled account has reached its billing cycle spend cap.",
                 "type": kind("credits")}),
             ),
-            Self::NotFound => blank(404, "Not Found"),
+            Self::NotFound => untyped(404, "Not Found"),
             Self::NotFoundEmpty => Response::new(404, "application/json", ""),
             Self::Conflict => connection(409, "RuleConfigurationIssue", "There are no rules."),
             Self::TooMany => {
@@ -234,7 +234,7 @@ impl Fault {
                     "This stream is currently at the maximum allowed connection limit.",
                 )
             }
-            Self::Server(status) => blank(*status, "Service Unavailable"),
+            Self::Server(status) => untyped(*status, "Service Unavailable"),
             Self::ServerErrorHtml(status) => html_page(*status),
             Self::ServerEmpty(status) => Response::new(*status, "application/json", ""),
             Self::Redirect(to) => {
@@ -259,7 +259,7 @@ impl Fault {
             ),
             _ => return None,
         };
-        seen.put_on(&mut answer);
+        seen.add_to(&mut answer);
         Some(answer)
     }
 

@@ -79,7 +79,7 @@ impl Windows {
     }
 
     /// Returns the remaining requests and the end of the window in Unix seconds.
-    pub(super) fn left(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
+    pub(super) fn remaining(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
         let limit = self.limit(endpoint, app);
         match self.active_windows.get(&(endpoint.into(), app)) {
             Some(window) if now - window.began < WINDOW => {
@@ -92,7 +92,7 @@ impl Windows {
 
 impl Allowance {
     /// Adds the rate-limit fields to a response.
-    pub(super) fn put_on(&self, answer: &mut Response) {
+    pub(super) fn add_to(&self, answer: &mut Response) {
         let fields = [
             ("x-rate-limit-limit", self.limit.to_string()),
             ("x-rate-limit-remaining", self.remaining.to_string()),

@@ -294,8 +294,8 @@ impl Platform {
     /// Returns an app's remaining requests at an endpoint, and the end of the window in Unix
     /// seconds.
     #[must_use]
-    pub fn left(&self, endpoint: &str) -> (u64, i64) {
+    pub fn remaining(&self, endpoint: &str) -> (u64, i64) {
         let now = self.inner.time.now();
-        self.state().windows.left(endpoint, true, now)
+        self.state().windows.remaining(endpoint, true, now)
     }
 }

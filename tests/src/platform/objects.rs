@@ -22,7 +22,7 @@ pub(super) struct FieldSelection {
 
 impl FieldSelection {
     /// Reads the requested fields. Unknown names are ignored, as on the real platform.
-    pub(super) fn of(params: &Params) -> Self {
+    pub(super) fn from_params(params: &Params) -> Self {
         let list = |name: &str| -> BTreeSet<String> {
             params
                 .get(name)
