@@ -258,12 +258,12 @@ fn without_a_model_links_count_and_list() {
     ] {
         assert_eq!(slugs(question), (first.to_owned(), both.to_vec()), "{question}");
     }
-    let one = |slug: &str| vec![slug.to_owned()];
-    assert_eq!(slugs("how many meetings with Mia Brown in March 2025?").1, one(&both[1]));
-    assert_eq!(slugs("the last meeting with Mia Brown").1, one(&both[1]));
-    assert_eq!(slugs("the first meeting with Mia Brown").1, one(&both[0]));
-    assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, one(&both[1]));
-    assert_eq!(slugs("who founded Acme?").1, one("people/mia-brown"));
+    let only = |slug: &str| vec![slug.to_owned()];
+    assert_eq!(slugs("how many meetings with Mia Brown in March 2025?").1, only(&both[1]));
+    assert_eq!(slugs("the last meeting with Mia Brown").1, only(&both[1]));
+    assert_eq!(slugs("the first meeting with Mia Brown").1, only(&both[0]));
+    assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, only(&both[1]));
+    assert_eq!(slugs("who founded Acme?").1, only("people/mia-brown"));
     // Other questions get no answer from links.
     assert_eq!(slugs("how do painters work?"), (String::new(), Vec::new()));
 }

@@ -225,7 +225,7 @@ fn orphans_are_removed_after_an_hour_and_files_of_others_never() {
     home.put("p", "words\n");
     attach(&home, "p", "x.png", b"kept");
     let old = SystemTime::now() - Duration::from_secs(61 * 60);
-    let age = |path: &Path| {
+    let write_old_file = |path: &Path| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "x").unwrap();
         fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
@@ -236,7 +236,7 @@ fn orphans_are_removed_after_an_hour_and_files_of_others_never() {
     let unfinished = dir.join("00/.4711-3.new");
     let foreign = [dir.join("mine.png"), dir.join("00/mine.png"), dir.join("zz").join(hash(b"z"))];
     for path in foreign.iter().chain([&orphan, &unfinished]) {
-        age(path);
+        write_old_file(path);
     }
     fs::create_dir_all(young.parent().unwrap()).unwrap();
     fs::write(&young, "young").unwrap();

@@ -465,24 +465,24 @@ fn doctor_reports_collector_problems() {
         let checks = doctor["checks"].as_array().unwrap();
         checks.iter().find(|check| check["name"] == "collector").unwrap().clone()
     };
-    let says = |status: &str, words: &str| {
+    let assert_check = |status: &str, words: &str| {
         let check = check();
         assert_eq!(check["status"], status, "{check}");
         assert!(check["message"].as_str().unwrap().contains(words), "{check}");
     };
-    says("ok", "off: there is no token");
+    assert_check("ok", "off: there is no token");
     fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
-    says("ok", "on; the last run was at ");
+    assert_check("ok", "on; the last run was at ");
     fixture.platform.fault(endpoint::MENTIONS, Fault::Unauthorized, 1);
     assert_eq!(fixture.home.brain(["collector", "collect"]).code, 1);
-    says("warn", "failed (unauthorized)");
+    assert_check("warn", "failed (unauthorized)");
     // With and without authors' names.
     fixture.platform.fault(endpoint::MENTIONS, Fault::Forbidden, 2);
     fixture.home.brain(["collector", "collect"]).expect(0);
-    says("warn", " skipped mentions: ");
+    assert_check("warn", " skipped mentions: ");
     fixture.home.brain(["collector", "collect"]).expect(0);
-    says("ok", "on; the last run was at ");
+    assert_check("ok", "on; the last run was at ");
     fs::set_permissions(fixture.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .unwrap();
-    says("fail", "others can read the secret");
+    assert_check("fail", "others can read the secret");
 }

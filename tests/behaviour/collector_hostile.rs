@@ -27,7 +27,7 @@ fn posts_of_unknown_authors_change_no_page() {
     ];
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
-    let noted = |slug: &str| {
+    let page_headings_and_links = |slug: &str| {
         let page = fixture.page(slug);
         let frontmatter = Frontmatter::parse(&page.frontmatter).unwrap();
         let of = Slug::parse(slug).unwrap();
@@ -56,7 +56,7 @@ fn posts_of_unknown_authors_change_no_page() {
     assert_eq!(enriched.pages.len(), 3);
     for page in &enriched.pages {
         let slug = page.slug.as_str();
-        let (page, heads, edges) = noted(slug);
+        let (page, heads, edges) = page_headings_and_links(slug);
         let fresh = slug != "people/ann-lee";
         let patterns = page.body.contains("## Patterns");
         assert_eq!(

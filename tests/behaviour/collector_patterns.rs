@@ -99,14 +99,14 @@ fn local_models_get_attached_images() {
     let options = ModelOptions { images_as_bytes: true, ..ModelOptions::default() };
     let model = FakeModel::new(options, |_| ModelResponse::Text("hello".into()));
     let fixture = image_fixture(&model);
-    let at = |name: &str| format!("https://pbs.twimg.com/media/{name}");
+    let media_url = |name: &str| format!("https://pbs.twimg.com/media/{name}");
     fixture.web.pages.lock().unwrap().extend([
-        (at("a.png"), page("image/png", "abc")),
-        (at("b.png"), page("text/html", "<p>no</p>")),
-        (at("c.png"), Err(NetError::Status(404))),
+        (media_url("a.png"), page("image/png", "abc")),
+        (media_url("b.png"), page("text/html", "<p>no</p>")),
+        (media_url("c.png"), Err(NetError::Status(404))),
     ]);
     for (id, name) in [("1", "a.png"), ("2", "b.png"), ("3", "c.png")] {
-        fixture.post(Stream::Own, id, "x", photos(&[("3_a", &at(name))]));
+        fixture.post(Stream::Own, id, "x", photos(&[("3_a", &media_url(name))]));
     }
     for _ in 0..5 {
         fixture.step();
@@ -312,8 +312,15 @@ fn unreachable_hosts_are_tried_three_times() {
         fixture.step();
     }
     let fetched = fixture.web.fetched.lock().unwrap();
-    let of = |name: &str| fetched.iter().filter(|url| url.ends_with(name)).count();
-    assert_eq!((of("down.example/a"), of("down.example/b"), of("up.example/a")), (3, 3, 1));
+    let count_fetches = |name: &str| fetched.iter().filter(|url| url.ends_with(name)).count();
+    assert_eq!(
+        (
+            count_fetches("down.example/a"),
+            count_fetches("down.example/b"),
+            count_fetches("up.example/a")
+        ),
+        (3, 3, 1)
+    );
     let one = fixture.derived("articles", "1").unwrap();
     assert_eq!(
         (&one["https://down.example/b"]["status"], &one["https://down.example/b"]["attempts"]),

@@ -164,7 +164,8 @@ fn intermediaries_before_the_endpoint_are_named() {
 fn unusable_challenges_are_reported() {
     let home = tester_home();
     let _daemon = home.daemon();
-    let with = |value: &str| FakeResponse::json(401, &json!({})).with("WWW-Authenticate", value);
+    let with_challenge =
+        |value: &str| FakeResponse::json(401, &json!({})).with("WWW-Authenticate", value);
     assert_fails_at(
         &home,
         "challenge",
@@ -177,16 +178,17 @@ fn unusable_challenges_are_reported() {
         "challenge",
         "without `WWW-Authenticate: Bearer`",
         "",
-        on_mcp(with("Basic realm=\"tunnel\"")),
+        on_mcp(with_challenge("Basic realm=\"tunnel\"")),
     );
     assert_fails_at(
         &home,
         "challenge",
         "no resource_metadata",
         "WWW-Authenticate",
-        on_mcp(with("Bearer realm=\"x\"")),
+        on_mcp(with_challenge("Bearer realm=\"x\"")),
     );
-    let relative = with("Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"");
+    let relative =
+        with_challenge("Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"");
     assert_fails_at(
         &home,
         "challenge",
@@ -195,7 +197,8 @@ fn unusable_challenges_are_reported() {
         on_mcp(relative),
     );
     // A server's answer cannot redirect requests into the local network.
-    let inside = with("Bearer resource_metadata=\"http://169.254.169.254/latest/meta-data\"");
+    let inside =
+        with_challenge("Bearer resource_metadata=\"http://169.254.169.254/latest/meta-data\"");
     assert_fails_at(&home, "resource", "must begin with https://", "", on_mcp(inside));
 }
 
@@ -203,7 +206,7 @@ fn unusable_challenges_are_reported() {
 fn invalid_metadata_documents_are_reported() {
     let home = tester_home();
     let _daemon = home.daemon();
-    let about = |path: &'static str, make: fn(&str) -> FakeResponse| {
+    let on_path = |path: &'static str, make: fn(&str) -> FakeResponse| {
         move |request: &ReceivedRequest, origin: &str| (request.path == path).then(|| make(origin))
     };
     const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
@@ -213,28 +216,28 @@ fn invalid_metadata_documents_are_reported() {
         "resource",
         "404",
         "let the tunnel pass",
-        about(RESOURCE, |_| FakeResponse::json(404, &json!({ "error": "not_found" }))),
+        on_path(RESOURCE, |_| FakeResponse::json(404, &json!({ "error": "not_found" }))),
     );
     assert_fails_at(
         &home,
         "resource",
         "HTML page",
         "web page",
-        about(RESOURCE, |_| FakeResponse::html(200, "<html>")),
+        on_path(RESOURCE, |_| FakeResponse::html(200, "<html>")),
     );
     assert_fails_at(
         &home,
         "resource",
         "it answers 200",
         "JSON object",
-        about(RESOURCE, |_| FakeResponse::json(200, &json!([]))),
+        on_path(RESOURCE, |_| FakeResponse::json(200, &json!([]))),
     );
     assert_fails_at(
         &home,
         "resource",
         "no authorization server",
         "",
-        about(RESOURCE, |origin| {
+        on_path(RESOURCE, |origin| {
             let resource = format!("{origin}/mcp");
             FakeResponse::json(200, &json!({ "resource": resource, "authorization_servers": [] }))
         }),
@@ -244,7 +247,7 @@ fn invalid_metadata_documents_are_reported() {
         "resource",
         "it calls itself https://other.example/mcp",
         "http.base_url",
-        about(RESOURCE, |origin| {
+        on_path(RESOURCE, |origin| {
             FakeResponse::json(
                 200,
                 &json!({ "resource": "https://other.example/mcp",
@@ -257,7 +260,7 @@ fn invalid_metadata_documents_are_reported() {
         "server",
         "not an https address",
         "http.base_url",
-        about(SERVER, |origin| {
+        on_path(SERVER, |origin| {
             let mut server = server(origin);
             server["token_endpoint"] = "http://b.example/token".into();
             FakeResponse::json(200, &server)
@@ -268,7 +271,7 @@ fn invalid_metadata_documents_are_reported() {
         "server",
         "it calls itself",
         "final slash",
-        about(SERVER, |origin| {
+        on_path(SERVER, |origin| {
             let mut server = server(origin);
             server["issuer"] = format!("{origin}/").into();
             FakeResponse::json(200, &server)
@@ -279,7 +282,7 @@ fn invalid_metadata_documents_are_reported() {
         "server",
         "S256",
         "refuse",
-        about(SERVER, |origin| {
+        on_path(SERVER, |origin| {
             let mut server = server(origin);
             server["code_challenge_methods_supported"] = json!(["plain"]);
             FakeResponse::json(200, &server)

@@ -160,11 +160,15 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
     assert_eq!(nodes, ["a", "b", "c"]);
     let two = home.json(["graph", "a", "--depth", "2"]);
     assert_eq!(two["nodes"].as_array().unwrap().len(), 4);
-    let at = |i: &serde_json::Value| {
+    let slug_at = |i: &serde_json::Value| {
         two["nodes"][i.as_u64().unwrap() as usize]["slug"].as_str().unwrap().to_owned()
     };
-    let mut edges: Vec<(String, String)> =
-        two["edges"].as_array().unwrap().iter().map(|e| (at(&e["from"]), at(&e["to"]))).collect();
+    let mut edges: Vec<(String, String)> = two["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| (slug_at(&e["from"]), slug_at(&e["to"])))
+        .collect();
     edges.sort();
     let expected = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "d")];
     assert_eq!(edges, expected.map(|(x, y)| (x.to_owned(), y.to_owned())));

@@ -88,7 +88,7 @@ impl ReferenceModel {
             .collect();
         for layer in 0..LAYERS {
             let name = |rest: &str| format!("encoder.layer.{layer}.{rest}");
-            let part = |part: &str| -> Vec<Vec<f64>> {
+            let project = |part: &str| -> Vec<Vec<f64>> {
                 tokens
                     .iter()
                     .map(|token| {
@@ -96,26 +96,28 @@ impl ReferenceModel {
                     })
                     .collect()
             };
-            let (query, key, value) = (part("query"), part("key"), part("value"));
+            let (query, key, value) = (project("query"), project("key"), project("value"));
             let each = DIMENSIONS / HEADS;
             let mut next = Vec::new();
             for (at, token) in tokens.iter().enumerate() {
                 let mut seen = Vec::new();
                 for head in 0..HEADS {
-                    let of = |all: &[f64]| all[head * each..(head + 1) * each].to_vec();
+                    let of_head = |all: &[f64]| all[head * each..(head + 1) * each].to_vec();
                     let weights: Vec<f64> = key
                         .iter()
-                        .map(|key| (dot(&of(&query[at]), &of(key)) / (each as f64).sqrt()).exp())
+                        .map(|key| {
+                            (dot(&of_head(&query[at]), &of_head(key)) / (each as f64).sqrt()).exp()
+                        })
                         .collect();
                     let sum: f64 = weights.iter().sum();
-                    let mix = |column: usize| -> f64 {
+                    let weighted_value = |column: usize| -> f64 {
                         weights
                             .iter()
                             .zip(&value)
-                            .map(|(weight, value)| weight / sum * of(value)[column])
+                            .map(|(weight, value)| weight / sum * of_head(value)[column])
                             .sum()
                     };
-                    seen.extend((0..each).map(mix));
+                    seen.extend((0..each).map(weighted_value));
                 }
                 let seen = self.dense(&name("attention.output.dense"), &seen, DIMENSIONS);
                 let middle = self.layer_norm(&name("attention.output.LayerNorm"), token, &seen);
@@ -236,10 +238,15 @@ fn texts_of_similar_meaning_have_near_vectors() {
         dir.path(),
         &["the physician has a boat", "a doctor with a ship", "bread and money in the storm"],
     );
-    let near = |one: usize, other: usize| -> f32 {
+    let similarity = |one: usize, other: usize| -> f32 {
         vectors[one].iter().zip(&vectors[other]).map(|(a, b)| a * b).sum()
     };
-    assert!(near(0, 1) > near(0, 2) + 0.2, "{} and {}", near(0, 1), near(0, 2));
+    assert!(
+        similarity(0, 1) > similarity(0, 2) + 0.2,
+        "{} and {}",
+        similarity(0, 1),
+        similarity(0, 2)
+    );
 }
 
 #[test]

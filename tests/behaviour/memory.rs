@@ -88,14 +88,14 @@ fn numbered_parts(length: usize, part: impl Fn(u32) -> String) -> String {
 /// bytes, the others have a tenth of that.
 fn worst_texts(largest: usize) -> Vec<(&'static str, String)> {
     let length = largest / 10;
-    let repeated = |unit: &str| unit.repeat(length / unit.len());
+    let fill_with = |unit: &str| unit.repeat(length / unit.len());
     vec![
         ("brackets", "[".repeat(largest)),
-        ("quotes", format!("[a](b) {}", repeated("> "))),
-        ("lists", format!("[a](b)\n\n{}", repeated("- "))),
-        ("emphasis", format!("[a](b) {}", repeated("*a "))),
+        ("quotes", format!("[a](b) {}", fill_with("> "))),
+        ("lists", format!("[a](b)\n\n{}", fill_with("- "))),
+        ("emphasis", format!("[a](b) {}", fill_with("*a "))),
         ("links", numbered_parts(length, |n| format!("[[{n:x}]]"))),
-        ("words", repeated("a.")),
+        ("words", fill_with("a.")),
         ("dates", numbered_parts(length, |n| format!("- 2024-01-01 | {n:x}\n"))),
     ]
 }

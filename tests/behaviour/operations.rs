@@ -196,12 +196,12 @@ fn a_changed_configuration_is_reported_and_a_restart_uses_it() {
     let shown = home.brain(["status"]).expect(0);
     assert!(shown.stderr.contains("config.toml has changed"), "{shown:?}");
     let checks = home.json(["doctor"])["checks"].clone();
-    let of = |name: &str| {
+    let check_named = |name: &str| {
         let checks = checks.as_array().unwrap();
         checks.iter().find(|check| check["name"] == name).unwrap().clone()
     };
     assert_eq!(
-        (&of("configuration")["status"], &of("configuration")["hint"]),
+        (&check_named("configuration")["status"], &check_named("configuration")["hint"]),
         (&"warn".into(), &"brain restart".into())
     );
     let fault = home.fault(["collector", "collect"], 1);

@@ -119,12 +119,12 @@ fn no_answer_depends_on_pages_of_other_sources() {
     let before = all_answers(&home, &token, &job);
     // The OpenAPI document describes results by meaning.
     let answers = || before.iter().filter(|(asked, _)| !asked.contains("openapi.json"));
-    let with = |what: &str| {
+    let requests_answered_with = |what: &str| {
         let answers = answers().filter(|(_, answer)| answer.contains(what));
         answers.map(|(asked, _)| asked.as_str()).collect::<Vec<_>>()
     };
-    assert!(with("notes/harbour").len() > 20, "the answers contain pages");
-    assert!(!with("meaning").is_empty(), "pages are found by meaning, too");
+    assert!(requests_answered_with("notes/harbour").len() > 20, "the answers contain pages");
+    assert!(!requests_answered_with("meaning").is_empty(), "pages are found by meaning, too");
     compare(&before, &all_answers(&home, &token, &job), "nothing has changed");
 
     put_hidden_pages(&home);

@@ -74,10 +74,12 @@ fn a_restart_behind_the_socket_loses_no_request() {
         let clients: Vec<_> = (0..3)
             .map(|client| {
                 scope.spawn(move || -> Vec<String> {
-                    let one = |n| {
+                    let capture_thought = |n| {
                         home.json(["capture".to_owned(), format!("client {client} thought {n}")])
                     };
-                    (0..15).map(|n| one(n)["slug"].as_str().unwrap().to_owned()).collect()
+                    (0..15)
+                        .map(|n| capture_thought(n)["slug"].as_str().unwrap().to_owned())
+                        .collect()
                 })
             })
             .collect();

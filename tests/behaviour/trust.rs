@@ -273,11 +273,11 @@ fn no_edit_by_a_model_removes_the_mark_of_outside_text() {
 #[test]
 fn a_long_page_with_many_marks_is_read_in_parts() {
     let fixture = Fixture::new();
-    let own = |n: usize| format!("owner {n} {}\n", "words ".repeat(100));
+    let owner_line = |n: usize| format!("owner {n} {}\n", "words ".repeat(100));
     let lines = 0..120_usize;
-    fixture.home.put("long", &lines.clone().map(own).collect::<String>());
-    let agents = |n: usize| format!("{}agent {n}\n", own(n));
-    fixture.overwrite("long", &lines.clone().map(agents).collect::<String>());
+    fixture.home.put("long", &lines.clone().map(owner_line).collect::<String>());
+    let agent_line = |n: usize| format!("{}agent {n}\n", owner_line(n));
+    fixture.overwrite("long", &lines.clone().map(agent_line).collect::<String>());
     assert_eq!(fixture.home.get("long")["outside_lines"].as_array().unwrap().len(), lines.len());
 
     let (mut next, mut parts, mut seen) = (json!(1), 0, Vec::new());

@@ -110,13 +110,13 @@ fn check_schema_83(home: &TestHome) {
             .map(|link| (text(&link["slug"]), text(&link["target"])))
             .collect()
     };
-    let acme = |raw: &str| ("companies/acme".to_owned(), raw.to_owned());
+    let acme_link = |raw: &str| ("companies/acme".to_owned(), raw.to_owned());
     assert_eq!(
         backlinks("places/old-harbour"),
         [
-            acme("The Port"),
-            acme("old-harbour"),
-            acme("places/old-harbour"),
+            acme_link("The Port"),
+            acme_link("old-harbour"),
+            acme_link("places/old-harbour"),
             ("inbox/2026-11-22-a3c61148".into(), "Old Harbour".into()),
         ]
     );

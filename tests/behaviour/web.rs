@@ -352,7 +352,7 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
 
 /// Encodes pairs as a form.
 pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
-    let one = |text: &str| {
+    let encode_part = |text: &str| {
         let byte = |b: u8| match b {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
                 char::from(b).to_string()
@@ -363,7 +363,7 @@ pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
     };
     pairs
         .iter()
-        .map(|(name, value)| format!("{}={}", one(name), one(value)))
+        .map(|(name, value)| format!("{}={}", encode_part(name), encode_part(value)))
         .collect::<Vec<_>>()
         .join("&")
 }
