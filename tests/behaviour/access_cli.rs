@@ -54,7 +54,7 @@ fn clients_can_be_registered_changed_and_revoked() {
         "client_credentials",
         "lifetime 2h",
     ] {
-        assert!(shown.stdout.contains(part), "{part} in {shown:?}");
+        assert!(shown.stdout.contains(part), "{part} is not in {shown:?}");
     }
     assert!(
         shown.stderr.contains("only once") && shown.stderr.contains("POST /token"),
@@ -331,7 +331,7 @@ fn every_error_has_a_hint() {
         let fault = home.fault(args, 2);
         assert!(
             fault.to_string().replace("\\\"", "\"").contains(way_out),
-            "{way_out} in {args:?}: {fault}"
+            "{way_out} is not in {args:?}: {fault}"
         );
     }
     assert!(!home.path().exists(), "a usage error creates no home");

@@ -157,7 +157,11 @@ fn reading_commands_accept_a_unique_prefix_of_a_slug() {
             "{args:?}: {hint}"
         );
     }
-    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 8, "nothing was written");
+    assert_eq!(
+        home.json(["list"])["pages"].as_array().unwrap().len(),
+        8,
+        "a refused command writes nothing"
+    );
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn table() -> Vec<Row> {
     rows.take_while(|line| line.starts_with('|'))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let [name, _, uses, owns] = cells[..] else { panic!("four cells: {line}") };
+            let [name, _, uses, owns] = cells[..] else { panic!("not four cells: {line}") };
             Row { name: name.trim_matches('`').to_owned(), uses: names(uses), owns: names(owns) }
         })
         .collect()

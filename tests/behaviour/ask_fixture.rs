@@ -17,7 +17,7 @@ pub(crate) fn passage_lines(question: &Question) -> Vec<String> {
     let mut lines = question.text.lines();
     let first = lines.next().unwrap();
     let delimiter = first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']'));
-    let end = format!("[end of passages {}]", delimiter.expect("a delimiter"));
+    let end = format!("[end of passages {}]", delimiter.expect("no delimiter"));
     lines.take_while(|line| *line != end).map(str::to_owned).collect()
 }
 

@@ -272,7 +272,7 @@ fn acknowledged_files_survive_sigkill() {
                 .map(|writer| {
                     let socket = home.socket();
                     scope.spawn(move || {
-                        let mut client = Client::connect(&socket).expect("the daemon answers");
+                        let mut client = Client::connect(&socket).expect("no answer of the daemon");
                         let mut done = Vec::new();
                         for n in 0.. {
                             let (name, content) =

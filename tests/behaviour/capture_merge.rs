@@ -28,7 +28,7 @@ fn frontmatter_keeps_its_order_and_comments() {
     let kept = "# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  \
         deep: true\n";
     assert!(file.contains(kept), "{file}");
-    assert_eq!(count_delimiters(&file), 2, "one block: {file}");
+    assert_eq!(count_delimiters(&file), 2, "not one frontmatter block: {file}");
     assert!(file.ends_with("---\n\nThe body.\n"), "{file}");
     for added in ["type: note", "title: The body.", "captured_at: ", "captured_via: capture-cli"] {
         assert!(file.contains(added), "{added} is missing: {file}");
@@ -253,7 +253,7 @@ fn the_hash_is_equal_for_all_interfaces_and_spellings() {
     assert_ne!(
         captured(&home, "café au lait\nsecond line", &[])["content_hash"],
         hash,
-        "case counts"
+        "the hash depends on upper and lower case"
     );
     let page = home.get("imported");
     assert_eq!(page["body"], same[0], "the stored text keeps its own characters");

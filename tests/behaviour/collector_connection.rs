@@ -177,7 +177,7 @@ fn streamed_posts_are_stored_as_by_a_run() {
     )
     .unwrap();
     assert_eq!(state["stream_newest_id"], json!(both));
-    fixture.platform.sent().expect("the platform sends documented messages");
+    fixture.platform.sent().expect("the platform sent an undocumented message");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_deleted_post_is_recorded_and_reported_once() {
     let fields = record.as_object_mut().unwrap();
     fields.remove("detected_at");
     fields.remove("reason");
-    assert_eq!(record, before, "the original record, as it was");
+    assert_eq!(record, before, "the record has the unchanged post");
     assert_eq!(fixture.own(&ids[1]).unwrap(), before, "the stored post stays");
     fixture.advance(30 * MINUTE);
     assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
@@ -376,6 +376,6 @@ fn deleting_one_version_deletes_all_versions() {
     fixture.platform.delete(&second);
     fixture.advance(MINUTE);
     fixture.collect();
-    let record: Value = fixture.deletion(&second).expect("the version that was seen last");
+    let record: Value = fixture.deletion(&second).expect("no record of the last version");
     assert_eq!(record["text"], "two");
 }

@@ -121,7 +121,10 @@ fn deletions_are_noted_on_the_authors_page() {
         ["- 2026-11-21 | Deleted tweet: Words no 1 of mine [Source: X deletion, detected \
                 2026-11-21]"]
     );
-    assert!(!fixture.page("people/ann-lee").body.contains("no 3"), "it was redacted");
+    assert!(
+        !fixture.page("people/ann-lee").body.contains("no 3"),
+        "a redacted post is not in the page"
+    );
     assert_eq!(lines(&fixture.enrich()), Vec::<&str>::new());
 
     fixture.clock.advance(DAY);

@@ -37,7 +37,7 @@ fn posts_of_unknown_authors_change_no_page() {
     for (n, text) in (0_u64..).zip(hostile) {
         fixture.add_post(Stream::Mentions, post(100 + n, ANN, text));
         fixture.add_post(Stream::Searches, post(200 + n, BOB, text));
-        // The same as topics: each text three times.
+        // Each text is also the topic of three posts.
         for m in 0..3 {
             let mut marked = tagged(post(1000 + 10 * n + m, ANN, "y"), &[text]);
             marked["entities"]["annotations"] = json!([{ "normalized_text": text }]);
@@ -75,14 +75,14 @@ fn posts_of_unknown_authors_change_no_page() {
         for entry in timeline(&page.body) {
             assert!(entry.date.starts_with("2026-11-21") || entry.text == "Met her", "{entry:?}");
             let source = entry.source.unwrap_or_default();
-            let own = [
+            let known_sources = [
                 "X, @ann_lee, 2026-11-21",
                 "X, @bobray, 2026-11-21",
                 "X, @evil, 2026-11-21",
                 "X deletion, detected 2026-11-21",
                 "",
             ];
-            assert!(own.contains(&source.as_str()), "{source}");
+            assert!(known_sources.contains(&source.as_str()), "{source}");
         }
         assert_eq!(page.page_type, "person");
         assert_eq!(page.tags, if fresh { vec!["social".to_owned()] } else { Vec::new() });

@@ -48,7 +48,7 @@ impl HttpClient for Web {
     }
 
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
-        panic!("nothing calls {}", call.url)
+        panic!("an unexpected request to {}", call.url)
     }
 
     fn web_page(&self, url: &str) -> Result<WebPage, NetError> {
@@ -210,7 +210,7 @@ pub(crate) fn page(content_type: &str, body: &str) -> Result<WebPage, NetError> 
 /// Returns the posts in a question.
 pub(crate) fn shown(question: &Question) -> Vec<Value> {
     let line = question.text.lines().skip_while(|line| !line.starts_with("[posts ")).nth(1);
-    serde_json::from_str(line.expect("posts between delimiters")).unwrap()
+    serde_json::from_str(line.expect("no posts between delimiters")).unwrap()
 }
 
 /// Rates each post by its own words: 8 for `love`, -8 for `hate`. A post with `10 for all` gets 10.

@@ -140,7 +140,7 @@ impl Fixture {
     /// Returns the snapshots of a post, or none without a file.
     pub(crate) fn snapshots(&self, id: &str) -> Vec<Value> {
         let found = self.json(&format!("engagement/{id}.json"));
-        found.map(|list| list.as_array().expect("a list").clone()).unwrap_or_default()
+        found.map(|list| list.as_array().expect("not a list").clone()).unwrap_or_default()
     }
 
     pub(crate) fn state(&self) -> Value {

@@ -136,7 +136,7 @@ fn a_killed_import_is_finished_by_the_next() {
         settle(&home);
         let mut check = Check::new(&home);
         for row in check.list(false) {
-            let page = check.page(&row.slug).expect("a listed page can be read");
+            let page = check.page(&row.slug).expect("a listed page cannot be read");
             let (n, seen) = ImportFile::numbers(&row.slug, &page.body);
             assert!(seen <= version, "{}: version {seen} of {version}", row.slug);
             assert_eq!(page.body, ImportFile::new(n, seen).body, "{}", row.slug);
@@ -144,11 +144,11 @@ fn a_killed_import_is_finished_by_the_next() {
         }
     }
     let _daemon = home.daemon();
-    let reply = import(&home, &dir).expect("the daemon answers");
+    let reply = import(&home, &dir).expect("no answer of the daemon");
     assert_eq!((reply.files, reply.failed_total), (FILES as u64, 0), "{reply:?}");
     assert_eq!(reply.created + reply.updated + reply.unchanged, FILES as u64, "{reply:?}");
     assert_eq!(reply.warnings, Vec::<String>::new());
-    let again = import(&home, &dir).expect("the daemon answers");
+    let again = import(&home, &dir).expect("no answer of the daemon");
     assert_eq!(again.unchanged, FILES as u64, "a second import changes nothing: {again:?}");
 
     let mut check = Check::new(&home);
@@ -211,14 +211,14 @@ fn kill_during_start(home: &TestHome, rng: &mut Rng) {
 /// Waits until every stored page can be searched. After a start with little to index, this is
 /// immediate.
 pub(crate) fn settle(home: &TestHome) {
-    let mut client = home.connect().expect("the daemon answers");
+    let mut client = home.connect().expect("no answer of the daemon");
     let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let status = expect_reply!(client.ask(&Request::Status(Status)), Status);
         if status.degraded.is_empty() {
             return;
         }
-        assert!(Instant::now() < deadline, "still {:?}", status.degraded);
+        assert!(Instant::now() < deadline, "still degraded: {:?}", status.degraded);
         std::thread::sleep(Duration::from_millis(5));
     }
 }

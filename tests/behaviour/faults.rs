@@ -232,7 +232,7 @@ fn assert_refused(home: &TestHome, expected_words: &[&str]) {
     for part in expected_words {
         assert!(daemon.stderr.contains(part), "{part} is missing: {daemon:?}");
     }
-    assert!(daemon.stderr.contains("hint:"), "a hint: {daemon:?}");
+    assert!(daemon.stderr.contains("hint:"), "no hint: {daemon:?}");
     assert!(!daemon.stderr.contains("panicked"), "{daemon:?}");
 }
 

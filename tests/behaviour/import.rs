@@ -112,7 +112,7 @@ fn invalid_files_are_reported_and_others_imported() {
     let assert_reason = |path: &str, part: &str| {
         assert!(
             reasons.get(path).is_some_and(|reason| reason.contains(part)),
-            "{path}: {part} in {reasons:?}"
+            "{path}: {part} is not in {reasons:?}"
         );
     };
     assert_reason("nul.md", "NUL byte at byte 1");

@@ -39,7 +39,7 @@ fn links_of_every_form_are_found_except_in_code() {
     assert_eq!(
         found.iter().filter(|(t, k, _)| t == "people/ada" && k == "mentions").count(),
         1,
-        "once a pair"
+        "one row for each pair of pages"
     );
 }
 

@@ -25,7 +25,7 @@ impl Fixture {
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_else(|| panic!("{field} in {value}"))
+    value[field].as_str().unwrap_or_else(|| panic!("no text {field} in {value}"))
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn titles_and_aliases_name_pages() {
     fixture.home.put("other/ada", "# Ada Lovelace\n");
     let several = agent.refused("get_page", json!({ "slug": "Ada Lovelace" }));
     for slug in ["people/ada", "other/ada", "give one of these slugs"] {
-        assert!(several.contains(slug), "{slug} in {several}");
+        assert!(several.contains(slug), "{slug} is not in {several}");
     }
     // A new page needs a slug.
     let put = agent.refused("put_page", json!({ "slug": "Ada Lovelace", "content": "x" }));

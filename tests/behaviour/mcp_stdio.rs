@@ -100,7 +100,7 @@ impl McpProcess {
     /// Closes standard input; returns the remaining messages and the exit code.
     fn finish(mut self) -> (Vec<Value>, i32) {
         self.input = None;
-        let lines = self.output.take().expect("open").lines();
+        let lines = self.output.take().expect("standard output is closed").lines();
         let rest = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
         (rest, self.wait_for_exit_code())
     }
@@ -186,7 +186,7 @@ fn a_killed_daemon_is_replaced_and_the_session_continues() {
     assert_eq!(
         first_title(&process.ask(&search(2, "analytical"))),
         "Lovelace",
-        "with another daemon"
+        "another daemon answers"
     );
     for n in 3..6 {
         home.brain(["stop"]).expect(0);

@@ -71,7 +71,7 @@ fn every_command_has_help_without_a_daemon() {
         assert_eq!(help.stderr, "");
         assert!(
             overview.lines().any(|l| l.trim_start().starts_with(&format!("{command} "))),
-            "{command} in {overview}"
+            "{command} is not in {overview}"
         );
     }
     assert!(!home.path().exists(), "help creates no home");
@@ -102,7 +102,7 @@ fn config_show_prints_each_value_and_its_origin() {
         let keys = displayed["keys"].as_array().unwrap();
         keys.iter()
             .find(|k| k["key"] == name)
-            .unwrap_or_else(|| panic!("{name} in {displayed}"))
+            .unwrap_or_else(|| panic!("{name} is not in {displayed}"))
             .clone()
     };
     assert_eq!(
@@ -262,7 +262,7 @@ fn the_doctor_finds_no_problem_in_a_healthy_brain() {
             "collector",
             "clock",
         ] {
-            assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
+            assert!(names.iter().any(|n| n == name), "{name} is not in {names:?}");
         }
         for check in checks.iter().filter(|c| c["name"] != "disk space") {
             assert_eq!(check["status"], "ok", "round {round}: {check}");

@@ -152,7 +152,10 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
         .filter(|(name, _)| name == "text")
         .map(|(_, data)| data.as_str().unwrap())
         .collect();
-    assert!(text.starts_with("Ada <script>alert(1)</script> did ["), "as text: {text}");
+    assert!(
+        text.starts_with("Ada <script>alert(1)</script> did ["),
+        "the text is not plain: {text}"
+    );
     let done = events.last().unwrap().1.as_str().unwrap();
     assert!(done.contains("did [<a href=\"/page/default:people/ada\""), "{done}");
     assert!(!done.contains("<script"), "{done}");
@@ -250,7 +253,7 @@ fn ideas_are_estimated_run_and_saved() {
     let screen = browser.go(&site.local, HttpRequest::get("/web/ideas")).expect(200);
     assert_sealed(&screen);
     let hidden = hidden_fields(&screen.body);
-    let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("a stored run");
+    let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("no stored run");
     let calls = model.call_count();
     let again = [("resume", run.as_str()), ("profile", "brainstorm")];
     let shown = browser.change(&site, "/web/ideas/run", &again).expect(200);
@@ -272,7 +275,7 @@ fn without_a_model_the_prompts_are_a_download() {
     let fields: Vec<_> = fields.into_iter().chain([("action", "run")]).collect();
     let crosses = browser.change(&site, "/web/ideas/run", &fields).expect(200);
     assert_sealed(&crosses);
-    let (_, table) = crosses.body.split_once("aria-label=\"Crosses\"").expect("a table");
+    let (_, table) = crosses.body.split_once("aria-label=\"Crosses\"").expect("no table");
     assert_eq!(table.matches("<tr>").count(), 3, "{table}");
     let hidden = hidden_fields(&crosses.body);
     let (_, run) = hidden.iter().rfind(|(name, _)| name == "resume").unwrap();

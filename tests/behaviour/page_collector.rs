@@ -121,7 +121,7 @@ fn deleted_posts_are_shown_with_their_text() {
     let (_, deletions) = run.split_once("id=\"deletions\"").unwrap();
     assert!(deletions.contains("@ada I never wrote this"), "{deletions}");
     assert!(deletions.contains("the platform no longer has it"), "{deletions}");
-    assert!(run.contains("deleted on the platform"), "the alert: {run}");
+    assert!(run.contains("deleted on the platform"), "no alert: {run}");
     let post = fixture.get(&format!("/web/collector/post/{id}"));
     assert!(post.contains("This post was deleted on the platform."), "{post}");
     assert!(post.contains("@ada I never wrote this"), "{post}");

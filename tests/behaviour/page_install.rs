@@ -89,7 +89,11 @@ fn the_palette_lists_screens_and_actions() {
     ] {
         assert!(palette.contains(part), "{part}: {palette}");
     }
-    assert_eq!(palette.matches("data-href=\"/web/status\"").count(), 1, "each screen once");
+    assert_eq!(
+        palette.matches("data-href=\"/web/status\"").count(),
+        1,
+        "the palette lists each screen once"
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn every_screen_shows_the_state() {
     ] {
         let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
         assert_sealed(&screen);
-        assert!(screen.body.contains(shown), "{path}: {shown} in {}", screen.body);
+        assert!(screen.body.contains(shown), "{path}: {shown} is not in {}", screen.body);
         site.local(&HttpRequest::get(path)).expect(401);
         site.public(&HttpRequest::get(path)).expect(404);
     }

@@ -88,10 +88,10 @@ impl Disk {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("python3 is installed");
+            .expect("python3 does not start");
         let mut ready = [0; 1];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready)
-            .expect("the helper process is ready");
+            .expect("the helper process does not start");
         PowerSwitch(child)
     }
 }

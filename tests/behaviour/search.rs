@@ -465,7 +465,7 @@ fn unknown_tags_and_types_are_answered_with_similar_ones() {
     let answer = home.brain(["search", "latency", "--tag", "wrok"]).expect(0);
     assert!(answer.stderr.contains("did you mean \"work\"?"), "{}", answer.stderr);
     let answer = home.brain(["list", "--tag", "work", "--type", "person"]).expect(0);
-    assert!(answer.stderr.contains("no pages"), "both exist: {}", answer.stderr);
+    assert!(answer.stderr.contains("no pages"), "the tag and the type exist: {}", answer.stderr);
 }
 
 #[test]

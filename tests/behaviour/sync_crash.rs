@@ -50,9 +50,10 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         }
         let daemon = home.daemon();
         settle(&home);
-        ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
         let began = Instant::now();
-        let report = ask_sync(&mut twin.connect().unwrap(), false).expect("the daemon answers");
+        let report =
+            ask_sync(&mut twin.connect().unwrap(), false).expect("no answer of the daemon");
         usual = began.elapsed().max(Duration::from_millis(50));
         assert_eq!((report.failed_total, report.held_back), (0, 0), "{report:?}");
         assert_eq!(
@@ -65,7 +66,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
             pages_with_history(&twin, true),
             "round {rounds}: the deleted pages"
         );
-        let again = ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        let again = ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
         assert_eq!(again.unchanged, again.files, "{again:?}");
         assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
         // Half of the rounds start after the kill of an idle daemon.
@@ -84,7 +85,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
 
 /// Returns the source's slugs with their texts and the hashes of their versions.
 fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
-    let mut client = home.connect().expect("the daemon answers");
+    let mut client = home.connect().expect("no answer of the daemon");
     let (mut out, mut after) = (BTreeMap::new(), None);
     loop {
         let list = List {

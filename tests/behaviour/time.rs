@@ -368,7 +368,7 @@ fn the_purge_waits_for_files_that_cannot_be_moved() {
     fs::write(dir.join(".trash"), "not a directory").unwrap();
     for slug in &stuck {
         let reply = expect_reply!(fixture.ask(Request::Delete(in_vault(slug).into())), Delete);
-        assert!(!reply.warnings.is_empty(), "its file stays");
+        assert!(!reply.warnings.is_empty(), "a warning reports that the file stays");
     }
     fixture.clock.advance(1);
     fixture.put("other", "x\n");

@@ -112,7 +112,11 @@ fn without_a_crash_a_save_that_looks_torn_is_an_edit() {
             "the file is not repaired after a clean shutdown"
         );
         home.brain(["doctor", "--fix"]);
-        assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a try");
+        assert_eq!(
+            fs::read_to_string(home.page_file("a")).unwrap(),
+            shortened,
+            "doctor does not repair the file either"
+        );
         let outbox = check(&home, "outbox");
         assert_eq!(outbox["status"], "warn");
         let message = outbox["message"].as_str().unwrap();

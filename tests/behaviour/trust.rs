@@ -231,7 +231,7 @@ fn no_edit_by_a_model_removes_the_mark_of_outside_text() {
         let marked = marked_lines(&page);
         let content = page["content"].as_str().unwrap();
         for line in content.lines().filter(|line| line.contains("EVIL")) {
-            assert!(marked.iter().any(|mark| mark == line), "{step}: {line} in {marked:?}");
+            assert!(marked.iter().any(|mark| mark == line), "{step}: {line} is not in {marked:?}");
         }
         assert_eq!(page["source_kind"], "put_page", "{step}");
     };

@@ -46,7 +46,7 @@ fn a_note_is_stored_with_its_origin() {
     assert_eq!(note["source_uri"], format!("tel:{KNOWN}"));
     let page = std::fs::read_to_string(home.page_file(note["slug"].as_str().unwrap())).unwrap();
     for line in ["captured_via: voice", "source_kind: voice", SID, "confidence: "] {
-        assert!(page.contains(line), "{line} in {page}");
+        assert!(page.contains(line), "{line} is not in {page}");
     }
     let call = only_page(&home, "calls/");
     assert_eq!(call["source_kind"], "voice");

@@ -184,7 +184,7 @@ impl Wire {
 
     /// Waits until the server closes the connection, and asserts that it sends nothing more.
     pub fn closed(&mut self) {
-        assert!(!self.more(), "more came: {:?}", String::from_utf8_lossy(&self.rest));
+        assert!(!self.more(), "unexpected bytes: {:?}", String::from_utf8_lossy(&self.rest));
     }
 
     /// Reads more bytes. Returns `false` if the server closed the connection.

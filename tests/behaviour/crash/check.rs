@@ -50,7 +50,7 @@ pub(crate) struct Check {
 impl Check {
     pub(crate) fn new(home: &TestHome) -> Self {
         Self {
-            client: home.connect().expect("the daemon answers"),
+            client: home.connect().expect("no answer of the daemon"),
             pages: home.path().join("pages"),
         }
     }
@@ -84,7 +84,9 @@ impl Check {
     pub(crate) fn check_entry(&mut self, entry: &Entry) {
         match &entry.now {
             State::Active(text) => {
-                let page = self.page(&entry.slug).unwrap_or_else(|| panic!("lost: {entry}"));
+                let page = self
+                    .page(&entry.slug)
+                    .unwrap_or_else(|| panic!("an acknowledged page is lost: {entry}"));
                 assert_eq!(page.body, text.body, "{entry}");
                 if let Some(title) = &text.title {
                     assert_eq!(&page.title, title, "{entry}");

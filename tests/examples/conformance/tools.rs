@@ -41,7 +41,7 @@ const PLAIN: [(&str, &str); 13] = [
 /// # Panics
 /// If it is not an object.
 pub(crate) fn schema(value: Value) -> JsonObject {
-    serde_json::from_value(value).expect("a schema is an object")
+    serde_json::from_value(value).expect("the schema is not an object")
 }
 
 /// Returns the schema of a tool without arguments.
