@@ -71,12 +71,12 @@ fn crate_dependencies_match_the_table() {
     assert_eq!(
         table.iter().map(|row| &row.name).collect::<BTreeSet<_>>(),
         ours,
-        "crates of the table"
+        "the table lists every crate"
     );
     for row in &table {
         let uses: BTreeSet<String> =
             packages[&row.name].iter().filter(|used| ours.contains(used)).cloned().collect();
-        assert_eq!(uses, row.uses, "what {} uses", row.name);
+        assert_eq!(uses, row.uses, "the crates that {} uses", row.name);
     }
 }
 
@@ -90,7 +90,7 @@ fn owned_libraries_are_used_by_their_owner_only() {
                 .filter(|(_, uses)| uses.contains(library))
                 .map(|(name, _)| name)
                 .collect();
-            assert_eq!(users, [&row.name], "who names {library}");
+            assert_eq!(users, [&row.name], "the crates that name {library}");
         }
     }
 }

@@ -119,7 +119,7 @@ fn page_text_is_sent_as_data() {
     assert_eq!(
         inside.iter().filter(|line| line.contains("BANANA")).count(),
         1,
-        "one line of JSON: {inside:?}"
+        "BANANA is in one line of JSON: {inside:?}"
     );
     let found =
         passages(&question).into_iter().find(|passage| passage["page"] == "inbox/evil").unwrap();

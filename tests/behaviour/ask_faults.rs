@@ -170,7 +170,7 @@ fn rate_limited_questions_are_retried() {
     let _daemon = home.daemon();
     fill(&home);
     assert_eq!(home.fault(["ask", QUESTION], 1)["code"], "rate_limited");
-    assert_eq!(model.call_count(), 1, "no retry after an hour");
+    assert_eq!(model.call_count(), 1, "a wait of an hour is too long for a retry");
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_file_moves_and_merges_with_its_page() {
     assert_eq!(names(&home.json(["attachments", "b"])), ["x.png", "y.png"]);
     assert!(home.get("b")["frontmatter"].as_str().unwrap().contains("x.png"));
     home.json(["purge", "c", "--now", "--yes"]);
-    assert!(stored_file(&home, b"of a").exists(), "the merged page has it");
+    assert!(stored_file(&home, b"of a").exists(), "the merged page names the file");
 }
 
 #[test]

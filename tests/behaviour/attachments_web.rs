@@ -73,7 +73,11 @@ fn a_picture_of_the_page_is_shown_where_the_text_names_it() {
     assert_eq!(page.body.matches("<img").count(), 1, "{}", page.body);
     assert!(!page.body.contains("evil.example/forum"), "{}", page.body);
     let notes = "href=\"/web/attachment/default:trips/rome/notes.txt\"";
-    assert!(page.body.matches(notes).count() >= 2, "a link, and the list: {}", page.body);
+    assert!(
+        page.body.matches(notes).count() >= 2,
+        "the text and the list of files have a link: {}",
+        page.body
+    );
 
     let shown = browser.go(&site.local, HttpRequest::get(picture)).expect(200);
     assert_eq!(shown.body, "a picture");

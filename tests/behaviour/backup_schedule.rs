@@ -205,7 +205,7 @@ fn leftovers_of_killed_backups_are_removed() {
     let backup_names = fixture.backup_names();
     assert!(
         !backup_names.contains(&left[0]) && backup_names.contains(&left[1]),
-        "one of them is being written: {backup_names:?}"
+        "one of the files is being written: {backup_names:?}"
     );
     // Compare names: a program started by another test may briefly hold a copy of the descriptor.
     held.unlock().unwrap();
@@ -226,7 +226,7 @@ fn a_missed_backup_is_made_once_after_start() {
     fixture.brain = None;
     fixture.advance(5 * 24 * HOUR);
     fixture.reopen();
-    assert_eq!(fixture.check().status, CheckStatus::Ok, "it has just started");
+    assert_eq!(fixture.check().status, CheckStatus::Ok, "no warning just after a start");
     assert_eq!(fixture.run_due(), Ok(Some("brain-20261126T100000Z.redb".into())));
     assert_eq!(fixture.run_due(), Ok(None), "a missed backup is made once");
     fixture.reopen();

@@ -317,7 +317,7 @@ fn accounts_with_a_pages_name_cannot_change_the_page() {
     assert!(enriched.pages_without_account[0].starts_with("people/ann-lee: may be about @ann_1ee"));
     assert!(enriched.pages_without_account[1].contains("write `x: zoe`"));
     assert_eq!(fixture.page("people/ann-lee"), before);
-    assert!(!fixture.has("people/ann-lee-ann_1ee"), "it may be her");
+    assert!(!fixture.has("people/ann-lee-ann_1ee"), "an account that may be Ann's gets no page");
     // A handle that the owner wrote on the page counts.
     fixture.add_post(Stream::Searches, post(20, ANN, "and me"));
     fixture.put("people/ann-lee", "---\ntype: person\ntitle: Ann Lee\nx: ann_lee\n---\n\nHello.\n");

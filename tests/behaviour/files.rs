@@ -112,7 +112,7 @@ fn changed_files_are_kept_in_the_trash() {
     assert_eq!(
         fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(),
         "theirs\n",
-        "still theirs"
+        "the file in the trash has their text"
     );
 }
 

@@ -115,7 +115,7 @@ fn only_known_host_names_are_accepted() {
         );
         let mut wire = Wire::open(address);
         wire.send("GET /health HTTP/1.1\r\n\r\n");
-        assert_eq!(wire.answer().expect(400).error(), "bad_request", "no Host");
+        assert_eq!(wire.answer().expect(400).error(), "bad_request", "a request without Host");
     }
 }
 

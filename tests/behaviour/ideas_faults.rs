@@ -152,7 +152,7 @@ fn failed_crosses_are_retried_by_resume() {
     let id = reply["run_id"].as_str().unwrap();
     let (done, _) = json(&home, &["brainstorm", "--resume", id]);
     assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
-    assert_eq!(model.call_count() - before, 3, "two crosses and one judge");
+    assert_eq!(model.call_count() - before, 3, "two crosses and one judge are sent again");
     let other = done["saved_slug"].as_str().unwrap();
     assert!(
         other != slug && home.page_file(other).exists() && home.page_file(slug).exists(),

@@ -338,7 +338,7 @@ fn truncated_and_invalid_judgements_are_tolerated() {
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!((ran.code, &reply["judge_failed"], scored(&reply)), (0, &json!(true), 0), "{ran:?}");
-    assert_eq!(reply["ideas"].as_array().unwrap().len(), 72, "nothing is lost");
+    assert_eq!(reply["ideas"].as_array().unwrap().len(), 72, "no idea is lost");
     assert!(reply["ideas"].as_array().unwrap().iter().all(|idea| idea["passes"] == false));
     assert!(home.page_file(reply["saved_slug"].as_str().unwrap()).exists());
 }

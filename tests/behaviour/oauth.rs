@@ -159,7 +159,11 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let gone = [("token", next["refresh_token"].as_str().unwrap()), ("client_id", &client)];
     let revoked = site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
     assert_eq!(revoked.body, "");
-    assert_eq!(site.write_status(&text(&next, "access_token")), 401, "its whole family is revoked");
+    assert_eq!(
+        site.write_status(&text(&next, "access_token")),
+        401,
+        "the whole family of the token is revoked"
+    );
     site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
     site.public(&HttpRequest::form(
         "/revoke",

@@ -382,7 +382,7 @@ fn serve_runs_the_daemon_in_the_foreground() {
         .unwrap();
     let began = std::time::Instant::now();
     while home.connect().is_none() {
-        assert!(began.elapsed() < brain_tests::TEST_TIMEOUT, "it does not answer");
+        assert!(began.elapsed() < brain_tests::TEST_TIMEOUT, "the daemon does not answer");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert_eq!(

@@ -165,7 +165,7 @@ fn days_narrow_a_search() {
             "href=\"/?q=zebra&amp;until=2020-12-31\"",
         ],
     );
-    assert_eq!(found.matches("name=\"since\"").count(), 1, "the field is the only one");
+    assert_eq!(found.matches("name=\"since\"").count(), 1, "the form has one field `since`");
     let listed = read(&site, &mut browser, "/?until=2020-12-31");
     assert!(listed.contains("href=\"/page/old\"") && !listed.contains("href=\"/page/new\""));
     let bad = read(&site, &mut browser, "/?q=zebra&since=%22%3E%3Cscript%3E");

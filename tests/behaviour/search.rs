@@ -285,7 +285,7 @@ fn a_snippet_shows_and_highlights_the_match() {
                 "{part} is highlighted for {query}: {highlighted:?} in {snippet:?}"
             );
         }
-        assert!(hit["chunk"].as_u64().unwrap() > 0, "from the chunk in the middle: {hit}");
+        assert!(hit["chunk"].as_u64().unwrap() > 0, "the passage is not from the middle: {hit}");
     }
 }
 
@@ -491,7 +491,7 @@ fn the_same_text_in_two_places_is_one_hit() {
     assert!(["default:a/ferry", "default:b/copy"].contains(&also), "{found}");
     let printed = home.brain(["search", "night ferry"]).expect(0).stdout;
     assert!(printed.contains(&format!("also in {also}")), "{printed}");
-    assert_eq!(home.search("copy"), ["b/copy"], "its own name finds it");
+    assert_eq!(home.search("copy"), ["b/copy"], "its own name finds the copy");
     // Short texts can be equal by chance, so they stay separate hits.
     home.put("day/one", "---\ntitle: One\n---\nNothing happened.\n");
     home.put("day/two", "---\ntitle: Two\n---\nNothing happened.\n");

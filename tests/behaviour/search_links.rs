@@ -59,7 +59,7 @@ fn a_question_for_others_is_answered_by_links() {
     assert_eq!(
         first_slugs(&home, "Who invested in Acme?", 2),
         investors,
-        "a sentence and a key of the frontmatter"
+        "links in a sentence and in the frontmatter"
     );
     assert_eq!(first_slugs(&home, "investors of Acme", 2), investors);
     assert_eq!(first_slugs(&home, "Acme's investors", 2), investors);
@@ -96,7 +96,11 @@ fn questions_about_the_page_itself_find_the_page() {
     for question in ["notes from the Kickoff", "minutes of the Kickoff", "summary of Kickoff"] {
         assert_eq!(home.search(question)[0], "meetings/kickoff", "{question}");
     }
-    assert_eq!(home.search("who wrote about soup")[0], "companies/beta", "it names no page");
+    assert_eq!(
+        home.search("who wrote about soup")[0],
+        "companies/beta",
+        "the question names no page"
+    );
 }
 
 #[test]

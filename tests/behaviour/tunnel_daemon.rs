@@ -172,7 +172,7 @@ fn the_end_of_an_agent_is_reported_within_two_seconds() {
     let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last \
                 output: lvl=eror msg=\"no route to the edge\"";
     wait_until("it is reported", || home.log().contains(expected_line));
-    assert!(ended.elapsed().as_millis() < 2000, "after {:?}", ended.elapsed());
+    assert!(ended.elapsed().as_millis() < 2000, "the end was reported after {:?}", ended.elapsed());
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn main() {
 fn measure(windows: u64) {
     let dir = std::env::temp_dir().join(format!("brain-bench-vectors-{}", std::process::id()));
     let (vectors, _) =
-        Vectors::open(&dir, "bench", "bench", DIMENSIONS).expect("a directory to write to");
+        Vectors::open(&dir, "bench", "bench", DIMENSIONS).expect("the directory is not writable");
     let mut dice = 1_u64;
     let mut vector = || -> Vec<f32> {
         let numbers: Vec<f32> = (0..DIMENSIONS)
@@ -70,7 +70,7 @@ fn measure(windows: u64) {
         let of_page: Vec<WindowVector> = (0..WINDOWS_PER_PAGE)
             .map(|_| WindowVector { start: 0, end: 1, vector: vector() })
             .collect();
-        vectors.put(page, Key([0; 16]), &of_page).expect("vectors of this length");
+        vectors.put(page, Key([0; 16]), &of_page).expect("the vectors have another length");
     }
     let words = vec![3_u64; windows as usize * DIMENSIONS / 8];
     let queries: Vec<Vec<f32>> = (0..RUNS).map(|_| vector()).collect();

@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(sizes, [100, 100, 90]);
         }
         let mixed = format!("{} {}", "字".repeat(50), words(0, 37));
-        assert_eq!(windows("", &mixed).len(), 1, "half of each is one");
+        assert_eq!(windows("", &mixed).len(), 1, "half a window of each script is one window");
         let hangul = vec!["데이터베이스"; 75].join(" ");
         assert_eq!(windows("", &hangul).len(), 1, "Korean has spaces");
     }

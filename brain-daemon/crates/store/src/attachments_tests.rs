@@ -92,7 +92,7 @@ fn purging_the_last_page_removes_the_file() {
     assert!(store.read_attachment(&hash).is_ok());
     purge(&store, RECOVERY_MS + 1);
     assert_eq!(names(&store, ids[0]), Vec::<String>::new());
-    assert!(store.read_attachment(&hash).is_ok(), "the other page has it");
+    assert!(store.read_attachment(&hash).is_ok(), "another page names the file");
     delete("b", 2);
     purge(&store, RECOVERY_MS + 2);
     assert!(store.read_attachment(&hash).is_err());
@@ -109,7 +109,11 @@ fn a_file_without_a_row_is_removed_after_an_hour_only() {
     let at = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     assert_eq!(store.sweep_attachments(at + 60 * 60 * 1000).unwrap(), 0);
     let guard = store.attachments().keep();
-    assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 0, "a row may follow");
+    assert_eq!(
+        store.sweep_attachments(at + 61 * 60 * 1000).unwrap(),
+        0,
+        "while a guard is held, a row may follow"
+    );
     drop(guard);
     assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 1);
     assert!(store.read_attachment(&orphan).is_err());
@@ -168,7 +172,7 @@ fn a_backup_has_the_files_and_a_restored_store_writes_them() {
         fs::read_dir(to.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     found.sort();
     assert_eq!(found, ["attachments", "brain.redb"]);
-    assert_eq!(verify_packed(&store), 0, "the store has no copy of them");
+    assert_eq!(verify_packed(&store), 0, "the store has no copy of the files");
     // Another backup of it is complete, too.
     let again = to.path().join("again.redb");
     assert_eq!(store.back_up(&again, 6, &|_, _| true).unwrap().attachments, 4);

@@ -169,7 +169,7 @@ pub(super) fn rows(path: &Path) -> Vec<Row> {
             let found = table(&txn, t::$table);
             // Only a backup has the bytes of files.
             let may_be_empty = TableHandle::name(&t::$table) == TableHandle::name(&t::ATTACHMENT_PARTS);
-            assert!(may_be_empty || !found.is_empty(), "nothing in {}", stringify!($table));
+            assert!(may_be_empty || !found.is_empty(), "{} is empty", stringify!($table));
             all.extend(found);
         )*};
     }

@@ -365,7 +365,10 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
     drop(older);
     fs::write(spool_of(&killed), &spooled).unwrap();
     assert_eq!(texts(&open(&killed)), ["other", "b"]);
-    assert!(fs::read(killed.with_extension("redb.spool-1")).unwrap() == spooled, "it is kept");
+    assert!(
+        fs::read(killed.with_extension("redb.spool-1")).unwrap() == spooled,
+        "the spool of another store is kept"
+    );
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_flipped_byte_is_refused_or_harmless() {
             }
             Err(other) => panic!("byte {at}: {other:?}"),
             Ok(_) => {
-                assert!(!must, "byte {at} is a page's");
+                assert!(!must, "byte {at} belongs to a page");
                 harmless += 1;
                 assert_eq!(restored_rows(&bad), expected, "byte {at}");
             }

@@ -176,7 +176,7 @@ fn only_temporary_errors_are_retried() {
 
     let limited = Fixture::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
     assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Retryable(Some(3600)));
-    assert_eq!(limited.sent().len(), 1, "no retry after an hour");
+    assert_eq!(limited.sent().len(), 1, "a wait of an hour is too long for a retry");
 
     let down = Fixture::new(|_, _| Err(NetError::ConnectionRefused));
     assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Retryable(None));

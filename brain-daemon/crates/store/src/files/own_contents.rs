@@ -70,9 +70,9 @@ mod tests {
         );
         let mut edit = text.clone();
         edit[600] = b'X';
-        assert!(!is_torn(&edit, &text), "a letter");
+        assert!(!is_torn(&edit, &text), "a changed letter");
         zeros[600] = b'X';
-        assert!(!is_torn(&zeros, &text), "a letter in a block of zeros");
+        assert!(!is_torn(&zeros, &text), "a changed letter in a block of zeros");
         edit = text.clone();
         edit.push(b'\n');
         assert!(!is_torn(&edit, &text), "an added line");

@@ -216,7 +216,7 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
     // Without searches there are two streams.
     let world = FakePlatform::new(&[]);
     world.fail("own", Err(NetError::ConnectionRefused));
-    assert_eq!(world.run().0.status, "complete", "one of two had an answer");
+    assert_eq!(world.run().0.status, "complete", "one of two lookups had an answer");
     world.fail("mentions", Err(NetError::ConnectionRefused));
     assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
     // A refusal is an answer.

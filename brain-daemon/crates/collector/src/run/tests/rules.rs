@@ -268,7 +268,7 @@ fn velocity_alerts_have_exact_bounds() {
         let world = FakePlatform::new(&["text"]);
         world.post(BIG, OWNER, "text @owner");
         world.like(BIG, old);
-        assert_eq!(world.run().0.velocity_alerts, 0, "the first snapshot");
+        assert_eq!(world.run().0.velocity_alerts, 0, "the first snapshot causes no alert");
         world.like(BIG, new);
         // One millisecond less than a minute, which does not count.
         world.advance(minutes * 60_000 + 59_999);
@@ -280,7 +280,7 @@ fn velocity_alerts_have_exact_bounds() {
         assert_eq!(
             alert_lines,
             line.iter().collect::<Vec<_>>(),
-            "once, although three streams have it"
+            "one alert, although three streams have the post"
         );
         assert_eq!(report.velocity_alerts, u64::from(alert.is_some()));
         assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 2);
@@ -373,7 +373,7 @@ fn missing_or_invalid_likes_do_not_count_as_zero() {
         assert_eq!(world.run().0.velocity_alerts, 0);
     }
     world.clear_failures();
-    assert_eq!(world.run().0.velocity_alerts, 0, "nobody liked it meanwhile");
+    assert_eq!(world.run().0.velocity_alerts, 0, "the likes did not change");
     assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 1);
 }
 
