@@ -5,7 +5,9 @@ use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use brain_tests::{TestHome, texts};
 use serde_json::Value;
 
-use crate::ask_fixture::{fill, home, home_in, ledger, passage_lines, passage_number, passages};
+use crate::ask_fixture::{
+    fill, home, home_with_api, ledger, passage_lines, passage_number, passages,
+};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who wrote the program for the analytical engine?";
@@ -24,7 +26,7 @@ fn answering_model() -> FakeModel {
 fn answers_cite_their_pages() {
     let model = answering_model();
     for shape in ["openai", "anthropic"] {
-        let home = home_in(shape, &model);
+        let home = home_with_api(shape, &model);
         let _daemon = home.daemon();
         fill(&home);
         let reply = home.json(["ask", QUESTION]);

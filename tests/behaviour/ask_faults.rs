@@ -8,7 +8,7 @@ use brain_tests::TEST_TIMEOUT;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::Value;
 
-use crate::ask_fixture::{fill, home, home_in, ledger, set_variable};
+use crate::ask_fixture::{fill, home, home_with_api, ledger, set_variable};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who drew the analytical engine?";
@@ -59,7 +59,7 @@ fn partial_answers_are_returned_as_failures() {
         let model =
             FakeModel::new(ModelOptions::default(), move |_| response("Babbage [1] and ".into()));
         for shape in ["openai", "anthropic"] {
-            let home = home_in(shape, &model);
+            let home = home_with_api(shape, &model);
             let _daemon = home.daemon();
             fill(&home);
             let before = model.call_count();

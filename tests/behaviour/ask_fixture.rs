@@ -46,7 +46,7 @@ pub(crate) fn home(model: &FakeModel) -> TestHome {
 }
 
 /// Returns a home that uses this model with the API of `openai` or `anthropic`.
-pub(crate) fn home_in(shape: &str, model: &FakeModel) -> TestHome {
+pub(crate) fn home_with_api(shape: &str, model: &FakeModel) -> TestHome {
     let mut home = home(model);
     if shape == "anthropic" {
         set_variable(&mut home, "BRAIN_LLM_PROVIDER", shape);

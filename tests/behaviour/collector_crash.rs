@@ -108,7 +108,7 @@ impl World {
             ("BRAIN_COLLECTOR_HANDLE", "ada"),
             ("BRAIN_COLLECTOR_USER_ID", &authors[0]),
             ("BRAIN_COLLECTOR_SEARCHES", r#"["owls", "birds"]"#),
-            // Only runs that the test starts.
+            // The collector runs only when the test starts a run.
             ("BRAIN_COLLECTOR_ENABLED", "false"),
             ("BRAIN_PLATFORM_BEARER_TOKEN", APP_TOKEN),
         ] {

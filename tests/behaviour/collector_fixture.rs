@@ -25,7 +25,7 @@ pub(crate) const ANN: Author = ("11", "ann_lee", "Ann Lee", 900, false);
 pub(crate) const BOB: Author = ("22", "bobray", "Bob Ray", 50_000, false);
 pub(crate) const EVE: Author = ("33", "eve", "Eve Stone", 10, false);
 
-/// Returns a post; collecting it sets its time.
+/// Returns a post without times; `Fixture::add_post` sets them.
 pub(crate) fn post(id: u64, who: Author, text: &str) -> Value {
     let (author, username, name, followers, verified) = who;
     json!({

@@ -9,7 +9,7 @@ use brain_tests::expect_reply;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::{Value, json};
 
-use crate::collector_patterns_fixture::{Fixture, LATER, MINUTE, NOW, page};
+use crate::collector_patterns_fixture::{Fixture, MINUTE, NOW, RETRY_DELAY, page};
 
 const ARTICLES: (&str, &str) = ("BRAIN_COLLECTOR_ARTICLES", "true");
 const VIDEOS: (&str, &str) = ("BRAIN_COLLECTOR_VIDEOS", "true");
@@ -110,7 +110,7 @@ fn local_models_get_attached_images() {
     }
     for _ in 0..5 {
         fixture.step();
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
     }
     assert_eq!(model.questions()[0].images, ["data:image/png;base64,YWJj"]);
     assert_eq!(fixture.derived("images", "1").unwrap()["text"], "hello");
@@ -144,7 +144,7 @@ fn a_rejected_image_does_not_stop_others() {
     }
     for _ in 0..5 {
         fixture.step();
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
     }
     assert!(["2", "4"].iter().all(|id| fixture.derived("images", id).unwrap()["text"] == "fine"));
     assert_eq!(fixture.derived("images", "1").unwrap()["attempts"], 3);
@@ -239,7 +239,7 @@ fn linked_articles_are_ingested_once() {
     // after a restart.
     for _ in 0..3 {
         fixture.reopen();
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
         fixture.step();
     }
     fixture.post(Stream::Own, "4", "x", links(&["https://blog.example/fox#2", &bad[2]]));
@@ -308,7 +308,7 @@ fn unreachable_hosts_are_tried_three_times() {
         (&json!("waiting"), &json!("queued"))
     );
     for _ in 0..10 {
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
         fixture.step();
     }
     let fetched = fixture.web.fetched.lock().unwrap();

@@ -12,7 +12,9 @@ use brain_tests::expect_reply;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse, Question};
 use serde_json::{Value, json};
 
-use crate::collector_patterns_fixture::{Fixture, HOUR, KEY, LATER, NOW, rates, shown};
+use crate::collector_patterns_fixture::{
+    Fixture, HOUR, KEY, NOW, RETRY_DELAY, posts_in, rate_by_words,
+};
 
 const RATINGS: (&str, &str) = ("BRAIN_COLLECTOR_RATINGS", "true");
 
@@ -87,8 +89,10 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
 
 #[test]
 fn models_rate_ten_posts_per_question() {
-    let model =
-        FakeModel::new(ModelOptions { key: Some(KEY.into()), ..ModelOptions::default() }, rates);
+    let model = FakeModel::new(
+        ModelOptions { key: Some(KEY.into()), ..ModelOptions::default() },
+        rate_by_words,
+    );
     let mut settings = settings_with_model(&model);
     settings
         .extend([("BRAIN_LLM_API_KEY", KEY.to_owned()), ("BRAIN_COLLECTOR_HANDLE", "ada".into())]);
@@ -99,7 +103,10 @@ fn models_rate_ten_posts_per_question() {
     }
     assert!(!fixture.step());
     let questions = model.questions();
-    assert_eq!(questions.iter().map(|question| shown(question).len()).collect::<Vec<_>>(), [10, 2]);
+    assert_eq!(
+        questions.iter().map(|question| posts_in(question).len()).collect::<Vec<_>>(),
+        [10, 2]
+    );
     assert!(questions[0].text.contains("\"ada\"") && questions[0].text.contains("brain OR mind"));
     let three = rating(&fixture, "3");
     assert_eq!(
@@ -127,7 +134,7 @@ fn models_rate_ten_posts_per_question() {
 
 #[test]
 fn a_post_cannot_change_ratings_of_others() {
-    let model = FakeModel::new(ModelOptions::default(), rates);
+    let model = FakeModel::new(ModelOptions::default(), rate_by_words);
     let fixture = fixture(&settings_with_model(&model));
     fixture.add_found_post("1", "I love it");
     fixture.add_found_post(
@@ -138,7 +145,7 @@ fn a_post_cannot_change_ratings_of_others() {
     );
     fixture.add_found_post("3", "I hate it");
     fixture.step();
-    assert_eq!(shown(&model.questions()[0]).len(), 3);
+    assert_eq!(posts_in(&model.questions()[0]).len(), 3);
     assert_eq!(
         (rating(&fixture, "1").sentiment, rating(&fixture, "1").actionability),
         (Some(8.0), Some(2.5))
@@ -166,7 +173,7 @@ fn invented_ratings_are_ignored() {
             { "id": "99", "sentiment": 1 },
         ]});
         // The model is asked about one post and rates others, too.
-        assert!(!shown(question).is_empty());
+        assert!(!posts_in(question).is_empty());
         ModelResponse::Text(all.to_string())
     });
     let fixture = fixture(&settings_with_model(&model));
@@ -188,11 +195,11 @@ fn invented_ratings_are_ignored() {
     // The two missing posts are asked about twice more, each alone, and never again.
     for _ in 0..5 {
         fixture.step();
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
         fixture.step();
     }
     assert_eq!(question_count.load(Ordering::SeqCst), 1 + 2 * 2);
-    assert!(model.questions()[1..].iter().all(|question| shown(question).len() == 1));
+    assert!(model.questions()[1..].iter().all(|question| posts_in(question).len() == 1));
     assert_eq!(fixture.derived("ratings", "3").unwrap()["attempts"], 3);
 }
 
@@ -202,7 +209,7 @@ fn model_outages_do_not_count_as_attempts() {
     let is_up = Arc::clone(&up);
     let model = FakeModel::new(ModelOptions::default(), move |question| {
         match is_up.load(Ordering::SeqCst) {
-            true => rates(question),
+            true => rate_by_words(question),
             false => ModelResponse::Status(
                 503,
                 json!({ "error": { "message": "Loading model" } }).to_string(),
@@ -219,7 +226,7 @@ fn model_outages_do_not_count_as_attempts() {
         assert_eq!(model.call_count(), round);
         fixture.step();
         assert_eq!(model.call_count(), round, "no call before the delay is over");
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
     }
     assert!(rating(&fixture, "30").relevance.is_some(), "ratings by numbers need no model");
     assert!(fixture.derived("ratings", "1").unwrap()["attempts"].as_u64().unwrap() == 0);
@@ -234,7 +241,7 @@ fn one_failing_post_does_not_stop_others() {
     let model = FakeModel::new(ModelOptions::default(), |question| {
         match question.text.contains("poison") {
             true => ModelResponse::Status(500, "<html>".into(), None),
-            false => rates(question),
+            false => rate_by_words(question),
         }
     });
     let fixture = fixture(&settings_with_model(&model));
@@ -243,7 +250,7 @@ fn one_failing_post_does_not_stop_others() {
     }
     for _ in 0..12 {
         while fixture.step() {}
-        fixture.advance(LATER);
+        fixture.advance(RETRY_DELAY);
     }
     assert!((2..=25).all(|id| rating(&fixture, &id.to_string()).sentiment == Some(8.0)));
     assert_eq!(rating(&fixture, "1").sentiment, None);
@@ -261,7 +268,7 @@ fn wrong_keys_and_models_are_reported_without_the_key() {
         (ModelOptions { key: Some("another".into()), ..ModelOptions::default() }, None),
         (ModelOptions { models: vec!["large".into()], ..ModelOptions::default() }, Some(KEY)),
     ] {
-        let model = FakeModel::new(options, rates);
+        let model = FakeModel::new(options, rate_by_words);
         let mut settings = settings_with_model(&model);
         settings.extend(key.map(|key| ("BRAIN_LLM_API_KEY", key.to_owned())));
         let fixture = fixture(&settings);
@@ -280,7 +287,7 @@ fn strict_models_of_both_apis_rate_posts() {
         new_max_tokens: true,
         ..ModelOptions::default()
     };
-    let model = FakeModel::new(options, rates);
+    let model = FakeModel::new(options, rate_by_words);
     for (provider, base) in [("openai", model.openai()), ("anthropic", model.anthropic())] {
         let mut settings = settings_with_model(&model);
         settings.retain(|(name, _)| !name.ends_with("PROVIDER") && !name.ends_with("URL"));
@@ -305,7 +312,7 @@ fn invalid_answers_are_retried_at_most_twice() {
         fixture.add_found_post("1", "x");
         for _ in 0..6 {
             fixture.step();
-            fixture.advance(LATER - 1);
+            fixture.advance(RETRY_DELAY - 1);
             fixture.step();
             fixture.advance(1);
         }

@@ -53,7 +53,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         } else {
             Duration::from_micros((600 << rng.below(10)) + rng.below(4000))
         };
-        let ending = rng.one_in(4);
+        let is_stopping = rng.one_in(4);
         std::thread::scope(|scope| {
             let writers: Vec<_> = logs
                 .iter_mut()
@@ -63,7 +63,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 })
                 .collect();
             std::thread::sleep(moment);
-            if ending {
+            if is_stopping {
                 // Kill it while it shuts down and writes its index.
                 let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
                 kill_process(pid, Signal::TERM).unwrap();
@@ -113,12 +113,12 @@ fn a_killed_import_is_finished_by_the_next() {
     let home = TestHome::new();
     let mut rng = run.rng();
     let dir = home.outside().join("notes");
-    let texts = |version: usize| (0..FILES).map(move |n| ImportFile::new(n, version));
+    let import_files = |version: usize| (0..FILES).map(move |n| ImportFile::new(n, version));
     let (mut version, mut cut_short) = (0, 0);
     let mut usual = Duration::from_millis(200);
     for _ in 0..(run.rounds / 5).clamp(2, 20) {
         version += 1;
-        texts(version).for_each(|file| file.write(&dir));
+        import_files(version).for_each(|file| file.write(&dir));
         let daemon = home.daemon();
         settle(&home);
         let moment = Duration::from_micros(rng.below(usual.as_micros() as u64));
@@ -153,10 +153,10 @@ fn a_killed_import_is_finished_by_the_next() {
 
     let mut check = Check::new(&home);
     let slugs: Vec<Slug> = check.list(false).into_iter().map(|row| row.slug).collect();
-    let mut expected: Vec<Slug> = texts(version).map(|file| file.slug).collect();
+    let mut expected: Vec<Slug> = import_files(version).map(|file| file.slug).collect();
     expected.sort();
     assert_eq!(slugs, expected, "each file is one page");
-    for file in texts(version) {
+    for file in import_files(version) {
         let page = check.page(&file.slug).expect("an imported page is missing");
         assert_eq!(page.body, file.body, "{}", file.slug);
         check.assert_file(&page);

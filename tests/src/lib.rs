@@ -276,14 +276,14 @@ impl TestHome {
     /// Returns the address of the daemon's local HTTP listener.
     #[must_use]
     pub fn http_local(&self) -> SocketAddr {
-        self.status().http_local.expect("HTTP is served").parse().unwrap()
+        self.status().http_local.expect("no local HTTP listener").parse().unwrap()
     }
 
     /// Returns the address of the daemon's public HTTP listener. Needs `BRAIN_HTTP_PUBLIC` in
     /// [`TestHome::env`].
     #[must_use]
     pub fn http_public(&self) -> SocketAddr {
-        self.status().http_public.expect("HTTP is served for a tunnel").parse().unwrap()
+        self.status().http_public.expect("no public HTTP listener").parse().unwrap()
     }
 
     /// Creates a token with these scopes, such as `read write`, for these sources. An empty list

@@ -209,7 +209,7 @@ fn a_spool_beside_an_older_store_copy_is_set_aside() {
         assert_eq!(items(&older), numbered(bodies));
         assert!(!spool_of(&killed).exists(), "the spool was renamed");
         let aside = killed.with_extension(format!("redb.spool-{n}"));
-        assert!(fs::read(aside).unwrap() == spooled, "the spool of another store is kept");
+        assert!(fs::read(aside).unwrap() == spooled, "the spool is set aside");
         if n == 1 {
             assert_eq!(
                 send(&older, &[&[Item("new")]], || ()),
@@ -238,7 +238,7 @@ fn a_restored_store_ignores_the_former_spool() {
     assert!(!spool_of(&home).exists());
     assert!(
         fs::read(home.with_extension("redb.spool-1")).unwrap() == spooled,
-        "the spool of another store is kept"
+        "the spool is set aside"
     );
 }
 

@@ -367,7 +367,7 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
     assert_eq!(texts(&open(&killed)), ["other", "b"]);
     assert!(
         fs::read(killed.with_extension("redb.spool-1")).unwrap() == spooled,
-        "the spool of another store is kept"
+        "the spool is set aside"
     );
 }
 
