@@ -40,7 +40,7 @@ struct Scale {
     many: usize,
     /// Rounds of process measurements. Each round runs every program once.
     processes: usize,
-    /// Number of searches that are each compared with another measurement.
+    /// Number of searches by meaning, and of first searches after a write.
     pairs: usize,
     searches: usize,
     /// Number of starts of a daemon.
