@@ -410,7 +410,7 @@ fn a_stopped_tunnel_stays_down_after_a_restart() {
         assert_eq!(fixture.check_and_advance(), 120_000);
     }
     assert_eq!((fixture.state().as_str(), fixture.programs.started().len()), ("stopped", 1));
-    fixture.programs.end_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
+    fixture.programs.exit_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
     fixture.set_tunnel_up("https://a.ngrok.app");
     assert_eq!(fixture.status(Request::TunnelStart(TunnelStart)).state, "up");
     // A foreign agent is not stopped.

@@ -113,6 +113,7 @@ pub enum Fault {
 #[derive(Debug, Clone)]
 pub(super) struct PlannedFault {
     pub(super) endpoint: String,
+    /// The number of successful requests before the fault.
     pub(super) good: u64,
     pub(super) fault: Fault,
     pub(super) times: u64,

@@ -288,7 +288,7 @@ impl Platform {
 
     /// Sets the limit of an endpoint and begins a new window.
     pub fn limit(&self, endpoint: &str, limit: u64) {
-        self.state().windows.set(endpoint, limit);
+        self.state().windows.set_limit(endpoint, limit);
     }
 
     /// Returns an app's remaining requests at an endpoint, and the end of the window in Unix
