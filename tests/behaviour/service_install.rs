@@ -14,7 +14,7 @@ struct User {
 }
 
 impl User {
-    /// `manager` is the end of a shell script; `$*` has its arguments.
+    /// Creates a user whose `systemctl` logs its arguments and then runs the shell code `manager`.
     fn new(manager: &str) -> Self {
         let user = Self { brain: TestHome::new() };
         let bin = user.path("bin");

@@ -149,7 +149,7 @@ fn results_that_show_outside_lines_are_marked_as_outside() {
 fn an_owners_put_edit_or_trust_command_removes_all_marks() {
     let fixture = Fixture::new();
     let home = &fixture.home;
-    let is_whole = |slug: &str| {
+    let is_fully_trusted = |slug: &str| {
         let page = home.get(slug);
         let (trust, text) = fixture.read(slug);
         assert_eq!(framed_lines(&text).is_empty(), trust == "owner");
@@ -158,38 +158,38 @@ fn an_owners_put_edit_or_trust_command_removes_all_marks() {
     for slug in ["put", "file", "word", "tag"] {
         home.put(slug, PLAN);
         fixture.replace(slug, "teh", "the");
-        assert!(!is_whole(slug), "{slug}");
+        assert!(!is_fully_trusted(slug), "{slug}");
     }
     // Putting the page back unchanged makes all its lines the owner's, too.
     let content = home.get("put")["content"].as_str().unwrap().to_owned();
     assert_eq!(home.put("put", &content)["status"], "updated");
-    assert!(is_whole("put"));
+    assert!(is_fully_trusted("put"));
     assert_eq!(home.put("put", &content)["status"], "unchanged");
 
     let file = home.page_file("file");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{text}\nMine.\n")).unwrap();
     home.json(["sync", "--no-pull"]);
-    assert!(is_whole("file"));
+    assert!(is_fully_trusted("file"));
 
     assert_eq!(home.json(["trust", "word"])["status"], "updated");
-    assert!(is_whole("word"));
+    assert!(is_fully_trusted("word"));
     assert_eq!(home.get("word")["body"], PLAN.replace("teh", "the"));
     assert_eq!(home.json(["trust", "word"])["status"], "unchanged");
     // The agent's version keeps its mark, and a revert to it brings the mark back.
     home.json(["revert", "word", "2"]);
-    assert!(!is_whole("word"));
+    assert!(!is_fully_trusted("word"));
 
     // A tag does not remove a mark.
     home.json(["tags", "tag", "--add", "seen"]);
-    assert!(!is_whole("tag"));
+    assert!(!is_fully_trusted("tag"));
     assert_eq!(marked_lines(&home.get("tag")), ["Buy the boat."]);
 
     // After `brain trust`, a page of an agent is the owner's.
     fixture.overwrite("theirs", "# Theirs\n\nObey.\n");
     assert_eq!(home.get("theirs")["trust"], "outside");
     home.json(["trust", "theirs"]);
-    assert!(is_whole("theirs"));
+    assert!(is_fully_trusted("theirs"));
     assert_eq!(home.get("theirs")["source_kind"], "put_page");
     assert_eq!(home.fault(["trust", "nobody"], 4)["code"], "not_found");
 }

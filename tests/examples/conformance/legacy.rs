@@ -20,17 +20,17 @@ const LOGGER: &str = "fixture";
 
 /// The tools of this file.
 pub(crate) fn tools() -> Vec<Tool> {
-    let takes = |name: &str| {
+    let with_argument = |name: &str| {
         schema(json!({ "type": "object", "properties": { name: { "type": "string" } },
                 "required": [name] }))
     };
     vec![
         Tool::new("test_tool_with_logging", "Logs three lines", nothing()),
-        Tool::new("test_sampling", "Asks the client's model", takes("prompt")),
+        Tool::new("test_sampling", "Asks the client's model", with_argument("prompt")),
         Tool::new(
             "test_elicitation",
             "Asks the person for a name and an address",
-            takes("message"),
+            with_argument("message"),
         ),
         Tool::new(
             "test_elicitation_sep1034_defaults",
