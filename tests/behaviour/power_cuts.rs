@@ -199,7 +199,7 @@ fn cut_and_restart(
 #[test]
 fn acknowledged_writes_survive_power_cuts() {
     let asked =
-        std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("a number"));
+        std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("not a number"));
     let cuts = asked.unwrap_or(2);
     let run = Run::new(1);
     let mut rng = run.rng();
@@ -289,7 +289,7 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     let message = found.expect_err("acknowledged writes were lost, and no check failed");
     let message = message.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(
-        ["lost:", "neither before nor after", "not in the trash", "the daemon ended"]
+        ["lost:", "neither the old nor the new state", "not in the trash", "the daemon ended"]
             .iter()
             .any(|sign| message.contains(sign)),
         "{message}"

@@ -23,7 +23,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     let run = Run::new(4);
     let (mut vault, mut rng) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.rng());
     let (home, twin) = (TestHome::new(), TestHome::new());
-    let mut calm = twin.daemon();
+    let mut twin_daemon = twin.daemon();
     for home in [&home, &twin] {
         // Both homes sync the same directory.
         let _daemon = (home.path() != twin.path()).then(|| home.daemon());
@@ -68,14 +68,14 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         );
         let again = ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
         assert_eq!(again.unchanged, again.files, "{again:?}");
-        assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
+        assert_eq!(vault.bytes_on_disk(), vault.expected_bytes(), "no file was touched");
         // Half of the rounds start after the kill of an idle daemon.
         match rng.one_in(2) {
             true => daemon.kill(),
             false => _ = daemon.terminate(),
         }
     }
-    assert!(calm.is_running());
+    assert!(twin_daemon.is_running());
     run.report(&format!(
         "syncs of {} files: {kills} kills, {cut_short} cut short, {rounds} rounds, {:.0?}",
         vault.files.len(),
@@ -193,11 +193,11 @@ impl Vault {
         self.files.remove(path);
     }
 
-    fn bytes(&self) -> usize {
+    fn bytes_on_disk(&self) -> usize {
         self.files.keys().map(|path| fs::read(self.dir.join(path)).unwrap().len()).sum()
     }
 
-    fn expected(&self) -> usize {
+    fn expected_bytes(&self) -> usize {
         self.files.values().map(String::len).sum()
     }
 }

@@ -45,7 +45,7 @@ fn check_schema_80(home: &TestHome) {
     let one = home.get("old/one");
     assert_eq!(
         (&one["body"], &one["version"], &one["title"]),
-        // It has no title, and its file is old/1.md.
+        // The page has no title, so its title is the name of its file, old/1.md.
         (&"One\n".into(), &1.into(), &"1".into())
     );
     let two = home.get("old/two");
@@ -393,7 +393,7 @@ fn make_81(store: &Path) {
         links_in.insert(("default", "s:p1", 1), ()).unwrap();
         txn.open_table(META).unwrap().insert("schema", 81).unwrap();
     }
-    let later = [
+    let later_tables = [
         "files",
         "jobs",
         "jobs_due",
@@ -410,8 +410,8 @@ fn make_81(store: &Path) {
         "unchecked_links",
     ];
     let tables: Vec<_> =
-        txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
-    assert_eq!(tables.len(), later.len());
+        txn.list_tables().unwrap().filter(|table| later_tables.contains(&table.name())).collect();
+    assert_eq!(tables.len(), later_tables.len());
     for table in tables {
         assert!(txn.delete_table(table).unwrap());
     }
