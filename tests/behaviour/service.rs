@@ -221,7 +221,7 @@ impl OtherUser {
         run(command, b"")
     }
 
-    fn member(&self, args: &[&str]) -> Run {
+    fn brain_as_member(&self, args: &[&str]) -> Run {
         self.brain(args, &Self::GID.to_string())
     }
 }
@@ -232,7 +232,7 @@ fn another_user_needs_permission_in_the_configuration() {
     // A user who can open the socket still needs permission.
     let home = TestHome::new();
     let daemon = home.activated(&listener, "control");
-    let refused = other.member(&["capture", "let me in"]).expect(3);
+    let refused = other.brain_as_member(&["capture", "let me in"]).expect(3);
     assert!(refused.stderr.contains("does not serve user 65533"), "{refused:?}");
     assert!(refused.stderr.contains("daemon.allow_group"), "{refused:?}");
     drop(daemon);
@@ -240,11 +240,11 @@ fn another_user_needs_permission_in_the_configuration() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_ALLOW_UIDS".into(), format!("12345, {}", OtherUser::UID)));
     let daemon = home.activated(&listener, "control");
-    other.member(&["capture", "an otter in the pond"]).expect(0);
-    assert!(other.member(&["search", "otter"]).expect(0).stdout.contains("otter"));
+    other.brain_as_member(&["capture", "an otter in the pond"]).expect(0);
+    assert!(other.brain_as_member(&["search", "otter"]).expect(0).stdout.contains("otter"));
     // The user may read and write pages, but not administer the installation.
     for admin in [&["stop"][..], &["doctor"], &["import", "/etc"]] {
-        let refused = other.member(admin).expect(3);
+        let refused = other.brain_as_member(admin).expect(3);
         assert!(refused.stderr.contains("admin"), "{refused:?}");
     }
     assert_eq!(status(&other.socket).pid, daemon.pid(), "the daemon still runs");
@@ -258,12 +258,13 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_ALLOW_GROUP".into(), OtherUser::GID.to_string()));
     let daemon = home.activated(&listener, "control");
-    other.member(&["capture", "a heron in the reeds"]).expect(0);
-    other.member(&["stop"]).expect(3);
+    other.brain_as_member(&["capture", "a heron in the reeds"]).expect(0);
+    other.brain_as_member(&["stop"]).expect(3);
     assert!(other.brain(&["search", "heron"], "").expect(3).stderr.contains("EACCES"));
     // A socket file that everyone can open proves no membership.
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o666)).unwrap();
-    for run in [other.brain(&["search", "heron"], ""), other.member(&["search", "heron"])] {
+    for run in [other.brain(&["search", "heron"], ""), other.brain_as_member(&["search", "heron"])]
+    {
         assert!(run.expect(3).stderr.contains("does not serve user"));
     }
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o660)).unwrap();
@@ -273,7 +274,7 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
     let refused = other.brain(&["search", "heron"], "").expect(3);
     assert!(refused.stderr.contains("does not serve user"), "{refused:?}");
     std::os::unix::fs::chown(&other.socket, Some(own_uid), None).unwrap();
-    other.member(&["search", "heron"]).expect(0);
+    other.brain_as_member(&["search", "heron"]).expect(0);
     drop(daemon);
 
     // The unit and the configuration must name the same group.
