@@ -54,7 +54,7 @@ fn clients_can_be_registered_changed_and_revoked() {
         "client_credentials",
         "lifetime 2h",
     ] {
-        assert!(shown.stdout.contains(part), "{part} in {shown:?}");
+        assert!(shown.stdout.contains(part), "{part} is not in {shown:?}");
     }
     assert!(
         shown.stderr.contains("only once") && shown.stderr.contains("POST /token"),
@@ -167,14 +167,15 @@ fn tokens_can_be_created_used_and_revoked() {
 #[test]
 fn tokens_expire_unless_created_without_expiry() {
     let (home, _daemon) = home();
-    let lives = |name: &str, more: &[&str]| {
+    let assert_lifetime = |name: &str, more: &[&str]| {
         let args = ["token", "create", name, "--scope"].into_iter().chain(more.iter().copied());
         let made = home.brain(args).expect(0);
         let listed = home.json(["token", "list"]);
         let token = listed["tokens"].as_array().unwrap().iter().find(|token| token["name"] == name);
         let token = token.unwrap();
-        let at = |key: &str| token[key].as_str().map(|at| parse_instant(at, false).unwrap());
-        let days = at("expires_at").map(|end| (end - at("created_at").unwrap()) / 86_400_000);
+        let instant = |key: &str| token[key].as_str().map(|at| parse_instant(at, false).unwrap());
+        let days =
+            instant("expires_at").map(|end| (end - instant("created_at").unwrap()) / 86_400_000);
         let message = made
             .stderr
             .lines()
@@ -183,11 +184,11 @@ fn tokens_expire_unless_created_without_expiry() {
         assert!(message.is_some_and(|line| line.contains(day)), "{made:?}");
         days
     };
-    assert_eq!(lives("phone", &["write"]), Some(90));
-    assert_eq!(lives("boss", &["admin"]), Some(30));
-    assert_eq!(lives("endless", &["read", "--expires", "never"]), None);
-    assert_eq!(lives("year", &["read", "--days", "365"]), Some(365));
-    assert_eq!(lives("soon", &["read", "--expires", "20d"]), Some(20));
+    assert_eq!(assert_lifetime("phone", &["write"]), Some(90));
+    assert_eq!(assert_lifetime("boss", &["admin"]), Some(30));
+    assert_eq!(assert_lifetime("endless", &["read", "--expires", "never"]), None);
+    assert_eq!(assert_lifetime("year", &["read", "--days", "365"]), Some(365));
+    assert_eq!(assert_lifetime("soon", &["read", "--expires", "20d"]), Some(20));
     home.brain(["token", "create", "x", "--scope", "read", "--days", "0"]).expect(2);
     home.brain(["token", "create", "x", "--scope", "read", "--days", "1", "--expires", "1d"])
         .expect(2);
@@ -330,7 +331,7 @@ fn every_error_has_a_hint() {
         let fault = home.fault(args, 2);
         assert!(
             fault.to_string().replace("\\\"", "\"").contains(way_out),
-            "{way_out} in {args:?}: {fault}"
+            "{way_out} is not in {args:?}: {fault}"
         );
     }
     assert!(!home.path().exists(), "a usage error creates no home");

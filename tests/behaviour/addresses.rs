@@ -1,4 +1,4 @@
-//! Names of pages: what lists and searches print can be opened.
+//! Names of pages: every name that lists and searches print opens its page.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http, texts};
@@ -157,7 +157,11 @@ fn reading_commands_accept_a_unique_prefix_of_a_slug() {
             "{args:?}: {hint}"
         );
     }
-    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 8, "nothing was written");
+    assert_eq!(
+        home.json(["list"])["pages"].as_array().unwrap().len(),
+        8,
+        "a refused command writes nothing"
+    );
 }
 
 #[test]

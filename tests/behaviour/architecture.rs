@@ -27,14 +27,14 @@ fn table() -> Vec<Row> {
     rows.take_while(|line| line.starts_with('|'))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let [name, _, uses, owns] = cells[..] else { panic!("four cells: {line}") };
+            let [name, _, uses, owns] = cells[..] else { panic!("not four cells: {line}") };
             Row { name: name.trim_matches('`').to_owned(), uses: names(uses), owns: names(owns) }
         })
         .collect()
 }
 
 /// Returns the table's name of a package: `brain-store` is `store`.
-fn short(package: &str) -> &str {
+fn table_name(package: &str) -> &str {
     match package {
         "brain-ctl" | "brain-daemon" => package,
         other => other.strip_prefix("brain-").unwrap_or(other),
@@ -58,8 +58,8 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
             let uses = uses
                 .filter(|used| used["kind"].is_null())
                 .map(|used| used["name"].as_str().unwrap());
-            let name = short(package["name"].as_str().unwrap()).to_owned();
-            (name, uses.map(|used| short(used).to_owned()).collect())
+            let name = table_name(package["name"].as_str().unwrap()).to_owned();
+            (name, uses.map(|used| table_name(used).to_owned()).collect())
         })
         .collect()
 }
@@ -71,12 +71,12 @@ fn crate_dependencies_match_the_table() {
     assert_eq!(
         table.iter().map(|row| &row.name).collect::<BTreeSet<_>>(),
         ours,
-        "crates of the table"
+        "the table lists every crate"
     );
     for row in &table {
         let uses: BTreeSet<String> =
             packages[&row.name].iter().filter(|used| ours.contains(used)).cloned().collect();
-        assert_eq!(uses, row.uses, "what {} uses", row.name);
+        assert_eq!(uses, row.uses, "the crates that {} uses", row.name);
     }
 }
 
@@ -90,7 +90,7 @@ fn owned_libraries_are_used_by_their_owner_only() {
                 .filter(|(_, uses)| uses.contains(library))
                 .map(|(name, _)| name)
                 .collect();
-            assert_eq!(users, [&row.name], "who names {library}");
+            assert_eq!(users, [&row.name], "the crates that name {library}");
         }
     }
 }

@@ -5,14 +5,16 @@ use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use brain_tests::{TestHome, texts};
 use serde_json::Value;
 
-use crate::ask_fixture::{fill, home, home_in, ledger, number, passage_lines, passages};
+use crate::ask_fixture::{
+    fill, home, home_with_api, ledger, passage_lines, passage_number, passages,
+};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who wrote the program for the analytical engine?";
 
-fn answers() -> FakeModel {
+fn answering_model() -> FakeModel {
     FakeModel::new(ModelOptions::default(), |question| {
-        let ada = number(question, "people/ada");
+        let ada = passage_number(question, "people/ada");
         ModelResponse::Text(format!(
             "<think>hm [1]</think>Ada Lovelace did [{ada}], by hand [99].\n\nUNKNOWN: in which \
                 year."
@@ -22,14 +24,14 @@ fn answers() -> FakeModel {
 
 #[test]
 fn answers_cite_their_pages() {
-    let model = answers();
+    let model = answering_model();
     for shape in ["openai", "anthropic"] {
-        let home = home_in(shape, &model);
+        let home = home_with_api(shape, &model);
         let _daemon = home.daemon();
         fill(&home);
         let reply = home.json(["ask", QUESTION]);
         let question = model.questions().pop().unwrap();
-        let ada = number(&question, "people/ada");
+        let ada = passage_number(&question, "people/ada");
         assert!(question.stream && question.text.contains(QUESTION), "{question:?}");
         assert_eq!(reply["answer"], format!("Ada Lovelace did [{ada}], by hand."));
         assert_eq!(
@@ -65,7 +67,7 @@ fn answers_cite_their_pages() {
 
 #[test]
 fn text_output_lists_answer_and_citations() {
-    let model = answers();
+    let model = answering_model();
     let home = home(&model);
     let _daemon = home.daemon();
     fill(&home);
@@ -119,7 +121,7 @@ fn page_text_is_sent_as_data() {
     assert_eq!(
         inside.iter().filter(|line| line.contains("BANANA")).count(),
         1,
-        "one line of JSON: {inside:?}"
+        "BANANA is in one line of JSON: {inside:?}"
     );
     let found =
         passages(&question).into_iter().find(|passage| passage["page"] == "inbox/evil").unwrap();
@@ -130,7 +132,7 @@ fn page_text_is_sent_as_data() {
 
 #[test]
 fn an_estimate_calls_no_model() {
-    let model = answers();
+    let model = answering_model();
     let home = home(&model);
     let _daemon = home.daemon();
     fill(&home);
@@ -168,7 +170,7 @@ fn without_a_model_passages_and_a_hint_are_shown() {
 
 #[test]
 fn without_matching_passages_no_model_is_called() {
-    let model = answers();
+    let model = answering_model();
     let home = home(&model);
     let _daemon = home.daemon();
     fill(&home);
@@ -258,12 +260,12 @@ fn without_a_model_links_count_and_list() {
     ] {
         assert_eq!(slugs(question), (first.to_owned(), both.to_vec()), "{question}");
     }
-    let one = |slug: &str| vec![slug.to_owned()];
-    assert_eq!(slugs("how many meetings with Mia Brown in March 2025?").1, one(&both[1]));
-    assert_eq!(slugs("the last meeting with Mia Brown").1, one(&both[1]));
-    assert_eq!(slugs("the first meeting with Mia Brown").1, one(&both[0]));
-    assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, one(&both[1]));
-    assert_eq!(slugs("who founded Acme?").1, one("people/mia-brown"));
+    let only = |slug: &str| vec![slug.to_owned()];
+    assert_eq!(slugs("how many meetings with Mia Brown in March 2025?").1, only(&both[1]));
+    assert_eq!(slugs("the last meeting with Mia Brown").1, only(&both[1]));
+    assert_eq!(slugs("the first meeting with Mia Brown").1, only(&both[0]));
+    assert_eq!(slugs("how many meetings with Mia Brown and Bo Lund").1, only(&both[1]));
+    assert_eq!(slugs("who founded Acme?").1, only("people/mia-brown"));
     // Other questions get no answer from links.
     assert_eq!(slugs("how do painters work?"), (String::new(), Vec::new()));
 }

@@ -8,7 +8,7 @@ use brain_tests::TEST_TIMEOUT;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::Value;
 
-use crate::ask_fixture::{fill, home, home_in, ledger, set};
+use crate::ask_fixture::{fill, home, home_with_api, ledger, set_variable};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who drew the analytical engine?";
@@ -17,7 +17,7 @@ fn states(lines: &[Value]) -> Vec<&str> {
     lines.iter().map(|line| line["step"].as_str().unwrap()).collect()
 }
 
-fn paid(lines: &[Value]) -> Vec<u64> {
+fn costs(lines: &[Value]) -> Vec<u64> {
     lines.iter().map(|line| line["micro_usd"].as_u64().unwrap()).collect()
 }
 
@@ -26,7 +26,7 @@ fn questions_over_the_budget_are_not_asked() {
     let model =
         FakeModel::new(ModelOptions::default(), |_| ModelResponse::Text("Babbage [1].".into()));
     let mut home = home(&model);
-    set(&mut home, "BRAIN_LLM_MAX_COST", "0.001");
+    set_variable(&mut home, "BRAIN_LLM_MAX_COST", "0.001");
     let daemon = home.daemon();
     fill(&home);
     let refused = home.fault(["ask", QUESTION], 3);
@@ -41,8 +41,8 @@ fn questions_over_the_budget_are_not_asked() {
     assert_eq!(home.fault(["ask", QUESTION, "--max-cost", "much"], 2)["code"], "usage");
     // A free model needs no budget.
     assert!(daemon.terminate().0.success());
-    set(&mut home, "BRAIN_LLM_PRICE_IN", "0");
-    set(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
+    set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "0");
+    set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
     let _daemon = home.daemon();
     assert_eq!(home.json(["ask", QUESTION, "--max-cost", "0"])["cost"]["actual_usd"], 0.0);
 }
@@ -59,7 +59,7 @@ fn partial_answers_are_returned_as_failures() {
         let model =
             FakeModel::new(ModelOptions::default(), move |_| response("Babbage [1] and ".into()));
         for shape in ["openai", "anthropic"] {
-            let home = home_in(shape, &model);
+            let home = home_with_api(shape, &model);
             let _daemon = home.daemon();
             fill(&home);
             let before = model.call_count();
@@ -74,7 +74,11 @@ fn partial_answers_are_returned_as_failures() {
             assert_eq!(model.call_count(), before + 1, "no retry after text arrived");
             let lines = ledger(&home);
             assert_eq!(states(&lines), ["enter", "failed"]);
-            assert_eq!(paid(&lines)[0], paid(&lines)[1], "an interrupted call costs its estimate");
+            assert_eq!(
+                costs(&lines)[0],
+                costs(&lines)[1],
+                "an interrupted call costs its estimate"
+            );
             assert_eq!(reply["cost"]["actual_usd"], reply["cost"]["estimated_usd"]);
         }
     }
@@ -157,7 +161,7 @@ fn rate_limited_questions_are_retried() {
     );
     let lines = ledger(&home);
     assert_eq!(states(&lines), ["enter", "failed", "enter", "failed", "enter", "done"]);
-    assert_eq!((paid(&lines)[1], paid(&lines)[3]), (0, 0), "a refusal costs nothing");
+    assert_eq!((costs(&lines)[1], costs(&lines)[3]), (0, 0), "a refusal costs nothing");
 
     let model = FakeModel::new(ModelOptions::default(), |_| {
         ModelResponse::Status(429, "{}".into(), Some(3600))
@@ -166,7 +170,7 @@ fn rate_limited_questions_are_retried() {
     let _daemon = home.daemon();
     fill(&home);
     assert_eq!(home.fault(["ask", QUESTION], 1)["code"], "rate_limited");
-    assert_eq!(model.call_count(), 1, "no retry after an hour");
+    assert_eq!(model.call_count(), 1, "a wait of an hour is too long for a retry");
 }
 
 #[test]
@@ -174,15 +178,15 @@ fn an_unreachable_service_costs_nothing() {
     let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Garbage);
     let mut home = home(&model);
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    set(&mut home, "BRAIN_LLM_BASE_URL", &format!("http://{nobody}/v1"));
+    set_variable(&mut home, "BRAIN_LLM_BASE_URL", &format!("http://{nobody}/v1"));
     let daemon = home.daemon();
     fill(&home);
     let fault = home.fault(["ask", QUESTION], 1);
     assert!(fault["hint"].as_str().unwrap().contains("llm.base_url"), "{fault}");
-    assert_eq!((states(&ledger(&home)), paid(&ledger(&home))[1]), (vec!["enter", "failed"], 0));
+    assert_eq!((states(&ledger(&home)), costs(&ledger(&home))[1]), (vec!["enter", "failed"], 0));
     assert!(daemon.terminate().0.success());
     // Without a key, the provider is not called.
-    set(&mut home, "BRAIN_LLM_BASE_URL", "");
+    set_variable(&mut home, "BRAIN_LLM_BASE_URL", "");
     let _daemon = home.daemon();
     let fault = home.fault(["ask", QUESTION], 1);
     assert_eq!(fault["code"], "not_set_up");
@@ -194,7 +198,7 @@ fn an_unreachable_service_costs_nothing() {
 fn a_disconnecting_client_cancels_the_question() {
     let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Stall("Bab".into()));
     let mut home = home(&model);
-    set(&mut home, "BRAIN_LLM_SILENCE", "10m");
+    set_variable(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let _daemon = home.daemon();
     fill(&home);
     let mut client = home

@@ -17,12 +17,12 @@ pub(crate) fn passage_lines(question: &Question) -> Vec<String> {
     let mut lines = question.text.lines();
     let first = lines.next().unwrap();
     let delimiter = first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']'));
-    let end = format!("[end of passages {}]", delimiter.expect("a delimiter"));
+    let end = format!("[end of passages {}]", delimiter.expect("no delimiter"));
     lines.take_while(|line| *line != end).map(str::to_owned).collect()
 }
 
 /// Returns the number of the passage from `slug`.
-pub(crate) fn number(question: &Question, slug: &str) -> u64 {
+pub(crate) fn passage_number(question: &Question, slug: &str) -> u64 {
     let found = passages(question).into_iter().find(|passage| passage["page"] == slug);
     found.unwrap_or_else(|| panic!("{slug} was not sent: {}", question.text))["number"]
         .as_u64()
@@ -46,17 +46,17 @@ pub(crate) fn home(model: &FakeModel) -> TestHome {
 }
 
 /// Returns a home that uses this model with the API of `openai` or `anthropic`.
-pub(crate) fn home_in(shape: &str, model: &FakeModel) -> TestHome {
+pub(crate) fn home_with_api(shape: &str, model: &FakeModel) -> TestHome {
     let mut home = home(model);
     if shape == "anthropic" {
-        set(&mut home, "BRAIN_LLM_PROVIDER", shape);
-        set(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
+        set_variable(&mut home, "BRAIN_LLM_PROVIDER", shape);
+        set_variable(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
     }
     home
 }
 
 /// Sets an environment variable.
-pub(crate) fn set(home: &mut TestHome, key: &str, value: &str) {
+pub(crate) fn set_variable(home: &mut TestHome, key: &str, value: &str) {
     home.env.retain(|(known, _)| known != key);
     home.env.push((key.to_owned(), value.to_owned()));
 }

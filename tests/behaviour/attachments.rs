@@ -16,7 +16,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 /// Returns the path of the stored file with these bytes.
-fn stored(home: &TestHome, bytes: &[u8]) -> PathBuf {
+fn stored_file(home: &TestHome, bytes: &[u8]) -> PathBuf {
     let hash = hash(bytes);
     home.path().join("attachments").join(&hash[..2]).join(&hash)
 }
@@ -49,7 +49,7 @@ fn a_file_is_kept_with_a_page_and_its_frontmatter_names_it() {
     assert!(frontmatter.contains("attachments:") && frontmatter.contains("forum.png"), "{page}");
     let text = fs::read_to_string(home.page_file("trips/rome")).unwrap();
     assert!(text.contains("forum.png") && text.contains("attachments"), "{text}");
-    assert_eq!(fs::read(stored(&home, b"a picture")).unwrap(), b"a picture");
+    assert_eq!(fs::read(stored_file(&home, b"a picture")).unwrap(), b"a picture");
 
     let list = home.json(["attachments", "trips/rome"]);
     let entry = &list["attachments"][0];
@@ -81,7 +81,7 @@ fn the_same_bytes_are_stored_once() {
     let reply = home.json(["attach", "a", &paths[0], &paths[1]]);
     assert_eq!(reply["files"].as_array().unwrap().len(), 2);
     home.json(["attach", "b", &paths[0], "--name", "z.png"]);
-    let dir = stored(&home, b"same").parent().unwrap().to_owned();
+    let dir = stored_file(&home, b"same").parent().unwrap().to_owned();
     assert_eq!(fs::read_dir(dir).unwrap().count(), 1);
     assert_eq!(names(&home.json(["attachments"])), ["x.png", "y.png", "z.png"]);
     let pages = &home.json(["attachments", "b"])["attachments"][0]["pages"];
@@ -118,8 +118,8 @@ fn refusals_name_the_file_and_the_way_out() {
     let other = file(&home, "good.png", b"other");
     let said = refused(&["attach", "p", &other], 1, "conflict");
     assert!(said.contains("--name"), "{said}");
-    assert!(!stored(&home, b"other").exists(), "the refused file is not left");
-    assert_eq!(fs::read(stored(&home, b"good")).unwrap(), b"good");
+    assert!(!stored_file(&home, b"other").exists(), "the refused file is not left");
+    assert_eq!(fs::read(stored_file(&home, b"good")).unwrap(), b"good");
     refused(&["attachments", "p", "--remove", "none.png"], 4, "not_found");
     refused(&["attachments", "p", "--get", "none.png"], 4, "not_found");
 }
@@ -134,10 +134,10 @@ fn a_removed_file_comes_back_with_a_former_version() {
     assert_eq!((&removed["status"], &removed["version"]), (&json!("removed"), &json!(3)));
     assert!(!home.get("p")["frontmatter"].as_str().unwrap().contains("attachments"));
     assert_eq!(names(&home.json(["attachments", "p"])), Vec::<&str>::new());
-    assert!(stored(&home, b"first").exists(), "it can be needed again");
+    assert!(stored_file(&home, b"first").exists(), "a former version names it");
     // Another file can have the name now, and the bytes of the first one stay.
     attach(&home, "p", "x.png", b"second");
-    assert!(stored(&home, b"first").exists());
+    assert!(stored_file(&home, b"first").exists());
     home.json(["revert", "p", "1"]);
     assert_eq!(names(&home.json(["attachments", "p"])), Vec::<&str>::new());
     home.json(["revert", "p", "4"]);
@@ -167,7 +167,7 @@ fn a_file_moves_and_merges_with_its_page() {
     assert_eq!(names(&home.json(["attachments", "b"])), ["x.png", "y.png"]);
     assert!(home.get("b")["frontmatter"].as_str().unwrap().contains("x.png"));
     home.json(["purge", "c", "--now", "--yes"]);
-    assert!(stored(&home, b"of a").exists(), "the merged page has it");
+    assert!(stored_file(&home, b"of a").exists(), "the merged page names the file");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn purge_removes_a_file_that_no_other_page_has() {
     attach(&home, "b", "shared.png", b"shared");
     let reply = home.json(["purge", "a", "--now", "--yes"]);
     assert_eq!(reply["warnings"], json!([]));
-    assert!(!stored(&home, b"own").exists() && stored(&home, b"shared").exists());
+    assert!(!stored_file(&home, b"own").exists() && stored_file(&home, b"shared").exists());
     assert_eq!(names(&home.json(["attachments"])), ["shared.png"]);
 }
 
@@ -225,26 +225,26 @@ fn orphans_are_removed_after_an_hour_and_files_of_others_never() {
     home.put("p", "words\n");
     attach(&home, "p", "x.png", b"kept");
     let old = SystemTime::now() - Duration::from_secs(61 * 60);
-    let age = |path: &Path| {
+    let write_old_file = |path: &Path| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "x").unwrap();
         fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
     };
-    // What a kill between the two steps of an attach leaves.
-    let (orphan, young) = (stored(&home, b"orphan"), stored(&home, b"young"));
+    // The files that a kill between the two steps of an attach leaves.
+    let (orphan, young) = (stored_file(&home, b"orphan"), stored_file(&home, b"young"));
     let dir = home.path().join("attachments");
     let unfinished = dir.join("00/.4711-3.new");
     let foreign = [dir.join("mine.png"), dir.join("00/mine.png"), dir.join("zz").join(hash(b"z"))];
     for path in foreign.iter().chain([&orphan, &unfinished]) {
-        age(path);
+        write_old_file(path);
     }
     fs::create_dir_all(young.parent().unwrap()).unwrap();
     fs::write(&young, "young").unwrap();
-    let kept = fs::File::options().write(true).open(stored(&home, b"kept")).unwrap();
+    let kept = fs::File::options().write(true).open(stored_file(&home, b"kept")).unwrap();
     kept.set_modified(old).unwrap();
     home.brain(["doctor", "--fix"]);
     assert!(!orphan.exists() && !unfinished.exists());
-    assert!(young.exists() && stored(&home, b"kept").exists());
+    assert!(young.exists() && stored_file(&home, b"kept").exists());
     for path in foreign {
         assert!(path.exists(), "{} belongs to the owner", path.display());
     }
@@ -272,7 +272,7 @@ fn acknowledged_files_survive_sigkill() {
                 .map(|writer| {
                     let socket = home.socket();
                     scope.spawn(move || {
-                        let mut client = Client::connect(&socket).expect("the daemon answers");
+                        let mut client = Client::connect(&socket).expect("no answer of the daemon");
                         let mut done = Vec::new();
                         for n in 0.. {
                             let (name, content) =
@@ -367,7 +367,7 @@ fn a_restored_backup_has_the_files() {
     let target = target.to_str().unwrap();
     other.json(["attachments", "p", "--get", "large.bin", "--to", target]);
     assert_eq!(fs::read(target).unwrap(), large);
-    assert_eq!(fs::read(stored(&other, b"picture")).unwrap(), b"picture");
+    assert_eq!(fs::read(stored_file(&other, b"picture")).unwrap(), b"picture");
     // The restored store does not have a second copy of the files.
     let bytes = fs::metadata(other.path().join("brain.redb")).unwrap().len();
     let again = other.outside().join("again.redb");
@@ -383,8 +383,8 @@ fn a_damaged_file_is_reported_and_the_rest_is_backed_up() {
     for (name, bytes) in [("a.png", b"aaa"), ("b.png", b"bbb"), ("c.png", b"ccc")] {
         attach(&home, "p", name, bytes);
     }
-    fs::write(stored(&home, b"aaa"), "xxx").unwrap();
-    fs::remove_file(stored(&home, b"bbb")).unwrap();
+    fs::write(stored_file(&home, b"aaa"), "xxx").unwrap();
+    fs::remove_file(stored_file(&home, b"bbb")).unwrap();
     let run = home.brain(["doctor", "--json"]);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Files of pages in the browser: shown, downloaded and attached, and what they cannot do.
+//! Files of pages in the browser: display, download, upload, and blocked attacks.
 
 use brain_tests::TestHome;
 
@@ -25,7 +25,7 @@ fn upload(site: &Site, path: &str, csrf: Option<&str>, name: &str, text: &str) -
     upload_from("same-origin", site, path, (csrf, name, text))
 }
 
-/// As `upload`, from a page that is on the same origin, or not, as `fetch_site` says.
+/// As `upload`; `fetch_site` says from which site the request comes.
 fn upload_from(
     fetch_site: &str,
     site: &Site,
@@ -73,7 +73,11 @@ fn a_picture_of_the_page_is_shown_where_the_text_names_it() {
     assert_eq!(page.body.matches("<img").count(), 1, "{}", page.body);
     assert!(!page.body.contains("evil.example/forum"), "{}", page.body);
     let notes = "href=\"/web/attachment/default:trips/rome/notes.txt\"";
-    assert!(page.body.matches(notes).count() >= 2, "a link, and the list: {}", page.body);
+    assert!(
+        page.body.matches(notes).count() >= 2,
+        "the text and the list of files have a link: {}",
+        page.body
+    );
 
     let shown = browser.go(&site.local, HttpRequest::get(picture)).expect(200);
     assert_eq!(shown.body, "a picture");
@@ -166,7 +170,7 @@ fn a_form_attaches_a_file_and_a_script_gets_its_link() {
         head.contains("x y.png") && head.contains("z.pdf") && !head.contains("words"),
         "{head}"
     );
-    // The head and the link make the text that the editor saves.
+    // The editor saves the head and the link as the text.
     let text = format!("{head}words\n[[z.pdf]]\n");
     let fields = [("name", "default:p"), ("version", "3"), ("text", &text), ("action", "save")];
     browser.change(&site, "/web/save", &fields).expect(303);

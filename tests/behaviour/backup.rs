@@ -41,7 +41,7 @@ impl Writers {
     }
 
     fn write(&self, writer: usize, socket: &Path) {
-        let mut client = Client::connect(socket).expect("the daemon answers");
+        let mut client = Client::connect(socket).expect("no answer of the daemon");
         let done = &self.acknowledged[writer];
         while !self.stop.load(Ordering::SeqCst) {
             let n = done.load(Ordering::SeqCst);

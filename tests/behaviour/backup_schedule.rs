@@ -100,7 +100,7 @@ fn due_backups_are_made_and_the_oldest_removed() {
     assert_eq!(fixture.check().status, CheckStatus::Ok, "the first backup is due now");
     fixture.capture("one");
     assert_eq!(fixture.run_due(), Ok(Some("brain-20261121T100000Z.redb".into())));
-    assert_eq!(fixture.run_due(), Ok(None), "not due again");
+    assert_eq!(fixture.run_due(), Ok(None), "the next backup is not due");
     fixture.capture("two");
     fixture.advance(6 * HOUR - 1);
     assert_eq!(fixture.run_due(), Ok(None), "no backup before it is due");
@@ -205,7 +205,7 @@ fn leftovers_of_killed_backups_are_removed() {
     let backup_names = fixture.backup_names();
     assert!(
         !backup_names.contains(&left[0]) && backup_names.contains(&left[1]),
-        "one of them is being written: {backup_names:?}"
+        "one of the files is being written: {backup_names:?}"
     );
     // Compare names: a program started by another test may briefly hold a copy of the descriptor.
     held.unlock().unwrap();
@@ -226,9 +226,9 @@ fn a_missed_backup_is_made_once_after_start() {
     fixture.brain = None;
     fixture.advance(5 * 24 * HOUR);
     fixture.reopen();
-    assert_eq!(fixture.check().status, CheckStatus::Ok, "it has just started");
+    assert_eq!(fixture.check().status, CheckStatus::Ok, "no warning just after a start");
     assert_eq!(fixture.run_due(), Ok(Some("brain-20261126T100000Z.redb".into())));
-    assert_eq!(fixture.run_due(), Ok(None), "once");
+    assert_eq!(fixture.run_due(), Ok(None), "a missed backup is made once");
     fixture.reopen();
     assert_eq!(fixture.run_due(), Ok(None), "a restart makes no backup if none was missed");
     assert_eq!(fixture.backup_names().len(), 2);
@@ -298,8 +298,7 @@ fn backups_continue_after_the_clock_goes_back() {
         check.message.contains("2026-11-21T12:00:00") && check.message.contains("later than now"),
         "{check:?}"
     );
-    let made =
-        fixture.run_due().unwrap().expect("files with a future date do not prevent a backup");
+    let made = fixture.run_due().unwrap().expect("files with a future date prevent a backup");
     assert!(fixture.backup_names().contains(&made), "the newest backup is never removed");
     assert_eq!(fixture.check().status, CheckStatus::Ok);
     assert_eq!(fixture.backup_names().len(), 2);

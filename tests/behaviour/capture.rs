@@ -276,7 +276,7 @@ fn a_pipe_is_captured_without_a_flag() {
     let reply = home.json_with(["capture", "--slug", "piped"], b"The word is obsidian.\n");
     assert_eq!(reply["status"], "created");
     assert_eq!(home.search("obsidian"), ["piped"]);
-    // Words are not mixed with a pipe that happens to be there.
+    // If words are given, a pipe is ignored.
     home.json_with(["capture", "only words", "--slug", "words"], b"ignored quartz\n");
     assert!(home.search("quartz").is_empty());
 }

@@ -14,7 +14,7 @@ fn file_of(page: &Value) -> String {
     fs::read_to_string(page["path"].as_str().unwrap()).unwrap()
 }
 
-fn blocks(text: &str) -> usize {
+fn count_delimiters(text: &str) -> usize {
     text.lines().filter(|line| *line == "---").count()
 }
 
@@ -28,7 +28,7 @@ fn frontmatter_keeps_its_order_and_comments() {
     let kept = "# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  \
         deep: true\n";
     assert!(file.contains(kept), "{file}");
-    assert_eq!(blocks(&file), 2, "one block: {file}");
+    assert_eq!(count_delimiters(&file), 2, "not one frontmatter block: {file}");
     assert!(file.ends_with("---\n\nThe body.\n"), "{file}");
     for added in ["type: note", "title: The body.", "captured_at: ", "captured_via: capture-cli"] {
         assert!(file.contains(added), "{added} is missing: {file}");
@@ -129,7 +129,7 @@ fn crlf_bom_empty_block_and_rules_in_the_body_are_handled() {
     assert_eq!(stored["body"], "Line one\r\nLine two\r\n", "the text keeps its own characters");
     let page = captured(&home, "---\n---\nAn empty block\n", &[]);
     assert_eq!(home.get(page["slug"].as_str().unwrap())["title"], "An empty block");
-    assert_eq!(blocks(&file_of(&page)), 2);
+    assert_eq!(count_delimiters(&file_of(&page)), 2);
     let body = "---\n\nProse first, then a rule.\n\n---\n\nAnd more.\n";
     let page = captured(&home, body, &[]);
     let stored = home.get(page["slug"].as_str().unwrap());
@@ -253,7 +253,7 @@ fn the_hash_is_equal_for_all_interfaces_and_spellings() {
     assert_ne!(
         captured(&home, "café au lait\nsecond line", &[])["content_hash"],
         hash,
-        "case counts"
+        "the hash depends on upper and lower case"
     );
     let page = home.get("imported");
     assert_eq!(page["body"], same[0], "the stored text keeps its own characters");

@@ -51,7 +51,7 @@ impl Fixture {
     }
 
     /// Creates a home that is set up with an app token.
-    fn ready(settings: &str) -> Self {
+    fn with_setup(settings: &str) -> Self {
         let fixture = Self::new(settings);
         fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
         fixture
@@ -66,7 +66,7 @@ impl Fixture {
         self.home.path().join("secrets/platform-bearer-token")
     }
 
-    fn own(&self) -> PathBuf {
+    fn own_posts_dir(&self) -> PathBuf {
         self.home.path().join("collector/data/tweets/own")
     }
 
@@ -97,7 +97,7 @@ fn steps(report: &Value) -> Vec<String> {
 
 #[test]
 fn collect_prints_only_event_lines() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     fixture.platform.post(&fixture.ada, "A third one");
     let ran = fixture.home.brain(["collector", "collect"]).expect(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
@@ -128,7 +128,7 @@ fn collect_prints_only_event_lines() {
 
 #[test]
 fn the_daemon_prints_the_lines_of_every_run() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     fixture.home.brain(["stop"]).expect(0);
     let out = fixture.home.outside().join("stdout");
     let mut command = fixture.home.command("brain-daemon");
@@ -152,7 +152,7 @@ fn the_daemon_prints_the_lines_of_every_run() {
 
 #[test]
 fn failed_runs_exit_with_1_and_the_reason() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     fixture.platform.fault(endpoint::MENTIONS, Fault::CreditsDepleted, 2);
     let ran = fixture.home.brain(["collector", "collect"]).expect(1);
     let last = ran.stdout.lines().last().unwrap();
@@ -191,7 +191,7 @@ fn failed_runs_exit_with_1_and_the_reason() {
 
 #[test]
 fn runs_fail_if_the_platform_is_unreachable() {
-    let fixture = Fixture::ready("searches = [\"latency\"]");
+    let fixture = Fixture::with_setup("searches = [\"latency\"]");
     for at in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
         fixture.platform.fault(at, Fault::Close, 4);
     }
@@ -262,7 +262,7 @@ fn commands_report_a_missing_setup() {
 
 #[test]
 fn status_fits_60_columns() {
-    let fixture = Fixture::ready("searches = [\"latency\"]");
+    let fixture = Fixture::with_setup("searches = [\"latency\"]");
     let status = fixture.home.json(["collector", "status"]);
     assert_eq!(
         (&status["enabled"], &status["off_because"]),
@@ -298,7 +298,7 @@ fn status_fits_60_columns() {
 
 #[test]
 fn deleted_posts_are_listed_once_and_cleaned() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     let hostile = fixture.platform.post(&fixture.ada, "gone \u{1b}[2J\u{202e}soon\nand more");
     fixture.home.brain(["collector", "collect"]).expect(0);
     fixture.platform.delete(&hostile);
@@ -344,7 +344,7 @@ fn deleted_posts_are_listed_once_and_cleaned() {
 
 #[test]
 fn curves_fit_the_terminal_width() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     let post = fixture.platform.post(&fixture.ada, "It grows");
     for likes in [0, 10, 40, 90, 160] {
         fixture.platform.likes(&post, likes);
@@ -382,7 +382,7 @@ fn curves_fit_the_terminal_width() {
 
 #[test]
 fn runs_never_overlap_and_survive_their_client() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     let _daemon = fixture.home.daemon();
     fixture.platform.post(&fixture.ada, "A third one");
     fixture.platform.fault(endpoint::MENTIONS, Fault::Slow(3000), 1);
@@ -433,7 +433,7 @@ fn runs_never_overlap_and_survive_their_client() {
 
 #[test]
 fn a_closed_output_pipe_is_no_failure() {
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     fixture.platform.fault(endpoint::TIMELINE, Fault::Slow(500), 1);
     let mut command = fixture.home.command("brain");
     command
@@ -465,24 +465,24 @@ fn doctor_reports_collector_problems() {
         let checks = doctor["checks"].as_array().unwrap();
         checks.iter().find(|check| check["name"] == "collector").unwrap().clone()
     };
-    let says = |status: &str, words: &str| {
+    let assert_check = |status: &str, words: &str| {
         let check = check();
         assert_eq!(check["status"], status, "{check}");
         assert!(check["message"].as_str().unwrap().contains(words), "{check}");
     };
-    says("ok", "off: there is no token");
+    assert_check("ok", "off: there is no token");
     fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
-    says("ok", "on; the last run was at ");
+    assert_check("ok", "on; the last run was at ");
     fixture.platform.fault(endpoint::MENTIONS, Fault::Unauthorized, 1);
     assert_eq!(fixture.home.brain(["collector", "collect"]).code, 1);
-    says("warn", "failed (unauthorized)");
+    assert_check("warn", "failed (unauthorized)");
     // With and without authors' names.
     fixture.platform.fault(endpoint::MENTIONS, Fault::Forbidden, 2);
     fixture.home.brain(["collector", "collect"]).expect(0);
-    says("warn", " skipped mentions: ");
+    assert_check("warn", " skipped mentions: ");
     fixture.home.brain(["collector", "collect"]).expect(0);
-    says("ok", "on; the last run was at ");
+    assert_check("ok", "on; the last run was at ");
     fs::set_permissions(fixture.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .unwrap();
-    says("fail", "others can read the secret");
+    assert_check("fail", "others can read the secret");
 }

@@ -177,7 +177,7 @@ fn streamed_posts_are_stored_as_by_a_run() {
     )
     .unwrap();
     assert_eq!(state["stream_newest_id"], json!(both));
-    fixture.platform.sent().expect("the platform sends documented messages");
+    fixture.platform.sent().expect("the platform sent an undocumented message");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn missed_posts_are_searched_after_reconnecting() {
     fixture.wait_until("the stream is refused", || fixture.stream().state == "waiting");
     let missed = fixture.platform.post(&fixture.eve, "latency, two");
     let mention = fixture.platform.post(&fixture.eve, "hello @ada");
-    fixture.platform.time().pass(60_000);
+    fixture.platform.time().advance(60_000);
     fixture.wait_until("the gap is filled", || {
         fixture.file("tweets/searches", &missed).exists()
             && fixture.file("tweets/mentions", &mention).exists()
@@ -284,7 +284,7 @@ fn own_posts_are_refreshed_for_a_minute() {
             let counts = post.counts.as_mut().unwrap();
             (counts.likes, counts.replies) = (3, replies);
         });
-        fixture.platform.time().pass(15_000);
+        fixture.platform.time().advance(15_000);
         fixture.wait_until("the post is refreshed", || {
             fixture.file("outbound", &id).exists()
                 && fixture.json("outbound", &id)["looks"]
@@ -306,7 +306,7 @@ fn own_posts_are_refreshed_for_a_minute() {
     assert_eq!((&alerts[0]["alert"], &alerts[0]["author"]), (&json!("reply_ratio"), &json!("ada")));
     assert!(fixture.lines.0.lock().unwrap().iter().all(|line| !line.starts_with("RUN_")));
     // After a minute, the post is no longer watched.
-    fixture.platform.time().pass(60_000);
+    fixture.platform.time().advance(60_000);
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(fixture.json("outbound", &id)["looks"].as_array().unwrap().len(), 4);
 }

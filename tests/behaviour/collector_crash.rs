@@ -39,7 +39,7 @@ fn sigkill_during_runs_loses_nothing() {
         for _ in 0..=rng.below(6) {
             world.change_platform(&mut rng);
         }
-        let mut client = world.home.connect().expect("the daemon answers");
+        let mut client = world.home.connect().expect("no answer of the daemon");
         write_frame(
             &mut client.stream,
             &encode(&Request::CollectorCollect(CollectorCollect)).unwrap(),
@@ -108,7 +108,7 @@ impl World {
             ("BRAIN_COLLECTOR_HANDLE", "ada"),
             ("BRAIN_COLLECTOR_USER_ID", &authors[0]),
             ("BRAIN_COLLECTOR_SEARCHES", r#"["owls", "birds"]"#),
-            // Only runs that the test starts.
+            // The collector runs only when the test starts a run.
             ("BRAIN_COLLECTOR_ENABLED", "false"),
             ("BRAIN_PLATFORM_BEARER_TOKEN", APP_TOKEN),
         ] {
@@ -157,7 +157,7 @@ impl World {
         match self
             .home
             .connect()
-            .expect("the daemon answers")
+            .expect("no answer of the daemon")
             .ask(&Request::CollectorCollect(CollectorCollect))
         {
             Ok(Reply::CollectorRun(run)) => assert_eq!(run.status, "complete", "{run:?}"),
@@ -213,7 +213,7 @@ impl World {
         let Ok(text) = std::fs::read(self.data().join("state.json")) else {
             return BTreeSet::new();
         };
-        let state: Value = serde_json::from_slice(&text).expect("state.json is whole");
+        let state: Value = serde_json::from_slice(&text).expect("state.json is damaged");
         let streams = state["streams"].as_object().into_iter().flatten();
         let ids =
             streams.flat_map(|(_, stream)| stream["ids"].as_array().cloned().unwrap_or_default());
@@ -240,7 +240,7 @@ impl World {
             }
             let id = path.rsplit('/').next().unwrap().trim_end_matches(".json");
             if path.starts_with("deletions/") {
-                assert!(self.deleted.contains(id), "{id} is alive");
+                assert!(self.deleted.contains(id), "{id} is recorded as deleted but exists");
                 assert!(
                     daemon_output.contains(&format!("DELETION_DETECTED:{id}:")),
                     "{id} was not reported"
@@ -294,5 +294,5 @@ impl World {
 }
 
 fn likes(snapshot: &Value) -> u64 {
-    snapshot["metrics"]["like_count"].as_u64().expect("likes")
+    snapshot["metrics"]["like_count"].as_u64().expect("no like_count")
 }

@@ -4,10 +4,10 @@
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, with};
+use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, lines_with};
 
 /// Returns a fixture whose first run stored `count` own posts, and their ids, oldest first.
-fn stored(count: i64) -> (Fixture, Vec<String>) {
+fn fixture_with_posts(count: i64) -> (Fixture, Vec<String>) {
     let fixture = Fixture::new();
     let at = fixture.now() - count;
     let ids = (0..count)
@@ -23,10 +23,10 @@ fn lookups(fixture: &Fixture) -> u64 {
 
 #[test]
 fn a_deleted_post_is_recorded_and_reported_once() {
-    let (fixture, ids) = stored(3);
+    let (fixture, ids) = fixture_with_posts(3);
     let before = fixture.own(&ids[1]).unwrap();
     fixture.platform.delete(&ids[1]);
-    fixture.pass(30 * MINUTE);
+    fixture.advance(30 * MINUTE);
     let at = fixture.stamp();
     let lines = fixture.collect();
     assert_eq!(
@@ -44,10 +44,10 @@ fn a_deleted_post_is_recorded_and_reported_once() {
     let fields = record.as_object_mut().unwrap();
     fields.remove("detected_at");
     fields.remove("reason");
-    assert_eq!(record, before, "the original record, as it was");
+    assert_eq!(record, before, "the record has the unchanged post");
     assert_eq!(fixture.own(&ids[1]).unwrap(), before, "the stored post stays");
-    fixture.pass(30 * MINUTE);
-    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    fixture.advance(30 * MINUTE);
+    assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
     assert_eq!(lookups(&fixture), 1, "one lookup and one report per deletion");
 }
 
@@ -66,17 +66,17 @@ fn age_limits_are_exact_to_the_millisecond() {
     ] {
         let fixture = Fixture::new();
         let id = fixture.platform.post(&fixture.ada, "for a while");
-        fixture.pass(seen_after);
+        fixture.advance(seen_after);
         fixture.collect();
         fixture.platform.delete(&id);
-        fixture.pass(missed_after);
+        fixture.advance(missed_after);
         let lines = fixture.collect();
         let case = format!("seen after {seen_after} ms, missed after {missed_after} ms more");
         assert_eq!(lookups(&fixture), u64::from(checked), "{case}");
-        assert_eq!(with(&lines, "DELETION_DETECTED").len(), usize::from(checked), "{case}");
+        assert_eq!(lines_with(&lines, "DELETION_DETECTED").len(), usize::from(checked), "{case}");
         assert_eq!(fixture.deletion(&id).is_some(), checked, "{case}");
         // A post that was not checked is never checked later.
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         fixture.collect();
         assert_eq!(lookups(&fixture), u64::from(checked), "{case}");
     }
@@ -89,20 +89,20 @@ fn posts_from_the_future_count_as_young() {
         fixture.platform.post_at(&fixture.ada, "by a clock that is ahead", fixture.now() + HOUR);
     fixture.collect();
     fixture.platform.delete(&id);
-    fixture.pass(MINUTE);
-    assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1);
+    fixture.advance(MINUTE);
+    assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1);
 }
 
 #[test]
 fn unknown_and_deleted_posts_are_not_looked_up() {
-    let (fixture, ids) = stored(3);
+    let (fixture, ids) = fixture_with_posts(3);
     fixture.platform.delete(&ids[0]);
     fixture.platform.delete(&ids[1]);
     std::fs::remove_file(fixture.data().join(format!("tweets/own/{}.json", ids[0]))).unwrap();
     std::fs::write(fixture.data().join(format!("deletions/{}.json", ids[1])), r#"{"id": "kept"}"#)
         .unwrap();
-    fixture.pass(MINUTE);
-    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    fixture.advance(MINUTE);
+    assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
     assert_eq!(lookups(&fixture), 0);
     assert_eq!(fixture.deletion(&ids[1]).unwrap(), json!({"id": "kept"}));
 }
@@ -115,7 +115,7 @@ fn visible_posts_are_not_deletions() {
     let edited = fixture.platform.post(&fixture.ada, "first words");
     let quoted = fixture.platform.post(&fixture.bob, "quoted");
     fixture.collect();
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     fixture.platform.change(&old, |post| {
         post.withheld = true;
         post.quotes = quoted.parse().ok();
@@ -126,12 +126,12 @@ fn visible_posts_are_not_deletions() {
         fixture.platform.post_at(&fixture.ada, &format!("flood {i}"), fixture.now() - 200 + i);
     }
     let lines = fixture.collect();
-    assert!(with(&lines, "DELETION_DETECTED").is_empty(), "{lines:?}");
+    assert!(lines_with(&lines, "DELETION_DETECTED").is_empty(), "{lines:?}");
     assert_eq!(lookups(&fixture), 2, "the oldest one, and the version before the edit");
     assert!(
         fixture.own(&newer).is_some() && fixture.own(&edited).unwrap()["text"] == "first words"
     );
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     fixture.collect();
     assert_eq!(lookups(&fixture), 2, "a found post is not looked up again");
 }
@@ -142,7 +142,7 @@ fn a_post_in_another_stream_is_not_deleted() {
     let id = fixture.platform.post(&fixture.bob, "owls, @ada");
     fixture.collect();
     fixture.platform.change(&id, |post| post.text = "owls for nobody".into());
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     assert_eq!(fixture.collect()[2], "MENTIONS:0 (0 new)");
     assert_eq!(lookups(&fixture), 0);
 }
@@ -155,7 +155,7 @@ fn deleted_mentions_and_search_results_are_found() {
     fixture.collect();
     fixture.platform.delete(&mention);
     fixture.platform.delete(&found);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let lines = fixture.collect();
     for (id, text) in [(mention, "hi @ada"), (found, "owls")] {
         assert!(lines.contains(&format!("DELETION_DETECTED:{id}:bob:{text}")), "{lines:?}");
@@ -172,14 +172,14 @@ fn each_deletion_has_a_reason() {
         (Some(Fault::EmptyObject), "no_data"),
         (Some(Fault::Exactly(r#"{"data": null}"#.into())), "no_data"),
     ] {
-        let (fixture, ids) = stored(2);
+        let (fixture, ids) = fixture_with_posts(2);
         fixture.platform.delete(&ids[0]);
         if let Some(fault) = fault.clone() {
             fixture.platform.fault(endpoint::LOOKUP, fault, 1);
         }
         fixture.platform.newer_host(true);
-        fixture.pass(MINUTE);
-        assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
+        fixture.advance(MINUTE);
+        assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
         assert_eq!(fixture.deletion(&ids[0]).unwrap()["reason"], reason, "{fault:?}");
     }
     let fixture = Fixture::new();
@@ -188,8 +188,8 @@ fn each_deletion_has_a_reason() {
     fixture.collect();
     fixture.platform.change_account(&shy, |account| account.protected = true);
     fixture.platform.change_account(&banned, |account| account.suspended = true);
-    fixture.pass(MINUTE);
-    assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 2);
+    fixture.advance(MINUTE);
+    assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 2);
     for id in ids {
         assert_eq!(
             fixture.deletion(&id).unwrap()["reason"],
@@ -213,11 +213,11 @@ fn inconclusive_lookups_are_repeated() {
         Fault::TooManyWithoutFields,
         Fault::UsageCapped,
         Fault::Server(500),
-        Fault::ServerPage(502),
+        Fault::ServerErrorHtml(502),
         Fault::ServerEmpty(503),
         Fault::Redirect("http://127.0.0.1:9/elsewhere".into()),
         Fault::Garbage,
-        Fault::Page,
+        Fault::HtmlBody,
         Fault::Empty,
         Fault::Null,
         Fault::Exactly("[]".into()),
@@ -228,22 +228,26 @@ fn inconclusive_lookups_are_repeated() {
         Fault::Truncated,
         Fault::Cut,
     ] {
-        let (fixture, ids) = stored(3);
+        let (fixture, ids) = fixture_with_posts(3);
         fixture.platform.delete(&ids[1]);
         fixture.platform.fault(endpoint::LOOKUP, fault.clone(), 1);
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         let run = fixture.run();
         assert_eq!(
             (run.status.as_str(), run.deletions, run.unverified),
             ("complete", 0, 1),
             "{fault:?}: {run:?}"
         );
-        assert_eq!(with(&fixture.lines(), "DELETION_DETECTED"), Vec::<&str>::new(), "{fault:?}");
+        assert_eq!(
+            lines_with(&fixture.lines(), "DELETION_DETECTED"),
+            Vec::<&str>::new(),
+            "{fault:?}"
+        );
         assert!(fixture.deletion(&ids[1]).is_none(), "{fault:?}");
         assert!(fixture.former("own").contains(&ids[1]), "{fault:?}: the post stays unverified");
         // The rate-limit windows have ended.
-        fixture.pass(16 * MINUTE);
-        assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
+        fixture.advance(16 * MINUTE);
+        assert_eq!(lines_with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
         assert_eq!(lookups(&fixture), 2, "{fault:?}");
     }
 }
@@ -253,11 +257,11 @@ fn lookups_without_credit_or_token_are_repeated() {
     for (fault, reason) in
         [(Fault::Unauthorized, "unauthorized"), (Fault::CreditsDepleted, "payment_required")]
     {
-        let (fixture, ids) = stored(3);
+        let (fixture, ids) = fixture_with_posts(3);
         fixture.platform.delete(&ids[0]);
         fixture.platform.delete(&ids[1]);
         fixture.platform.fault_after(endpoint::LOOKUP, 1, fault, 1);
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         fixture.lines();
         let run = fixture.run();
         assert_eq!(
@@ -266,14 +270,14 @@ fn lookups_without_credit_or_token_are_repeated() {
         );
         let lines = fixture.lines();
         assert_eq!(
-            with(&lines, "DELETION_DETECTED").len(),
+            lines_with(&lines, "DELETION_DETECTED").len(),
             1,
             "the confirmed deletion is reported: {lines:?}"
         );
         assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         assert_eq!(
-            with(&fixture.collect(), "DELETION_DETECTED").len(),
+            lines_with(&fixture.collect(), "DELETION_DETECTED").len(),
             1,
             "the next run reports the other deletion"
         );
@@ -282,10 +286,10 @@ fn lookups_without_credit_or_token_are_repeated() {
 
 #[test]
 fn lookups_have_their_own_reserve() {
-    let (fixture, ids) = stored(6);
+    let (fixture, ids) = fixture_with_posts(6);
     ids[..5].iter().for_each(|id| fixture.platform.delete(id));
     fixture.platform.limit(endpoint::LOOKUP, 5);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     fixture.lines();
     let run = fixture.run();
     assert_eq!((run.status.as_str(), run.deletions, run.unverified), ("complete", 3, 2), "{run:?}");
@@ -294,13 +298,13 @@ fn lookups_have_their_own_reserve() {
         run.streams.iter().all(|stream| stream.skipped.is_none()),
         "the limit of lookups does not affect streams: {run:?}"
     );
-    fixture.pass(14 * MINUTE + 59_000);
+    fixture.advance(14 * MINUTE + 59_000);
     assert_eq!(
         (fixture.run().deletions, lookups(&fixture)),
         (0, 3),
         "no lookup before the rate-limit window ends"
     );
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     assert_eq!((fixture.run().deletions, lookups(&fixture)), (2, 5));
 }
 
@@ -315,9 +319,9 @@ fn previews_are_one_line_of_80_characters() {
     let id = fixture.platform.post(&fixture.ada, &text);
     fixture.collect();
     fixture.platform.delete(&id);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let lines = fixture.collect();
-    let line = with(&lines, "DELETION_DETECTED:")[0];
+    let line = lines_with(&lines, "DELETION_DETECTED:")[0];
     let preview = line.strip_prefix(&format!("DELETION_DETECTED:{id}:ada:")).unwrap();
     assert_eq!(preview.chars().count(), 80, "{preview}");
     assert!(
@@ -340,9 +344,9 @@ fn deleted_posts_can_be_redacted() {
     fixture.platform.likes(&id, 3);
     fixture.collect();
     fixture.platform.delete(&id);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let lines = fixture.collect();
-    assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1);
+    assert_eq!(lines_with(&lines, "DELETION_DETECTED:").len(), 1);
     assert!(lines.iter().all(|line| !line.contains("confidential")), "{lines:?}");
     for path in [
         format!("deletions/{id}.json"),
@@ -357,8 +361,8 @@ fn deleted_posts_can_be_redacted() {
     for (path, bytes) in everything {
         assert!(!String::from_utf8_lossy(&bytes).contains("confidential words"), "{path}");
     }
-    fixture.pass(MINUTE);
-    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    fixture.advance(MINUTE);
+    assert!(lines_with(&fixture.collect(), "DELETION_DETECTED").is_empty());
 }
 
 #[test]
@@ -366,12 +370,12 @@ fn deleting_one_version_deletes_all_versions() {
     let fixture = Fixture::new();
     let first = fixture.platform.post(&fixture.ada, "one");
     fixture.collect();
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let second = fixture.platform.edit(&first, "two");
     fixture.collect();
     fixture.platform.delete(&second);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     fixture.collect();
-    let record: Value = fixture.deletion(&second).expect("the version that was seen last");
+    let record: Value = fixture.deletion(&second).expect("no record of the last version");
     assert_eq!(record["text"], "two");
 }

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use crate::collector_fixture::{ANN, BOB, DAY, EVE, Fixture, post, tagged};
 use crate::mock_clock::HOUR;
 
-fn all(limit: u32) -> CollectorDigest {
+fn digest_request(limit: u32) -> CollectorDigest {
     CollectorDigest { limit, ..CollectorDigest::default() }
 }
 
-fn named(pages: &[NamedPage]) -> Vec<(&str, &str)> {
+fn page_relations(pages: &[NamedPage]) -> Vec<(&str, &str)> {
     pages.iter().map(|page| (page.slug.as_str(), page.relation.as_str())).collect()
 }
 
@@ -41,20 +41,20 @@ fn the_digest_lists_posts_with_their_pages() {
     fixture
         .put("companies/forge", "---\ntype: company\ntitle: Forge\n---\n\nFounded by Ann Lee.\n");
     fixture.put("notes/call", "---\ntype: note\ntitle: A call\n---\n\nAsked @bobray about it.\n");
-    fixture.collect(
+    fixture.add_post(
         Stream::Searches,
         tagged(post(1, ANN, "Forge is hiring, @bobray #jobs"), &["jobs"]),
     );
     fixture.clock.advance(HOUR);
-    fixture.collect(Stream::Mentions, post(2, BOB, "thanks"));
-    fixture.collect(Stream::Searches, post(2, BOB, "thanks"));
-    fixture.collect(Stream::Mentions, post(3, BOB, "@me bye"));
-    fixture.collect(Stream::Own, post(4, ("1", "Me", "My Self", 0, false), "mine"));
+    fixture.add_post(Stream::Mentions, post(2, BOB, "thanks"));
+    fixture.add_post(Stream::Searches, post(2, BOB, "thanks"));
+    fixture.add_post(Stream::Mentions, post(3, BOB, "@me bye"));
+    fixture.add_post(Stream::Own, post(4, ("1", "Me", "My Self", 0, false), "mine"));
     let id = PostId::parse("1").unwrap();
     let rating = json!({ "reach": 4.5, "rated_at": "2026-11-21T12:00:00.000Z" });
     fixture.data.put_attachment("ratings", &id, &rating).unwrap();
     fixture.data.put_attachment("images", &id, &json!({ "text": "a poster" })).unwrap();
-    let digest = fixture.digest(all(100));
+    let digest = fixture.digest(digest_request(100));
     assert_eq!(
         (digest.since, digest.until),
         ("2026-11-20T13:00:00.000Z".into(), "2026-11-21T13:00:00.000Z".into())
@@ -65,12 +65,15 @@ fn the_digest_lists_posts_with_their_pages() {
         (bob.id.as_str(), bob.handle.as_deref(), bob.name.as_deref(), bob.own),
         ("22", Some("bobray"), Some("Bob Ray"), false)
     );
-    assert_eq!(named(&bob.pages), [("notes/call", "mention")]);
+    assert_eq!(page_relations(&bob.pages), [("notes/call", "mention")]);
     assert_eq!(bob.posts.iter().map(|post| post.id.as_str()).collect::<Vec<_>>(), ["3", "2"]);
     assert_eq!(bob.posts[1].streams, ["mentions", "searches"]);
     assert_eq!(bob.posts[0].mentions, ["me"]);
     let ann = digest.authors.iter().find(|author| author.id == "11").unwrap();
-    assert_eq!(named(&ann.pages), [("people/ann-lee", "subject"), ("companies/forge", "mention")]);
+    assert_eq!(
+        page_relations(&ann.pages),
+        [("people/ann-lee", "subject"), ("companies/forge", "mention")]
+    );
     let post = &ann.posts[0];
     assert_eq!(post.text, "Forge is hiring, @bobray #jobs");
     assert_eq!(post.url, "https://x.com/ann_lee/status/1");
@@ -78,7 +81,7 @@ fn the_digest_lists_posts_with_their_pages() {
         (post.topics.as_slice(), post.mentions.as_slice()),
         (&["jobs".to_owned()][..], &[][..])
     );
-    assert_eq!(named(&post.pages), [("companies/forge", "subject")]);
+    assert_eq!(page_relations(&post.pages), [("companies/forge", "subject")]);
     assert_eq!(
         post.metrics.map(|it| (it.like_count, it.retweet_count, it.reply_count, it.quote_count)),
         Some((3, 2, 1, 0))
@@ -96,12 +99,12 @@ fn the_digest_lists_posts_with_their_pages() {
 fn pages_of_the_digest_are_consistent_despite_new_posts() {
     let fixture = Fixture::new();
     for id in 1..=7 {
-        fixture.collect(Stream::Searches, post(id, if id % 2 == 0 { ANN } else { BOB }, "words"));
+        fixture.add_post(Stream::Searches, post(id, if id % 2 == 0 { ANN } else { BOB }, "words"));
         if id % 3 == 0 {
             fixture.clock.advance(1000);
         }
     }
-    fixture.gone(1, "not_found", false);
+    fixture.delete_post(1, "not_found", false);
     let (mut seen, mut after, mut first) = (Vec::new(), None, true);
     loop {
         let digest = fixture.digest(CollectorDigest { limit: 2, after, since: None });
@@ -111,7 +114,7 @@ fn pages_of_the_digest_are_consistent_despite_new_posts() {
         seen.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
         // New posts arrive between two pages of the digest.
         fixture.clock.advance(1000);
-        fixture.collect(Stream::Searches, post(100 + seen.len() as u64, ANN, "new"));
+        fixture.add_post(Stream::Searches, post(100 + seen.len() as u64, ANN, "new"));
         match digest.next {
             Some(next) => after = Some(next),
             None => break,
@@ -136,12 +139,12 @@ fn pages_of_the_digest_are_consistent_despite_new_posts() {
 #[test]
 fn posts_known_from_another_stream_are_not_new() {
     let fixture = Fixture::new();
-    fixture.collect(Stream::Searches, post(1, ANN, "words"));
+    fixture.add_post(Stream::Searches, post(1, ANN, "words"));
     fixture.clock.advance(3 * DAY);
     for id in 2..=4 {
-        fixture.collect(Stream::Searches, post(id, BOB, "words"));
+        fixture.add_post(Stream::Searches, post(id, BOB, "words"));
         if id == 2 {
-            fixture.collect(Stream::Mentions, post(1, ANN, "words"));
+            fixture.add_post(Stream::Mentions, post(1, ANN, "words"));
         }
         fixture.clock.advance(1000);
     }
@@ -163,21 +166,21 @@ fn topics_cover_one_week() {
     let week = 7 * DAY;
     let start = fixture.now();
     for (id, who) in [(1, ANN), (11, BOB)] {
-        fixture.collect(Stream::Searches, tagged(post(id, who, "x"), &["Rust"]));
+        fixture.add_post(Stream::Searches, tagged(post(id, who, "x"), &["Rust"]));
     }
     // An old post that was collected just now is not a topic of this week.
     for id in 21..24 {
-        fixture.collect_written(
+        fixture.add_post_written_at(
             Stream::Searches,
             tagged(post(id, EVE, "x"), &["Rust"]),
             start - 60 * DAY,
         );
     }
     fixture.clock.advance(week - HOUR);
-    fixture.collect(Stream::Searches, tagged(post(2, ANN, "x"), &["rust"]));
-    fixture.collect(Stream::Searches, tagged(post(12, BOB, "x"), &["rust"]));
+    fixture.add_post(Stream::Searches, tagged(post(2, ANN, "x"), &["rust"]));
+    fixture.add_post(Stream::Searches, tagged(post(12, BOB, "x"), &["rust"]));
     fixture.clock.advance(HOUR);
-    fixture.collect(Stream::Searches, tagged(post(3, ANN, "x"), &["RUST"]));
+    fixture.add_post(Stream::Searches, tagged(post(3, ANN, "x"), &["RUST"]));
     let digest = fixture.digest(CollectorDigest {
         since: Some(rfc3339(fixture.now())),
         limit: 100,
@@ -197,18 +200,18 @@ fn topics_cover_one_week() {
     assert_eq!(topic.posts, ["1", "2", "3"]);
     // One millisecond later, the first post is older than a week.
     fixture.clock.advance(1);
-    fixture.collect(Stream::Searches, tagged(post(13, BOB, "x"), &["rust"]));
-    let digest = fixture.digest(all(100));
+    fixture.add_post(Stream::Searches, tagged(post(13, BOB, "x"), &["rust"]));
+    let digest = fixture.digest(digest_request(100));
     assert_eq!(digest.topics, []);
 }
 
 #[test]
 fn the_digest_lists_deletions_and_alerts() {
     let fixture = Fixture::new();
-    fixture.collect(Stream::Mentions, post(1, ANN, "first words"));
-    fixture.collect(Stream::Mentions, post(2, ANN, "secret words"));
-    fixture.gone(1, "not_found_404", false);
-    fixture.gone(2, "not_found", true);
+    fixture.add_post(Stream::Mentions, post(1, ANN, "first words"));
+    fixture.add_post(Stream::Mentions, post(2, ANN, "secret words"));
+    fixture.delete_post(1, "not_found_404", false);
+    fixture.delete_post(2, "not_found", true);
     let alert = JournalEvent::Alert {
         alert: "velocity".into(),
         id: "1".into(),
@@ -216,7 +219,7 @@ fn the_digest_lists_deletions_and_alerts() {
         message: "VELOCITY_ALERT:1:likes:0->200:30min".into(),
     };
     fixture.journal.append(fixture.now(), &[alert]).unwrap();
-    let digest = fixture.digest(all(100));
+    let digest = fixture.digest(digest_request(100));
     let deleted: Vec<(&str, &str, &str)> = digest
         .deletions
         .iter()
@@ -239,7 +242,7 @@ fn the_digest_lists_deletions_and_alerts() {
     let texts: Vec<&str> = posts(&digest).into_iter().map(|post| post.text.as_str()).collect();
     assert!(texts.contains(&"first words") && texts.contains(&"") && texts.len() == 2, "{texts:?}");
     fixture.clock.advance(DAY + 1);
-    let later = fixture.digest(all(100));
+    let later = fixture.digest(digest_request(100));
     assert_eq!((posts(&later).len(), later.deletions.len(), later.alerts.len()), (0, 0, 0));
 }
 
@@ -248,8 +251,10 @@ fn limited_callers_are_rejected() {
     let fixture = Fixture::new();
     let caller =
         Caller::granted("agent", Scopes::ADMIN, Visibility::Only(vec![SourceId::default()]));
-    let refused =
-        fixture.brain.answer(&caller, Request::CollectorDigest(all(1)), &NoProgress).unwrap_err();
+    let refused = fixture
+        .brain
+        .answer(&caller, Request::CollectorDigest(digest_request(1)), &NoProgress)
+        .unwrap_err();
     assert_eq!((refused.code, refused.hint.is_some()), (FaultCode::Forbidden, true));
 }
 

@@ -72,13 +72,13 @@ impl Fixture {
         assert_eq!(report.status, "passed", "{report:#?}");
     }
 
-    /// Runs the collector if a run is due. Returns whether it ran, and asserts that it is complete.
-    fn due(&self) -> bool {
+    /// Runs the collector if a run is due. Returns whether a run was complete.
+    fn run_if_due(&self) -> bool {
         self.brain().collector.collect_due().unwrap().is_some_and(|run| run.status == "complete")
     }
 
-    fn pass(&self, minutes: i64) {
-        self.platform.time().pass(minutes * MINUTE);
+    fn advance(&self, minutes: i64) {
+        self.platform.time().advance(minutes * MINUTE);
     }
 }
 
@@ -86,15 +86,15 @@ impl Fixture {
 fn disabled_collectors_never_run() {
     let fixture = Fixture::new("");
     for _ in 0..3 {
-        assert!(!fixture.due());
-        fixture.pass(30);
+        assert!(!fixture.run_if_due());
+        fixture.advance(30);
     }
     let off = Fixture::new("enabled = false");
     off.setup();
     off.lines.0.lock().unwrap().clear();
     for _ in 0..3 {
-        off.pass(30);
-        assert!(!off.due());
+        off.advance(30);
+        assert!(!off.run_if_due());
     }
     assert!(fixture.lines.0.lock().unwrap().is_empty() && off.lines.0.lock().unwrap().is_empty());
     assert_eq!(fixture.platform.requests(), 0);
@@ -114,7 +114,7 @@ fn a_damaged_state_without_account_is_reported_each_time() {
     fixture.ask(Request::CollectorStatus(CollectorStatus));
     assert!(state.exists());
     for _ in 0..2 {
-        fixture.pass(30);
+        fixture.advance(30);
         let fault = fixture.brain().collector.collect_due().unwrap_err();
         assert_eq!(fault.code, FaultCode::NotSetUp);
         assert!(fault.message.contains("state.json is damaged"), "{fault:?}");
@@ -127,31 +127,31 @@ fn runs_happen_once_every_half_hour() {
     fixture.setup();
     let mut ran = Vec::new();
     for minute in 1..=91 {
-        fixture.pass(1);
+        fixture.advance(1);
         for _ in 0..2 {
-            if fixture.due() {
+            if fixture.run_if_due() {
                 ran.push(minute);
             }
         }
     }
     assert_eq!(ran, [30, 60, 90]);
     // A manual run does not replace a scheduled one.
-    fixture.pass(10);
+    fixture.advance(10);
     fixture.ask(Request::CollectorCollect(CollectorCollect));
-    assert!(!fixture.due());
-    fixture.pass(20);
-    assert!(fixture.due());
+    assert!(!fixture.run_if_due());
+    fixture.advance(20);
+    assert!(fixture.run_if_due());
 }
 
 #[test]
 fn missed_runs_are_made_up_once() {
     let mut fixture = Fixture::new("");
     fixture.setup();
-    fixture.pass(7 * 60 + 13);
-    assert!(fixture.due() && !fixture.due());
-    fixture.pass(24 * 60);
+    fixture.advance(7 * 60 + 13);
+    assert!(fixture.run_if_due() && !fixture.run_if_due());
+    fixture.advance(24 * 60);
     fixture.reopen();
-    assert!(fixture.due() && !fixture.due());
+    assert!(fixture.run_if_due() && !fixture.run_if_due());
     let complete = fixture
         .lines
         .0
@@ -160,7 +160,7 @@ fn missed_runs_are_made_up_once() {
         .iter()
         .filter(|line| line.starts_with("RUN_COMPLETE:"))
         .count();
-    assert_eq!(complete, 3, "two runs and that of the setup");
+    assert_eq!(complete, 3, "two scheduled runs and the run of the setup");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn the_first_run_waits_for_its_scheduled_minute() {
         std::os::unix::fs::PermissionsExt::from_mode(0o600),
     )
     .unwrap();
-    assert!(!fixture.due(), "10:00");
-    fixture.pass(5);
-    assert!(fixture.due(), "10:05");
+    assert!(!fixture.run_if_due(), "not due at 10:00");
+    fixture.advance(5);
+    assert!(fixture.run_if_due(), "due at 10:05");
 }
 
 #[test]
@@ -184,14 +184,14 @@ fn failed_runs_have_a_hint_and_do_not_stop_later_runs() {
     let fixture = Fixture::new("");
     fixture.setup();
     fixture.platform.fault(endpoint::TIMELINE, Fault::CreditsDepleted, 1);
-    fixture.pass(30);
+    fixture.advance(30);
     let fault = fixture.brain().collector.collect_due().unwrap_err();
     assert_eq!(fault.code, FaultCode::ServiceFailed);
     assert!(
         fault.message.contains("credits") && fault.hint.unwrap().contains("brain collector status")
     );
     assert!(fixture.lines.0.lock().unwrap().last().unwrap().ends_with(":payment_required"));
-    assert!(!fixture.due(), "once");
-    fixture.pass(30);
-    assert!(fixture.due());
+    assert!(!fixture.run_if_due(), "a failed run is not repeated at once");
+    fixture.advance(30);
+    assert!(fixture.run_if_due());
 }

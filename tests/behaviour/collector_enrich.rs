@@ -10,7 +10,7 @@ use brain_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::collector_fixture::{ANN, Author, BOB, DAY, EVE, Fixture, named, post, tagged};
+use crate::collector_fixture::{ANN, Author, BOB, DAY, EVE, Fixture, page_ref, post, tagged};
 
 const PAGE: &str = "---\ntype: person\ntitle: Ann Lee\nx: \"@ann_lee\"\n---\n\nKnows \
     compilers.\n\n## Timeline\n\n- 2026-01-01 | Met her\n";
@@ -23,7 +23,7 @@ fn lines(enriched: &CollectorEnrichReply) -> Vec<&str> {
 fn known_people_get_a_dated_line_once() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
-    fixture.collect(Stream::Mentions, tagged(post(101, ANN, "I like #Rust a lot"), &["Rust"]));
+    fixture.add_post(Stream::Mentions, tagged(post(101, ANN, "I like #Rust a lot"), &["Rust"]));
     let enriched = fixture.enrich();
     let line = "- 2026-11-21 | Tweeted about Rust [Source: X, @ann_lee, 2026-11-21]";
     assert_eq!(lines(&enriched), [line]);
@@ -45,7 +45,7 @@ fn known_people_get_a_dated_line_once() {
     let file = std::fs::read_to_string(fixture.file("people/ann-lee")).unwrap();
     assert!(file.contains(line), "{file}");
     let Ok(Reply::History(HistoryReply { versions, .. })) =
-        fixture.ask(Request::History(named("people/ann-lee").into()))
+        fixture.ask(Request::History(page_ref("people/ann-lee").into()))
     else {
         panic!("no history");
     };
@@ -78,7 +78,7 @@ fn topics_prefer_pages_then_entities_then_tags_then_words() {
         post(6, ANN, "https://t.co/abc"),
     ];
     for post in posts {
-        fixture.collect(Stream::Searches, post);
+        fixture.add_post(Stream::Searches, post);
     }
     let enriched = fixture.enrich();
     let dated = lines(&enriched).into_iter().filter(|line| line.contains("Tweeted"));
@@ -102,17 +102,17 @@ fn deletions_are_noted_on_the_authors_page() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
     for id in [1, 2, 3, 4] {
-        fixture.collect_written(
+        fixture.add_post_written_at(
             Stream::Searches,
             post(id, ANN, &format!("Words no {id}\nof mine")),
             fixture.now() - DAY,
         );
     }
-    fixture.collect(Stream::Searches, post(5, EVE, "of somebody else"));
-    fixture.gone(1, "not_found_404", false);
-    fixture.gone(2, "not_authorized", false);
-    fixture.gone(3, "not_found", true);
-    fixture.gone(5, "no_data", false);
+    fixture.add_post(Stream::Searches, post(5, EVE, "of somebody else"));
+    fixture.delete_post(1, "not_found_404", false);
+    fixture.delete_post(2, "not_authorized", false);
+    fixture.delete_post(3, "not_found", true);
+    fixture.delete_post(5, "no_data", false);
     let enriched = fixture.enrich();
     let deleted: Vec<&str> =
         lines(&enriched).into_iter().filter(|line| line.contains("Deleted")).collect();
@@ -121,13 +121,16 @@ fn deletions_are_noted_on_the_authors_page() {
         ["- 2026-11-21 | Deleted tweet: Words no 1 of mine [Source: X deletion, detected \
                 2026-11-21]"]
     );
-    assert!(!fixture.page("people/ann-lee").body.contains("no 3"), "it was redacted");
+    assert!(
+        !fixture.page("people/ann-lee").body.contains("no 3"),
+        "a redacted post is not in the page"
+    );
     assert_eq!(lines(&fixture.enrich()), Vec::<&str>::new());
 
     fixture.clock.advance(DAY);
-    fixture.collect(Stream::Searches, post(6, ANN, &"long ".repeat(100)));
+    fixture.add_post(Stream::Searches, post(6, ANN, &"long ".repeat(100)));
     fixture.enrich();
-    fixture.gone(6, "not_found_404", false);
+    fixture.delete_post(6, "not_found_404", false);
     let enriched = fixture.enrich();
     let line = lines(&enriched)[0];
     let content = line.split_once("Deleted tweet: ").unwrap().1.split_once(" [Source").unwrap().0;
@@ -145,11 +148,11 @@ fn recurring_topics_are_noted_once_a_week() {
         )
     };
     for id in 1..=2 {
-        fixture.collect(Stream::Searches, tagged(post(id, ANN, "#Rust"), &["Rust"]));
+        fixture.add_post(Stream::Searches, tagged(post(id, ANN, "#Rust"), &["Rust"]));
         fixture.clock.advance(DAY);
     }
     assert!(!fixture.enrich().pages[0].lines.iter().any(|line| line.contains("again and again")));
-    fixture.collect(Stream::Mentions, tagged(post(3, ANN, "#rust"), &["rust"]));
+    fixture.add_post(Stream::Mentions, tagged(post(3, ANN, "#rust"), &["rust"]));
     fixture.enrich();
     let first = note(3, "2026-11-21", "2026-11-23");
     let body = fixture.page("people/ann-lee").body;
@@ -158,7 +161,7 @@ fn recurring_topics_are_noted_once_a_week() {
     assert_eq!(lines(&fixture.enrich()), Vec::<&str>::new());
 
     fixture.clock.advance(DAY);
-    fixture.collect(Stream::Searches, tagged(post(4, ANN, "more #rust"), &["rust"]));
+    fixture.add_post(Stream::Searches, tagged(post(4, ANN, "more #rust"), &["rust"]));
     fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
     assert!(
@@ -170,13 +173,13 @@ fn recurring_topics_are_noted_once_a_week() {
     // A line that the owner removed is not added again for the same days.
     fixture.put("people/ann-lee", PAGE);
     fixture.clock.advance(DAY);
-    fixture.collect(Stream::Searches, tagged(post(5, ANN, "still #rust"), &["rust"]));
+    fixture.add_post(Stream::Searches, tagged(post(5, ANN, "still #rust"), &["rust"]));
     fixture.enrich();
     assert!(!fixture.page("people/ann-lee").body.contains("again and again"));
 
     fixture.clock.advance(8 * DAY);
     for id in 6..=8 {
-        fixture.collect(Stream::Searches, tagged(post(id, ANN, "#Rust"), &["Rust"]));
+        fixture.add_post(Stream::Searches, tagged(post(id, ANN, "#Rust"), &["Rust"]));
     }
     fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
@@ -190,19 +193,19 @@ fn only_notable_accounts_get_a_page() {
     let quiet: Author = ("55", "quiet", "Quiet Star", 2_000_000, true);
     for n in 0..3_u32 {
         let id = u64::from(n);
-        fixture.collect_written(
+        fixture.add_post_written_at(
             Stream::Searches,
             tagged(post(10 + id, BOB, "#AI"), &["AI"]),
             fixture.now() - DAY,
         );
-        fixture.collect(Stream::Mentions, post(20 + id, EVE, "hello"));
-        fixture.collect(Stream::Mentions, post(30 + id, verified, "hello"));
-        fixture.collect(Stream::Own, post(50 + id, ("1", "me", "My Self", 99_999, true), "mine"));
+        fixture.add_post(Stream::Mentions, post(20 + id, EVE, "hello"));
+        fixture.add_post(Stream::Mentions, post(30 + id, verified, "hello"));
+        fixture.add_post(Stream::Own, post(50 + id, ("1", "me", "My Self", 99_999, true), "mine"));
     }
-    fixture.collect(Stream::Mentions, post(40, quiet, "once"));
-    fixture.collect(Stream::Mentions, post(41, quiet, "twice"));
+    fixture.add_post(Stream::Mentions, post(40, quiet, "once"));
+    fixture.add_post(Stream::Mentions, post(41, quiet, "twice"));
     let planned =
-        fixture.enrich_by(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
+        fixture.enrich_with(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
     let enriched = fixture.enrich();
     assert_eq!(planned.pages, enriched.pages);
     assert_eq!(enriched.people_below_threshold, 2);
@@ -227,14 +230,14 @@ Timeline\n\n\
 
     // A page that the owner deleted is not created again.
     for slug in ["people/bob-ray", "people/kim-roe"] {
-        fixture.ask(Request::Delete(named(slug).into())).unwrap();
+        fixture.ask(Request::Delete(page_ref(slug).into())).unwrap();
     }
-    fixture.collect(Stream::Searches, post(19, BOB, "me again"));
+    fixture.add_post(Stream::Searches, post(19, BOB, "me again"));
     assert_eq!(fixture.enrich().pages, []);
     fixture.clock.advance(10 * DAY);
     fixture.brain.pages.purge_due().unwrap();
     for n in 0..3 {
-        fixture.collect(Stream::Searches, post(60 + n, BOB, "and again"));
+        fixture.add_post(Stream::Searches, post(60 + n, BOB, "and again"));
     }
     assert_eq!(fixture.enrich().pages, []);
     assert!(!fixture.has("people/bob-ray"));
@@ -249,7 +252,7 @@ fn pages_of_other_accounts_are_not_changed() {
         "---\ntype: person\ntitle: Bob Ray\nx: the_real_bob\n---\n\nA friend.\n",
     );
     for n in 0..3 {
-        fixture.collect(Stream::Searches, post(n, BOB, "I am Bob"));
+        fixture.add_post(Stream::Searches, post(n, BOB, "I am Bob"));
     }
     let enriched = fixture.enrich();
     assert_eq!(enriched.pages.len(), 1);
@@ -271,7 +274,7 @@ fn enrichment_preserves_the_rest_of_the_page() {
         let fixture = Fixture::new();
         fixture.put("people/ann", text);
         let before = std::fs::read_to_string(fixture.file("people/ann")).unwrap();
-        fixture.collect(Stream::Mentions, tagged(post(1, ANN, "x"), &["Rust"]));
+        fixture.add_post(Stream::Mentions, tagged(post(1, ANN, "x"), &["Rust"]));
         let enriched = fixture.enrich();
         assert_eq!(
             (lines(&enriched).len(), enriched.failures.len()),
@@ -301,22 +304,22 @@ fn accounts_with_a_pages_name_cannot_change_the_page() {
     // A display name proves nothing, even with a verified account and many followers.
     let impostor: Author = ("66", "ann_1ee", "Ann Lee", 90_000, true);
     for n in 0..4 {
-        fixture.collect(Stream::Searches, tagged(post(n, impostor, "I am her #scam"), &["scam"]));
+        fixture.add_post(Stream::Searches, tagged(post(n, impostor, "I am her #scam"), &["scam"]));
     }
     // A handle that equals the last part of the slug proves nothing either.
     let squatter: Author = ("67", "zoe", "Zed", 90_000, true);
     fixture.put("people/zoe", "---\ntype: person\ntitle: Zoe Poe\n---\n\nHello.\n");
-    fixture.collect(Stream::Searches, post(10, squatter, "me"));
-    fixture.gone(10, "not_found", false);
+    fixture.add_post(Stream::Searches, post(10, squatter, "me"));
+    fixture.delete_post(10, "not_found", false);
     let enriched = fixture.enrich();
     assert_eq!((enriched.pages, enriched.failures.len()), (Vec::new(), 0));
     assert_eq!(enriched.pages_without_account.len(), 2, "{:?}", enriched.pages_without_account);
     assert!(enriched.pages_without_account[0].starts_with("people/ann-lee: may be about @ann_1ee"));
     assert!(enriched.pages_without_account[1].contains("write `x: zoe`"));
     assert_eq!(fixture.page("people/ann-lee"), before);
-    assert!(!fixture.has("people/ann-lee-ann_1ee"), "it may be her");
+    assert!(!fixture.has("people/ann-lee-ann_1ee"), "an account that may be Ann's gets no page");
     // A handle that the owner wrote on the page counts.
-    fixture.collect(Stream::Searches, post(20, ANN, "and me"));
+    fixture.add_post(Stream::Searches, post(20, ANN, "and me"));
     fixture.put("people/ann-lee", "---\ntype: person\ntitle: Ann Lee\nx: ann_lee\n---\n\nHello.\n");
     let enriched = fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
@@ -329,12 +332,12 @@ fn a_crash_before_the_journal_duplicates_no_line() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
     for id in 1..=3 {
-        fixture.collect(Stream::Searches, tagged(post(id, ANN, "x"), &["Rust"]));
+        fixture.add_post(Stream::Searches, tagged(post(id, ANN, "x"), &["Rust"]));
     }
     for n in 0..3 {
-        fixture.collect(Stream::Searches, post(10 + n, BOB, &format!("word {n}")));
+        fixture.add_post(Stream::Searches, post(10 + n, BOB, &format!("word {n}")));
     }
-    fixture.gone(1, "not_found", false);
+    fixture.delete_post(1, "not_found", false);
     let before = std::fs::read(fixture.journal_file()).unwrap();
     let enriched = fixture.enrich();
     assert_eq!((enriched.pages.len(), enriched.failures.len()), (2, 0));
@@ -352,10 +355,10 @@ fn a_crash_before_the_journal_duplicates_no_line() {
 fn a_dry_run_writes_nothing() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
-    fixture.collect(Stream::Searches, post(1, ANN, "hello there"));
+    fixture.add_post(Stream::Searches, post(1, ANN, "hello there"));
     let (page, journal) =
         (fixture.page("people/ann-lee"), std::fs::read(fixture.journal_file()).unwrap());
-    let dry = fixture.enrich_by(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
+    let dry = fixture.enrich_with(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
     assert!(dry.dry_run);
     assert_eq!(fixture.page("people/ann-lee"), page);
     assert_eq!(std::fs::read(fixture.journal_file()).unwrap(), journal);
@@ -367,8 +370,8 @@ fn concurrent_enrichment_writes_each_line_once() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
     for id in 1..=5 {
-        fixture.collect(Stream::Searches, post(id, ANN, &format!("word{id} of mine")));
-        fixture.collect(Stream::Searches, post(10 + id, BOB, &format!("word{id} of his")));
+        fixture.add_post(Stream::Searches, post(id, ANN, &format!("word{id} of mine")));
+        fixture.add_post(Stream::Searches, post(10 + id, BOB, &format!("word{id} of his")));
     }
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -391,7 +394,7 @@ fn lines_for_locally_edited_files_are_added_later() {
         .unwrap()
         .replace("Met her", "Met her in Bern");
     std::fs::write(fixture.file("people/ann-lee"), &edited).unwrap();
-    fixture.collect(Stream::Searches, post(1, ANN, "hello there"));
+    fixture.add_post(Stream::Searches, post(1, ANN, "hello there"));
     let first = fixture.enrich();
     let second = fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
@@ -423,9 +426,9 @@ fn limited_callers_cannot_enrich() {
 fn posts_before_the_period_are_ignored() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
-    fixture.collect(Stream::Searches, post(1, ANN, "old words"));
+    fixture.add_post(Stream::Searches, post(1, ANN, "old words"));
     fixture.clock.advance(2 * DAY);
-    fixture.collect(Stream::Searches, post(2, ANN, "new words"));
+    fixture.add_post(Stream::Searches, post(2, ANN, "new words"));
     // A journal line without its post's file, as after a kill between the two.
     let noted = JournalEvent::Post {
         id: "3".into(),
@@ -434,7 +437,7 @@ fn posts_before_the_period_are_ignored() {
     };
     fixture.journal.append(fixture.now(), &[noted]).unwrap();
     let since = Some("2026-11-23".to_owned());
-    let enriched = fixture.enrich_by(CollectorEnrich { since, dry_run: false });
+    let enriched = fixture.enrich_with(CollectorEnrich { since, dry_run: false });
     assert_eq!(lines(&enriched).len(), 1);
     assert!(lines(&enriched)[0].contains("new words"));
     assert_eq!(lines(&fixture.enrich()).len(), 1);

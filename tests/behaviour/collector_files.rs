@@ -6,7 +6,7 @@ use brain_base::clock::parse_instant;
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{Fixture, HOUR, MINUTE, names, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, lines_with, names};
 
 #[test]
 fn the_first_run_stores_and_reports_every_stream() {
@@ -65,7 +65,7 @@ fn later_runs_refresh_posts_and_keep_collected_at() {
     let id = fixture.platform.post(&fixture.ada, "as it was");
     let first = fixture.stamp();
     fixture.collect();
-    fixture.pass(30 * MINUTE);
+    fixture.advance(30 * MINUTE);
     fixture.platform.likes(&id, 3);
     fixture.platform.post(&fixture.ada, "another");
     let lines = fixture.collect();
@@ -96,7 +96,7 @@ fn unchanged_posts_change_only_the_time() {
     }
     fixture.collect();
     let before = fixture.files();
-    fixture.pass(30 * MINUTE);
+    fixture.advance(30 * MINUTE);
     fixture.collect();
     let after = fixture.files();
     assert_eq!(names(&before), names(&after));
@@ -126,7 +126,7 @@ fn both_vocabularies_and_unknown_fields_are_stored() {
     let post = fixture.own(&id).unwrap();
     assert_eq!(post["unheard_of"], json!({"x": [1, {"y": true}]}));
     assert_eq!(post["note_tweet"]["text"], json!(long));
-    fixture.pass(HOUR);
+    fixture.advance(HOUR);
     fixture.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 9);
     fixture.platform.fault(endpoint::TIMELINE, Fault::NewerNames, 1);
     fixture.collect();
@@ -135,7 +135,7 @@ fn both_vocabularies_and_unknown_fields_are_stored() {
         snapshots.iter().map(|each| &each["metrics"]["retweet_count"]).collect();
     assert_eq!(reposts, [4, 9]);
     // Without `meta` the page may be incomplete; its posts are stored.
-    fixture.pass(HOUR);
+    fixture.advance(HOUR);
     fixture.platform.fault(endpoint::TIMELINE, Fault::Nulls, 1);
     assert_eq!(fixture.collect()[1..3], ["OWN_TWEETS:1 (0 new)", "STREAM_SKIPPED:own:unreadable"]);
     assert_eq!(fixture.own(&id).unwrap()["last_updated"], fixture.stamp());
@@ -165,7 +165,7 @@ fn the_state_supports_the_next_run() {
     let mut newest_first = ids.clone();
     newest_first.reverse();
     assert_eq!(fixture.former("own"), newest_first);
-    let (left, reset) = fixture.platform.left(endpoint::TIMELINE);
+    let (left, reset) = fixture.platform.remaining(endpoint::TIMELINE);
     assert_eq!(
         state["rate_limits"][endpoint::TIMELINE],
         json!({"remaining": left, "reset": reset})
@@ -183,7 +183,7 @@ fn the_number_of_pages_is_configurable() {
     assert_eq!(fixture.platform.count(endpoint::TIMELINE), 3);
     // An empty page with a next token is followed and counted.
     fixture.platform.fault_after(endpoint::TIMELINE, 1, Fault::EmptyPage, 1);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let run = fixture.run();
     assert_eq!(fixture.platform.count(endpoint::TIMELINE), 6, "{run:?}");
 }
@@ -305,7 +305,7 @@ fn symbolic_links_are_replaced_and_not_followed() {
     {
         let _ = fs::remove_file(&planted);
         std::os::unix::fs::symlink(&victim, &planted).unwrap();
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         fixture.run();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "mine", "{}", planted.display());
     }
@@ -349,9 +349,9 @@ fn lines_name_known_authors() {
         assert_eq!(expansions > 0, named);
         fixture.platform.delete(&theirs);
         fixture.platform.delete(&mine);
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         let lines = fixture.collect();
-        let mut deletion_lines = with(&lines, "DELETION_DETECTED:");
+        let mut deletion_lines = lines_with(&lines, "DELETION_DETECTED:");
         deletion_lines.sort_by_key(|line| line.contains(&theirs));
         let of = if named { "bob" } else { &fixture.bob };
         // The account's own handle is known.

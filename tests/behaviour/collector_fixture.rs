@@ -25,7 +25,7 @@ pub(crate) const ANN: Author = ("11", "ann_lee", "Ann Lee", 900, false);
 pub(crate) const BOB: Author = ("22", "bobray", "Bob Ray", 50_000, false);
 pub(crate) const EVE: Author = ("33", "eve", "Eve Stone", 10, false);
 
-/// Returns a post; collecting it sets its time.
+/// Returns a post without times; `Fixture::add_post` sets them.
 pub(crate) fn post(id: u64, who: Author, text: &str) -> Value {
     let (author, username, name, followers, verified) = who;
     json!({
@@ -90,12 +90,12 @@ impl Fixture {
     }
 
     /// Stores a post that was written now.
-    pub(crate) fn collect(&self, stream: Stream, post: Value) {
-        self.collect_written(stream, post, self.now());
+    pub(crate) fn add_post(&self, stream: Stream, post: Value) {
+        self.add_post_written_at(stream, post, self.now());
     }
 
     /// Stores a post that was written at `at`.
-    pub(crate) fn collect_written(&self, stream: Stream, mut post: Value, at: i64) {
+    pub(crate) fn add_post_written_at(&self, stream: Stream, mut post: Value, at: i64) {
         post["created_at"] = json!(rfc3339(at));
         post["_collected_at"] = json!(rfc3339(self.now()));
         post["last_updated"] = json!(rfc3339(self.now()));
@@ -111,7 +111,7 @@ impl Fixture {
     }
 
     /// Records the deletion of a stored post.
-    pub(crate) fn gone(&self, id: u64, reason: &str, redact: bool) {
+    pub(crate) fn delete_post(&self, id: u64, reason: &str, redact: bool) {
         let id = PostId::parse(&id.to_string()).unwrap();
         let (record, _) = self.data.find_post(&id).unwrap().unwrap();
         self.journal.append(self.now(), &[JournalEvent::Deletion { id: id.to_string() }]).unwrap();
@@ -124,7 +124,7 @@ impl Fixture {
 
     pub(crate) fn put(&self, slug: &str, text: &str) {
         let put = Put {
-            page: named(slug),
+            page: page_ref(slug),
             content: text.as_bytes().to_vec(),
             origin: Origin::Argument,
             allow_empty: false,
@@ -134,21 +134,21 @@ impl Fixture {
     }
 
     pub(crate) fn page(&self, slug: &str) -> Page {
-        match self.ask(Request::Get(Get { page: named(slug), version: None })) {
+        match self.ask(Request::Get(Get { page: page_ref(slug), version: None })) {
             Ok(Reply::Page(page)) => page,
             other => panic!("no page {slug}: {other:?}"),
         }
     }
 
     pub(crate) fn has(&self, slug: &str) -> bool {
-        self.ask(Request::Get(Get { page: named(slug), version: None })).is_ok()
+        self.ask(Request::Get(Get { page: page_ref(slug), version: None })).is_ok()
     }
 
     pub(crate) fn enrich(&self) -> CollectorEnrichReply {
-        self.enrich_by(CollectorEnrich::default())
+        self.enrich_with(CollectorEnrich::default())
     }
 
-    pub(crate) fn enrich_by(&self, request: CollectorEnrich) -> CollectorEnrichReply {
+    pub(crate) fn enrich_with(&self, request: CollectorEnrich) -> CollectorEnrichReply {
         match self.ask(Request::CollectorEnrich(request)) {
             Ok(Reply::CollectorEnrich(enriched)) => enriched,
             other => panic!("not enriched: {other:?}"),
@@ -163,6 +163,6 @@ impl Fixture {
     }
 }
 
-pub(crate) fn named(slug: &str) -> PageRef {
+pub(crate) fn page_ref(slug: &str) -> PageRef {
     PageRef { source: None, slug: Slug::parse(slug).unwrap() }
 }

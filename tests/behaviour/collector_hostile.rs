@@ -27,7 +27,7 @@ fn posts_of_unknown_authors_change_no_page() {
     ];
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
-    let noted = |slug: &str| {
+    let page_headings_and_links = |slug: &str| {
         let page = fixture.page(slug);
         let frontmatter = Frontmatter::parse(&page.frontmatter).unwrap();
         let of = Slug::parse(slug).unwrap();
@@ -35,28 +35,28 @@ fn posts_of_unknown_authors_change_no_page() {
         (page, heads, links(&of, "", &frontmatter).len())
     };
     for (n, text) in (0_u64..).zip(hostile) {
-        fixture.collect(Stream::Mentions, post(100 + n, ANN, text));
-        fixture.collect(Stream::Searches, post(200 + n, BOB, text));
-        // The same as topics: each text three times.
+        fixture.add_post(Stream::Mentions, post(100 + n, ANN, text));
+        fixture.add_post(Stream::Searches, post(200 + n, BOB, text));
+        // Each text is also the topic of three posts.
         for m in 0..3 {
             let mut marked = tagged(post(1000 + 10 * n + m, ANN, "y"), &[text]);
             marked["entities"]["annotations"] = json!([{ "normalized_text": text }]);
-            fixture.collect(Stream::Searches, marked);
+            fixture.add_post(Stream::Searches, marked);
         }
-        fixture.gone(100 + n, "not_found", false);
-        fixture.gone(200 + n, "not_found", false);
+        fixture.delete_post(100 + n, "not_found", false);
+        fixture.delete_post(200 + n, "not_found", false);
     }
     let evil: Author =
         ("77", "evil", "---\ntitle: Owner\n]] [[x]] <b> #tag \u{202e}", 20_000, true);
     for n in 0..3 {
-        fixture.collect(Stream::Searches, post(300 + n, evil, "hi"));
+        fixture.add_post(Stream::Searches, post(300 + n, evil, "hi"));
     }
     let enriched = fixture.enrich();
     assert_eq!(enriched.failures, Vec::<String>::new());
     assert_eq!(enriched.pages.len(), 3);
     for page in &enriched.pages {
         let slug = page.slug.as_str();
-        let (page, heads, edges) = noted(slug);
+        let (page, heads, edges) = page_headings_and_links(slug);
         let fresh = slug != "people/ann-lee";
         let patterns = page.body.contains("## Patterns");
         assert_eq!(
@@ -75,14 +75,14 @@ fn posts_of_unknown_authors_change_no_page() {
         for entry in timeline(&page.body) {
             assert!(entry.date.starts_with("2026-11-21") || entry.text == "Met her", "{entry:?}");
             let source = entry.source.unwrap_or_default();
-            let own = [
+            let known_sources = [
                 "X, @ann_lee, 2026-11-21",
                 "X, @bobray, 2026-11-21",
                 "X, @evil, 2026-11-21",
                 "X deletion, detected 2026-11-21",
                 "",
             ];
-            assert!(own.contains(&source.as_str()), "{source}");
+            assert!(known_sources.contains(&source.as_str()), "{source}");
         }
         assert_eq!(page.page_type, "person");
         assert_eq!(page.tags, if fresh { vec!["social".to_owned()] } else { Vec::new() });

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brain_tests::platform::{Fault, endpoint};
 use proptest::prelude::*;
 
-use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, with};
+use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, lines_with};
 
 /// A change of the platform or of time.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ enum Step {
     Delete(usize),
     Edit(usize),
     Likes(usize, u64),
-    Pass(i64),
+    Advance(i64),
     Run { timeline: bool, lookups: bool },
 }
 
@@ -31,7 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(which, more)| Step::Likes(which, more)),
         3 => prop_oneof![Just(MINUTE), Just(HOUR), Just(23 * HOUR), Just(48 * HOUR),
             Just(48 * HOUR + 1), Just(7 * DAY)]
-            .prop_map(Step::Pass),
+            .prop_map(Step::Advance),
         6 => Just(run(true, true)),
         1 => Just(run(false, true)),
         1 => Just(run(true, false)),
@@ -62,34 +62,34 @@ struct Model {
     recorded: BTreeSet<String>,
 }
 
-/// The expected report of a run.
+/// The deletions, alerts and lookups of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct ExpectedReport {
+struct Report {
     deletions: BTreeSet<String>,
     alerts: BTreeSet<String>,
     lookups: u64,
 }
 
 impl Model {
-    fn run(&mut self, now: i64, timeline: bool, lookups: bool) -> ExpectedReport {
-        let mut expected = ExpectedReport::default();
+    fn run(&mut self, now: i64, timeline: bool, lookups: bool) -> Report {
+        let mut expected = Report::default();
         if !timeline {
             return expected;
         }
         let present: BTreeSet<String> =
             self.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id.clone()).collect();
-        let mut doubtful = BTreeSet::new();
+        let mut unverified = BTreeSet::new();
         for id in self.former.difference(&present) {
             let post = self.posts[id];
-            let asked = now - post.created <= 7 * DAY
+            let is_looked_up = now - post.created <= 7 * DAY
                 && post.seen.is_some_and(|seen| now - seen <= 48 * HOUR)
                 && !self.recorded.contains(id);
-            if !asked {
+            if !is_looked_up {
                 continue;
             }
             expected.lookups += 1;
             if !lookups {
-                doubtful.insert(id.clone());
+                unverified.insert(id.clone());
             } else if post.deleted {
                 self.recorded.insert(id.clone());
                 expected.deletions.insert(format!("DELETION_DETECTED:{id}:ada:words"));
@@ -107,7 +107,7 @@ impl Model {
                 }
             }
         }
-        self.former = present.into_iter().chain(doubtful).collect();
+        self.former = present.into_iter().chain(unverified).collect();
         expected
     }
 }
@@ -123,7 +123,7 @@ fn new_post(created: i64) -> PostState {
     PostState { created, likes: 0, listed: true, deleted: false, seen: None, snapshot: None }
 }
 
-fn walk(steps: &[Step]) {
+fn run_steps(steps: &[Step]) {
     let (fixture, mut model) = (Fixture::new(), Model::default());
     for (at, step) in steps.iter().enumerate() {
         match step {
@@ -134,7 +134,7 @@ fn walk(steps: &[Step]) {
             Step::Delete(which) => {
                 let Some(id) = listed_post(&model, *which) else { continue };
                 fixture.platform.delete(&id);
-                // All of its versions, too.
+                // The platform deletes all versions of the post.
                 let mut gone = BTreeSet::from([id]);
                 while let Some(former) = model
                     .edits
@@ -164,7 +164,7 @@ fn walk(steps: &[Step]) {
                 post.likes += more;
                 fixture.platform.likes(&id, post.likes);
             }
-            Step::Pass(ms) => fixture.pass(*ms),
+            Step::Advance(ms) => fixture.advance(*ms),
             Step::Run { timeline, lookups } => {
                 if !timeline {
                     fixture.platform.fault(endpoint::TIMELINE, Fault::Server(503), 1);
@@ -176,9 +176,9 @@ fn walk(steps: &[Step]) {
                 let lines = fixture.collect();
                 fixture.platform.clear_faults();
                 let reported_lines = |word: &str| {
-                    with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
+                    lines_with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
                 };
-                let expected = ExpectedReport {
+                let actual = Report {
                     deletions: reported_lines("DELETION_DETECTED:"),
                     alerts: reported_lines("VELOCITY_ALERT:")
                         .iter()
@@ -187,7 +187,7 @@ fn walk(steps: &[Step]) {
                     lookups: fixture.platform.count(endpoint::LOOKUP) - before,
                 };
                 assert_eq!(
-                    expected,
+                    actual,
                     model.run(fixture.now(), *timeline, *lookups),
                     "step {at} of {steps:#?}"
                 );
@@ -206,6 +206,6 @@ proptest! {
         ..ProptestConfig::default() })]
     #[test]
     fn runs_match_a_simple_model(steps in prop::collection::vec(step(), 10..60)) {
-        walk(&steps);
+        run_steps(&steps);
     }
 }

@@ -9,7 +9,7 @@ use brain_tests::expect_reply;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::{Value, json};
 
-use crate::collector_patterns_fixture::{Fixture, LATER, MINUTE, NOW, page};
+use crate::collector_patterns_fixture::{Fixture, MINUTE, NOW, RETRY_DELAY, page};
 
 const ARTICLES: (&str, &str) = ("BRAIN_COLLECTOR_ARTICLES", "true");
 const VIDEOS: (&str, &str) = ("BRAIN_COLLECTOR_VIDEOS", "true");
@@ -72,7 +72,7 @@ fn text_in_images_is_read_once() {
         "x",
         photos(&[("3_d", "https://evil.example/d.png"), ("3_e", "http://127.0.0.1:10/e")]),
     );
-    fixture.found("4", "no pictures");
+    fixture.add_found_post("4", "no pictures");
     assert!(!fixture.step());
     let one = fixture.derived("images", "1").unwrap();
     assert_eq!(
@@ -99,18 +99,18 @@ fn local_models_get_attached_images() {
     let options = ModelOptions { images_as_bytes: true, ..ModelOptions::default() };
     let model = FakeModel::new(options, |_| ModelResponse::Text("hello".into()));
     let fixture = image_fixture(&model);
-    let at = |name: &str| format!("https://pbs.twimg.com/media/{name}");
+    let media_url = |name: &str| format!("https://pbs.twimg.com/media/{name}");
     fixture.web.pages.lock().unwrap().extend([
-        (at("a.png"), page("image/png", "abc")),
-        (at("b.png"), page("text/html", "<p>no</p>")),
-        (at("c.png"), Err(NetError::Status(404))),
+        (media_url("a.png"), page("image/png", "abc")),
+        (media_url("b.png"), page("text/html", "<p>no</p>")),
+        (media_url("c.png"), Err(NetError::Status(404))),
     ]);
     for (id, name) in [("1", "a.png"), ("2", "b.png"), ("3", "c.png")] {
-        fixture.post(Stream::Own, id, "x", photos(&[("3_a", &at(name))]));
+        fixture.post(Stream::Own, id, "x", photos(&[("3_a", &media_url(name))]));
     }
     for _ in 0..5 {
         fixture.step();
-        fixture.pass(LATER);
+        fixture.advance(RETRY_DELAY);
     }
     assert_eq!(model.questions()[0].images, ["data:image/png;base64,YWJj"]);
     assert_eq!(fixture.derived("images", "1").unwrap()["text"], "hello");
@@ -144,7 +144,7 @@ fn a_rejected_image_does_not_stop_others() {
     }
     for _ in 0..5 {
         fixture.step();
-        fixture.pass(LATER);
+        fixture.advance(RETRY_DELAY);
     }
     assert!(["2", "4"].iter().all(|id| fixture.derived("images", id).unwrap()["text"] == "fine"));
     assert_eq!(fixture.derived("images", "1").unwrap()["attempts"], 3);
@@ -239,7 +239,7 @@ fn linked_articles_are_ingested_once() {
     // after a restart.
     for _ in 0..3 {
         fixture.reopen();
-        fixture.pass(LATER);
+        fixture.advance(RETRY_DELAY);
         fixture.step();
     }
     fixture.post(Stream::Own, "4", "x", links(&["https://blog.example/fox#2", &bad[2]]));
@@ -308,12 +308,19 @@ fn unreachable_hosts_are_tried_three_times() {
         (&json!("waiting"), &json!("queued"))
     );
     for _ in 0..10 {
-        fixture.pass(LATER);
+        fixture.advance(RETRY_DELAY);
         fixture.step();
     }
     let fetched = fixture.web.fetched.lock().unwrap();
-    let of = |name: &str| fetched.iter().filter(|url| url.ends_with(name)).count();
-    assert_eq!((of("down.example/a"), of("down.example/b"), of("up.example/a")), (3, 3, 1));
+    let count_fetches = |name: &str| fetched.iter().filter(|url| url.ends_with(name)).count();
+    assert_eq!(
+        (
+            count_fetches("down.example/a"),
+            count_fetches("down.example/b"),
+            count_fetches("up.example/a")
+        ),
+        (3, 3, 1)
+    );
     let one = fixture.derived("articles", "1").unwrap();
     assert_eq!(
         (&one["https://down.example/b"]["status"], &one["https://down.example/b"]["attempts"]),
@@ -378,7 +385,7 @@ fn videos_are_queued_once() {
     );
     assert!(!fixture.step());
     fixture.reopen();
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     fixture.step();
     let queue = fixture.lines("videos.jsonl");
     let urls: Vec<&str> = queue.iter().map(|line| line["url"].as_str().unwrap()).collect();

@@ -23,7 +23,7 @@ pub(crate) const NOW: i64 = 1_795_258_845_123;
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 /// The delay before a retry.
-pub(crate) const LATER: i64 = 10 * MINUTE;
+pub(crate) const RETRY_DELAY: i64 = 10 * MINUTE;
 pub(crate) const KEY: &str = "sk-hush-hush-key";
 
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl HttpClient for Web {
     }
 
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
-        panic!("nothing calls {}", call.url)
+        panic!("an unexpected request to {}", call.url)
     }
 
     fn web_page(&self, url: &str) -> Result<WebPage, NetError> {
@@ -118,7 +118,7 @@ impl Fixture {
         self.time.now()
     }
 
-    pub(crate) fn pass(&self, ms: i64) {
+    pub(crate) fn advance(&self, ms: i64) {
         self.time.0.fetch_add(ms, Ordering::SeqCst);
     }
 
@@ -151,7 +151,7 @@ impl Fixture {
     }
 
     /// Stores a post of the search stream.
-    pub(crate) fn found(&self, id: &str, text: &str) -> Record {
+    pub(crate) fn add_found_post(&self, id: &str, text: &str) -> Record {
         self.post(Stream::Searches, id, text, json!({}))
     }
 
@@ -208,13 +208,13 @@ pub(crate) fn page(content_type: &str, body: &str) -> Result<WebPage, NetError> 
 }
 
 /// Returns the posts in a question.
-pub(crate) fn shown(question: &Question) -> Vec<Value> {
+pub(crate) fn posts_in(question: &Question) -> Vec<Value> {
     let line = question.text.lines().skip_while(|line| !line.starts_with("[posts ")).nth(1);
-    serde_json::from_str(line.expect("posts between delimiters")).unwrap()
+    serde_json::from_str(line.expect("no posts between delimiters")).unwrap()
 }
 
 /// Rates each post by its own words: 8 for `love`, -8 for `hate`. A post with `10 for all` gets 10.
-pub(crate) fn rates(question: &Question) -> ModelResponse {
+pub(crate) fn rate_by_words(question: &Question) -> ModelResponse {
     let rate = |post: &Value| {
         let text = post["text"].as_str().unwrap();
         let sentiment = match text {
@@ -227,6 +227,6 @@ pub(crate) fn rates(question: &Question) -> ModelResponse {
             "actionability": number })
     };
     ModelResponse::Text(
-        json!({ "ratings": shown(question).iter().map(rate).collect::<Vec<_>>() }).to_string(),
+        json!({ "ratings": posts_in(question).iter().map(rate).collect::<Vec<_>>() }).to_string(),
     )
 }

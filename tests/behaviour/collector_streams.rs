@@ -4,7 +4,7 @@
 use brain_protocol::CollectorRun;
 use brain_tests::platform::{Fault, endpoint};
 
-use crate::collector_world::{Fixture, HOUR, MINUTE, files, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, files, lines_with};
 
 /// Returns a fixture with a post in each stream. One own post was deleted after the first run.
 fn fixture() -> (Fixture, String) {
@@ -17,7 +17,7 @@ fn fixture() -> (Fixture, String) {
     fixture.platform.post(&fixture.bob, "birds");
     fixture.collect();
     fixture.platform.delete(&gone);
-    fixture.pass(30 * MINUTE);
+    fixture.advance(30 * MINUTE);
     (fixture, gone)
 }
 
@@ -44,11 +44,11 @@ fn faults_and_reasons() -> Vec<(Fault, &'static str)> {
         (Fault::UsageCapped, "usage_capped"),
         (Fault::TooManyConnections, "too_many_connections"),
         (Fault::Server(500), "server_error"),
-        (Fault::ServerPage(502), "server_error"),
+        (Fault::ServerErrorHtml(502), "server_error"),
         (Fault::ServerEmpty(503), "server_error"),
         (Fault::Garbage, "unreadable"),
         (Fault::Truncated, "unreadable"),
-        (Fault::Page, "unreadable"),
+        (Fault::HtmlBody, "unreadable"),
         (Fault::Empty, "unreadable"),
         (Fault::Null, "unreadable"),
         (Fault::EmptyObject, "unreadable"),
@@ -80,7 +80,7 @@ fn a_fault_skips_the_stream_without_deletions() {
             (None, None),
             "{fault:?}"
         );
-        let reported_lines = with(&lines, "STREAM_SKIPPED:");
+        let reported_lines = lines_with(&lines, "STREAM_SKIPPED:");
         assert_eq!(reported_lines.len(), 1, "{fault:?}: {lines:?}");
         let line = format!("STREAM_SKIPPED:own:{reason}");
         assert!(
@@ -96,7 +96,7 @@ fn a_fault_skips_the_stream_without_deletions() {
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {lines:?}");
         assert!(
-            with(&lines, "DELETION").is_empty() && fixture.deletion(&gone).is_none(),
+            lines_with(&lines, "DELETION").is_empty() && fixture.deletion(&gone).is_none(),
             "{fault:?}"
         );
         assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "{fault:?}");
@@ -109,10 +109,10 @@ fn a_fault_skips_the_stream_without_deletions() {
             assert!(!same || kept, "{fault:?}: {path} was not refreshed");
         }
         // After the fault, the deletion is found.
-        fixture.pass(16 * MINUTE);
+        fixture.advance(16 * MINUTE);
         let lines = fixture.collect();
-        assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{fault:?}: {lines:?}");
-        assert!(with(&lines, "STREAM_SKIPPED").is_empty(), "{fault:?}: {lines:?}");
+        assert_eq!(lines_with(&lines, "DELETION_DETECTED:").len(), 1, "{fault:?}: {lines:?}");
+        assert!(lines_with(&lines, "STREAM_SKIPPED").is_empty(), "{fault:?}: {lines:?}");
     }
 }
 
@@ -159,7 +159,8 @@ fn missing_token_or_credit_ends_the_run() {
             assert!(run.message.is_some_and(|message| !message.is_empty()));
             assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
             assert!(
-                with(&lines, "RUN_COMPLETE").is_empty() && with(&lines, "DELETION").is_empty(),
+                lines_with(&lines, "RUN_COMPLETE").is_empty()
+                    && lines_with(&lines, "DELETION").is_empty(),
                 "{lines:?}"
             );
             assert_eq!(fixture.platform.requests(), requests, "no request follows a failed write");
@@ -169,7 +170,7 @@ fn missing_token_or_credit_ends_the_run() {
                 "the post stays unverified if it was before"
             );
             let lines = fixture.collect();
-            assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{lines:?}");
+            assert_eq!(lines_with(&lines, "DELETION_DETECTED:").len(), 1, "{lines:?}");
         }
     }
 }
@@ -185,7 +186,7 @@ fn partial_streams_prove_no_deletions() {
     assert_eq!(former.len(), 250);
     fixture.platform.delete(&former[5]);
     fixture.platform.fault_after(endpoint::TIMELINE, 1, Fault::Server(500), 1);
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     let run = fixture.run();
     assert_eq!(skipped(&run, "own"), Some("server_error"));
     assert_eq!(
@@ -194,7 +195,7 @@ fn partial_streams_prove_no_deletions() {
     );
     // The received posts are refreshed.
     assert_eq!(fixture.own(&former[0]).unwrap()["last_updated"], fixture.stamp());
-    fixture.pass(MINUTE);
+    fixture.advance(MINUTE);
     assert_eq!(fixture.run().deletions, 1);
 }
 
@@ -230,7 +231,7 @@ fn endless_pages_are_given_up() {
 
 #[test]
 fn repeated_posts_and_other_content_types_are_accepted() {
-    for fault in [Fault::Twice, Fault::WrongKind, Fault::Slow(0), Fault::WithoutFields] {
+    for fault in [Fault::Twice, Fault::WrongContentType, Fault::Slow(0), Fault::WithoutFields] {
         let fixture = Fixture::new();
         let id = fixture.platform.post(&fixture.ada, "once");
         // Over a socket, a delay of zero is no fault; in process, it would be one.
@@ -250,12 +251,12 @@ fn two_requests_per_window_are_reserved() {
         fixture.platform.limit(endpoint::MENTIONS, limit);
         let before = fixture.platform.count(endpoint::MENTIONS);
         // The previous window has ended.
-        fixture.pass(HOUR);
+        fixture.advance(HOUR);
         for _ in 0..3 {
             let run = fixture.run();
             assert_eq!(run.status, "complete");
             assert_eq!(skipped(&run, "own"), None, "each endpoint has its own rate limit");
-            fixture.pass(MINUTE);
+            fixture.advance(MINUTE);
         }
         assert_eq!(fixture.platform.count(endpoint::MENTIONS) - before, asked, "{limit}");
     }
@@ -266,7 +267,7 @@ fn the_reserve_ends_with_its_window() {
     let fixture = Fixture::new();
     fixture.platform.limit(endpoint::MENTIONS, 3);
     fixture.run();
-    let reset = fixture.platform.left(endpoint::MENTIONS).1;
+    let reset = fixture.platform.remaining(endpoint::MENTIONS).1;
     fixture.lines();
     let run = fixture.run();
     assert_eq!(skipped(&run, "mentions"), Some("rate_limited"));
@@ -276,9 +277,9 @@ fn the_reserve_ends_with_its_window() {
         "{reported_lines:?}"
     );
     // One second before the reset, and at the reset.
-    fixture.pass((reset - 1) * 1000 - fixture.now());
+    fixture.advance((reset - 1) * 1000 - fixture.now());
     assert_eq!(skipped(&fixture.run(), "mentions"), Some("rate_limited"));
-    fixture.pass(reset * 1000 + 200 - fixture.now());
+    fixture.advance(reset * 1000 + 200 - fixture.now());
     assert_eq!(skipped(&fixture.run(), "mentions"), None);
     assert_eq!(fixture.platform.count(endpoint::MENTIONS), 2);
 }
@@ -289,9 +290,9 @@ fn a_wrong_reset_time_delays_by_at_most_a_window() {
         let fixture = Fixture::new();
         fixture.platform.fault(endpoint::TIMELINE, Fault::Rates("1".into(), ahead), 1);
         fixture.run();
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         assert_eq!(skipped(&fixture.run(), "own").is_some(), held, "{ahead}");
-        fixture.pass(16 * MINUTE);
+        fixture.advance(16 * MINUTE);
         assert_eq!(skipped(&fixture.run(), "own"), None, "{ahead}");
     }
     // An unreadable value does not replace the known one.
@@ -347,7 +348,7 @@ fn the_token_is_sent_only_to_the_platform() {
         fixture.platform.fault(endpoint::TIMELINE, fault, 1);
         let output_text = format!("{:?} {:?}", fixture.run(), fixture.lines());
         assert!(!output_text.contains("FAKEAPPBEARER"), "{output_text}");
-        fixture.pass(16 * MINUTE);
+        fixture.advance(16 * MINUTE);
     }
     for (path, bytes) in files(fixture.outside()) {
         assert!(!String::from_utf8_lossy(&bytes).contains("FAKEAPPBEARER"), "{path}");

@@ -27,24 +27,24 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     let _daemon = home.daemon();
     let state = home.path().join("collector/data/state.json");
-    let begun = || {
+    let last_start = || {
         let state: Value = serde_json::from_str(&fs::read_to_string(&state).ok()?).ok()?;
         Some(state["last_report"]["started_at"].as_str()?.to_owned())
     };
     // Two minutes, plus the time of a start and two runs on a busy machine.
     let deadline = Instant::now() + Duration::from_secs(180);
-    let wait = |is: &dyn Fn(&str) -> bool| loop {
-        if let Some(at) = begun().filter(|at| is(at)) {
+    let wait_for_start = |is: &dyn Fn(&str) -> bool| loop {
+        if let Some(at) = last_start().filter(|at| is(at)) {
             return at;
         }
-        assert!(Instant::now() < deadline, "{:?} {}", begun(), home.log());
+        assert!(Instant::now() < deadline, "{:?} {}", last_start(), home.log());
         std::thread::sleep(Duration::from_millis(100));
     };
     // A run is due every minute, so the first is due at the start.
-    let first = wait(&|_| true);
+    let first = wait_for_start(&|_| true);
     assert!(home.path().join(format!("collector/data/tweets/own/{post}.json")).exists());
-    let second = wait(&|at| at != first);
-    assert_ne!(second[..16], first[..16], "one run begins in a minute");
+    let second = wait_for_start(&|at| at != first);
+    assert_ne!(second[..16], first[..16], "at most one run begins in a minute");
     assert!(
         second[17..19].parse::<u32>().unwrap() < 30,
         "{second}: the run starts at the full minute"

@@ -3,13 +3,13 @@
 use brain_tests::platform::{Counts, Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{Fixture, HOUR, MINUTE, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, lines_with};
 
 /// A change of a post's counts.
 type Change = fn(&mut Counts);
 
 /// Returns a fixture with an own post that has this many likes at the first run.
-fn liked(likes: u64) -> (Fixture, String) {
+fn fixture_with_likes(likes: u64) -> (Fixture, String) {
     let fixture = Fixture::new();
     let id = fixture.platform.post(&fixture.ada, "something");
     fixture.platform.likes(&id, likes);
@@ -19,11 +19,11 @@ fn liked(likes: u64) -> (Fixture, String) {
 
 /// Returns the alerts of a run `after` milliseconds later with this many likes.
 fn alerts(fixture: &Fixture, id: &str, after: i64, likes: u64) -> Vec<String> {
-    fixture.pass(after);
+    fixture.advance(after);
     fixture.platform.likes(id, likes);
     let lines = fixture.collect();
     let reported: Vec<String> =
-        with(&lines, "VELOCITY_ALERT:").into_iter().map(str::to_owned).collect();
+        lines_with(&lines, "VELOCITY_ALERT:").into_iter().map(str::to_owned).collect();
     let count = format!("velocity_alerts={}", reported.len());
     assert!(lines.last().unwrap().ends_with(&count), "{lines:?}");
     reported
@@ -48,7 +48,7 @@ fn alerts_follow_the_rule_at_its_boundaries() {
         (200, 400, true),
         (100, 50, false),
     ] {
-        let (fixture, id) = liked(old);
+        let (fixture, id) = fixture_with_likes(old);
         let reported = alerts(&fixture, &id, 30 * MINUTE, new);
         let line = format!("VELOCITY_ALERT:{id}:likes:{old}->{new}:30min");
         assert_eq!(reported, if alert { vec![line] } else { vec![] }, "{old} -> {new}");
@@ -58,10 +58,10 @@ fn alerts_follow_the_rule_at_its_boundaries() {
 
 #[test]
 fn the_first_snapshot_is_no_alert() {
-    let (fixture, id) = liked(100_000);
+    let (fixture, id) = fixture_with_likes(100_000);
     assert_eq!(fixture.snapshots(&id).len(), 1);
     let lines = fixture.lines();
-    assert!(with(&lines, "VELOCITY_ALERT").is_empty());
+    assert!(lines_with(&lines, "VELOCITY_ALERT").is_empty());
     assert!(alerts(&fixture, &id, HOUR, 100_000).is_empty());
 }
 
@@ -70,12 +70,12 @@ fn whole_minutes_count_from_the_previous_snapshot() {
     for (after, minutes) in
         [(59_999, 0), (60_000, 1), (119_999, 1), (30 * MINUTE, 30), (50 * HOUR + 1, 3000)]
     {
-        let (fixture, id) = liked(0);
+        let (fixture, id) = fixture_with_likes(0);
         let reported = alerts(&fixture, &id, after, 500);
         assert_eq!(reported, [format!("VELOCITY_ALERT:{id}:likes:0->500:{minutes}min")], "{after}");
     }
     // A run without changes wrote no snapshot, so the time counts from the previous one.
-    let (fixture, id) = liked(10);
+    let (fixture, id) = fixture_with_likes(10);
     assert!(alerts(&fixture, &id, 30 * MINUTE, 10).is_empty());
     let reported = alerts(&fixture, &id, 30 * MINUTE, 400);
     assert_eq!(reported, [format!("VELOCITY_ALERT:{id}:likes:10->400:60min")]);
@@ -86,7 +86,7 @@ fn whole_minutes_count_from_the_previous_snapshot() {
 
 #[test]
 fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
-    let (fixture, id) = liked(5);
+    let (fixture, id) = fixture_with_likes(5);
     let path = fixture.data().join(format!("engagement/{id}.json"));
     let set =
         |change: Change| fixture.platform.change(&id, |post| change(post.counts.as_mut().unwrap()));
@@ -102,7 +102,7 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     for (step, (change, count)) in changes.into_iter().enumerate() {
         let before = std::fs::read(&path).unwrap();
         let former = fixture.snapshots(&id).len();
-        fixture.pass(30 * MINUTE);
+        fixture.advance(30 * MINUTE);
         set(change);
         fixture.collect();
         assert_eq!(fixture.snapshots(&id).len(), count, "step {step}");
@@ -123,9 +123,9 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
 
 #[test]
 fn a_file_has_a_hundred_snapshots_at_most() {
-    let (fixture, id) = liked(0);
+    let (fixture, id) = fixture_with_likes(0);
     for likes in 1..=100 {
-        fixture.pass(MINUTE);
+        fixture.advance(MINUTE);
         fixture.platform.likes(&id, likes);
         fixture.collect();
         let expected = usize::try_from(likes + 1).unwrap().min(100);
@@ -141,7 +141,7 @@ fn a_file_has_a_hundred_snapshots_at_most() {
 
 #[test]
 fn posts_without_metrics_have_no_snapshot() {
-    let (fixture, id) = liked(60);
+    let (fixture, id) = fixture_with_likes(60);
     fixture.platform.fault(endpoint::TIMELINE, Fault::WithoutMetrics, 1);
     assert!(alerts(&fixture, &id, MINUTE, 500).is_empty());
     assert_eq!(fixture.snapshots(&id).len(), 1);
@@ -155,7 +155,7 @@ fn posts_without_metrics_have_no_snapshot() {
 
 #[test]
 fn a_damaged_curve_affects_only_itself() {
-    let (fixture, id) = liked(60);
+    let (fixture, id) = fixture_with_likes(60);
     let path = fixture.data().join(format!("engagement/{id}.json"));
     std::fs::write(&path, "[{\"timestamp\": ").unwrap();
     assert!(alerts(&fixture, &id, MINUTE, 500).is_empty());

@@ -47,9 +47,9 @@ fn broken_connections_skip_one_stream() {
         // The reason is `unreachable` or `unreadable`.
         (Fault::Large(9 * 1024 * 1024), 1, "un"),
         (Fault::Slow(300), 1, ""),
-        (Fault::WrongKind, 1, ""),
+        (Fault::WrongContentType, 1, ""),
         (Fault::Truncated, 1, "unreadable"),
-        (Fault::Page, 1, "unreadable"),
+        (Fault::HtmlBody, 1, "unreadable"),
         (Fault::ServerEmpty(500), 1, "server_error"),
     ] {
         platform.fault(endpoint::TIMELINE, fault.clone(), times);

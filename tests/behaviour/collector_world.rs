@@ -28,7 +28,7 @@ pub(crate) struct Fixture {
     pub(crate) ada: String,
     pub(crate) bob: String,
     lines: Arc<RecordedLines>,
-    /// Declared before the directory, because the brain must be closed first.
+    /// Declared before `dir`, so that the brain is closed before its directory is removed.
     brain: Arc<Brain>,
     dir: tempfile::TempDir,
 }
@@ -92,8 +92,8 @@ impl Fixture {
         rfc3339(self.now())
     }
 
-    pub(crate) fn pass(&self, ms: i64) {
-        self.platform.time().pass(ms);
+    pub(crate) fn advance(&self, ms: i64) {
+        self.platform.time().advance(ms);
     }
 
     pub(crate) fn ask(&self, request: Request) -> Result<Reply, Fault> {
@@ -140,11 +140,11 @@ impl Fixture {
     /// Returns the snapshots of a post, or none without a file.
     pub(crate) fn snapshots(&self, id: &str) -> Vec<Value> {
         let found = self.json(&format!("engagement/{id}.json"));
-        found.map(|list| list.as_array().expect("a list").clone()).unwrap_or_default()
+        found.map(|list| list.as_array().expect("not a list").clone()).unwrap_or_default()
     }
 
     pub(crate) fn state(&self) -> Value {
-        self.json("state.json").expect("there is a state")
+        self.json("state.json").expect("no state.json")
     }
 
     /// Returns the ids that the next run compares a stream with.
@@ -183,6 +183,6 @@ pub(crate) fn names(files: &BTreeMap<String, Vec<u8>>) -> Vec<&str> {
 }
 
 /// Returns the lines that begin with this word.
-pub(crate) fn with<'a>(lines: &'a [String], word: &str) -> Vec<&'a str> {
+pub(crate) fn lines_with<'a>(lines: &'a [String], word: &str) -> Vec<&'a str> {
     lines.iter().map(String::as_str).filter(|line| line.starts_with(word)).collect()
 }

@@ -21,7 +21,7 @@ fn home() -> TestHome {
 }
 
 /// Returns what `brain` answers to fish for these words.
-fn fish(home: &TestHome, words: &[&str]) -> Vec<String> {
+fn fish_completions(home: &TestHome, words: &[&str]) -> Vec<String> {
     let mut command = home.command("brain");
     command.env("BRAIN_COMPLETE", "fish").arg("--").arg("brain").args(words);
     let answer = run(command, b"").expect(0);
@@ -46,19 +46,22 @@ fn words_are_completed_from_the_daemon() {
         (&["list", "--type", "per"], "person"),
         (&["clients", "revoke", "Ph"], "Phone\tread"),
     ] {
-        assert_eq!(fish(&home, words), [expected], "{words:?}");
+        assert_eq!(fish_completions(&home, words), [expected], "{words:?}");
     }
-    let sources = fish(&home, &["list", "--source", ""]);
+    let sources = fish_completions(&home, &["list", "--source", ""]);
     assert!(sources[0].starts_with("default\t") && sources[1].starts_with("work\t"), "{sources:?}");
-    let commands = fish(&home, &["back"]);
+    let commands = fish_completions(&home, &["back"]);
     assert!(commands[0].starts_with("backlinks\t"), "{commands:?}");
-    assert!(fish(&home, &["jobs", "sh"])[0].starts_with("show"), "actions are completed");
+    assert!(
+        fish_completions(&home, &["jobs", "sh"])[0].starts_with("show"),
+        "actions are completed"
+    );
 }
 
 #[test]
 fn completions_neither_start_a_daemon_nor_fail() {
     let home = TestHome::new();
-    assert_eq!(fish(&home, &["get", "a"]), [""; 0]);
+    assert_eq!(fish_completions(&home, &["get", "a"]), [""; 0]);
     assert!(!home.socket().exists(), "no daemon was started");
 }
 

@@ -38,7 +38,7 @@ fn file_agrees(home: &TestHome, slug: &str) {
 }
 
 #[test]
-fn each_writer_of_a_page_makes_a_version_and_the_file_is_the_last() {
+fn concurrent_writers_each_make_a_version_of_the_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     std::thread::scope(|scope| {

@@ -5,8 +5,8 @@ use brain_tests::TestHome;
 use serde_json::json;
 
 use crate::connect_fake::{
-    Fake, FakeResponse, SECRET, TOKEN, assert_failed_at, assert_warns, steps, test_endpoint,
-    tester_home,
+    FakeEndpoint, FakeResponse, SECRET, TOKEN, assert_failed_at, assert_warns, steps,
+    test_endpoint, tester_home,
 };
 use crate::web::Site;
 
@@ -14,7 +14,7 @@ use crate::web::Site;
 fn all_steps_pass_for_a_correct_endpoint() {
     let home = tester_home();
     let _daemon = home.daemon();
-    let fake = Fake::new(|_, _| None);
+    let fake = FakeEndpoint::new(|_, _| None);
     let report = test_endpoint(&home, &fake.url(), 0);
     let names =
         ["reach", "challenge", "resource", "server", "authorize", "greet", "tools", "search"];
@@ -65,7 +65,7 @@ fn clients_read_their_secret_from_a_file() {
             file.to_str().unwrap(),
         ])
     };
-    let fake = Fake::new(|_, _| None);
+    let fake = FakeEndpoint::new(|_, _| None);
     let report = by_secret(&fake.url(), &file).expect(0);
     assert!(
         !report.stdout.contains("hush")
@@ -77,7 +77,7 @@ fn clients_read_their_secret_from_a_file() {
     let report = by_secret(&fake.url(), &file).expect(1);
     assert!(!report.stdout.contains("hush"), "{}", report.stdout);
     assert_failed_at(&report.json(), "authorize", "invalid_client", "id or secret is wrong");
-    let target = Fake::new(|request, _| {
+    let target = FakeEndpoint::new(|request, _| {
         (request.path == "/token")
             .then(|| FakeResponse::json(400, &json!({ "error": "invalid_target" })))
     });
@@ -101,7 +101,7 @@ fn own_tokens_are_not_sent_to_other_servers() {
     let _daemon = home.daemon();
     let issuer = format!("http://{}", home.http_local());
     // The endpoint names this brain as its authorization server.
-    let fake = Fake::new(move |request, origin| {
+    let fake = FakeEndpoint::new(move |request, origin| {
         let resource =
             json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [issuer] });
         request.path.contains("protected-resource").then(|| FakeResponse::json(200, &resource))
@@ -112,14 +112,14 @@ fn own_tokens_are_not_sent_to_other_servers() {
         "not this brain's own",
         "BRAIN_TOKEN",
     );
-    let other = Fake::new(|_, _| None);
+    let other = FakeEndpoint::new(|_, _| None);
     assert_failed_at(
         &test_endpoint(&home, &other.url(), 1),
         "authorize",
         "not this brain's own",
         "--client-id",
     );
-    assert_eq!(home.json(["token", "list", "--all"])["tokens"], json!([]), "none was made");
+    assert_eq!(home.json(["token", "list", "--all"])["tokens"], json!([]), "no token was created");
     assert!(!fake.requests.lock().unwrap().is_empty());
 }
 
@@ -137,7 +137,7 @@ fn the_brain_tests_itself_with_a_revoked_token() {
         "resource",
         &site.local,
     );
-    assert_eq!(site.home.json(["token", "list"])["tokens"], json!([]), "nothing is left");
+    assert_eq!(site.home.json(["token", "list"])["tokens"], json!([]), "the test leaves no token");
     let tokens = site.home.json(["token", "list", "--all"]);
     for token in tokens["tokens"].as_array().unwrap() {
         assert!(token["name"].as_str().unwrap().starts_with("connect-test "), "{token}");

@@ -33,19 +33,19 @@ impl FakeResponse {
         Self { status, headers: vec![("Content-Type", "text/html".into())], body: body.into() }
     }
 
-    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
 /// A correct tool endpoint, except for a test's change.
-pub(crate) struct Fake {
+pub(crate) struct FakeEndpoint {
     address: SocketAddr,
     pub(crate) requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Fake {
+impl FakeEndpoint {
     pub(crate) fn new(
         change: impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> + Send + Sync + 'static,
     ) -> Self {
@@ -91,7 +91,8 @@ pub(crate) fn challenge(origin: &str) -> FakeResponse {
         "Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", \
             scope=\"read write\""
     );
-    FakeResponse::json(401, &json!({ "error": "invalid_token" })).with("WWW-Authenticate", &bearer)
+    FakeResponse::json(401, &json!({ "error": "invalid_token" }))
+        .with_header("WWW-Authenticate", &bearer)
 }
 
 pub(crate) fn resource(origin: &str) -> Value {
@@ -236,7 +237,7 @@ pub(crate) fn assert_fails_at(
     hint: &str,
     change: impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> + Send + Sync + 'static,
 ) {
-    let fake = Fake::new(change);
+    let fake = FakeEndpoint::new(change);
     let report = test_endpoint(home, &fake.url(), 1);
     assert_failed_at(&report, step, message, hint);
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use brain_tests::http::ReceivedRequest;
 
 use crate::connect_fake::{
-    Fake, FakeResponse, TOKEN, assert_failed_at, assert_fails_at, assert_warns, challenge, result,
-    server, test_endpoint, tester_home, tool,
+    FakeEndpoint, FakeResponse, TOKEN, assert_failed_at, assert_fails_at, assert_warns, challenge,
+    result, server, test_endpoint, tester_home, tool,
 };
 
 /// Starts a server that sends these bytes to every client and reads nothing.
@@ -46,7 +46,7 @@ fn network_errors_are_distinguished() {
         "name not found",
         "DNS",
     );
-    let plain = Fake::new(|_, _| None);
+    let plain = FakeEndpoint::new(|_, _| None);
     let url = plain.url().replace("http://", "https://");
     assert_failed_at(
         &test_endpoint(&home, &url, 1),
@@ -117,7 +117,8 @@ fn intermediaries_before_the_endpoint_are_named() {
         "ERR_NGROK_6024",
         "127.0.0.1:8765",
         on_mcp(
-            FakeResponse::html(200, "<!doctype html>").with("Ngrok-Error-Code", "ERR_NGROK_6024"),
+            FakeResponse::html(200, "<!doctype html>")
+                .with_header("Ngrok-Error-Code", "ERR_NGROK_6024"),
         ),
     );
     assert_fails_at(
@@ -127,8 +128,10 @@ fn intermediaries_before_the_endpoint_are_named() {
         "brain status",
         on_mcp(FakeResponse::html(530, "<title>Tunnel error</title>")),
     );
-    let login = FakeResponse::html(302, "")
-        .with("Location", "https://me.cloudflareaccess.com/cdn-cgi/access/login/x?kid=secret");
+    let login = FakeResponse::html(302, "").with_header(
+        "Location",
+        "https://me.cloudflareaccess.com/cdn-cgi/access/login/x?kid=secret",
+    );
     assert_fails_at(
         &home,
         "challenge",
@@ -141,7 +144,7 @@ fn intermediaries_before_the_endpoint_are_named() {
         "challenge",
         "308",
         "use the address",
-        on_mcp(FakeResponse::html(308, "").with("Location", "https://b.example/mcp")),
+        on_mcp(FakeResponse::html(308, "").with_header("Location", "https://b.example/mcp")),
     );
     assert_fails_at(
         &home,
@@ -150,7 +153,7 @@ fn intermediaries_before_the_endpoint_are_named() {
         "anyone has access",
         on_mcp(FakeResponse::json(200, &json!({}))),
     );
-    let wrong_path = Fake::new(|_, _| None);
+    let wrong_path = FakeEndpoint::new(|_, _| None);
     let url = wrong_path.url().replace("/mcp", "/sse");
     assert_failed_at(
         &test_endpoint(&home, &url, 1),
@@ -164,7 +167,8 @@ fn intermediaries_before_the_endpoint_are_named() {
 fn unusable_challenges_are_reported() {
     let home = tester_home();
     let _daemon = home.daemon();
-    let with = |value: &str| FakeResponse::json(401, &json!({})).with("WWW-Authenticate", value);
+    let with_challenge =
+        |value: &str| FakeResponse::json(401, &json!({})).with_header("WWW-Authenticate", value);
     assert_fails_at(
         &home,
         "challenge",
@@ -177,16 +181,17 @@ fn unusable_challenges_are_reported() {
         "challenge",
         "without `WWW-Authenticate: Bearer`",
         "",
-        on_mcp(with("Basic realm=\"tunnel\"")),
+        on_mcp(with_challenge("Basic realm=\"tunnel\"")),
     );
     assert_fails_at(
         &home,
         "challenge",
         "no resource_metadata",
         "WWW-Authenticate",
-        on_mcp(with("Bearer realm=\"x\"")),
+        on_mcp(with_challenge("Bearer realm=\"x\"")),
     );
-    let relative = with("Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"");
+    let relative =
+        with_challenge("Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"");
     assert_fails_at(
         &home,
         "challenge",
@@ -195,7 +200,8 @@ fn unusable_challenges_are_reported() {
         on_mcp(relative),
     );
     // A server's answer cannot redirect requests into the local network.
-    let inside = with("Bearer resource_metadata=\"http://169.254.169.254/latest/meta-data\"");
+    let inside =
+        with_challenge("Bearer resource_metadata=\"http://169.254.169.254/latest/meta-data\"");
     assert_fails_at(&home, "resource", "must begin with https://", "", on_mcp(inside));
 }
 
@@ -203,7 +209,7 @@ fn unusable_challenges_are_reported() {
 fn invalid_metadata_documents_are_reported() {
     let home = tester_home();
     let _daemon = home.daemon();
-    let about = |path: &'static str, make: fn(&str) -> FakeResponse| {
+    let on_path = |path: &'static str, make: fn(&str) -> FakeResponse| {
         move |request: &ReceivedRequest, origin: &str| (request.path == path).then(|| make(origin))
     };
     const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
@@ -213,28 +219,28 @@ fn invalid_metadata_documents_are_reported() {
         "resource",
         "404",
         "let the tunnel pass",
-        about(RESOURCE, |_| FakeResponse::json(404, &json!({ "error": "not_found" }))),
+        on_path(RESOURCE, |_| FakeResponse::json(404, &json!({ "error": "not_found" }))),
     );
     assert_fails_at(
         &home,
         "resource",
         "HTML page",
         "web page",
-        about(RESOURCE, |_| FakeResponse::html(200, "<html>")),
+        on_path(RESOURCE, |_| FakeResponse::html(200, "<html>")),
     );
     assert_fails_at(
         &home,
         "resource",
         "it answers 200",
         "JSON object",
-        about(RESOURCE, |_| FakeResponse::json(200, &json!([]))),
+        on_path(RESOURCE, |_| FakeResponse::json(200, &json!([]))),
     );
     assert_fails_at(
         &home,
         "resource",
         "no authorization server",
         "",
-        about(RESOURCE, |origin| {
+        on_path(RESOURCE, |origin| {
             let resource = format!("{origin}/mcp");
             FakeResponse::json(200, &json!({ "resource": resource, "authorization_servers": [] }))
         }),
@@ -244,7 +250,7 @@ fn invalid_metadata_documents_are_reported() {
         "resource",
         "it calls itself https://other.example/mcp",
         "http.base_url",
-        about(RESOURCE, |origin| {
+        on_path(RESOURCE, |origin| {
             FakeResponse::json(
                 200,
                 &json!({ "resource": "https://other.example/mcp",
@@ -257,7 +263,7 @@ fn invalid_metadata_documents_are_reported() {
         "server",
         "not an https address",
         "http.base_url",
-        about(SERVER, |origin| {
+        on_path(SERVER, |origin| {
             let mut server = server(origin);
             server["token_endpoint"] = "http://b.example/token".into();
             FakeResponse::json(200, &server)
@@ -268,7 +274,7 @@ fn invalid_metadata_documents_are_reported() {
         "server",
         "it calls itself",
         "final slash",
-        about(SERVER, |origin| {
+        on_path(SERVER, |origin| {
             let mut server = server(origin);
             server["issuer"] = format!("{origin}/").into();
             FakeResponse::json(200, &server)
@@ -279,14 +285,14 @@ fn invalid_metadata_documents_are_reported() {
         "server",
         "S256",
         "refuse",
-        about(SERVER, |origin| {
+        on_path(SERVER, |origin| {
             let mut server = server(origin);
             server["code_challenge_methods_supported"] = json!(["plain"]);
             FakeResponse::json(200, &server)
         }),
     );
     let changed = |change: fn(&mut Value)| {
-        let fake = Fake::new(move |request, origin| {
+        let fake = FakeEndpoint::new(move |request, origin| {
             let mut server = server(origin);
             change(&mut server);
             (request.path == SERVER).then(|| FakeResponse::json(200, &server))
@@ -299,7 +305,7 @@ fn invalid_metadata_documents_are_reported() {
         server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
     });
     assert_warns(&no_public, "server", "Claude");
-    let slash = Fake::new(|request, _| {
+    let slash = FakeEndpoint::new(|request, _| {
         (request.path == format!("{SERVER}/mcp")).then(|| FakeResponse::json(404, &json!({})))
     });
     assert_warns(
@@ -308,7 +314,7 @@ fn invalid_metadata_documents_are_reported() {
         "/.well-known/oauth-authorization-server/mcp",
     );
     // The typed path differs from the resource's own.
-    let fake = Fake::new(|request, origin| {
+    let fake = FakeEndpoint::new(|request, origin| {
         let slashed = request.method == "POST"
             && request.path == "/mcp/"
             && !request.headers.contains_key("authorization");
@@ -390,7 +396,7 @@ fn token_and_tool_failures_are_reported() {
     );
     let scope = rpc("tools/list", |_| {
         FakeResponse::json(403, &json!({ "error": "insufficient_scope", "message": "no" }))
-            .with("WWW-Authenticate", "Bearer error=\"insufficient_scope\"")
+            .with_header("WWW-Authenticate", "Bearer error=\"insufficient_scope\"")
     });
     assert_fails_at(
         &home,
@@ -400,7 +406,7 @@ fn token_and_tool_failures_are_reported() {
         scope,
     );
 
-    let old = Fake::new(rpc("server/discover", |m| {
+    let old = FakeEndpoint::new(rpc("server/discover", |m| {
         FakeResponse::json(
             404,
             &json!({ "jsonrpc": "2.0", "id": m["id"],
@@ -415,7 +421,7 @@ fn token_and_tool_failures_are_reported() {
             .contains("speaks 2025-11-25 by handshake, and not"),
         "{report:#}"
     );
-    let new = Fake::new(rpc("initialize", |m| {
+    let new = FakeEndpoint::new(rpc("initialize", |m| {
         FakeResponse::json(
             400,
             &json!({ "jsonrpc": "2.0", "id": m["id"],
@@ -423,7 +429,7 @@ fn token_and_tool_failures_are_reported() {
         )
     }));
     assert_warns(&test_endpoint(&home, &new.url(), 0), "greet", "initialize");
-    let stream = Fake::new(rpc("tools/call", |m| {
+    let stream = FakeEndpoint::new(rpc("tools/call", |m| {
         let text = json!({ "results": [{ "id": "a", "title": "", "url": "" }] }).to_string();
         let reply = json!({ "jsonrpc": "2.0", "id": m["id"],
             "result": { "content": [{ "type": "text", "text": text }] } });
@@ -445,7 +451,7 @@ fn token_and_tool_failures_are_reported() {
 fn remote_text_is_cut_and_repeats_no_token() {
     let home = tester_home();
     let _daemon = home.daemon();
-    let long = Fake::new(rpc("tools/list", |m| {
+    let long = FakeEndpoint::new(rpc("tools/list", |m| {
         let error = json!({ "code": "9\u{9b}".repeat(100_000), "message": "x" });
         FakeResponse::json(200, &json!({ "jsonrpc": "2.0", "id": m["id"], "error": error }))
     }));

@@ -10,7 +10,7 @@ use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use brain_tests::{TEST_TIMEOUT, TestHome, texts};
 use serde_json::Value;
 
-use crate::ask_fixture::{fill, home, ledger, set};
+use crate::ask_fixture::{fill, home, ledger, set_variable};
 
 const QUESTION: &str = "who drew the analytical engine?";
 
@@ -69,7 +69,7 @@ fn calls_are_recorded_before_they_are_made() {
 fn killed_calls_count_with_their_maximum_cost() {
     let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Stall("Bab".into()));
     let mut home = home(&model);
-    set(&mut home, "BRAIN_LLM_SILENCE", "10m");
+    set_variable(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let daemon = home.daemon();
     fill(&home);
     let mut client = home
@@ -170,8 +170,8 @@ fn calls_that_cannot_be_recorded_are_not_made() {
     assert_eq!(home.fault(["costs"], 1)["code"], "io");
     // A local model is called nevertheless.
     assert!(daemon.terminate().0.success());
-    set(&mut home, "BRAIN_LLM_PRICE_IN", "0");
-    set(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
+    set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "0");
+    set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
     let _daemon = home.daemon();
     assert_eq!(home.json(["ask", QUESTION])["answer"], "Babbage [1].");
 }
@@ -202,7 +202,7 @@ fn doctor_checks_the_language_model() {
     ] {
         let mut home = home(&model);
         for (key, value) in &settings {
-            set(&mut home, key, value);
+            set_variable(&mut home, key, value);
         }
         let _daemon = home.daemon();
         let found = check(&home);

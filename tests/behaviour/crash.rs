@@ -53,7 +53,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         } else {
             Duration::from_micros((600 << rng.below(10)) + rng.below(4000))
         };
-        let ending = rng.one_in(4);
+        let is_stopping = rng.one_in(4);
         std::thread::scope(|scope| {
             let writers: Vec<_> = logs
                 .iter_mut()
@@ -63,7 +63,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 })
                 .collect();
             std::thread::sleep(moment);
-            if ending {
+            if is_stopping {
                 // Kill it while it shuts down and writes its index.
                 let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
                 kill_process(pid, Signal::TERM).unwrap();
@@ -85,7 +85,8 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 check.check_entry(entry);
             }
         }
-        // Half of the rounds start after a kill at rest, the others after a clean shutdown.
+        // Half of the rounds start after the kill of an idle daemon, the others after a clean
+        // shutdown.
         if rng.one_in(2) {
             daemon.kill();
             kills += 1;
@@ -112,12 +113,12 @@ fn a_killed_import_is_finished_by_the_next() {
     let home = TestHome::new();
     let mut rng = run.rng();
     let dir = home.outside().join("notes");
-    let texts = |version: usize| (0..FILES).map(move |n| ImportFile::new(n, version));
+    let import_files = |version: usize| (0..FILES).map(move |n| ImportFile::new(n, version));
     let (mut version, mut cut_short) = (0, 0);
     let mut usual = Duration::from_millis(200);
     for _ in 0..(run.rounds / 5).clamp(2, 20) {
         version += 1;
-        texts(version).for_each(|file| file.write(&dir));
+        import_files(version).for_each(|file| file.write(&dir));
         let daemon = home.daemon();
         settle(&home);
         let moment = Duration::from_micros(rng.below(usual.as_micros() as u64));
@@ -125,7 +126,7 @@ fn a_killed_import_is_finished_by_the_next() {
             let import = scope.spawn(|| import(&home, &dir));
             std::thread::sleep(moment);
             daemon.kill();
-            match import.join().expect("the import found no fault") {
+            match import.join().expect("the import panicked") {
                 None => cut_short += 1,
                 Some(reply) => usual = Duration::from_millis(reply.took_ms),
             }
@@ -135,7 +136,7 @@ fn a_killed_import_is_finished_by_the_next() {
         settle(&home);
         let mut check = Check::new(&home);
         for row in check.list(false) {
-            let page = check.page(&row.slug).expect("a listed page can be read");
+            let page = check.page(&row.slug).expect("a listed page cannot be read");
             let (n, seen) = ImportFile::numbers(&row.slug, &page.body);
             assert!(seen <= version, "{}: version {seen} of {version}", row.slug);
             assert_eq!(page.body, ImportFile::new(n, seen).body, "{}", row.slug);
@@ -143,20 +144,20 @@ fn a_killed_import_is_finished_by_the_next() {
         }
     }
     let _daemon = home.daemon();
-    let reply = import(&home, &dir).expect("the daemon answers");
+    let reply = import(&home, &dir).expect("no answer of the daemon");
     assert_eq!((reply.files, reply.failed_total), (FILES as u64, 0), "{reply:?}");
     assert_eq!(reply.created + reply.updated + reply.unchanged, FILES as u64, "{reply:?}");
     assert_eq!(reply.warnings, Vec::<String>::new());
-    let again = import(&home, &dir).expect("the daemon answers");
+    let again = import(&home, &dir).expect("no answer of the daemon");
     assert_eq!(again.unchanged, FILES as u64, "a second import changes nothing: {again:?}");
 
     let mut check = Check::new(&home);
     let slugs: Vec<Slug> = check.list(false).into_iter().map(|row| row.slug).collect();
-    let mut expected: Vec<Slug> = texts(version).map(|file| file.slug).collect();
+    let mut expected: Vec<Slug> = import_files(version).map(|file| file.slug).collect();
     expected.sort();
     assert_eq!(slugs, expected, "each file is one page");
-    for file in texts(version) {
-        let page = check.page(&file.slug).expect("it is there");
+    for file in import_files(version) {
+        let page = check.page(&file.slug).expect("an imported page is missing");
         assert_eq!(page.body, file.body, "{}", file.slug);
         check.assert_file(&page);
         check.assert_found(&file.word, &file.slug);
@@ -210,14 +211,14 @@ fn kill_during_start(home: &TestHome, rng: &mut Rng) {
 /// Waits until every stored page can be searched. After a start with little to index, this is
 /// immediate.
 pub(crate) fn settle(home: &TestHome) {
-    let mut client = home.connect().expect("the daemon answers");
+    let mut client = home.connect().expect("no answer of the daemon");
     let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let status = expect_reply!(client.ask(&Request::Status(Status)), Status);
         if status.degraded.is_empty() {
             return;
         }
-        assert!(Instant::now() < deadline, "still {:?}", status.degraded);
+        assert!(Instant::now() < deadline, "still degraded: {:?}", status.degraded);
         std::thread::sleep(Duration::from_millis(5));
     }
 }

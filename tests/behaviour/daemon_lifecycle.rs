@@ -46,7 +46,7 @@ fn a_file_at_the_socket_path_is_left_alone() {
     );
     assert!(
         output.stderr.contains("BRAIN_SOCKET") || output.stderr.contains("move it away"),
-        "the hint: {output:?}"
+        "the hint is missing: {output:?}"
     );
     assert_eq!(fs::read_to_string(home.socket()).unwrap(), "my notes");
 }
@@ -178,7 +178,7 @@ fn no_start_is_respected_from_flag_and_environment() {
     assert_eq!(error["code"], "unreachable");
     assert!(
         error["hint"].as_str().unwrap().contains("brain-daemon"),
-        "the command to start it: {error}"
+        "the hint names no command that starts the daemon: {error}"
     );
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     for args in [&["capture", "x"][..], &["list"], &["get", "x"], &["search", "x"]] {
@@ -196,7 +196,7 @@ fn starting_the_daemon_prints_one_line_on_standard_error() {
     assert_eq!(first.stderr.lines().count(), 1, "{first:?}");
     assert!(first.stderr.contains("brain-daemon"), "{first:?}");
     let _ = first.json();
-    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "printed once");
+    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "the line is printed only at the start");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn a_missing_home_variable_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn a_wrong_configuration_stops_the_start_and_the_client_shows_why() {
+fn a_wrong_configuration_stops_the_start_with_the_reason() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let config = home.path().join("config.toml");

@@ -1,4 +1,4 @@
-//! Dates of notes: those that a note states, else those of git or of its file. Only a new text
+//! The dates of a note are those that it states, else those of git or of its file. Only a new text
 //! makes a note new.
 
 use std::fs;
@@ -87,7 +87,7 @@ fn days(home: &TestHome, slug: &str) -> (String, String) {
     (day("created_at"), day("updated_at"))
 }
 
-fn both(created: &str, updated: &str) -> (String, String) {
+fn date_pair(created: &str, updated: &str) -> (String, String) {
     (created.to_owned(), updated.to_owned())
 }
 
@@ -103,7 +103,7 @@ fn listed(home: &TestHome, args: &[&str]) -> Vec<String> {
 fn notes_have_the_dates_in_their_frontmatter_and_name() {
     let (home, _) = vault();
     for (path, _, created, updated) in FILES {
-        assert_eq!(days(&home, slug_of(path)), both(created, updated), "{path}");
+        assert_eq!(days(&home, slug_of(path)), date_pair(created, updated), "{path}");
     }
     let all = listed(&home, &[]);
     assert_eq!(all[6..], ["linter", "linked", "hugo", "jekyll", "posts/2015-07-08-walk"]);
@@ -129,11 +129,11 @@ fn imported_notes_have_the_dates_of_their_files() {
     let dir = write_files(&home);
     home.json(["import", dir.to_str().unwrap()]);
     for (path, _, created, updated) in FILES {
-        assert_eq!(days(&home, slug_of(path)), both(created, updated), "{path}");
+        assert_eq!(days(&home, slug_of(path)), date_pair(created, updated), "{path}");
     }
     // The same directory again changes nothing.
     assert_eq!(home.json(["import", dir.to_str().unwrap()])["unchanged"], FILES.len());
-    assert_eq!(days(&home, "bare"), both("2022-06-01", "2022-06-01"));
+    assert_eq!(days(&home, "bare"), date_pair("2022-06-01", "2022-06-01"));
 }
 
 #[test]
@@ -179,14 +179,14 @@ fn only_a_changed_text_changes_the_date_of_a_note() {
     assert_eq!(days(&home, "odd").1, "2022-06-01");
     assert_eq!(days(&home, "bare"), before);
     assert_eq!(listed(&home, &["--tag", "x"]), ["bare"]);
-    assert_eq!(days(&home, "obsidian"), both("2019-02-03", "2022-06-03"));
+    assert_eq!(days(&home, "obsidian"), date_pair("2019-02-03", "2022-06-03"));
     assert_eq!(listed(&home, &[])[0], "obsidian");
     // A change by brain has the current date, unless the note states another one.
     home.json(["append", "bare", "more"]);
     assert_eq!(listed(&home, &[])[0], "bare");
     assert!(days(&home, "bare").1.as_str() > "2025");
     home.json(["append", "linter", "more"]);
-    assert_eq!(days(&home, "linter"), both("2019-02-03", "2020-04-05"));
+    assert_eq!(days(&home, "linter"), date_pair("2019-02-03", "2020-04-05"));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn pages_without_a_file_have_the_time_of_their_capture() {
     assert_eq!(page["created_at"], page["ingested_at"]);
     assert_eq!(page["updated_at"], page["ingested_at"]);
     home.put("old", "---\ncreated: 2001-02-03\nupdated: 2002-03-04\n---\nx\n");
-    assert_eq!(days(&home, "old"), both("2001-02-03", "2002-03-04"));
+    assert_eq!(days(&home, "old"), date_pair("2001-02-03", "2002-03-04"));
     assert_eq!(listed(&home, &[]), [slug.as_str(), "old"]);
     // A tag does not change the date of the capture.
     home.put("new", "x\n");
@@ -277,15 +277,15 @@ fn notes_of_a_repository_have_the_dates_of_its_commits() {
         ("done", "2019-01-01", "2021-03-03"),
         ("fresh", "2022-06-01", "2022-06-01"),
     ] {
-        assert_eq!(days(&home, slug), both(created, updated), "{slug}");
+        assert_eq!(days(&home, slug), date_pair(created, updated), "{slug}");
     }
     // A changed note has the date of its commit, or that of its file if it is not committed.
     write(&dir, "a b/secönd.md", "two, changed\n", CHANGED + DAY);
     commit(&dir, "2022-01-01");
     write(&dir, "first.md", "one, changed\n", CHANGED + DAY);
     home.json(["sync", "--source", "vault", "--no-pull"]);
-    assert_eq!(days(&home, "a-b/secönd"), both("2020-02-02", "2022-01-01"));
-    assert_eq!(days(&home, "first"), both("2019-01-01", "2022-06-02"));
+    assert_eq!(days(&home, "a-b/secönd"), date_pair("2020-02-02", "2022-01-01"));
+    assert_eq!(days(&home, "first"), date_pair("2019-01-01", "2022-06-02"));
     // If the file did not change, a sync does not change the dates, even after a new commit.
     commit(&dir, "2025-01-01");
     home.json(["sync", "--source", "vault", "--no-pull"]);
@@ -297,8 +297,8 @@ fn imported_notes_of_a_repository_have_commit_dates() {
     let home = TestHome::new();
     let dir = repository(&home);
     home.json(["import", dir.to_str().unwrap()]);
-    assert_eq!(days(&home, "notes/first"), both("2019-01-01", "2021-03-03"));
-    assert_eq!(days(&home, "notes/done"), both("2019-01-01", "2021-03-03"));
+    assert_eq!(days(&home, "notes/first"), date_pair("2019-01-01", "2021-03-03"));
+    assert_eq!(days(&home, "notes/done"), date_pair("2019-01-01", "2021-03-03"));
 }
 
 /// A repository can be a trap: its own configuration must not run a program.
@@ -318,7 +318,7 @@ fn the_history_of_a_repository_runs_no_program() {
     fs::write(dir.join(".gitattributes"), "*.md diff=trap filter=trap\n").unwrap();
     write(&dir, "notes/done.md", "moved\n", CHANGED + DAY);
     add_source(&home, &dir);
-    assert_eq!(days(&home, "notes/first"), both("2019-01-01", "2021-03-03"));
+    assert_eq!(days(&home, "notes/first"), date_pair("2019-01-01", "2021-03-03"));
     assert!(!ran.exists());
     // Check the trap: git's own comparison of the file runs it.
     git(&dir, "2022-01-01", &["config", "--remove-section", "core"]);
@@ -342,7 +342,7 @@ fn a_file_that_was_changed_since_its_commit_has_its_own_time() {
         ("a-b/secönd", "2020-02-02", "2020-02-02"),
         ("done", "2019-01-01", "2021-03-03"),
     ] {
-        assert_eq!(days(&home, slug), both(created, updated), "{slug}");
+        assert_eq!(days(&home, slug), date_pair(created, updated), "{slug}");
     }
 }
 
@@ -363,7 +363,7 @@ fn a_clone_without_its_history_invents_no_dates() {
     write(&dir, "notes/first.md", "one, changed\n", CHANGED);
     commit(&dir, "2022-01-01");
     add_source(&home, &dir);
-    assert_eq!(days(&home, "notes/done"), both("2022-06-01", "2022-06-01"));
+    assert_eq!(days(&home, "notes/done"), date_pair("2022-06-01", "2022-06-01"));
     assert_eq!(days(&home, "notes/first").1, "2022-01-01");
     // Git would fetch what a partial clone lacks.
     let dir = clone("partial", "--no-tags");
@@ -381,7 +381,7 @@ fn a_history_that_cannot_be_read_is_tried_once() {
     fs::create_dir(&objects).unwrap();
     let _daemon = home.daemon();
     add_source(&home, &dir);
-    assert_eq!(days(&home, "notes/first"), both("2022-06-01", "2022-06-01"));
+    assert_eq!(days(&home, "notes/first"), date_pair("2022-06-01", "2022-06-01"));
     let failures = || home.log().matches("the history of git cannot be read").count();
     assert_eq!(failures(), 1, "{}", home.log());
     write(&dir, "notes/new.md", "new\n", CHANGED);
@@ -393,7 +393,7 @@ fn a_history_that_cannot_be_read_is_tried_once() {
     write(&dir, "notes/newer.md", "newer\n", CHANGED);
     commit(&dir, "2022-01-01");
     home.json(["sync", "--source", "vault", "--no-pull"]);
-    assert_eq!(days(&home, "notes/newer"), both("2022-01-01", "2022-01-01"));
+    assert_eq!(days(&home, "notes/newer"), date_pair("2022-01-01", "2022-01-01"));
     assert_eq!(failures(), 1, "{}", home.log());
 }
 
@@ -402,7 +402,7 @@ fn a_renamed_note_has_the_day_in_its_new_name() {
     let (home, dir) = vault();
     write(&dir, "2021-01-01-tagged.md", "---\ntags: [x]\n---\ntagged\n", CHANGED);
     home.json(["sync", "--source", "vault"]);
-    assert_eq!(days(&home, "2021-01-01-tagged"), both("2021-01-01", "2021-01-01"));
+    assert_eq!(days(&home, "2021-01-01-tagged"), date_pair("2021-01-01", "2021-01-01"));
     for (from, to) in [("2021-01-01", "2019-03-03"), ("2019-03-03", "2022-04-04")] {
         let path = |day: &str| dir.join(format!("{day}-tagged.md"));
         fs::rename(path(from), path(to)).unwrap();

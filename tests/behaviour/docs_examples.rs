@@ -13,7 +13,7 @@ use brain_tests::mcp::mcp;
 use brain_tests::{Daemon, TestHome, program, skip};
 use serde_json::{Value, json};
 
-/// An example of a page.
+/// An example in a document.
 #[derive(Debug)]
 enum Example {
     /// Shell commands.
@@ -31,7 +31,7 @@ fn document(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Returns the examples of a page in order.
+/// Returns the examples of a document in order.
 fn examples(text: &str) -> Vec<Example> {
     let mut found = Vec::new();
     let mut block: Option<(String, String)> = None;
@@ -129,7 +129,7 @@ fn assert_shape(shown: &Value, answer: &Value, field: &str) {
 struct Reader {
     home: TestHome,
     _daemon: Daemon,
-    /// Stands for `~`.
+    /// The home directory of the user, `~`.
     user: PathBuf,
     /// Example names and their values in the test.
     variables: Vec<(String, String)>,

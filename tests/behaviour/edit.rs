@@ -36,7 +36,7 @@ fn append_reads_standard_input_and_files() {
     assert_eq!(home.get("log")["body"], "one\n\ntwo\n\nthree\n");
     let error = home.fault_with(["append", "log"], b" \n", 2);
     assert_eq!(error["code"], "empty_content");
-    assert_eq!(home.get("log")["version"], 3, "nothing was written");
+    assert_eq!(home.get("log")["version"], 3, "a refused append writes nothing");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn diff_is_coloured_on_a_terminal_only() {
 }
 
 #[test]
-fn put_with_an_expected_version_never_overwrites_another_change() {
+fn put_with_an_expected_version_overwrites_no_other_change() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     assert_eq!(home.json_with(["put", "p", "--expect", "0"], b"one\n")["status"], "created");
@@ -154,7 +154,7 @@ fn with_editor(mut command: std::process::Command, editor: &str) -> std::process
 }
 
 /// Returns the directories that `edit` left.
-fn kept(home: &TestHome) -> Vec<std::path::PathBuf> {
+fn kept_directories(home: &TestHome) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(home.outside()).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.display().to_string().contains("brain-edit-")).collect()
 }
@@ -171,7 +171,7 @@ fn edit_stores_what_the_editor_saved() {
     let done = edit(&home, "cat \"$1\" > /dev/null", &["people/ada"]).expect(0);
     assert!(done.stdout.starts_with("unchanged people/ada"), "{done:?}");
     assert_eq!(home.get("people/ada")["version"], 2);
-    assert!(kept(&home).is_empty());
+    assert!(kept_directories(&home).is_empty());
 }
 
 #[test]
@@ -205,7 +205,7 @@ fi";
     let body = page["body"].as_str().unwrap();
     assert!(body.contains("mine\n") && body.contains("theirs\n"), "{body}");
     assert_eq!(page["version"], 3);
-    assert!(kept(&home).is_empty());
+    assert!(kept_directories(&home).is_empty());
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn edit_keeps_a_text_that_cannot_be_stored() {
     home.put("note", "one\n");
     // The editor fails.
     let done = edit(&home, "echo mine > \"$1\"; exit 3", &["note"]).expect(1);
-    let file = kept(&home).pop().unwrap().join("note.md");
+    let file = kept_directories(&home).pop().unwrap().join("note.md");
     assert!(done.stderr.contains(&file.display().to_string()), "{done:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
@@ -225,16 +225,16 @@ printf 'theirs\\n' | \"$BRAIN\" put note > /dev/null
 echo mine > \"$1\"";
     let done = edit(&home, script, &["note"]).expect(1);
     assert!(done.stderr.contains("conflict markers"), "{done:?}");
-    let file = kept(&home).pop().unwrap().join("note.md");
+    let file = kept_directories(&home).pop().unwrap().join("note.md");
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("mine\n") && text.contains("theirs\n"), "{text}");
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
     assert!(home.get("note")["body"] == "theirs\n");
-    // The daemon refuses it.
+    // The daemon refuses the text.
     let script = "printf -- '---\\na: [\\n---\\nx\\n' > \"$1\"";
     let done = edit(&home, script, &["note"]).expect(1);
     assert!(done.stderr.contains("your text is in"), "{done:?}");
-    assert_eq!(kept(&home).len(), 1);
+    assert_eq!(kept_directories(&home).len(), 1);
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn tasks_are_listed_with_their_pages() {
     let rows = todos["todos"].as_array().unwrap();
     let texts: Vec<&str> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
     assert_eq!(texts, ["buy milk", "write"], "the last changed page is first");
-    // The line is that of the file, so that an editor can open it there.
+    // The line number counts from the start of the file, so that an editor can jump to it.
     assert_eq!(line_of(&rows[0]), "- [ ] buy milk");
 
     let printed = home.brain(["todos", "--prefix", "projects/"]).expect(0).stdout;

@@ -133,7 +133,8 @@ fn exports_under_load_are_consistent() {
     for (out, before, after) in exported {
         let bodies = tree(&out).into_iter().map(|(path, bytes)| {
             let text = String::from_utf8(bytes).unwrap();
-            let body = text.split_once("\n---\n\n").expect("a put is stamped").1.to_owned();
+            let body =
+                text.split_once("\n---\n\n").expect("the file has no frontmatter").1.to_owned();
             (path.with_extension("").to_str().unwrap().to_owned(), body)
         });
         writers.check(&bodies.collect(), &before, &after);

@@ -10,7 +10,7 @@ fn still_serves(home: &TestHome) {
 }
 
 #[test]
-fn a_single_line_of_five_megabytes_is_stored_found_and_read_back() {
+fn a_line_of_five_megabytes_is_stored_and_found() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let mut line = "x".repeat(2_499_990);

@@ -109,7 +109,11 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
         refused += 1;
         assert_eq!(ran.json()["error"]["code"], "disk_full", "{}", ran.stdout);
         assert!(daemon.is_running());
-        assert_eq!(home.fault(["get", &slug], 4)["code"], "not_found", "whole or not at all");
+        assert_eq!(
+            home.fault(["get", &slug], 4)["code"],
+            "not_found",
+            "a page is stored whole or not at all"
+        );
         assert_eq!(home.get("kept/3")["body"], "walrus number 3\n");
         assert_eq!(home.search("walrus").len(), 5);
     }
@@ -228,7 +232,7 @@ fn assert_refused(home: &TestHome, expected_words: &[&str]) {
     for part in expected_words {
         assert!(daemon.stderr.contains(part), "{part} is missing: {daemon:?}");
     }
-    assert!(daemon.stderr.contains("hint:"), "a hint: {daemon:?}");
+    assert!(daemon.stderr.contains("hint:"), "no hint: {daemon:?}");
     assert!(!daemon.stderr.contains("panicked"), "{daemon:?}");
 }
 

@@ -112,7 +112,7 @@ fn changed_files_are_kept_in_the_trash() {
     assert_eq!(
         fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(),
         "theirs\n",
-        "still theirs"
+        "the file in the trash has their text"
     );
 }
 
@@ -244,8 +244,8 @@ fn a_damaged_index_is_rebuilt() {
         }
         all
     }
-    type Harm = fn(&Path);
-    let harms: [(&str, Harm); 5] = [
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 5] = [
         ("garbage", |file| fs::write(file, b"garbage, not an index").unwrap()),
         ("emptied", |file| fs::write(file, b"").unwrap()),
         ("cut in half", |file| {
@@ -263,11 +263,11 @@ fn a_damaged_index_is_rebuilt() {
             }
         }),
     ];
-    for (name, harm) in harms {
+    for (name, damage) in damages {
         let home = indexed_home();
         let all = files(&home.path().join("index"));
         assert!(all.len() > 2, "{all:?}");
-        all.iter().for_each(|file| harm(file));
+        all.iter().for_each(|file| damage(file));
         let daemon = home.daemon();
         everything_is_found(&home);
         assert!(!home.log().contains("panicked"), "{name}: {}", home.log());

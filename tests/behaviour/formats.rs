@@ -72,13 +72,14 @@ fn long_lists_have_numbered_pages() {
     for slug in ["a", "b", "c", "d", "e"] {
         home.put(slug, "walrus\n");
     }
-    let part = |args: &[&str]| {
+    let names_of_part = |args: &[&str]| {
         let run = home.brain([args, &["-q", "--limit", "2"]].concat()).expect(0);
         run.stdout.split_whitespace().collect::<String>()
     };
-    let listed = ["1", "2", "3", "4"].map(|n| part(&["list", "--sort", "slug", "--page", n]));
+    let listed =
+        ["1", "2", "3", "4"].map(|n| names_of_part(&["list", "--sort", "slug", "--page", n]));
     assert_eq!(listed, ["ab", "cd", "e", ""]);
-    let found = ["1", "2", "3"].map(|n| part(&["search", "walrus", "--page", n]));
+    let found = ["1", "2", "3"].map(|n| names_of_part(&["search", "walrus", "--page", n]));
     let mut all: Vec<char> = found.concat().chars().collect();
     all.sort_unstable();
     assert_eq!(all, ['a', 'b', 'c', 'd', 'e']);
@@ -104,7 +105,7 @@ fn lists_of_lines_tasks_and_calls_have_numbered_pages() {
     // A call is recorded just after its answer.
     let until = Instant::now() + TEST_TIMEOUT;
     while home.json(["audit"])["calls"].as_array().unwrap().len() < 5 {
-        assert!(Instant::now() < until, "the calls are recorded");
+        assert!(Instant::now() < until, "the calls are not recorded");
         std::thread::sleep(Duration::from_millis(20));
     }
     for (list, rows) in [

@@ -24,7 +24,10 @@ fn a_history_shows_time_and_size_of_each_change() {
     let written = versions[1]["written_at"].as_str().unwrap();
     let row = printed.lines().find(|line| line.contains("+2 -1")).unwrap();
     assert!(row.contains(&written[..19].replace('T', " ")), "times have seconds: {printed}");
-    assert!(row.contains("owner") && row.contains("put_page"), "author and route: {printed}");
+    assert!(
+        row.contains("owner") && row.contains("put_page"),
+        "the author or the route is missing: {printed}"
+    );
     let csv = home.brain(["history", "a", "--format", "csv"]).expect(0).stdout;
     assert!(csv.lines().nth(2).unwrap().starts_with(&format!("2,{written},2,1,")), "{csv}");
 }

@@ -113,7 +113,7 @@ fn a_flooding_client_is_limited_alone() {
     let (home, _daemon) =
         start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
-    let begin = |name: &str, length: &str| {
+    let request_head = |name: &str, length: &str| {
         let bearer = format!("Bearer {}", home.token(name, "write", &[]));
         let fields = [
             ("Authorization", &*bearer),
@@ -122,8 +122,8 @@ fn a_flooding_client_is_limited_alone() {
         ];
         request(address, "POST", "/ingest", &fields, b"")
     };
-    let (mut slow, flood) = (Wire::open(address), begin("floods", "1000"));
-    slow.send(begin("slow", "10"));
+    let (mut slow, flood) = (Wire::open(address), request_head("floods", "1000"));
+    slow.send(request_head("slow", "10"));
     slow.send("12345");
     std::thread::sleep(Duration::from_millis(100));
     let mut open: Vec<Wire> = (0..100)

@@ -76,7 +76,7 @@ fn ingested_content_becomes_a_page() {
     assert_eq!((&again["status"], &again["job_id"]), (&"duplicate".into(), &accepted["job_id"]));
     let other = sender.home.token("other", "read", &[]);
     let path = format!("/ingest/{}", accepted["job_id"].as_str().unwrap());
-    let of = |token: &str| {
+    let show_job = |token: &str| {
         call(
             sender.home.http_local(),
             "GET",
@@ -86,7 +86,7 @@ fn ingested_content_becomes_a_page() {
         )
     };
     assert_eq!(
-        of(&other).expect(404).error(),
+        show_job(&other).expect(404).error(),
         "unknown_job",
         "a client cannot see jobs of other clients"
     );

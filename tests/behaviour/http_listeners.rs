@@ -115,7 +115,7 @@ fn only_known_host_names_are_accepted() {
         );
         let mut wire = Wire::open(address);
         wire.send("GET /health HTTP/1.1\r\n\r\n");
-        assert_eq!(wire.answer().expect(400).error(), "bad_request", "no Host");
+        assert_eq!(wire.answer().expect(400).error(), "bad_request", "a request without Host");
     }
 }
 
@@ -238,7 +238,7 @@ fn request_heads_have_a_limit() {
 }
 
 #[test]
-fn connections_are_reused_and_pipelined_requests_answered_in_order() {
+fn a_connection_serves_several_and_pipelined_requests() {
     let (home, _daemon) = start_daemon(&[]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
@@ -316,7 +316,7 @@ fn metrics_count_requests() {
 }
 
 #[test]
-fn listening_beyond_loopback_is_warned_of() {
+fn a_listener_beyond_loopback_is_warned_about() {
     let (home, _daemon) =
         start_daemon(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();

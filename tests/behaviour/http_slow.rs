@@ -48,22 +48,22 @@ fn slow_request_heads_time_out() {
 fn stalled_and_slow_bodies_time_out() {
     let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let (address, head) = (home.http_local(), head(&home, 100_000));
-    let mut stops = Wire::open(address);
-    stops.send(&head);
-    stops.send("half of a thought");
-    let answer = stops.answer().expect(408);
+    let mut stalled = Wire::open(address);
+    stalled.send(&head);
+    stalled.send("half of a thought");
+    let answer = stalled.answer().expect(408);
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
-    stops.closed();
-    // An occasional byte is not enough progress: the whole body has six times as long.
-    let mut drips = Wire::open(address);
+    stalled.closed();
+    // With an occasional byte, the connection is closed after six times the time limit of a pause.
+    let mut dripping = Wire::open(address);
     let began = Instant::now();
-    drips.send(&head);
-    drips.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    dripping.send(&head);
+    dripping.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut byte = [0; 1];
-    while std::io::Read::read(&mut drips.stream, &mut byte).is_err() {
+    while std::io::Read::read(&mut dripping.stream, &mut byte).is_err() {
         assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
-        drips.send("a");
+        dripping.send("a");
     }
     assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
     assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "no item was stored");
@@ -80,22 +80,22 @@ fn small_bodies_time_out_after_one_pause() {
             application/x-www-form-urlencoded\r\n"
     );
     for small in [small + "Content-Length: 60000\r\n\r\n", chunked] {
-        let (mut dragging, mut large_one) = (Wire::open(address), Wire::open(address));
-        dragging.send(&small);
-        large_one.send(&large);
+        let (mut slow_body, mut large_body) = (Wire::open(address), Wire::open(address));
+        slow_body.send(&small);
+        large_body.send(&large);
         let began = Instant::now();
-        for wire in [&dragging, &large_one] {
+        for wire in [&slow_body, &large_body] {
             wire.stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         }
         let mut byte = [0; 1];
-        while dragging.stream.peek(&mut byte).is_err() {
+        while slow_body.stream.peek(&mut byte).is_err() {
             assert!(began.elapsed() < TEST_TIMEOUT, "the connection is never closed");
-            dragging.send("1\r\na\r\n");
-            large_one.send("a");
+            slow_body.send("1\r\na\r\n");
+            large_body.send("a");
         }
-        assert!(large_one.stream.peek(&mut byte).is_err(), "a large upload continues");
-        dragging.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
-        assert_eq!(dragging.answer().expect(408).error(), "request_timeout");
+        assert!(large_body.stream.peek(&mut byte).is_err(), "a large upload continues");
+        slow_body.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+        assert_eq!(slow_body.answer().expect(408).error(), "request_timeout");
     }
 }
 
@@ -120,15 +120,15 @@ fn slow_uploads_do_not_block_other_clients() {
 fn long_uploads_continue_while_there_is_room() {
     let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 40));
-    let mut works = Wire::open(address);
-    works.send(&head);
+    let mut upload = Wire::open(address);
+    upload.send(&head);
     for _ in 0..4 {
-        works.send("0123456789");
+        upload.send("0123456789");
         let _ = get(address, "/health").expect(200);
         // Longer than a body may take when the listener is full.
         std::thread::sleep(Duration::from_millis(800));
     }
-    let _ = works.answer().expect(202);
+    let _ = upload.answer().expect(202);
 }
 
 #[test]
@@ -224,13 +224,13 @@ fn ten_thousand_idle_connections_do_not_block_others() {
 fn active_connections_are_not_evicted() {
     let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 10));
-    let mut works = Wire::open(address);
-    works.send(&head);
-    works.send("12345");
+    let mut upload = Wire::open(address);
+    upload.send(&head);
+    upload.send("12345");
     let idle: Vec<Wire> = (0..20).map(|_| Wire::open(address)).collect();
     let _ = get(address, "/health").expect(200);
-    works.send("67890");
-    let _ = works.answer().expect(202);
+    upload.send("67890");
+    let _ = upload.answer().expect(202);
     drop(idle);
 }
 
@@ -241,15 +241,15 @@ fn requests_in_progress_are_answered_at_shutdown() {
     let mut idle = Wire::open(address);
     idle.send(request(address, "GET", "/health", &[], b""));
     let _ = idle.answer().expect(200);
-    let mut works = Wire::open(address);
-    works.send(&head);
-    works.send("12345");
+    let mut upload = Wire::open(address);
+    upload.send(&head);
+    upload.send("12345");
     // The request has begun once its five bytes are read.
     std::thread::sleep(Duration::from_millis(300));
     let ending = std::thread::spawn(move || daemon.terminate());
     idle.closed();
-    works.send("67890");
-    let answer = works.answer().expect(202);
+    upload.send("67890");
+    let answer = upload.answer().expect(202);
     assert_eq!(answer.header("connection"), Some("close"));
     let (status, took) = ending.join().unwrap();
     assert!(status.success(), "{status}");
@@ -282,7 +282,7 @@ fn socket_activation_loses_no_request_during_a_restart() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let socket = || OwnedFd::from(listener.try_clone().unwrap());
-    let started = || {
+    let start = || {
         let daemon = home.activated_by(socket(), "http-local");
         let deadline = Instant::now() + TEST_TIMEOUT;
         while home.connect().is_none() {
@@ -291,7 +291,7 @@ fn socket_activation_loses_no_request_during_a_restart() {
         }
         daemon
     };
-    let daemon = started();
+    let daemon = start();
     assert_eq!(
         home.http_local(),
         address,
@@ -306,7 +306,7 @@ fn socket_activation_loses_no_request_during_a_restart() {
         move || ingest(address, &token, "between two daemons").status
     });
     std::thread::sleep(Duration::from_millis(200));
-    let _daemon = started();
+    let _daemon = start();
     assert_eq!(waiting.join().unwrap(), 202);
 }
 

@@ -75,7 +75,7 @@ fn select(brain: &Arc<Brain>, caller: &Caller, profile: IdeaProfile, question: &
     }
 }
 
-fn far(reply: &IdeasReply) -> BTreeSet<String> {
+fn far_slugs(reply: &IdeasReply) -> BTreeSet<String> {
     reply.far_set.iter().map(|page| page.slug.to_string()).collect()
 }
 
@@ -98,7 +98,7 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
         for n in 0..TOPICS {
             let question = format!("What could we do about {}?", topic(n));
             let reply = select(&brain, &owner, profile, &question);
-            assert_eq!((far(&reply).len(), reply.short_of_target), (pages, false));
+            assert_eq!((far_slugs(&reply).len(), reply.short_of_target), (pages, false));
             for page in &reply.far_set {
                 assert!(!page.slug.as_str().contains(&topic(n)), "{} is near", page.slug);
                 assert!(reply.close_set.iter().all(|close| close.slug != page.slug));
@@ -106,9 +106,9 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
             let bands: Vec<&str> = reply.far_set.iter().map(|page| page.band.as_str()).collect();
             let third = |band| vec![band; pages / 3];
             assert_eq!(bands, [third("farthest"), third("far"), third("middle")].concat());
-            seen.extend(far(&reply));
+            seen.extend(far_slugs(&reply));
         }
-        // At least what even draws from one fixed half, or third, of the brain would use.
+        // An even draw from a fixed half, or third, of the brain would use this number of pages.
         let expected = even_draw(far_half, (TOPICS * pages) as i32);
         eprintln!("{profile:?}: {} distinct pages, {expected:.0} of an even draw", seen.len());
         assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
@@ -121,7 +121,7 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
     clock.advance(24 * HOUR);
     let tomorrow = select(&brain, &owner, IdeaProfile::Brainstorm, &question);
     assert_eq!(tomorrow.close_set, today.close_set);
-    let same = far(&tomorrow).intersection(&far(&today)).count();
+    let same = far_slugs(&tomorrow).intersection(&far_slugs(&today)).count();
     assert!(same <= 3, "{same} of 6 pages are the same on the next day");
 }
 

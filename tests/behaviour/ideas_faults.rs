@@ -26,7 +26,7 @@ use brain_tests::{HTTP_ON_FREE_PORT, TEST_TIMEOUT, program, run};
 use serde_json::{Value, json};
 
 use crate::ask_fixture;
-use crate::ideas_fixture::{QUESTION, bill, crosses, fill, json, judged, millionths};
+use crate::ideas_fixture::{QUESTION, crosses, expected_cost, fill, json, judge_sizes, millionths};
 use crate::terminal::on_a_terminal;
 
 #[test]
@@ -34,8 +34,8 @@ fn runs_stop_before_the_budget_is_exceeded() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
     // By the estimate, a cross costs about 9 cents and judging its ideas 4 cents.
-    ask_fixture::set(&mut home, "BRAIN_LLM_PRICE_IN", "6");
-    ask_fixture::set(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "6");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
     assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
@@ -44,8 +44,8 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert!((1..24).contains(&paid), "{paid}");
     assert_eq!(
         millionths(&reply["cost"]["actual_usd"]),
-        2 * bill(&reply),
-        "the fake's tokens at these prices"
+        2 * expected_cost(&reply),
+        "the prices are twice those of `expected_cost`"
     );
     assert!(millionths(&reply["cost"]["actual_usd"]) <= 300_000, "{reply}");
     let ideas = reply["ideas"].as_array().unwrap();
@@ -80,7 +80,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
         (24, 24),
         "no cross was sent twice"
     );
-    assert_eq!(judged(&model).iter().sum::<usize>(), 72);
+    assert_eq!(judge_sizes(&model).iter().sum::<usize>(), 72);
     let row = &home.json(["brainstorm", "--list-runs"])["runs"][0];
     assert_eq!(
         (row["status"].as_str(), row["crosses_done"].as_u64()),
@@ -152,7 +152,7 @@ fn failed_crosses_are_retried_by_resume() {
     let id = reply["run_id"].as_str().unwrap();
     let (done, _) = json(&home, &["brainstorm", "--resume", id]);
     assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
-    assert_eq!(model.call_count() - before, 3, "two crosses and one judge");
+    assert_eq!(model.call_count() - before, 3, "two crosses and one judge are sent again");
     let other = done["saved_slug"].as_str().unwrap();
     assert!(
         other != slug && home.page_file(other).exists() && home.page_file(slug).exists(),
@@ -165,7 +165,7 @@ fn runs_stop_if_the_service_rejects_them() {
     let options = ModelOptions { key: Some("right".into()), ..ModelOptions::default() };
     let model = FakeModel::new(options, valid_response);
     let mut home = ask_fixture::home(&model);
-    ask_fixture::set(&mut home, "BRAIN_LLM_API_KEY", "wrong");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_API_KEY", "wrong");
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
@@ -193,7 +193,7 @@ fn after_a_kill_only_missing_crosses_are_paid() {
         valid_response(question)
     });
     let mut home = ask_fixture::home(&model);
-    ask_fixture::set(&mut home, "BRAIN_LLM_SILENCE", "60s");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_SILENCE", "60s");
     let daemon = home.daemon();
     fill(&home);
     let mut command = home.command("brain");
@@ -227,7 +227,7 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     let first: BTreeSet<_> = crosses(&model)[..GATE].iter().cloned().collect();
     assert!(again.iter().all(|cross| !first.contains(cross)), "a finished cross is not sent again");
     assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
-    assert_eq!(millionths(&done["cost"]["actual_usd"]), bill(&done));
+    assert_eq!(millionths(&done["cost"]["actual_usd"]), expected_cost(&done));
     // The four crosses in progress are paid, whatever their result. The run's budget counts them,
     // as the ledger does.
     let entered = millionths(&home.json(["costs"])["total"]["actual_usd"]);
@@ -268,7 +268,7 @@ fn ideas_that_cannot_be_saved_are_shown() {
     let daemon = home.daemon();
     fill(&home);
     drop(daemon);
-    ask_fixture::set(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
+    ask_fixture::set_variable(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
     let _daemon = home.daemon();
     let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
     assert_eq!((ran.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{ran:?}");

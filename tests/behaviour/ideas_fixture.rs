@@ -47,7 +47,7 @@ pub(crate) fn crosses(model: &FakeModel) -> Vec<(String, String)> {
 }
 
 /// Returns the number of ideas in each judge question.
-pub(crate) fn judged(model: &FakeModel) -> Vec<usize> {
+pub(crate) fn judge_sizes(model: &FakeModel) -> Vec<usize> {
     let parts = model.questions().iter().map(parse_question).collect::<Vec<_>>();
     let judge = |part| match part {
         IdeaQuestion::Judge(ideas) => Some(ideas),
@@ -58,7 +58,7 @@ pub(crate) fn judged(model: &FakeModel) -> Vec<usize> {
 
 /// Returns the cost of the counted tokens in millionths of a dollar, at 3 USD per million input
 /// tokens and 15 USD per million output tokens.
-pub(crate) fn bill(reply: &Value) -> u64 {
+pub(crate) fn expected_cost(reply: &Value) -> u64 {
     let tokens = |name: &str| reply["cost"][name].as_u64().unwrap();
     tokens("input_tokens") * 3 + tokens("output_tokens") * 15
 }

@@ -13,7 +13,7 @@ use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::{Value, json};
 
 use crate::ask_fixture;
-use crate::ideas_fixture::{QUESTION, bill, crosses, fill, json, judged, millionths};
+use crate::ideas_fixture::{QUESTION, crosses, expected_cost, fill, json, judge_sizes, millionths};
 use crate::terminal::on_a_terminal;
 
 fn fixture() -> (FakeModel, TestHome) {
@@ -33,7 +33,7 @@ fn ideas_are_judged_saved_and_searchable() {
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!(ran.code, 0, "{ran:?}");
 
-    // 24 crosses with 3,000 input tokens, 72 ideas with 250 output tokens, each judged for 350
+    // 24 crosses with 3,000 input tokens, 72 ideas with 250 output tokens, each judge_sizes for 350
     // input and 200 output tokens, at 3 and 15 dollars per million.
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(
@@ -41,7 +41,7 @@ fn ideas_are_judged_saved_and_searchable() {
         "{ran:?}"
     );
     assert_eq!(millionths(&reply["cost"]["estimated_usd"]), 777_600);
-    assert_eq!(millionths(&reply["cost"]["actual_usd"]), bill(&reply));
+    assert_eq!(millionths(&reply["cost"]["actual_usd"]), expected_cost(&reply));
     let (tokens_in, tokens_out) = (&reply["cost"]["input_tokens"], &reply["cost"]["output_tokens"]);
     let last = lines[1];
     assert!(last.starts_with("[brainstorm] actual cost: $0.0"), "{last}");
@@ -65,7 +65,7 @@ fn ideas_are_judged_saved_and_searchable() {
         close.iter().flat_map(|close| far.iter().map(|far| (close.clone(), far.clone()))).collect();
     all.sort();
     assert_eq!(found, all);
-    assert_eq!(judged(&model), [12, 12, 12, 12, 12, 12]);
+    assert_eq!(judge_sizes(&model), [12, 12, 12, 12, 12, 12]);
 
     let ideas = reply["ideas"].as_array().unwrap();
     assert_eq!(ideas.len(), 72);
@@ -209,7 +209,7 @@ fn page_text_stays_between_unguessable_delimiters() {
 fn without_a_model_crosses_are_prompts_and_can_be_resumed() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
-    ask_fixture::set(&mut home, "BRAIN_LLM_PROVIDER", "none");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_PROVIDER", "none");
     let daemon = home.daemon();
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
@@ -235,7 +235,7 @@ fn without_a_model_crosses_are_prompts_and_can_be_resumed() {
     assert!(home.page_file(saved["saved_slug"].as_str().unwrap()).exists());
 
     drop(daemon);
-    ask_fixture::set(&mut home, "BRAIN_LLM_PROVIDER", "openai");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_PROVIDER", "openai");
     let _daemon = home.daemon();
     let id = reply["run_id"].as_str().unwrap();
     let (done, ran) = json(&home, &["brainstorm", "--resume", id]);
@@ -287,7 +287,7 @@ fn prompts_are_written_to_a_new_private_file() {
 fn a_terminal_shows_crosses_instead_of_prompts() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
-    ask_fixture::set(&mut home, "BRAIN_LLM_PROVIDER", "none");
+    ask_fixture::set_variable(&mut home, "BRAIN_LLM_PROVIDER", "none");
     let _daemon = home.daemon();
     fill(&home);
     let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -323,7 +323,7 @@ fn truncated_and_invalid_judgements_are_tolerated() {
     let (reply, ran) =
         json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "4", "--no-save"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(judged(&model), [12, 6, 2]);
+    assert_eq!(judge_sizes(&model), [12, 6, 2]);
     let scored = |reply: &Value| {
         reply["ideas"].as_array().unwrap().iter().filter(|idea| idea["judge"].is_object()).count()
     };
@@ -338,7 +338,7 @@ fn truncated_and_invalid_judgements_are_tolerated() {
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!((ran.code, &reply["judge_failed"], scored(&reply)), (0, &json!(true), 0), "{ran:?}");
-    assert_eq!(reply["ideas"].as_array().unwrap().len(), 72, "nothing is lost");
+    assert_eq!(reply["ideas"].as_array().unwrap().len(), 72, "no idea is lost");
     assert!(reply["ideas"].as_array().unwrap().iter().all(|idea| idea["passes"] == false));
     assert!(home.page_file(reply["saved_slug"].as_str().unwrap()).exists());
 }

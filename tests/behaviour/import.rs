@@ -109,18 +109,18 @@ fn invalid_files_are_reported_and_others_imported() {
         .into_iter()
         .zip(texts(&reply["failed"], "reason"))
         .collect();
-    let said = |path: &str, part: &str| {
+    let assert_reason = |path: &str, part: &str| {
         assert!(
             reasons.get(path).is_some_and(|reason| reason.contains(part)),
-            "{path}: {part} in {reasons:?}"
+            "{path}: {part} is not in {reasons:?}"
         );
     };
-    said("nul.md", "NUL byte at byte 1");
-    said("latin1.md", "invalid UTF-8 at byte 3");
-    said("yaml.md", "line ");
-    said("yaml.md", "column ");
-    said("large.md", "5000001");
-    said("😀.md", "slug");
+    assert_reason("nul.md", "NUL byte at byte 1");
+    assert_reason("latin1.md", "invalid UTF-8 at byte 3");
+    assert_reason("yaml.md", "line ");
+    assert_reason("yaml.md", "column ");
+    assert_reason("large.md", "5000001");
+    assert_reason("😀.md", "slug");
     assert_eq!(home.get("deep/er/also-good")["body"], "good too\n");
     assert_eq!(home.get("date-title")["title"], "2024-01-02");
     assert_eq!(home.json(["status"])["pages"], 4);

@@ -91,7 +91,8 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     for (body, slugs) in &pages {
         assert!(sent.contains(body), "{slugs:?} has a text that was not sent: {body}");
         assert_eq!(slugs.len(), 1, "\"{body}\" was stored more than once: {slugs:?}");
-        let file = std::fs::read_to_string(home.page_file(&slugs[0])).expect("it has a file");
+        let file =
+            std::fs::read_to_string(home.page_file(&slugs[0])).expect("the page has no file");
         assert!(file.ends_with(body.as_str()), "the file of {} differs from its page", slugs[0]);
     }
     for body in &sure {
@@ -115,7 +116,7 @@ struct ClientLog {
     sent: BTreeSet<String>,
     /// Items accepted with 202.
     accepted: BTreeSet<String>,
-    /// Items without a response, which are sent again first.
+    /// The item that got no response; it is sent again first.
     open: Option<String>,
 }
 

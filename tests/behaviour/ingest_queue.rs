@@ -149,40 +149,45 @@ fn deleted_or_changed_content_is_ingested_again() {
         (Some(slug.clone()), "to and fro")
     );
     // A delivery with an idempotency key is the same, whatever became of its page.
-    let keyed = || Item { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
-    let delivered = fixture.send(keyed()).unwrap();
+    let keyed_item = || Item { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
+    let delivered = fixture.send(keyed_item()).unwrap();
     fixture.process_queue();
     let slug = fixture.show(&delivered).slug.unwrap();
     fixture
         .ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
         .unwrap();
-    assert_eq!(fixture.send(keyed()).unwrap().status, "duplicate");
+    assert_eq!(fixture.send(keyed_item()).unwrap().status, "duplicate");
 }
 
 #[test]
 fn items_with_a_slug_become_that_page() {
     let fixture = Fixture::new();
-    let at = |slug: &str, body: &str| Item { slug: Some(Slug::parse(slug).unwrap()), ..text(body) };
+    let item_with_slug =
+        |slug: &str, body: &str| Item { slug: Some(Slug::parse(slug).unwrap()), ..text(body) };
     for (slug, body) in
         [("light/a", "up"), ("light/a", "down"), ("light/a", "up"), ("light/b", "up")]
     {
-        assert_eq!(fixture.send(at(slug, body)).unwrap().status, "queued", "{slug} {body}");
+        assert_eq!(
+            fixture.send(item_with_slug(slug, body)).unwrap().status,
+            "queued",
+            "{slug} {body}"
+        );
         fixture.process_queue();
         assert_eq!(fixture.page(slug).body, body);
     }
-    assert_eq!(fixture.send(at("light/b", "up")).unwrap().status, "duplicate");
+    assert_eq!(fixture.send(item_with_slug("light/b", "up")).unwrap().status, "duplicate");
 }
 
 #[test]
 fn retried_items_never_replace_newer_pages() {
     let fixture = Fixture::new();
     fixture.add_source("work");
-    let at = |body: &str| Item {
+    let item_for_work = |body: &str| Item {
         source: Some(source("work")),
         slug: Some(Slug::parse("o/x").unwrap()),
         ..text(body)
     };
-    let old = fixture.send(at("old")).unwrap();
+    let old = fixture.send(item_for_work("old")).unwrap();
     fixture.ask(Request::SourceRemove(SourceRemove { id: source("work"), yes: true })).unwrap();
     for _ in 0..3 {
         fixture.process_queue();
@@ -190,7 +195,7 @@ fn retried_items_never_replace_newer_pages() {
     }
     assert_eq!(fixture.show(&old).status, JobState::Failed);
     fixture.add_source("work");
-    let new = fixture.send(at("new")).unwrap();
+    let new = fixture.send(item_for_work("new")).unwrap();
     fixture.process_queue();
     assert_eq!(fixture.show(&new).status, JobState::Stored);
     assert_eq!(fixture.retry(), 1);
@@ -208,7 +213,11 @@ fn items_are_processed_after_the_clock_goes_back() {
     fixture.clock.advance(10 * 365 * 24 * HOUR);
     let sent = fixture.send(text("from the future")).unwrap();
     fixture.clock.advance(-10 * 365 * 24 * HOUR);
-    assert_eq!(fixture.send(text("from the future")).unwrap().job_id, sent.job_id, "it waits");
+    assert_eq!(
+        fixture.send(text("from the future")).unwrap().job_id,
+        sent.job_id,
+        "the waiting item is recognised"
+    );
     assert_eq!(fixture.process_queue(), 1);
     assert_eq!(fixture.show(&sent).status, JobState::Stored);
 }
@@ -216,15 +225,15 @@ fn items_are_processed_after_the_clock_goes_back() {
 #[test]
 fn an_idempotency_key_names_one_item_for_24_hours() {
     let fixture = Fixture::new();
-    let keyed = |body: &str| Item { idempotency_key: Some("k-1".into()), ..text(body) };
-    let first = fixture.send(keyed("alpha")).unwrap();
-    let again = fixture.send(keyed("alpha")).unwrap();
+    let keyed_item = |body: &str| Item { idempotency_key: Some("k-1".into()), ..text(body) };
+    let first = fixture.send(keyed_item("alpha")).unwrap();
+    let again = fixture.send(keyed_item("alpha")).unwrap();
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
-    let fault = fixture.send(keyed("beta")).unwrap_err();
+    let fault = fixture.send(keyed_item("beta")).unwrap_err();
     assert_eq!(fault.code, FaultCode::Conflict);
     assert!(fault.message.contains(&first.job_id.to_string()), "{fault}");
     fixture.add_source("work");
-    let elsewhere = Item { source: Some(source("work")), ..keyed("alpha") };
+    let elsewhere = Item { source: Some(source("work")), ..keyed_item("alpha") };
     assert_eq!(
         code(fixture.send(elsewhere)),
         FaultCode::Conflict,
@@ -232,11 +241,11 @@ fn an_idempotency_key_names_one_item_for_24_hours() {
     );
     // Each client has its own keys.
     assert_eq!(
-        fixture.send_as(&granted("tablet", Scope::Write, &[]), keyed("beta")).unwrap().status,
+        fixture.send_as(&granted("tablet", Scope::Write, &[]), keyed_item("beta")).unwrap().status,
         "queued"
     );
     fixture.clock.advance(24 * HOUR);
-    assert_eq!(fixture.send(keyed("beta")).unwrap().status, "queued");
+    assert_eq!(fixture.send(keyed_item("beta")).unwrap().status, "queued");
 }
 
 #[test]
@@ -351,12 +360,12 @@ fn concurrent_senders_get_one_job_per_content() {
             .map(|sender| {
                 let fixture = &fixture;
                 scope.spawn(move || {
-                    let one = |n: usize| {
+                    let send_item = |n: usize| {
                         // Every client sends every second item.
                         let whose = if n.is_multiple_of(2) { 0 } else { sender };
                         fixture.send(text(&format!("item {n} of {whose}"))).unwrap()
                     };
-                    (0..50).map(one).collect::<Vec<_>>()
+                    (0..50).map(send_item).collect::<Vec<_>>()
                 })
             })
             .collect();

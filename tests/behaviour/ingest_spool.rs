@@ -17,7 +17,7 @@ use crate::faults::{fill, small_home};
 use crate::ingest_crash::process_queue;
 
 /// Returns a unique text of about 100 KB.
-fn big(n: usize) -> String {
+fn big_text(n: usize) -> String {
     format!("item{n} {}", format!("words of number {n} ").repeat(100_000 / 19))
 }
 
@@ -57,7 +57,7 @@ fn items_accepted_on_a_full_disk_become_pages_once() {
         let mut accepted = BTreeMap::new();
         let mut refused = BTreeMap::<String, usize>::new();
         for n in 0..120 {
-            let answer = ingest(address, &token, &big(n));
+            let answer = ingest(address, &token, &big_text(n));
             match answer.status {
                 202 => {
                     let job = answer.json()["job_id"].as_str().unwrap().to_owned();
@@ -106,7 +106,7 @@ fn open(path: &Path) -> Result<Store, StoreError> {
     retry_while_locked(|| Store::open(path, &options, Box::new(|_| {})))
 }
 
-fn is_sound(path: &Path) {
+fn assert_sound(path: &Path) {
     retry_while_locked(|| verify(path, &|_, _| true)).unwrap();
 }
 
@@ -144,7 +144,7 @@ fn job(body: &str) -> JobRecord {
     }
 }
 
-/// No configuration lets a daemon use the last byte; here the disk itself is full.
+/// A daemon keeps a reserve of free space. This test uses the store without the reserve.
 #[test]
 fn a_store_that_fills_the_disk_keeps_accepted_items() {
     let mut home = TestHome::new();
@@ -160,8 +160,8 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         let store = open(&path).unwrap();
         let filler = fill(&home_path, 3_500_000);
         let mut accepted = BTreeMap::new();
-        let (mut refused, mut sent, mut in_a_row) = (0, 0, 0);
-        while in_a_row < 100 && sent < 20_000 {
+        let (mut refused, mut sent, mut refused_in_a_row) = (0, 0, 0);
+        while refused_in_a_row < 100 && sent < 20_000 {
             let (sender, receiver) = channel();
             for _ in 0..burst {
                 let (sender, text) = (sender.clone(), format!("{sent} {}", "x".repeat(size)));
@@ -176,11 +176,11 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             for (text, answer) in receiver {
                 match answer {
                     Ok(id) => {
-                        in_a_row = 0;
+                        refused_in_a_row = 0;
                         assert_eq!(accepted.insert(id, text), None, "{id} was returned twice");
                     }
                     Err(error) => {
-                        (refused, in_a_row) = (refused + 1, in_a_row + 1);
+                        (refused, refused_in_a_row) = (refused + 1, refused_in_a_row + 1);
                         assert!(error.contains("full") || error.contains("space"), "{error}");
                     }
                 }
@@ -191,7 +191,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             "{} accepted, {refused} refused",
             accepted.len()
         );
-        let has_all = |store: &Store| {
+        let assert_has_all = |store: &Store| {
             let mut found = BTreeMap::new();
             let each = |id, record: JobRecord| {
                 assert_eq!(found.insert(id, record.content.body), None);
@@ -209,7 +209,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             let texts: std::collections::BTreeSet<_> = found.values().collect();
             assert_eq!(texts.len(), found.len(), "an item is stored twice");
         };
-        // The state that SIGKILL leaves now, copied to a disk with room.
+        // Copy the files, as SIGKILL would leave them, to a disk with free space.
         let elsewhere = home.outside().join(format!("{size}-{burst}"));
         fs::create_dir_all(&elsewhere).unwrap();
         for entry in fs::read_dir(&home_path).unwrap() {
@@ -219,22 +219,22 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
             }
         }
         let killed = open(&elsewhere.join("brain.redb")).unwrap();
-        has_all(&killed);
+        assert_has_all(&killed);
         drop(killed);
-        is_sound(&elsewhere.join("brain.redb"));
+        assert_sound(&elsewhere.join("brain.redb"));
         fs::remove_file(filler).unwrap();
         let record = job("room again");
         let id = store.write(move |draft| draft.add_job(&record)).unwrap();
         assert!(accepted.keys().all(|known| *known < id), "{id} was already used");
-        has_all(&store);
+        assert_has_all(&store);
         drop(store);
-        is_sound(&path);
-        has_all(&open(&path).unwrap());
+        assert_sound(&path);
+        assert_has_all(&open(&path).unwrap());
     }
 }
 
-/// Sends items in one batch and copies the store to `to` when all are acknowledged. The copied
-/// store file is as it was before, because it has not grown.
+/// Stores items in one batch. Copies to `to` the store file from before the batch and the spool
+/// from after it, as a kill on a full disk would leave them.
 fn kill_with_spool(store: &Store, items: usize, to: &Path) {
     let (from, mut left) = (store.path().with_extension("redb.spool"), items);
     let spool = to.join("brain.redb.spool");
@@ -311,10 +311,10 @@ fn items_accepted_before_sigkill_keep_their_id() {
     let token = home.token("posting", "read write", &[]);
     let bearer = format!("Bearer {token}");
     let mut accepted = BTreeMap::new();
-    // In the first attempts, the worker may commit before the kill.
-    let taken_over = |home: &TestHome| home.log().contains("imported ingest jobs from the spool");
+    // Repeat until a kill came before the worker's commit, so that the item was only in the spool.
+    let was_imported = |home: &TestHome| home.log().contains("imported ingest jobs from the spool");
     for n in 0..100 {
-        if n >= 20 && taken_over(&home) {
+        if n >= 20 && was_imported(&home) {
             break;
         }
         let address = home.http_local();
@@ -340,7 +340,7 @@ fn items_accepted_before_sigkill_keep_their_id() {
     let numbers: std::collections::BTreeSet<_> = accepted.values().collect();
     assert_eq!(numbers.len(), accepted.len(), "the job ids are unique: {accepted:?}");
     assert_pages_once(&home, &accepted);
-    assert!(taken_over(&home), "no item needed the spool: {}", home.log());
+    assert!(was_imported(&home), "no item needed the spool: {}", home.log());
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn doctor_reports_items_of_another_store() {
             .clone()
     };
     let (aside, found) = (home.path().join("brain.redb.spool-1"), check());
-    assert!(fs::read(&aside).unwrap() == spooled, "it is kept");
+    assert!(fs::read(&aside).unwrap() == spooled, "the spool of another store is kept");
     assert_eq!(found["status"], "warn");
     assert!(found["message"].as_str().unwrap().starts_with(aside.to_str().unwrap()), "{found}");
     assert!(found["hint"].as_str().unwrap().contains("brain.redb.spool"), "{found}");

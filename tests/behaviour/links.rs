@@ -39,7 +39,7 @@ fn links_of_every_form_are_found_except_in_code() {
     assert_eq!(
         found.iter().filter(|(t, k, _)| t == "people/ada" && k == "mentions").count(),
         1,
-        "once a pair"
+        "one row for each pair of pages"
     );
 }
 
@@ -78,7 +78,7 @@ fn a_link_becomes_live_or_missing_with_its_page() {
 }
 
 #[test]
-fn a_bare_name_links_to_a_file_or_to_the_only_page_with_that_alias() {
+fn a_bare_name_links_to_a_file_or_a_unique_alias() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("from", "[[acme]] and [[Countess]]\n");
@@ -87,7 +87,8 @@ fn a_bare_name_links_to_a_file_or_to_the_only_page_with_that_alias() {
     let rows = home.json(["links", "from"]);
     assert_eq!(texts(&rows["links"], "status"), ["live", "live"], "{rows}");
     assert_eq!(slugs(&rows["links"]), ["companies/acme", "people/ada"]);
-    // Of several files, the one with the shortest path; of several aliases, none.
+    // Among several files, the link means the one with the shortest path. Among several aliases, it
+    // is ambiguous.
     home.put("old/acme", "another\n");
     home.put("people/bea", "---\naliases: [Countess]\n---\nx\n");
     let rows = home.json(["links", "from"]);
@@ -159,11 +160,15 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
     assert_eq!(nodes, ["a", "b", "c"]);
     let two = home.json(["graph", "a", "--depth", "2"]);
     assert_eq!(two["nodes"].as_array().unwrap().len(), 4);
-    let at = |i: &serde_json::Value| {
+    let slug_at = |i: &serde_json::Value| {
         two["nodes"][i.as_u64().unwrap() as usize]["slug"].as_str().unwrap().to_owned()
     };
-    let mut edges: Vec<(String, String)> =
-        two["edges"].as_array().unwrap().iter().map(|e| (at(&e["from"]), at(&e["to"]))).collect();
+    let mut edges: Vec<(String, String)> = two["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| (slug_at(&e["from"]), slug_at(&e["to"])))
+        .collect();
     edges.sort();
     let expected = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "d")];
     assert_eq!(edges, expected.map(|(x, y)| (x.to_owned(), y.to_owned())));

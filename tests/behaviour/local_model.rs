@@ -37,7 +37,7 @@ impl ReferenceModel {
             .collect()
     }
 
-    fn norm(&self, name: &str, one: &[f64], other: &[f64]) -> Vec<f64> {
+    fn layer_norm(&self, name: &str, one: &[f64], other: &[f64]) -> Vec<f64> {
         let sum: Vec<f64> = one.iter().zip(other).map(|(one, other)| one + other).collect();
         let mean = sum.iter().sum::<f64>() / sum.len() as f64;
         let spread = sum.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sum.len() as f64;
@@ -83,12 +83,12 @@ impl ReferenceModel {
                 let both: Vec<f64> =
                     kind.iter().zip(position).map(|(kind, position)| kind + position).collect();
                 let word = self.get("embeddings.word_embeddings.weight", id, DIMENSIONS);
-                self.norm("embeddings.LayerNorm", word, &both)
+                self.layer_norm("embeddings.LayerNorm", word, &both)
             })
             .collect();
         for layer in 0..LAYERS {
             let name = |rest: &str| format!("encoder.layer.{layer}.{rest}");
-            let part = |part: &str| -> Vec<Vec<f64>> {
+            let project = |part: &str| -> Vec<Vec<f64>> {
                 tokens
                     .iter()
                     .map(|token| {
@@ -96,33 +96,35 @@ impl ReferenceModel {
                     })
                     .collect()
             };
-            let (query, key, value) = (part("query"), part("key"), part("value"));
+            let (query, key, value) = (project("query"), project("key"), project("value"));
             let each = DIMENSIONS / HEADS;
             let mut next = Vec::new();
             for (at, token) in tokens.iter().enumerate() {
                 let mut seen = Vec::new();
                 for head in 0..HEADS {
-                    let of = |all: &[f64]| all[head * each..(head + 1) * each].to_vec();
+                    let of_head = |all: &[f64]| all[head * each..(head + 1) * each].to_vec();
                     let weights: Vec<f64> = key
                         .iter()
-                        .map(|key| (dot(&of(&query[at]), &of(key)) / (each as f64).sqrt()).exp())
+                        .map(|key| {
+                            (dot(&of_head(&query[at]), &of_head(key)) / (each as f64).sqrt()).exp()
+                        })
                         .collect();
                     let sum: f64 = weights.iter().sum();
-                    let mix = |column: usize| -> f64 {
+                    let weighted_value = |column: usize| -> f64 {
                         weights
                             .iter()
                             .zip(&value)
-                            .map(|(weight, value)| weight / sum * of(value)[column])
+                            .map(|(weight, value)| weight / sum * of_head(value)[column])
                             .sum()
                     };
-                    seen.extend((0..each).map(mix));
+                    seen.extend((0..each).map(weighted_value));
                 }
                 let seen = self.dense(&name("attention.output.dense"), &seen, DIMENSIONS);
-                let middle = self.norm(&name("attention.output.LayerNorm"), token, &seen);
+                let middle = self.layer_norm(&name("attention.output.LayerNorm"), token, &seen);
                 let mut wide = self.dense(&name("intermediate.dense"), &middle, INNER);
                 wide.iter_mut().for_each(|x| *x = *x * 0.5 * (1.0 + erf(*x / 2_f64.sqrt())));
                 let narrow = self.dense(&name("output.dense"), &wide, DIMENSIONS);
-                next.push(self.norm(&name("output.LayerNorm"), &middle, &narrow));
+                next.push(self.layer_norm(&name("output.LayerNorm"), &middle, &narrow));
             }
             tokens = next;
         }
@@ -236,10 +238,15 @@ fn texts_of_similar_meaning_have_near_vectors() {
         dir.path(),
         &["the physician has a boat", "a doctor with a ship", "bread and money in the storm"],
     );
-    let near = |one: usize, other: usize| -> f32 {
+    let similarity = |one: usize, other: usize| -> f32 {
         vectors[one].iter().zip(&vectors[other]).map(|(a, b)| a * b).sum()
     };
-    assert!(near(0, 1) > near(0, 2) + 0.2, "{} and {}", near(0, 1), near(0, 2));
+    assert!(
+        similarity(0, 1) > similarity(0, 2) + 0.2,
+        "{} and {}",
+        similarity(0, 1),
+        similarity(0, 2)
+    );
 }
 
 #[test]
@@ -404,7 +411,7 @@ fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
 #[test]
 fn a_damaged_model_is_refused_with_the_name_of_its_file() {
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        assert_refused(file, "is not there", |dir| fs::remove_file(dir.join(file)).unwrap());
+        assert_refused(file, "is missing", |dir| fs::remove_file(dir.join(file)).unwrap());
         assert_refused(file, "", |dir| fs::write(dir.join(file), "").unwrap());
         assert_refused(file, "", |dir| fs::write(dir.join(file), "no such thing").unwrap());
         assert_refused(file, "", |dir| {

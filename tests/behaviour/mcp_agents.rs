@@ -25,7 +25,7 @@ impl Fixture {
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_else(|| panic!("{field} in {value}"))
+    value[field].as_str().unwrap_or_else(|| panic!("no text {field} in {value}"))
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn titles_and_aliases_name_pages() {
         "slug": "Ada Lovelace", "operation": "append", "content": "Wrote the first program."
     });
     assert_eq!(agent.call("edit_page", added)["slug"], "people/ada");
-    // A word that is a valid slug, but no page's, is a title, too.
+    // A valid slug that no page has is looked up as a title.
     fixture.home.put("places/paris", "# Lutetia\n");
     assert_eq!(agent.call("get_page", json!({ "slug": "lutetia" }))["slug"], "places/paris");
 
@@ -125,7 +125,7 @@ fn titles_and_aliases_name_pages() {
     fixture.home.put("other/ada", "# Ada Lovelace\n");
     let several = agent.refused("get_page", json!({ "slug": "Ada Lovelace" }));
     for slug in ["people/ada", "other/ada", "give one of these slugs"] {
-        assert!(several.contains(slug), "{slug} in {several}");
+        assert!(several.contains(slug), "{slug} is not in {several}");
     }
     // A new page needs a slug.
     let put = agent.refused("put_page", json!({ "slug": "Ada Lovelace", "content": "x" }));

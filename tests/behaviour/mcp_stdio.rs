@@ -9,7 +9,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome, capture};
 use serde_json::{Value, json};
 
 /// A request of the newest revision, which repeats the client's details in each request.
-fn modern(id: u64, method: &str, params: Value) -> Value {
+fn modern_request(id: u64, method: &str, params: Value) -> Value {
     let mut params = params;
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -62,12 +62,20 @@ impl McpProcess {
     }
 
     fn send_bytes(&mut self, bytes: &[u8]) {
-        self.input.as_mut().expect("open").write_all(bytes).expect("it is reading");
+        self.input
+            .as_mut()
+            .expect("standard input is closed")
+            .write_all(bytes)
+            .expect("`brain mcp` reads no input");
     }
 
     fn receive(&mut self) -> Value {
         let mut line = String::new();
-        self.output.as_mut().expect("open").read_line(&mut line).expect("text");
+        self.output
+            .as_mut()
+            .expect("standard output is closed")
+            .read_line(&mut line)
+            .expect("the output is not text");
         serde_json::from_str(&line)
             .unwrap_or_else(|e| panic!("not a message ({e}): {line:?} {}", self.read_stderr()))
     }
@@ -92,7 +100,7 @@ impl McpProcess {
     /// Closes standard input; returns the remaining messages and the exit code.
     fn finish(mut self) -> (Vec<Value>, i32) {
         self.input = None;
-        let lines = self.output.take().expect("open").lines();
+        let lines = self.output.take().expect("standard output is closed").lines();
         let rest = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
         (rest, self.wait_for_exit_code())
     }
@@ -135,11 +143,11 @@ fn both_revisions_are_served_and_the_daemon_is_started() {
     assert_eq!(old.finish(), (vec![], 0), "notifications have no answer");
 
     let mut new = McpProcess::start(&home);
-    let server = new.ask(&modern(1, "server/discover", json!({})));
+    let server = new.ask(&modern_request(1, "server/discover", json!({})));
     let versions = server["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.iter().any(|version| version == "2026-07-28"), "{server}");
     let params = json!({ "name": "search", "arguments": { "query": "engine" } });
-    let found = new.ask(&modern(2, "tools/call", params));
+    let found = new.ask(&modern_request(2, "tools/call", params));
     assert_eq!(
         (first_title(&found), &found["result"]["resultType"]),
         ("Lovelace", &json!("complete"))
@@ -178,7 +186,7 @@ fn a_killed_daemon_is_replaced_and_the_session_continues() {
     assert_eq!(
         first_title(&process.ask(&search(2, "analytical"))),
         "Lovelace",
-        "with another daemon"
+        "another daemon answers"
     );
     for n in 3..6 {
         home.brain(["stop"]).expect(0);
@@ -279,7 +287,7 @@ fn a_missing_daemon_is_reported_to_the_client_and_on_stderr() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     let mut process = McpProcess::start(&home);
-    let answer = process.ask(&modern(1, "tools/list", json!({})));
+    let answer = process.ask(&modern_request(1, "tools/list", json!({})));
     assert_eq!(answer["error"]["code"], -32603);
     assert!(answer["error"]["message"].as_str().unwrap().contains("brain serve"), "{answer}");
     assert_eq!(process.wait_for_exit_code(), 6);

@@ -132,7 +132,7 @@ fn nonsense_makes_no_vectors_and_is_reported() {
     endpoint.set_behaviour(Behaviour::Body("<html>proxy</html>".into()));
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
     for (response, what) in [
-        ("<html>proxy</html>", "page for people"),
+        ("<html>proxy</html>", "HTML page"),
         ("{\"data\":[]}", "0 vectors"),
         ("{\"data\":[{\"embedding\":[NaN]}]}", "not JSON"),
         ("{\"data\":[{\"embedding\":[1e39,0]}]}", "vector"),

@@ -1,5 +1,5 @@
-//! The worst known texts for each parser, eight at once and through every interface, while the daemon is
-//! limited to 512 MB: the daemon survives, and every text becomes a page.
+//! The worst known texts for each parser, eight at once and through every interface, while the
+//! daemon is limited to 512 MB: the daemon survives, and every text becomes a page.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ struct ControlGroup(PathBuf);
 
 impl ControlGroup {
     /// Returns `None` and prints a notice if this user cannot create control groups.
-    fn around(daemon: &Daemon) -> Option<Self> {
+    fn for_daemon(daemon: &Daemon) -> Option<Self> {
         let name = format!("brain-test-{}", daemon.pid());
         let (first, second) =
             (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
@@ -73,7 +73,7 @@ fn peak_memory_mb(daemon: &Daemon) -> u64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
-fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
+fn numbered_parts(length: usize, part: impl Fn(u32) -> String) -> String {
     let mut text = String::with_capacity(length + 64);
     for n in 0.. {
         text.push_str(&part(n));
@@ -88,15 +88,15 @@ fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
 /// bytes, the others have a tenth of that.
 fn worst_texts(largest: usize) -> Vec<(&'static str, String)> {
     let length = largest / 10;
-    let repeated = |unit: &str| unit.repeat(length / unit.len());
+    let fill_with = |unit: &str| unit.repeat(length / unit.len());
     vec![
         ("brackets", "[".repeat(largest)),
-        ("quotes", format!("[a](b) {}", repeated("> "))),
-        ("lists", format!("[a](b)\n\n{}", repeated("- "))),
-        ("emphasis", format!("[a](b) {}", repeated("*a "))),
-        ("links", numbered(length, |n| format!("[[{n:x}]]"))),
-        ("words", repeated("a.")),
-        ("dates", numbered(length, |n| format!("- 2024-01-01 | {n:x}\n"))),
+        ("quotes", format!("[a](b) {}", fill_with("> "))),
+        ("lists", format!("[a](b)\n\n{}", fill_with("- "))),
+        ("emphasis", format!("[a](b) {}", fill_with("*a "))),
+        ("links", numbered_parts(length, |n| format!("[[{n:x}]]"))),
+        ("words", fill_with("a.")),
+        ("dates", numbered_parts(length, |n| format!("- 2024-01-01 | {n:x}\n"))),
     ]
 }
 
@@ -122,7 +122,7 @@ fn eight_worst_texts_at_each_interface_fit_into_512_mb() {
         home.env.push((name.into(), value.into()));
     }
     let mut daemon = home.daemon();
-    let Some(group) = ControlGroup::around(&daemon) else { return };
+    let Some(group) = ControlGroup::for_daemon(&daemon) else { return };
     let token = home.token("sender", "read write", &[]);
     let bearer = format!("Bearer {token}");
     let texts = worst_texts(PAGE_BYTES);

@@ -75,7 +75,7 @@ fn the_public_address_is_the_issuer() {
     let cookie = page.header("set-cookie").unwrap();
     assert!(cookie.starts_with("__Host-brain-consent="), "{cookie}");
     for attribute in ["; Path=/", "; HttpOnly", "; SameSite=Lax", "; Secure", "; Max-Age=43200"] {
-        assert!(cookie.contains(attribute), "{attribute} in {cookie}");
+        assert!(cookie.contains(attribute), "{attribute} is not in {cookie}");
     }
     let page = site.local(&HttpRequest::get(&authorize(&client, &[]))).expect(200);
     let cookie = page.header("set-cookie").unwrap();
@@ -132,7 +132,7 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
         resource.as_str(),
         "write, change and delete pages",
     ] {
-        assert!(page.body.contains(expected), "{expected} in {}", page.body);
+        assert!(page.body.contains(expected), "{expected} is not in {}", page.body);
     }
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
 
@@ -159,7 +159,11 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let gone = [("token", next["refresh_token"].as_str().unwrap()), ("client_id", &client)];
     let revoked = site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
     assert_eq!(revoked.body, "");
-    assert_eq!(site.write_status(&text(&next, "access_token")), 401, "its whole family is revoked");
+    assert_eq!(
+        site.write_status(&text(&next, "access_token")),
+        401,
+        "the whole family of the token is revoked"
+    );
     site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
     site.public(&HttpRequest::form(
         "/revoke",
@@ -261,7 +265,7 @@ fn a_client_registers_itself_where_the_owner_allows_it() {
         "value=\"read\" checked",
         &format!("brain clients revoke {id}"),
     ] {
-        assert!(page.body.contains(expected), "{expected} in {}", page.body);
+        assert!(page.body.contains(expected), "{expected} is not in {}", page.body);
     }
     let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     let answer = browser.submit(&site, &page, &agreed).expect(303);
@@ -310,7 +314,7 @@ fn pages_have_strict_security_headers() {
             "frame-ancestors 'none'",
             "base-uri 'none'",
         ] {
-            assert!(policy.contains(rule), "{rule} in {policy}");
+            assert!(policy.contains(rule), "{rule} is not in {policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
         for loads in ["<script", "src=", "<link", "@import", "url("] {

@@ -86,7 +86,11 @@ fn links_of_every_form_find_their_pages() {
         ("v1.2", "v1.2"),
     ];
     for (target, slug) in expected {
-        assert_eq!(found.get(target).map(String::as_str), Some(slug), "{target} in {found:?}");
+        assert_eq!(
+            found.get(target).map(String::as_str),
+            Some(slug),
+            "{target} is not in {found:?}"
+        );
     }
     for (target, slug) in &found {
         let file = target == "Sheet.xlsx";
@@ -145,7 +149,7 @@ fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
     ]);
     let found = |slug: &str| links(&home, slug);
     let one = found("zzzzzz/deep/start");
-    // A folder above the page counts for nothing; a folder below it does.
+    // A note in a folder above the page gets no preference; a note in a folder below it does.
     assert_eq!(one["Note"], "a/b/note", "{one:?}");
     assert_eq!(one["Plan"], "zzzzzz/deep/below/plan", "{one:?}");
     assert_eq!(one["area/Index#Top"], "old/area/index", "{one:?}");
@@ -156,7 +160,11 @@ fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
     assert_eq!(slugs(&home.json(["backlinks", "b/2026/log"])["links"]), ["b/start"]);
     let to_index = home.json(["backlinks", "old/area/index"]);
     assert_eq!(slugs(&to_index["links"]), ["a/start", "b/start", "zzzzzz/deep/start"]);
-    assert_eq!(to_index["links"].as_array().unwrap().len(), 3, "once a page: {to_index}");
+    assert_eq!(
+        to_index["links"].as_array().unwrap().len(),
+        3,
+        "one backlink for each page: {to_index}"
+    );
     let report = broken(&home, &[]);
     let left = texts(&report["links"], "target");
     assert_eq!((left, &report["ambiguous"]), (vec!["./Plan".to_owned(); 2], &json!(0)));
@@ -274,7 +282,7 @@ fn the_report_names_missing_and_ambiguous_links() {
         let rows = report["links"].as_array().unwrap();
         rows.iter()
             .find(|l| l["slug"] == slug && l["target"] == target)
-            .unwrap_or_else(|| panic!("{target} in {report}"))
+            .unwrap_or_else(|| panic!("{target} is not in {report}"))
     };
     let twin = find("a", "Twin");
     assert_eq!(
@@ -290,7 +298,7 @@ fn the_report_names_missing_and_ambiguous_links() {
     assert_eq!(
         find("people/ann", "Missing Page")["candidates"],
         json!(["missing-page-of-ann"]),
-        "a longer name"
+        "a page with a longer name is a candidate"
     );
     assert_eq!(find("b", "gone")["candidates"], json!([]));
 

@@ -71,7 +71,7 @@ fn every_command_has_help_without_a_daemon() {
         assert_eq!(help.stderr, "");
         assert!(
             overview.lines().any(|l| l.trim_start().starts_with(&format!("{command} "))),
-            "{command} in {overview}"
+            "{command} is not in {overview}"
         );
     }
     assert!(!home.path().exists(), "help creates no home");
@@ -102,7 +102,7 @@ fn config_show_prints_each_value_and_its_origin() {
         let keys = displayed["keys"].as_array().unwrap();
         keys.iter()
             .find(|k| k["key"] == name)
-            .unwrap_or_else(|| panic!("{name} in {displayed}"))
+            .unwrap_or_else(|| panic!("{name} is not in {displayed}"))
             .clone()
     };
     assert_eq!(
@@ -196,12 +196,12 @@ fn a_changed_configuration_is_reported_and_a_restart_uses_it() {
     let shown = home.brain(["status"]).expect(0);
     assert!(shown.stderr.contains("config.toml has changed"), "{shown:?}");
     let checks = home.json(["doctor"])["checks"].clone();
-    let of = |name: &str| {
+    let check_named = |name: &str| {
         let checks = checks.as_array().unwrap();
         checks.iter().find(|check| check["name"] == name).unwrap().clone()
     };
     assert_eq!(
-        (&of("configuration")["status"], &of("configuration")["hint"]),
+        (&check_named("configuration")["status"], &check_named("configuration")["hint"]),
         (&"warn".into(), &"brain restart".into())
     );
     let fault = home.fault(["collector", "collect"], 1);
@@ -262,7 +262,7 @@ fn the_doctor_finds_no_problem_in_a_healthy_brain() {
             "collector",
             "clock",
         ] {
-            assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
+            assert!(names.iter().any(|n| n == name), "{name} is not in {names:?}");
         }
         for check in checks.iter().filter(|c| c["name"] != "disk space") {
             assert_eq!(check["status"], "ok", "round {round}: {check}");
@@ -382,7 +382,7 @@ fn serve_runs_the_daemon_in_the_foreground() {
         .unwrap();
     let began = std::time::Instant::now();
     while home.connect().is_none() {
-        assert!(began.elapsed() < brain_tests::TEST_TIMEOUT, "it does not answer");
+        assert!(began.elapsed() < brain_tests::TEST_TIMEOUT, "the daemon does not answer");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert_eq!(

@@ -31,7 +31,7 @@ fn edited_and_restored_files_keep_their_mode() {
     assert_eq!((mode(&notes.join(".trash")), mode(&notes.join(".trash/a.md"))), (0o2775, 0o664));
     home.json(["restore", "a", "--source", "notes"]);
     assert_eq!(mode(&file), 0o664);
-    // Who can read the directory can read a new file and a new directory.
+    // A new file and a new directory are readable for everyone who can read the parent directory.
     home.json(["capture", "new", "--slug", "sub/new", "--source", "notes"]);
     assert_eq!((mode(&notes.join("sub")), mode(&notes.join("sub/new.md"))), (0o2775, 0o664));
 }

@@ -161,7 +161,7 @@ fn the_start_page_is_served_on_the_local_listener_only() {
     for expected in
         ["/openapi.json", "/mcp", "/clip", "GET /search", "POST /ingest", "brain --help"]
     {
-        assert!(html.contains(expected), "{expected} in {html}");
+        assert!(html.contains(expected), "{expected} is not in {html}");
     }
     assert!(!html.to_lowercase().contains("secret"), "{html}");
     let _ = get(home.http_public(), "/").expect(404);

@@ -8,7 +8,7 @@ use brain_tests::TEST_TIMEOUT;
 use brain_tests::ideas_model::valid_response;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse, Question};
 
-use crate::ask_fixture::{fill, ledger, number};
+use crate::ask_fixture::{fill, ledger, passage_number};
 use crate::ideas_fixture;
 use crate::page_view::assert_sealed;
 use crate::web::{Browser, HttpRequest, Site, encoded, hidden_fields};
@@ -31,9 +31,9 @@ fn model(respond: impl Fn(&Question) -> ModelResponse + Send + Sync + 'static) -
     FakeModel::new(ModelOptions::default(), respond)
 }
 
-fn answers() -> FakeModel {
+fn answering_model() -> FakeModel {
     model(|question| {
-        let ada = number(question, "people/ada");
+        let ada = passage_number(question, "people/ada");
         ModelResponse::Text(format!(
             "Ada <script>alert(1)</script> did [{ada}].\n\nUNKNOWN: in which year."
         ))
@@ -97,7 +97,7 @@ fn wait_until_closed(site: &Site) {
 
 #[test]
 fn a_form_estimates_and_answers_with_citations() {
-    let model = answers();
+    let model = answering_model();
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();
@@ -124,7 +124,7 @@ fn a_form_estimates_and_answers_with_citations() {
     ] {
         assert!(answer.body.contains(shown), "{shown}: {}", answer.body);
     }
-    // What the panel loads is a part of a screen.
+    // The panel loads a part of a screen.
     let part = browser.go(&site.local, HttpRequest::get("/web/part/default:people/ada"));
     let part = part.expect(200).body;
     assert!(part.contains("Ada wrote the first program") && !part.contains("<html"), "{part}");
@@ -138,7 +138,7 @@ fn a_form_estimates_and_answers_with_citations() {
 
 #[test]
 fn a_streamed_answer_has_its_estimate_text_and_result() {
-    let model = answers();
+    let model = answering_model();
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();
@@ -152,7 +152,10 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
         .filter(|(name, _)| name == "text")
         .map(|(_, data)| data.as_str().unwrap())
         .collect();
-    assert!(text.starts_with("Ada <script>alert(1)</script> did ["), "as text: {text}");
+    assert!(
+        text.starts_with("Ada <script>alert(1)</script> did ["),
+        "the text is not plain: {text}"
+    );
     let done = events.last().unwrap().1.as_str().unwrap();
     assert!(done.contains("did [<a href=\"/page/default:people/ada\""), "{done}");
     assert!(!done.contains("<script"), "{done}");
@@ -160,7 +163,7 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
 
 #[test]
 fn a_question_over_its_budget_is_refused() {
-    let model = answers();
+    let model = answering_model();
     let site = site(&model);
     fill(&site.home);
     let mut browser = site.open();
@@ -212,7 +215,7 @@ fn a_browser_that_goes_away_stops_the_model() {
     read_until(&mut stream, "event: text");
     drop(stream);
     wait_until_closed(&site);
-    // A form without JavaScript, too.
+    // A form without JavaScript does the same.
     let lines = ledger(&site.home).len();
     let stream = send(&mut browser, &site, "/web/ask/answer", &[("question", QUESTION)]);
     let until = Instant::now() + TEST_TIMEOUT;
@@ -250,7 +253,7 @@ fn ideas_are_estimated_run_and_saved() {
     let screen = browser.go(&site.local, HttpRequest::get("/web/ideas")).expect(200);
     assert_sealed(&screen);
     let hidden = hidden_fields(&screen.body);
-    let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("a stored run");
+    let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("no stored run");
     let calls = model.call_count();
     let again = [("resume", run.as_str()), ("profile", "brainstorm")];
     let shown = browser.change(&site, "/web/ideas/run", &again).expect(200);
@@ -272,7 +275,7 @@ fn without_a_model_the_prompts_are_a_download() {
     let fields: Vec<_> = fields.into_iter().chain([("action", "run")]).collect();
     let crosses = browser.change(&site, "/web/ideas/run", &fields).expect(200);
     assert_sealed(&crosses);
-    let (_, table) = crosses.body.split_once("aria-label=\"Crosses\"").expect("a table");
+    let (_, table) = crosses.body.split_once("aria-label=\"Crosses\"").expect("no table");
     assert_eq!(table.matches("<tr>").count(), 3, "{table}");
     let hidden = hidden_fields(&crosses.body);
     let (_, run) = hidden.iter().rfind(|(name, _)| name == "resume").unwrap();

@@ -68,7 +68,7 @@ fn the_cookie_of_another_daemon_is_worthless() {
     let foreign = other.open();
     let mut browser = Browser { cookies: foreign.cookies.clone() };
     browser.go(&site.local, HttpRequest::get("/page/p")).expect(401);
-    // The same value under this daemon's name, and twice.
+    // The foreign value under this daemon's cookie name, and this daemon's cookie twice.
     let own = site.open().cookies[0].clone();
     let mut browser = Browser { cookies: vec![(own.0.clone(), foreign.cookies[0].1.clone())] };
     browser.go(&site.local, HttpRequest::get("/page/p")).expect(401);
@@ -166,7 +166,7 @@ const SCREENS_WITH_TEXT: [&str; 20] = [
     "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
 ];
 
-/// Everything that a text from outside can fill.
+/// Script is in every field that a text from outside can fill.
 #[test]
 fn script_in_every_part_of_a_page_stays_text() {
     let site = Site::new();

@@ -8,7 +8,7 @@ use crate::web::{Browser, HttpRequest, Site};
 const HOSTILE: &str = "@ada <script>alert(1)</script> \"><img/src=x onerror=alert(1)> \u{202e}evil";
 
 /// A site whose collector has collected once for `ada`.
-struct Collecting {
+struct CollectorSite {
     site: Site,
     platform: Platform,
     _server: PlatformServer,
@@ -17,7 +17,7 @@ struct Collecting {
     eve: String,
 }
 
-impl Collecting {
+impl CollectorSite {
     fn new() -> Self {
         let platform = Platform::new(Time::System);
         let (ada, eve) = (platform.account("ada"), platform.account("eve"));
@@ -71,17 +71,17 @@ fn without_a_collector_the_command_is_named() {
 
 #[test]
 fn a_post_has_a_curve_with_its_alert() {
-    let mut it = Collecting::new();
-    let id = it.platform.post(&it.ada, "A post that spreads");
-    assert!(it.collect().contains("The run is complete: 2 posts"));
+    let mut fixture = CollectorSite::new();
+    let id = fixture.platform.post(&fixture.ada, "A post that spreads");
+    assert!(fixture.collect().contains("The run is complete: 2 posts"));
     let path = format!("/web/collector/post/{id}");
-    let first = it.get(&path);
+    let first = fixture.get(&path);
     assert!(first.contains("A curve needs a second snapshot"), "{first}");
-    it.platform.change(&id, |post| {
+    fixture.platform.change(&id, |post| {
         let counts = post.counts.as_mut().unwrap();
         (counts.likes, counts.reposts, counts.replies) = (512, 34, 7);
     });
-    let run = it.collect();
+    let run = fixture.collect();
     assert!(run.contains("0 deletions, 1 alert,"), "{run}");
     for shown in [
         "@<bdi>ada</bdi>",
@@ -99,8 +99,8 @@ fn a_post_has_a_curve_with_its_alert() {
     ] {
         assert!(run.contains(shown), "{shown}: {run}");
     }
-    let post = it.get(&path);
-    // The numbers are a table, the alert a mark on the curve and a line in words.
+    let post = fixture.get(&path);
+    // A table has the numbers; the alert is a mark on the curve and a line of text.
     for cell in ["<td>0</td>", "<td>512</td>", "<td>34</td>", "<td>7</td>"] {
         assert!(post.contains(cell), "{cell}: {post}");
     }
@@ -112,42 +112,42 @@ fn a_post_has_a_curve_with_its_alert() {
 
 #[test]
 fn deleted_posts_are_shown_with_their_text() {
-    let mut it = Collecting::new();
-    let id = it.platform.post(&it.eve, "@ada I never wrote this");
-    it.collect();
-    it.platform.delete(&id);
-    let run = it.collect();
+    let mut fixture = CollectorSite::new();
+    let id = fixture.platform.post(&fixture.eve, "@ada I never wrote this");
+    fixture.collect();
+    fixture.platform.delete(&id);
+    let run = fixture.collect();
     assert!(run.contains("1 deletion,"), "{run}");
     let (_, deletions) = run.split_once("id=\"deletions\"").unwrap();
     assert!(deletions.contains("@ada I never wrote this"), "{deletions}");
     assert!(deletions.contains("the platform no longer has it"), "{deletions}");
-    assert!(run.contains("deleted on the platform"), "the alert: {run}");
-    let post = it.get(&format!("/web/collector/post/{id}"));
+    assert!(run.contains("deleted on the platform"), "no alert: {run}");
+    let post = fixture.get(&format!("/web/collector/post/{id}"));
     assert!(post.contains("This post was deleted on the platform."), "{post}");
     assert!(post.contains("@ada I never wrote this"), "{post}");
 }
 
 #[test]
 fn texts_and_names_of_posts_are_escaped_and_marked() {
-    let mut it = Collecting::new();
-    let id = it.platform.post(&it.eve, HOSTILE);
-    it.collect();
-    it.platform.likes(&id, 900);
-    it.collect();
+    let mut fixture = CollectorSite::new();
+    let id = fixture.platform.post(&fixture.eve, HOSTILE);
+    fixture.collect();
+    fixture.platform.likes(&id, 900);
+    fixture.collect();
     for is_deleted in [false, true] {
         for path in ["/web/collector", &format!("/web/collector/post/{id}")] {
-            let shown = it.get(path);
+            let shown = fixture.get(path);
             assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {shown}");
             assert!(!shown.contains("<b>") && !shown.contains('\u{202e}'), "{path}: {shown}");
             assert!(shown.contains("from outside"), "{path}: {shown}");
             assert!(!is_deleted || shown.contains("deleted on the platform"), "{path}: {shown}");
         }
-        it.platform.delete(&id);
-        it.collect();
+        fixture.platform.delete(&id);
+        fixture.collect();
     }
-    let shown = it.get("/web/collector");
+    let shown = fixture.get("/web/collector");
     assert!(shown.contains("&lt;b&gt;Eve&lt;/b&gt;"), "{shown}");
-    // A period without posts, and one that nobody knows.
-    assert!(it.get("/web/collector?when=day").contains("class=\"chip on\""));
-    it.get("/web/collector?when=%22%3E%3Cscript%3E");
+    // A period without posts, and an unknown period.
+    assert!(fixture.get("/web/collector?when=day").contains("class=\"chip on\""));
+    fixture.get("/web/collector?when=%22%3E%3Cscript%3E");
 }

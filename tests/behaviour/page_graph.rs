@@ -16,7 +16,7 @@ struct Numbers {
 }
 
 fn numbers(site: &Site, browser: &Browser, query: &str) -> Numbers {
-    let (name, value) = browser.cookies.first().expect("a session");
+    let (name, value) = browser.cookies.first().expect("no session cookie");
     let (path, cookie) = (format!("/web/graph/data{query}"), format!("{name}={value}"));
     let address = site.local.parse().unwrap();
     let answer = http::call(address, "GET", &path, &[("Cookie", &cookie)], b"").expect(200);
@@ -44,7 +44,7 @@ fn numbers(site: &Site, browser: &Browser, query: &str) -> Numbers {
 
 /// Returns the titles of the table's rows, in their order.
 fn rows(page: &str) -> Vec<String> {
-    let (_, body) = page.split_once("<tbody>").expect("a table");
+    let (_, body) = page.split_once("<tbody>").expect("no table");
     let cells = body.split("<td class=\"links\">").skip(1);
     cells
         .map(|row| row.split_once("<bdi>").unwrap().1.split_once("</bdi>").unwrap().0.to_owned())
@@ -77,7 +77,10 @@ fn the_table_lists_the_most_linked_pages_first() {
     let evil = "&lt;script&gt;alert(1)&lt;/script&gt;\u{fffd}";
     assert_eq!(rows(&page), ["Hub", "one", evil, "three", "two", "Old"], "{page}");
     assert!(page.contains("6 pages") && page.contains("<td class=\"links\">4</td>"), "{page}");
-    assert!(page.contains("aria-current=\"page\">Graph</a>"), "in the navigation: {page}");
+    assert!(
+        page.contains("aria-current=\"page\">Graph</a>"),
+        "the navigation has no graph: {page}"
+    );
     let all = numbers(&site, &browser, "");
     assert_eq!((all.pages, all.links), (6, 5), "{:?}", all.names);
     assert_eq!(all.degrees, [4, 3, 1, 1, 1, 0]);
@@ -156,7 +159,8 @@ fn the_surroundings_of_a_page_go_some_steps() {
 
     let read = browser.go(&site.local, HttpRequest::get("/page/a")).expect(200);
     assert_sealed(&read);
-    let (_, drawing) = read.body.split_once("<svg class=\"neighbours\"").expect("the neighbours");
+    let (_, drawing) =
+        read.body.split_once("<svg class=\"neighbours\"").expect("no drawing of the neighbours");
     let drawing = drawing.split_once("</svg>").unwrap().0;
     assert!(drawing.contains("<a href=\"/page/default:b\""), "{drawing}");
     assert!(drawing.contains("B (linked both ways)"), "{drawing}");

@@ -56,7 +56,8 @@ fn a_share_fills_the_form_and_writes_nothing() {
         assert!(form.body.contains(part), "{part}: {}", form.body);
     }
     assert_eq!(site.home.json(["status"])["pages"], 0, "nothing is stored");
-    // A share menu can open the page as a link from elsewhere: it is loaded again, once.
+    // A share menu can open the page as a link from another site; then the page loads itself once
+    // more.
     let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
     let again = site.local(&from_elsewhere("/web/share?text=x")).expect(200);
     assert!(again.body.contains("url=/web/share?text=x&amp;again"), "{}", again.body);
@@ -88,7 +89,11 @@ fn the_palette_lists_screens_and_actions() {
     ] {
         assert!(palette.contains(part), "{part}: {palette}");
     }
-    assert_eq!(palette.matches("data-href=\"/web/status\"").count(), 1, "each screen once");
+    assert_eq!(
+        palette.matches("data-href=\"/web/status\"").count(),
+        1,
+        "the palette lists each screen once"
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Stream {
 
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
-        let read = self.0.read_line(&mut line).expect("the stream says something in time");
+        let read = self.0.read_line(&mut line).expect("the stream sent nothing in time");
         (read > 0).then_some(line)
     }
 
@@ -55,7 +55,7 @@ impl Stream {
     /// Waits for a change that fulfils `is_wanted`.
     fn change(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let (name, data) = self.next().expect("the stream goes on");
+            let (name, data) = self.next().expect("the stream ended");
             if name == "change" && is_wanted(&data) {
                 return data;
             }
@@ -65,7 +65,7 @@ impl Stream {
     /// Returns the reason for the end.
     fn end(&mut self) -> Value {
         loop {
-            let (name, data) = self.next().expect("the stream says why it ends");
+            let (name, data) = self.next().expect("the stream ended without a reason");
             if name == "end" {
                 assert_eq!(self.next(), None, "the connection ends");
                 return data;
@@ -90,9 +90,13 @@ fn a_change_elsewhere_reaches_the_open_screen() {
     assert!(second["seen"].as_u64() > first["seen"].as_u64(), "{first} {second}");
     site.home.put("other", "# Other\n");
     let third = stream.change(|it| it["seen"].as_u64() > second["seen"].as_u64());
-    assert_eq!(third["version"], 2, "another page changed");
+    assert_eq!(third["version"], 2, "a change of another page keeps the version");
     site.home.brain(["delete", "plan"]).expect(0);
-    assert_eq!(stream.change(|it| it["version"] != 2)["version"], 0, "it is deleted");
+    assert_eq!(
+        stream.change(|it| it["version"] != 2)["version"],
+        0,
+        "a deleted page has version 0"
+    );
     site.home.brain(["restore", "plan"]).expect(0);
     stream.change(|it| it["version"].as_u64() > Some(0));
     // Nothing of a page's text is in the stream, and a screen without a page gets no version.
@@ -139,7 +143,7 @@ fn a_stream_ends_with_its_session() {
     let mut streams = [&one, &two, &three].map(|browser| Stream::open(&site, browser, ""));
     one.change(&site, "/web/sign-out", &[]).expect(303);
     assert_eq!(streams[0].end(), "signed-out");
-    // The others go on.
+    // The other streams continue.
     site.home.put("a", "# A\n");
     let seen = streams[1].change(|_| true)["seen"].as_u64();
     site.home.put("b", "# B\n");
@@ -152,7 +156,7 @@ fn a_stream_ends_with_its_session() {
 }
 
 #[test]
-fn open_streams_do_not_hold_the_daemon() {
+fn open_streams_do_not_delay_a_stop() {
     let site = Site::new();
     let browser = site.open();
     let mut streams: Vec<Stream> = (0..3).map(|_| Stream::open(&site, &browser, "")).collect();
@@ -165,7 +169,7 @@ fn open_streams_do_not_hold_the_daemon() {
 }
 
 #[test]
-fn a_session_has_a_few_streams() {
+fn a_session_has_at_most_four_streams() {
     let site = Site::new();
     let mut browser = site.open();
     let mut streams: Vec<Stream> = (0..6).map(|_| Stream::open(&site, &browser, "")).collect();
@@ -174,7 +178,7 @@ fn a_session_has_a_few_streams() {
     site.home.put("a", "# A\n");
     streams[2].change(|_| true);
     streams[5].change(|_| true);
-    // Another page of this machine cannot open one, even with the cookie.
+    // Another page of this machine cannot open a stream, even with the cookie.
     let foreign = HttpRequest::get("/web/events").header("Sec-Fetch-Site", "same-site");
     browser.go(&site.local, foreign).expect(403);
     let audit = site.home.json(["audit"]).to_string();

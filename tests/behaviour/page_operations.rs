@@ -25,7 +25,7 @@ fn every_screen_shows_the_state() {
     ] {
         let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
         assert_sealed(&screen);
-        assert!(screen.body.contains(shown), "{path}: {shown} in {}", screen.body);
+        assert!(screen.body.contains(shown), "{path}: {shown} is not in {}", screen.body);
         site.local(&HttpRequest::get(path)).expect(401);
         site.public(&HttpRequest::get(path)).expect(404);
     }
@@ -43,13 +43,13 @@ fn a_token_is_shown_once_and_revoked() {
     let fields = [("name", "my <b> phone"), ("scope", "read write")];
     let made = browser.change(&site, "/web/access/token", &fields).expect(200);
     assert_sealed(&made);
-    let (_, rest) = made.body.split_once("<pre><code>brain_pt_").expect("the token");
+    let (_, rest) = made.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
     let token = format!("brain_pt_{}", rest.split('<').next().unwrap());
     assert_eq!(site.write_status(&token), 202);
     let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(screen.body.contains("my &lt;b&gt; phone") && !screen.body.contains(&token));
     let fields = hidden_fields(&screen.body);
-    let (_, id) = fields.iter().find(|(name, _)| name == "token").expect("a revoke button");
+    let (_, id) = fields.iter().find(|(name, _)| name == "token").expect("no revoke button");
     browser.change(&site, "/web/access/revoke", &[("token", id)]).expect(303);
     assert_eq!(site.write_status(&token), 401);
     let client = site.app();
@@ -58,7 +58,7 @@ fn a_token_is_shown_once_and_revoked() {
     browser.change(&site, "/web/access/revoke", &[("client", &client)]).expect(303);
     let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(!screen.body.contains("An app"), "{}", screen.body);
-    // All browsers, this one too.
+    // Sign out all browsers, including this one.
     browser.change(&site, "/web/access/browsers", &[]).expect(303);
     browser.go(&site.local, HttpRequest::get("/web/access")).expect(401);
 }

@@ -1,4 +1,4 @@
-//! The reader in the owner's browser: what markdown looks like, embeds, mentions, files.
+//! The reader in the owner's browser: rendered markdown, embeds, mentions, files.
 
 use crate::page_view::assert_sealed;
 use crate::web::{Browser, HttpRequest, Site};
@@ -93,7 +93,7 @@ fn pages_are_embedded_one_level_deep() {
     assert!(page.matches("a line of text").count() < 2000, "a long page is cut");
     assert_eq!(page.matches("under the surface").count(), 1, "the second level is a link");
     assert!(page.contains("<p>before </p>") && page.contains("<p> after</p>"), "{page}");
-    // Only the section with that heading.
+    // An embed that names a heading shows only its section.
     site.home.put("part", "# Part\n\n![[work:plan#Later]]\n");
     let page = read(&site, &mut browser, "/page/part");
     assert!(page.contains("Second.") && !page.contains("First"), "{page}");
@@ -165,7 +165,7 @@ fn days_narrow_a_search() {
             "href=\"/?q=zebra&amp;until=2020-12-31\"",
         ],
     );
-    assert_eq!(found.matches("name=\"since\"").count(), 1, "the field is the only one");
+    assert_eq!(found.matches("name=\"since\"").count(), 1, "the form has one field `since`");
     let listed = read(&site, &mut browser, "/?until=2020-12-31");
     assert!(listed.contains("href=\"/page/old\"") && !listed.contains("href=\"/page/new\""));
     let bad = read(&site, &mut browser, "/?q=zebra&since=%22%3E%3Cscript%3E");

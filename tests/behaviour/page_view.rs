@@ -2,7 +2,7 @@
 
 use crate::web::{Browser, HttpRequest, HttpResponse, Site};
 
-/// Checks that the screen loads nothing from elsewhere and runs nothing of a text.
+/// Checks that the screen loads nothing from elsewhere and runs no script of a text.
 pub(crate) fn assert_sealed(page: &HttpResponse) {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{page:?}");
     let policy = page.header("content-security-policy").unwrap();
@@ -120,7 +120,7 @@ fn a_search_has_marks_filters_and_parts() {
         part.starts_with("<p") && !part.contains("<html") && part.contains("Harbour"),
         "{part}"
     );
-    // An address that cannot be answered says why.
+    // For an invalid address, the page gives the reason.
     assert!(go("/?q=a&source=No%20Such").contains("role=\"alert\""));
 }
 
@@ -190,7 +190,7 @@ fn text_from_outside_is_marked() {
 }
 
 #[test]
-fn pages_of_other_sources_open_and_missing_ones_get_suggestions() {
+fn pages_of_other_sources_open_and_others_are_suggested() {
     let site = Site::new();
     let dir = site.home.outside();
     site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);

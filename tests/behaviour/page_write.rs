@@ -8,7 +8,7 @@ fn area(page: &HttpResponse, id: &str) -> String {
     let (_, rest) = page.body.split_once(&format!("<textarea id=\"{id}\"")).expect(id);
     let (_, rest) = rest.split_once('>').unwrap();
     let (text, _) = rest.split_once("</textarea>").unwrap();
-    let text = text.strip_prefix('\n').expect("browsers drop the first line end");
+    let text = text.strip_prefix('\n').expect("no line end for the browser to drop");
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 

@@ -215,7 +215,7 @@ fn wrong_slugs_commands_and_flags_end_with_exit_code_2() {
 }
 
 #[test]
-fn binary_content_or_broken_frontmatter_leaves_the_page_unchanged() {
+fn invalid_content_leaves_the_page_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("p", "good\n");

@@ -28,7 +28,7 @@ const IMAGE_BYTES: u64 = 1 << 30;
 const FILE_SYSTEMS: [(&str, &[&str], &str); 3] = [
     ("ext4", &["mkfs.ext4", "-q", "-F"], "loop"),
     (
-        "ext4 with late names",
+        "ext4 with delayed metadata",
         &["mkfs.ext4", "-q", "-F"],
         "loop,data=writeback,nobarrier,commit=300",
     ),
@@ -88,10 +88,10 @@ impl Disk {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("python3 is installed");
+            .expect("python3 does not start");
         let mut ready = [0; 1];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready)
-            .expect("the helper process is ready");
+            .expect("the helper process does not start");
         PowerSwitch(child)
     }
 }
@@ -154,7 +154,7 @@ fn torn_files(dir: &Path) -> usize {
 
 /// Cuts the power under load and starts a new daemon. Returns the numbers of acknowledged writes
 /// and of torn files.
-fn cut(
+fn cut_and_restart(
     home: &TestHome,
     disk: &Disk,
     logs: &mut [WriteLog],
@@ -199,7 +199,7 @@ fn cut(
 #[test]
 fn acknowledged_writes_survive_power_cuts() {
     let asked =
-        std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("a number"));
+        std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("not a number"));
     let cuts = asked.unwrap_or(2);
     let run = Run::new(1);
     let mut rng = run.rng();
@@ -219,7 +219,7 @@ fn acknowledged_writes_survive_power_cuts() {
         logs.iter_mut().for_each(|log| log.disk_fails = true);
         let (mut written, mut torn) = (0, 0);
         for round in 1..=share {
-            let (more, damaged, daemon) = cut(&home, &disk, &mut logs, &mut rng, round);
+            let (more, damaged, daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, round);
             (written, torn) = (written + more, torn + damaged);
             settle(&home);
             let mut check = Check::new(&home);
@@ -277,7 +277,7 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     // The panic message describes the loss.
     let found = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
-            let (written, _, _daemon) = cut(&home, &disk, &mut logs, &mut rng, 1);
+            let (written, _, _daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, 1);
             assert!(written > 0, "nothing was written");
             settle(&home);
             let mut check = Check::new(&home);
@@ -289,7 +289,7 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     let message = found.expect_err("acknowledged writes were lost, and no check failed");
     let message = message.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(
-        ["lost:", "neither before nor after", "not in the trash", "the daemon ended"]
+        ["lost:", "neither the old nor the new state", "not in the trash", "the daemon ended"]
             .iter()
             .any(|sign| message.contains(sign)),
         "{message}"

@@ -119,12 +119,12 @@ fn no_answer_depends_on_pages_of_other_sources() {
     let before = all_answers(&home, &token, &job);
     // The OpenAPI document describes results by meaning.
     let answers = || before.iter().filter(|(asked, _)| !asked.contains("openapi.json"));
-    let with = |what: &str| {
+    let requests_answered_with = |what: &str| {
         let answers = answers().filter(|(_, answer)| answer.contains(what));
         answers.map(|(asked, _)| asked.as_str()).collect::<Vec<_>>()
     };
-    assert!(with("notes/harbour").len() > 20, "the answers contain pages");
-    assert!(!with("meaning").is_empty(), "pages are found by meaning, too");
+    assert!(requests_answered_with("notes/harbour").len() > 20, "the answers contain pages");
+    assert!(!requests_answered_with("meaning").is_empty(), "pages are found by meaning, too");
     compare(&before, &all_answers(&home, &token, &job), "nothing has changed");
 
     put_hidden_pages(&home);
@@ -239,7 +239,7 @@ fn sequence_numbers_are_not_shown_to_restricted_callers() {
     }
     let next =
         client.result("resources/list", json!({}))["nextCursor"].as_str().unwrap().to_owned();
-    // It has the date of the last page and an encrypted page id.
+    // The cursor has the date of the last page and an encrypted page id.
     let (date, id) = next.rsplit_once('-').unwrap();
     assert!(id.parse::<u64>().unwrap() > 1 << 40, "{next}");
     let rest = client.result("resources/list", json!({ "cursor": next }));

@@ -163,7 +163,7 @@ fn stamps(page: &Page) -> [Option<&str>; 3] {
     [&page.source_kind, &page.ingested_via, &page.ingested_at].map(Option::as_deref)
 }
 
-/// Tells whether brain writes such a value. Other values occur only in files by other authors.
+/// Returns whether brain could write this value. Other values occur only in files by other authors.
 fn is_possible(key: &str, value: &str, now: i64) -> bool {
     match key {
         "source_kind" => {

@@ -136,7 +136,7 @@ fn a_purge_finds_the_only_page_with_its_slug() {
     // The page of the default source comes first.
     assert_eq!(home.json(purge("shared"))["source_id"], "default");
     assert_eq!(home.json(purge("work:shared"))["source_id"], "work");
-    // Nothing is chosen among several pages, and a beginning is not enough.
+    // An ambiguous slug and the beginning of a slug purge nothing.
     assert_eq!(home.fault(purge("both"), 4)["code"], "ambiguous_slug");
     home.json(["delete", "attic:both"]);
     let several = home.fault(purge("both"), 4);

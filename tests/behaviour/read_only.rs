@@ -101,7 +101,7 @@ fn reading_continues_when_a_file_system_becomes_read_only() {
     assert!(daemon.is_running());
     assert_read_only(&home, 5);
     daemon.kill();
-    // The next command starts a daemon, although the mount has no flag `ro`.
+    // The next command starts a read-only daemon, although the mount has no flag `ro`.
     assert_read_only(&home, 5);
     home.json(["stop"]);
 }

@@ -110,8 +110,8 @@ fn an_obsidian_vault_is_synced_as_expected() {
     assert_notes(&home, "vault", &rows);
     assert_eq!(count_broken(&home, "vault"), (202, 0));
     let backlinks = home.json(["backlinks", "vault:meetings/1-1-jack-davis--rachel-garcia"]);
-    assert_eq!(slugs(&backlinks["links"]), ["daily/2025-01-15"], "by its alias");
-    // Lists go by the dates of the notes, not by the day of the sync.
+    assert_eq!(slugs(&backlinks["links"]), ["daily/2025-01-15"], "a link by alias is a backlink");
+    // Lists use the dates of the notes, not the day of the sync.
     let since = ["list", "--source", "vault", "--since", "2026-06-01", "--limit", "1000"];
     assert_eq!(slugs(&home.json(since)["pages"]), [""; 0]);
     let again = home.json(["sync", "--source", "vault"])["sources"][0].clone();

@@ -14,8 +14,8 @@ use crate::sync::write;
 /// The time of all files, 2024-06-01T08:00:00Z, in seconds since 1970.
 const FILE_TIME: u64 = 1_717_228_800;
 
-/// Writes the pages of `vault` to `dir` as Obsidian has them: names of files are titles, links are
-/// `[[Name]]`, a title that cannot be a name is an alias, and dates are properties.
+/// Writes the pages of `vault` to `dir` as an Obsidian vault: file names are titles, links are
+/// `[[Name]]`, a title that cannot be a file name is an alias, and dates are properties.
 pub(crate) fn write_obsidian_vault(vault: &Path, dir: &Path) {
     let pages = pages_of(vault);
     let names: BTreeMap<&str, String> =
@@ -52,7 +52,7 @@ pub(crate) fn write_obsidian_vault(vault: &Path, dir: &Path) {
     set_times(dir);
 }
 
-/// Writes a site as Hugo has it, with what `hugo` builds.
+/// Writes a Hugo site with the output of `hugo`.
 pub(crate) fn write_hugo_site(dir: &Path) {
     for (path, content) in [
         ("hugo.toml", "baseURL = 'https://example.org/'\ntitle = 'A Site'\n"),
@@ -80,7 +80,7 @@ pub(crate) fn write_hugo_site(dir: &Path) {
     set_times(dir);
 }
 
-/// Writes a site as Jekyll has it, with what `jekyll build` makes.
+/// Writes a Jekyll site with the output of `jekyll build`.
 pub(crate) fn write_jekyll_site(dir: &Path) {
     for (path, content) in [
         ("_config.yml", "title: A Blog\n"),
@@ -244,8 +244,8 @@ fn file_name(title: &str) -> String {
     name.replace(['*', '?', '"', '<', '>', '|', '#', '^', '[', ']'], "").trim().to_owned()
 }
 
-/// Returns the text with `[[Name]]` and `[[Name|text]]` in place of links by path. A link to a page
-/// that does not exist is one by the name of its path.
+/// Returns the text with `[[Name]]` and `[[Name|text]]` in place of links by path. The name of a
+/// missing page is the last part of its path.
 fn with_wiki_links(text: &str, names: &BTreeMap<&str, String>) -> String {
     let mut parts = text.split('[');
     let mut out = parts.next().unwrap_or_default().to_owned();

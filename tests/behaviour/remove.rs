@@ -6,7 +6,7 @@ use brain_tests::{TestHome, slugs};
 use serde_json::json;
 
 #[test]
-fn a_deleted_page_is_hidden_everywhere_and_its_file_is_in_the_trash() {
+fn a_deleted_page_is_hidden_and_its_file_is_in_the_trash() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\ntags: [t]\n---\nUnmistakable zebra\n\n- 2024-01-02 | Zebra seen\n");

@@ -9,10 +9,10 @@ use brain_tests::http::{ReceivedRequest, call};
 use brain_tests::{TestHome, slugs, tiny_model};
 use serde_json::{Value, json};
 
-/// The word that the fake reranker likes.
+/// The word that the fake reranker counts.
 const LIKED: &str = "because";
 
-/// A reranker whose numbers are how often a text has [`LIKED`].
+/// A reranker that scores a text by the number of times that [`LIKED`] occurs in it.
 struct FakeReranker {
     base: String,
     bodies: Arc<Mutex<Vec<Value>>>,
@@ -117,7 +117,7 @@ fn an_endpoint_orders_the_first_results() {
     // A page whose name is the question stays first.
     home.put("notes/latency", "---\ntitle: Latency\n---\nA word.\n");
     assert_eq!(found(&home, "latency")[0], "notes/latency");
-    // Filters alone ask nothing.
+    // A query of filters alone calls no reranker.
     let before = reranker.texts().len();
     home.json(["search", "type:note"]);
     assert_eq!(reranker.texts().len(), before);
@@ -176,7 +176,7 @@ fn a_local_reranker_needs_no_embedding_model() {
     tiny_model::write_reranker(&dir, 7);
     let installed = home.json(["model", "install", dir.to_str().unwrap()]);
     assert!(installed["message"].as_str().unwrap().contains("search.rerank"), "{installed}");
-    // It makes no vectors, so search by meaning is still off.
+    // A reranker makes no vectors, so search by meaning is still off.
     let list = home.json(["model", "list"]);
     assert_eq!(
         (&list["provider"], &list["installed"][0]["name"]),

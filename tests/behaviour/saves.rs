@@ -86,7 +86,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         .unwrap()
         .clone();
     assert!(outbox["message"].as_str().unwrap().contains("version 2 of n"), "{outbox}");
-    // The same again.
+    // The same conflict again.
     open.rewind().unwrap();
     open.write_all(b"Written").unwrap();
     assert_eq!(sync(&home)["conflicts"], json!([]), "the same conflict is reported once");

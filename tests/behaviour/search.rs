@@ -62,7 +62,7 @@ fn a_phrase_matches_only_in_its_order() {
 }
 
 #[test]
-fn a_quoted_phrase_in_a_question_is_not_required_if_no_page_has_it() {
+fn a_quoted_phrase_that_no_page_has_is_not_required() {
     let (home, _daemon) = home_with_pages();
     let question = "what is the \"budget of latency\" of a service";
     let found = home.json(["search", question]);
@@ -96,7 +96,7 @@ fn a_word_with_a_minus_excludes_pages() {
 }
 
 #[test]
-fn a_query_that_only_excludes_finds_all_other_pages_newest_first() {
+fn a_query_that_only_excludes_finds_the_other_pages() {
     let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("-budget"), ["people/ada", "ideas/cache"]);
     assert_eq!(home.search("-\"latency budget\" -type:person"), ["ideas/cache", "notes/budget"]);
@@ -285,7 +285,7 @@ fn a_snippet_shows_and_highlights_the_match() {
                 "{part} is highlighted for {query}: {highlighted:?} in {snippet:?}"
             );
         }
-        assert!(hit["chunk"].as_u64().unwrap() > 0, "from the chunk in the middle: {hit}");
+        assert!(hit["chunk"].as_u64().unwrap() > 0, "the passage is not from the middle: {hit}");
     }
 }
 
@@ -465,7 +465,7 @@ fn unknown_tags_and_types_are_answered_with_similar_ones() {
     let answer = home.brain(["search", "latency", "--tag", "wrok"]).expect(0);
     assert!(answer.stderr.contains("did you mean \"work\"?"), "{}", answer.stderr);
     let answer = home.brain(["list", "--tag", "work", "--type", "person"]).expect(0);
-    assert!(answer.stderr.contains("no pages"), "both exist: {}", answer.stderr);
+    assert!(answer.stderr.contains("no pages"), "the tag and the type exist: {}", answer.stderr);
 }
 
 #[test]
@@ -491,8 +491,8 @@ fn the_same_text_in_two_places_is_one_hit() {
     assert!(["default:a/ferry", "default:b/copy"].contains(&also), "{found}");
     let printed = home.brain(["search", "night ferry"]).expect(0).stdout;
     assert!(printed.contains(&format!("also in {also}")), "{printed}");
-    assert_eq!(home.search("copy"), ["b/copy"], "its own name finds it");
-    // Short texts are the same by chance.
+    assert_eq!(home.search("copy"), ["b/copy"], "its own name finds the copy");
+    // Short texts can be equal by chance, so they stay separate hits.
     home.put("day/one", "---\ntitle: One\n---\nNothing happened.\n");
     home.put("day/two", "---\ntitle: Two\n---\nNothing happened.\n");
     assert_eq!(sorted(home.search("nothing happened")), ["day/one", "day/two"]);

@@ -31,7 +31,7 @@ fn hits(home: &TestHome, question: &str) -> Vec<Value> {
     home.json(["search", question])["hits"].as_array().unwrap().clone()
 }
 
-fn first(home: &TestHome, question: &str, count: usize) -> Vec<String> {
+fn first_slugs(home: &TestHome, question: &str, count: usize) -> Vec<String> {
     let mut found = home.search(question);
     found.truncate(count);
     found
@@ -46,16 +46,16 @@ fn pages_of_the_named_days_come_first() {
         "reuniones de marzo de 2025",
         "meetings on 2025-03-14",
     ] {
-        assert_eq!(first(&home, question, 1), ["meetings/spring"], "{question}");
+        assert_eq!(first_slugs(&home, question, 1), ["meetings/spring"], "{question}");
     }
-    let mut month = first(&home, "2025-03", 2);
+    let mut month = first_slugs(&home, "2025-03", 2);
     month.sort();
     assert_eq!(month, ["meetings/spring", "projects/garden"]);
-    assert_eq!(first(&home, "pumps in June 2025", 1), ["meetings/2025-06-02-pumps"]);
-    assert_eq!(first(&home, "meetings before 2025", 1), ["meetings/autumn"]);
-    // A condition still holds, and words alone are no days.
+    assert_eq!(first_slugs(&home, "pumps in June 2025", 1), ["meetings/2025-06-02-pumps"]);
+    assert_eq!(first_slugs(&home, "meetings before 2025", 1), ["meetings/autumn"]);
+    // A filter still applies, and the name of a month alone is no period.
     assert!(home.search("2025-03 type:recipe").is_empty());
-    assert!(first(&home, "march", 1)[0].starts_with("notes/"));
+    assert!(first_slugs(&home, "march", 1)[0].starts_with("notes/"));
 }
 
 #[test]
@@ -76,6 +76,6 @@ fn the_last_and_the_first_page_are_found() {
         ("the first meeting with Ann Berg", "meetings/autumn"),
         ("das erste Treffen mit Ann Berg", "meetings/autumn"),
     ] {
-        assert_eq!(first(&home, question, 1), [slug], "{question}");
+        assert_eq!(first_slugs(&home, question, 1), [slug], "{question}");
     }
 }

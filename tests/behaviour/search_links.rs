@@ -45,7 +45,7 @@ fn home_with_company() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-fn first(home: &TestHome, question: &str, count: usize) -> Vec<String> {
+fn first_slugs(home: &TestHome, question: &str, count: usize) -> Vec<String> {
     let mut found = home.search(question);
     found.truncate(count);
     found.sort();
@@ -57,25 +57,31 @@ fn a_question_for_others_is_answered_by_links() {
     let (home, _daemon) = home_with_company();
     let investors = ["people/chris-lee", "people/ida-holm"];
     assert_eq!(
-        first(&home, "Who invested in Acme?", 2),
+        first_slugs(&home, "Who invested in Acme?", 2),
         investors,
-        "a sentence and a key of the frontmatter"
+        "links in a sentence and in the frontmatter"
     );
-    assert_eq!(first(&home, "investors of Acme", 2), investors);
-    assert_eq!(first(&home, "Acme's investors", 2), investors);
+    assert_eq!(first_slugs(&home, "investors of Acme", 2), investors);
+    assert_eq!(first_slugs(&home, "Acme's investors", 2), investors);
     assert_eq!(home.search("who founded Acme")[0], "people/mia-brown");
-    assert_eq!(first(&home, "who attended the Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
-    assert_eq!(first(&home, "Kickoff attendees", 2), ["people/dan-poe", "people/mia-brown"]);
-    assert_eq!(first(&home, "attendees of Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
+    assert_eq!(
+        first_slugs(&home, "who attended the Kickoff", 2),
+        ["people/dan-poe", "people/mia-brown"]
+    );
+    assert_eq!(first_slugs(&home, "Kickoff attendees", 2), ["people/dan-poe", "people/mia-brown"]);
+    assert_eq!(
+        first_slugs(&home, "attendees of Kickoff", 2),
+        ["people/dan-poe", "people/mia-brown"]
+    );
     assert_eq!(home.search("what meetings did Mia Brown attend")[0], "meetings/kickoff");
     assert_eq!(
-        first(&home, "Which companies does Mia Brown know?", 2),
+        first_slugs(&home, "Which companies does Mia Brown know?", 2),
         ["companies/acme", "companies/beta"]
     );
     assert_eq!(home.search("which companies does Mia Brown advise")[0], "companies/beta");
     let people = ["people/chris-lee", "people/dan-poe", "people/ida-holm", "people/mia-brown"];
-    assert_eq!(first(&home, "people at Acme", 4), people);
-    assert_eq!(first(&home, "welche Personen kennt Acme", 4), people);
+    assert_eq!(first_slugs(&home, "people at Acme", 4), people);
+    assert_eq!(first_slugs(&home, "welche Personen kennt Acme", 4), people);
 }
 
 #[test]
@@ -90,7 +96,11 @@ fn questions_about_the_page_itself_find_the_page() {
     for question in ["notes from the Kickoff", "minutes of the Kickoff", "summary of Kickoff"] {
         assert_eq!(home.search(question)[0], "meetings/kickoff", "{question}");
     }
-    assert_eq!(home.search("who wrote about soup")[0], "companies/beta", "it names no page");
+    assert_eq!(
+        home.search("who wrote about soup")[0],
+        "companies/beta",
+        "the question names no page"
+    );
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn punctuation_finds_nothing_and_long_questions_work() {
 }
 
 #[test]
-fn more_is_reported_correctly_and_the_parts_add_up_to_the_score() {
+fn score_parts_add_up_and_truncation_is_reported() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_vectors(&endpoint);
     let all = home.json(["search", "vehicle", "--explain"]);

@@ -24,7 +24,8 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn status(socket: &Path) -> brain_protocol::StatusReply {
-    match Client::connect(socket).expect("it greets").ask(&Request::Status(Status)) {
+    match Client::connect(socket).expect("the daemon does not greet").ask(&Request::Status(Status))
+    {
         Ok(Reply::Status(status)) => status,
         other => panic!("{other:?}"),
     }
@@ -73,10 +74,12 @@ fn a_restart_behind_the_socket_loses_no_request() {
         let clients: Vec<_> = (0..3)
             .map(|client| {
                 scope.spawn(move || -> Vec<String> {
-                    let one = |n| {
+                    let capture_thought = |n| {
                         home.json(["capture".to_owned(), format!("client {client} thought {n}")])
                     };
-                    (0..15).map(|n| one(n)["slug"].as_str().unwrap().to_owned()).collect()
+                    (0..15)
+                        .map(|n| capture_thought(n)["slug"].as_str().unwrap().to_owned())
+                        .collect()
                 })
             })
             .collect();
@@ -218,7 +221,7 @@ impl OtherUser {
         run(command, b"")
     }
 
-    fn member(&self, args: &[&str]) -> Run {
+    fn brain_as_member(&self, args: &[&str]) -> Run {
         self.brain(args, &Self::GID.to_string())
     }
 }
@@ -229,7 +232,7 @@ fn another_user_needs_permission_in_the_configuration() {
     // A user who can open the socket still needs permission.
     let home = TestHome::new();
     let daemon = home.activated(&listener, "control");
-    let refused = other.member(&["capture", "let me in"]).expect(3);
+    let refused = other.brain_as_member(&["capture", "let me in"]).expect(3);
     assert!(refused.stderr.contains("does not serve user 65533"), "{refused:?}");
     assert!(refused.stderr.contains("daemon.allow_group"), "{refused:?}");
     drop(daemon);
@@ -237,11 +240,11 @@ fn another_user_needs_permission_in_the_configuration() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_ALLOW_UIDS".into(), format!("12345, {}", OtherUser::UID)));
     let daemon = home.activated(&listener, "control");
-    other.member(&["capture", "an otter in the pond"]).expect(0);
-    assert!(other.member(&["search", "otter"]).expect(0).stdout.contains("otter"));
+    other.brain_as_member(&["capture", "an otter in the pond"]).expect(0);
+    assert!(other.brain_as_member(&["search", "otter"]).expect(0).stdout.contains("otter"));
     // The user may read and write pages, but not administer the installation.
     for admin in [&["stop"][..], &["doctor"], &["import", "/etc"]] {
-        let refused = other.member(admin).expect(3);
+        let refused = other.brain_as_member(admin).expect(3);
         assert!(refused.stderr.contains("admin"), "{refused:?}");
     }
     assert_eq!(status(&other.socket).pid, daemon.pid(), "the daemon still runs");
@@ -255,12 +258,13 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_ALLOW_GROUP".into(), OtherUser::GID.to_string()));
     let daemon = home.activated(&listener, "control");
-    other.member(&["capture", "a heron in the reeds"]).expect(0);
-    other.member(&["stop"]).expect(3);
+    other.brain_as_member(&["capture", "a heron in the reeds"]).expect(0);
+    other.brain_as_member(&["stop"]).expect(3);
     assert!(other.brain(&["search", "heron"], "").expect(3).stderr.contains("EACCES"));
     // A socket file that everyone can open proves no membership.
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o666)).unwrap();
-    for run in [other.brain(&["search", "heron"], ""), other.member(&["search", "heron"])] {
+    for run in [other.brain(&["search", "heron"], ""), other.brain_as_member(&["search", "heron"])]
+    {
         assert!(run.expect(3).stderr.contains("does not serve user"));
     }
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o660)).unwrap();
@@ -270,7 +274,7 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
     let refused = other.brain(&["search", "heron"], "").expect(3);
     assert!(refused.stderr.contains("does not serve user"), "{refused:?}");
     std::os::unix::fs::chown(&other.socket, Some(own_uid), None).unwrap();
-    other.member(&["search", "heron"]).expect(0);
+    other.brain_as_member(&["search", "heron"]).expect(0);
     drop(daemon);
 
     // The unit and the configuration must name the same group.
@@ -385,7 +389,7 @@ fn the_status_text_is_one_line_despite_a_failed_file() {
     let _daemon = home.daemon();
     let Some(Ok(Reply::Write(_))) = home.connect().unwrap().try_ask(&capture("kept in the store"))
     else {
-        panic!("the page is stored")
+        panic!("the page was not stored")
     };
     // A status may arrive before the file has failed.
     let is_reported =

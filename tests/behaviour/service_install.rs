@@ -14,7 +14,7 @@ struct User {
 }
 
 impl User {
-    /// `manager` is the end of a shell script; `$*` has its arguments.
+    /// Creates a user whose `systemctl` logs its arguments and then runs the shell code `manager`.
     fn new(manager: &str) -> Self {
         let user = Self { brain: TestHome::new() };
         let bin = user.path("bin");
@@ -63,7 +63,7 @@ impl User {
         let text = fs::read_to_string(&log).unwrap_or_default();
         let _ = fs::remove_file(log);
         text.lines()
-            .map(|line| line.strip_prefix("--user ").expect("only the user's manager").to_owned())
+            .map(|line| line.strip_prefix("--user ").expect("a call without --user").to_owned())
             .collect()
     }
 }

@@ -9,7 +9,7 @@ use brain_tests::{Run, TestHome, program, run};
 
 /// Runs the shell line `line` in `home` with a file size limit of `blocks` blocks of 512 bytes.
 /// `name` and `args` are its `$0` and `$@`.
-fn limited(home: &TestHome, blocks: u32, line: &str, name: &str, args: &[&str]) -> Run {
+fn run_limited(home: &TestHome, blocks: u32, line: &str, name: &str, args: &[&str]) -> Run {
     let unlimited = home.command(name);
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -f {blocks} && {line}")]).arg(program(name)).args(args);
@@ -51,10 +51,10 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
         ("brain-daemon", &["--restore", path, "--json"][..]),
         ("brain", &["backup", "restore", path, "--json"]),
     ] {
-        // Half of the needed size, and too little to begin.
+        // Half of the needed size, and limits that are too small for the first write.
         for blocks in [4000, 20, 0] {
             let new_home = TestHome::new();
-            let output = limited(&new_home, blocks, EXECUTE, name, args).expect(1);
+            let output = run_limited(&new_home, blocks, EXECUTE, name, args).expect(1);
             let error = output.json()["error"].clone();
             assert_eq!(error["code"], "disk_full", "{name}, {blocks}: {error}");
             let store = new_home.path().join("brain.redb");
@@ -79,7 +79,7 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
 fn a_daemon_that_cannot_make_its_store_under_a_limit_says_so() {
     let home = TestHome::new();
     let store = home.path().join("brain.redb");
-    let output = limited(&home, 100, EXECUTE, "brain", &["capture", "a thought"]).expect(6);
+    let output = run_limited(&home, 100, EXECUTE, "brain", &["capture", "a thought"]).expect(6);
     assert!(output.stderr.contains("brain-daemon could not start"), "{output:?}");
     assert!(output.stderr.contains("limit on file sizes"), "{output:?}");
     assert!(output.stderr.contains(store.to_str().unwrap()), "{output:?}");
@@ -118,14 +118,14 @@ fn output_into_a_file_under_a_limit_is_an_error_of_the_client() {
     let line = format!("exec \"$0\" \"$@\" > '{}'", out.display());
     for args in [&["get", "large/0"][..], &["get", "large/0", "--json"], &["list", "--json"]] {
         let blocks = if args[0] == "list" { 0 } else { 100 };
-        let output = limited(&home, blocks, &line, "brain", args).expect(1);
+        let output = run_limited(&home, blocks, &line, "brain", args).expect(1);
         assert!(
             output.stderr.contains("cannot write to standard output: EFBIG"),
             "{args:?}: {output:?}"
         );
         assert_hint(&output.stderr);
     }
-    let output = limited(&home, 0, &line, "brain-daemon", &["config", "show"]).expect(1);
+    let output = run_limited(&home, 0, &line, "brain-daemon", &["config", "show"]).expect(1);
     assert!(output.stderr.contains("cannot write to standard output"), "{output:?}");
     assert_hint(&output.stderr);
 }
@@ -139,7 +139,7 @@ fn no_signal_ends_the_client_when_its_files_exceed_a_limit() {
         &["man", "--install"],
         &["service", "install", "--no-start"],
     ] {
-        let output = limited(&home, 0, EXECUTE, "brain", args);
+        let output = run_limited(&home, 0, EXECUTE, "brain", args);
         assert_eq!(output.code, 1, "{args:?}: {output:?}");
         let directory = home.outside().display().to_string();
         assert!(

@@ -12,7 +12,7 @@ use brain_protocol::{
 };
 use brain_tests::{Client, TEST_TIMEOUT, TestHome, capture, expect_reply, program, run, skip};
 
-fn raw(home: &TestHome) -> UnixStream {
+fn connect_raw(home: &TestHome) -> UnixStream {
     let stream = UnixStream::connect(home.socket()).unwrap();
     stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
@@ -58,7 +58,7 @@ fn a_client_of_another_protocol_is_disconnected() {
         &[0xff; 20],
         b"brain\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
     ] {
-        let mut stream = raw(&home);
+        let mut stream = connect_raw(&home);
         let _ = stream.write_all(junk);
         assert_eq!(read_until_closed(&stream), b"", "an unknown client gets no data");
         still_serves(&home);
@@ -70,7 +70,7 @@ fn a_client_with_another_protocol_number_is_disconnected() {
     let home = TestHome::new();
     let daemon = home.daemon();
     for protocol in [PROTOCOL + 1, 0, u16::MAX] {
-        let mut stream = raw(&home);
+        let mut stream = connect_raw(&home);
         stream.write_all(&Hello { protocol, version: [9, 9, 9, 9], pid: 1 }.to_bytes()).unwrap();
         let greeting = read_until_closed(&stream);
         let hello =
@@ -189,7 +189,7 @@ fn silent_clients_are_disconnected_and_disturb_no_others() {
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "8".into()));
     let _daemon = home.daemon();
     // More silent clients than allowed connections.
-    let silent: Vec<UnixStream> = (0..12).map(|_| raw(&home)).collect();
+    let silent: Vec<UnixStream> = (0..12).map(|_| connect_raw(&home)).collect();
     assert_eq!(home.json(["capture", "in the crowd"])["status"], "created");
     let mut half = home.connect().unwrap();
     half.stream.write_all(&[0, 0, 0, 100, 1, 2, 3]).unwrap();

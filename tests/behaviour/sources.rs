@@ -243,7 +243,11 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     assert_eq!(texts(&home.json(["search", "zebra"])["hits"], "source_id").len(), 2);
     assert_eq!(texts(&ask(&["search", "zebra"])["hits"], "title"), ["Ann at work"]);
     assert_eq!(home.json(["search", "zebra source:work"])["hits"].as_array().unwrap().len(), 1);
-    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), 3, "all sources");
+    assert_eq!(
+        home.json(["list"])["pages"].as_array().unwrap().len(),
+        3,
+        "a list covers all sources"
+    );
     assert_eq!(slugs(&ask(&["list", "--sort", "slug"])["pages"]), ["people/ann", "people/bob"]);
     assert_eq!(texts(&home.json(["tags"])["tags"], "tag"), ["home", "office"]);
     assert_eq!(texts(&ask(&["tags"])["tags"], "tag"), ["office"]);

@@ -14,7 +14,7 @@ const ROWS: u64 = 1200;
 const ROW_BYTES: usize = 128 << 10;
 const CONTENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("contents");
 
-fn on_disk(path: &Path) -> u64 {
+fn allocated_bytes(path: &Path) -> u64 {
     fs::metadata(path).unwrap().blocks() * 512
 }
 
@@ -45,11 +45,11 @@ fn a_start_releases_free_space_and_doctor_reports_it() {
     change_rows(&store, |table, id| {
         table.remove(id).unwrap();
     });
-    let before = on_disk(&store);
+    let before = allocated_bytes(&store);
     assert!(before > ROWS * ROW_BYTES as u64, "{before}");
 
     let daemon = home.daemon();
-    let after = on_disk(&store);
+    let after = allocated_bytes(&store);
     assert!(after < 64 << 20, "{before} before, {after} after; {}", home.log());
     (0..10).for_each(|n| assert_eq!(home.get(&format!("note-{n}"))["body"], text(n)));
     let doctor = home.json(["doctor"]);

@@ -245,25 +245,25 @@ fn a_file_from_another_operating_system_keeps_every_byte() {
     let text = "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one \
         with feldspar.\r\n";
     write(&notes, "win.md", text);
-    let same = |when: &str| {
+    let assert_unchanged = |when: &str| {
         assert_eq!(fs::read(notes.join("win.md")).unwrap(), text.as_bytes(), "{when}");
     };
     assert_changes(&sync(&home), &[("added", 1)]);
-    same("after a sync");
+    assert_unchanged("after a sync");
     let page = get(&home, "win");
     assert_eq!(
         (&page["title"], &page["body"]),
         (&json!("Windows"), &json!("A line.\r\nAnother one with feldspar.\r\n"))
     );
     assert_changes(&sync_with(&home, &["--full"], 0), &[]);
-    same("after a second one");
+    assert_unchanged("after a second one");
     home.json(["delete", "win", "--source", "notes"]);
     assert!(!notes.join("win.md").exists());
     assert_eq!(fs::read(notes.join(".trash/win.md")).unwrap(), text.as_bytes());
     assert_changes(&sync(&home), &[]);
     assert_eq!(listed(&home), Vec::<String>::new());
     home.json(["restore", "win", "--source", "notes"]);
-    same("after delete and restore");
+    assert_unchanged("after delete and restore");
     assert!(!notes.join(".trash/win.md").exists());
     assert_changes(&sync(&home), &[]);
     assert_eq!((home.search("feldspar"), versions(&home, "win")), (vec!["win".to_owned()], 1));

@@ -23,7 +23,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     let run = Run::new(4);
     let (mut vault, mut rng) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.rng());
     let (home, twin) = (TestHome::new(), TestHome::new());
-    let mut calm = twin.daemon();
+    let mut twin_daemon = twin.daemon();
     for home in [&home, &twin] {
         // Both homes sync the same directory.
         let _daemon = (home.path() != twin.path()).then(|| home.daemon());
@@ -44,15 +44,16 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
                 let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
                 std::thread::sleep(moment);
                 daemon.kill();
-                cut_short += usize::from(sync.join().expect("the sync found no fault").is_none());
+                cut_short += usize::from(sync.join().expect("the sync panicked").is_none());
             });
             kills += 1;
         }
         let daemon = home.daemon();
         settle(&home);
-        ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
         let began = Instant::now();
-        let report = ask_sync(&mut twin.connect().unwrap(), false).expect("the daemon answers");
+        let report =
+            ask_sync(&mut twin.connect().unwrap(), false).expect("no answer of the daemon");
         usual = began.elapsed().max(Duration::from_millis(50));
         assert_eq!((report.failed_total, report.held_back), (0, 0), "{report:?}");
         assert_eq!(
@@ -63,18 +64,18 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         assert_eq!(
             pages_with_history(&home, true),
             pages_with_history(&twin, true),
-            "round {rounds}: the deleted ones"
+            "round {rounds}: the deleted pages"
         );
-        let again = ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
+        let again = ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
         assert_eq!(again.unchanged, again.files, "{again:?}");
-        assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
+        assert_eq!(vault.bytes_on_disk(), vault.expected_bytes(), "no file was touched");
         // Half of the rounds start after the kill of an idle daemon.
         match rng.one_in(2) {
             true => daemon.kill(),
             false => _ = daemon.terminate(),
         }
     }
-    assert!(calm.is_running());
+    assert!(twin_daemon.is_running());
     run.report(&format!(
         "syncs of {} files: {kills} kills, {cut_short} cut short, {rounds} rounds, {:.0?}",
         vault.files.len(),
@@ -84,7 +85,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
 
 /// Returns the source's slugs with their texts and the hashes of their versions.
 fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
-    let mut client = home.connect().expect("the daemon answers");
+    let mut client = home.connect().expect("no answer of the daemon");
     let (mut out, mut after) = (BTreeMap::new(), None);
     loop {
         let list = List {
@@ -192,11 +193,11 @@ impl Vault {
         self.files.remove(path);
     }
 
-    fn bytes(&self) -> usize {
+    fn bytes_on_disk(&self) -> usize {
         self.files.keys().map(|path| fs::read(self.dir.join(path)).unwrap().len()).sum()
     }
 
-    fn expected(&self) -> usize {
+    fn expected_bytes(&self) -> usize {
         self.files.values().map(String::len).sum()
     }
 }

@@ -123,7 +123,7 @@ fn unreadable_files_are_reported_and_not_removed() {
     let home = TestHome::new();
     let Some(_daemon) = UnprivilegedDaemon::start(&home) else {
         return skip(
-            "a daemon that may not read everything takes setpriv, or another user than root",
+            "a daemon without permission to read all files needs setpriv, or a user other than root",
         );
     };
     let notes = home.outside().join("notes");
@@ -253,7 +253,7 @@ fn concurrent_writers_and_syncs_lose_nothing() {
             let mut runs = 0;
             let mut client = home.connect().unwrap();
             while !done.load(Ordering::Relaxed) {
-                let report = ask_sync(&mut client, true).expect("the daemon answers");
+                let report = ask_sync(&mut client, true).expect("no answer of the daemon");
                 assert_eq!(
                     (report.status.as_str(), report.removed, report.added),
                     ("done", 0, 0),
@@ -313,7 +313,7 @@ fn a_page_that_is_put_while_its_file_is_missing_stays() {
         scope.spawn(|| {
             let mut client = home.connect().unwrap();
             while !done.load(Ordering::Relaxed) {
-                ask_sync(&mut client, true).expect("the daemon answers");
+                ask_sync(&mut client, true).expect("no answer of the daemon");
             }
         });
         let mut client = home.connect().unwrap();

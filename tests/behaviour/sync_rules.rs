@@ -44,7 +44,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
         ] {
             assert!(
                 reasons.get(path).is_some_and(|reason| reason.contains(part)),
-                "{path}: {part} in {reasons:?}"
+                "{path}: {part} is not in {reasons:?}"
             );
         }
         assert_eq!((reasons.len(), &report["status"]), (6, &json!("partial")));

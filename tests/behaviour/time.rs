@@ -127,7 +127,7 @@ fn the_same_text_keeps_its_slug_across_midnight_for_24_hours() {
     let next = fixture.capture("night thought");
     assert_eq!(next.status, WriteStatus::Created, "24 hours later it is a new page");
     assert!(next.slug.as_str().starts_with("inbox/2026-11-22-"), "{}", next.slug);
-    assert_eq!(fixture.get(first.slug.as_str()).unwrap(), "night thought", "the first one stays");
+    assert_eq!(fixture.get(first.slug.as_str()).unwrap(), "night thought", "the first page stays");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_purge_removes_page_versions_links_and_file() {
     assert!(fixture.trash("a").exists());
     fixture.clock.advance(72 * HOUR + 1);
     assert_eq!(fixture.purge(), 1);
-    assert!(!fixture.trash("a").exists(), "its file is gone too");
+    assert!(!fixture.trash("a").exists(), "the file of the page is gone, too");
     assert_eq!(fixture.deleted(), 0);
     assert_eq!(fixture.get("a"), Err(FaultCode::NotFound));
     assert_eq!(fixture.restore("a"), Err(FaultCode::NotFound));
@@ -368,7 +368,7 @@ fn the_purge_waits_for_files_that_cannot_be_moved() {
     fs::write(dir.join(".trash"), "not a directory").unwrap();
     for slug in &stuck {
         let reply = expect_reply!(fixture.ask(Request::Delete(in_vault(slug).into())), Delete);
-        assert!(!reply.warnings.is_empty(), "its file stays");
+        assert!(!reply.warnings.is_empty(), "a warning reports that the file stays");
     }
     fixture.clock.advance(1);
     fixture.put("other", "x\n");
@@ -474,7 +474,11 @@ fn search_filters_by_the_time_of_the_last_change() {
         to_source: None,
     };
     fixture.ask(Request::Link(link)).unwrap();
-    assert_eq!(ask(Some("2026-03-01"), None), Vec::<String>::new(), "its text is the same");
+    assert_eq!(
+        ask(Some("2026-03-01"), None),
+        Vec::<String>::new(),
+        "a new link is no change of the text"
+    );
     fixture.put("january", "common walrus, again");
     assert_eq!(ask(Some("2026-03-01"), None), ["january"]);
 }

@@ -1,4 +1,5 @@
-//! Titles: what a note says itself, else its file's name; a sentence only for captures.
+//! Titles: the one that a note states, else the name of its file. Only captures use their first
+//! sentence.
 
 use std::fs;
 use std::path::Path;
@@ -118,7 +119,7 @@ fn a_captured_sentence_is_shown_and_not_scored_as_a_title() {
     let hit = &home.json(["search", "quokka naps"])["hits"][0];
     assert_eq!(hit["slug"], thought.as_str());
     assert!(!hit["matched"].to_string().contains("title"), "{hit}");
-    // A captured file is called as the file.
+    // A captured file has its file name as its title.
     let file = home.outside().join("Field Trip.md");
     fs::write(&file, "We went out early.\n").unwrap();
     let trip = slug(&home.json(["capture", "--file", file.to_str().unwrap()]));

@@ -7,7 +7,7 @@ use brain_tests::TestHome;
 use serde_json::Value;
 
 /// Returns a page whose blocks all differ.
-fn long(word: &str) -> String {
+fn long_page(word: &str) -> String {
     (0..700).map(|n| format!("{word} line {n}.\n")).collect()
 }
 
@@ -62,7 +62,7 @@ fn a_torn_file_never_replaces_the_acknowledged_page() {
             home.env.push(("BRAIN_SOURCES_WATCH".into(), watch.into()));
             let home = home;
             let daemon = home.daemon();
-            home.put("a", &long("basalt"));
+            home.put("a", &long_page("basalt"));
             let acknowledged = home.get("a")["content"].clone();
             daemon.kill();
             damage(&home.page_file("a"));
@@ -82,7 +82,7 @@ fn a_torn_file_of_a_former_version_is_rewritten() {
     let home = TestHome::new();
     let daemon = home.daemon();
     for word in ["basalt", "gneiss", "schist"] {
-        home.put("a", &long(word));
+        home.put("a", &long_page(word));
     }
     let second = home.json(["get", "a", "--version", "2"])["content"].as_str().unwrap().to_owned();
     daemon.kill();
@@ -112,7 +112,11 @@ fn without_a_crash_a_save_that_looks_torn_is_an_edit() {
             "the file is not repaired after a clean shutdown"
         );
         home.brain(["doctor", "--fix"]);
-        assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), shortened, "after a try");
+        assert_eq!(
+            fs::read_to_string(home.page_file("a")).unwrap(),
+            shortened,
+            "doctor does not repair the file either"
+        );
         let outbox = check(&home, "outbox");
         assert_eq!(outbox["status"], "warn");
         let message = outbox["message"].as_str().unwrap();
@@ -128,7 +132,7 @@ fn without_a_crash_a_save_that_looks_torn_is_an_edit() {
 fn a_torn_file_in_the_trash_is_rewritten_and_copies_removed() {
     let home = TestHome::new();
     let daemon = home.daemon();
-    home.put("x", &long("marl"));
+    home.put("x", &long_page("marl"));
     let text = fs::read_to_string(home.page_file("x")).unwrap();
     home.json(["delete", "x"]);
     daemon.kill();

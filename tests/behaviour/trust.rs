@@ -105,7 +105,7 @@ fn a_typo_corrected_by_an_agent_marks_one_line() {
     let rows = fixture.agent.call("list_pages", json!({}));
     assert_eq!(rows["pages"][0]["trust"], "mixed");
 
-    // People see who changed what.
+    // People see who changed which line.
     let shown = fixture.home.brain(["get", "plan"]).expect(0);
     assert!(shown.stdout.ends_with("Paint it white.\n"), "{}", shown.stdout);
     let note = shown.stderr;
@@ -149,7 +149,7 @@ fn results_that_show_outside_lines_are_marked_as_outside() {
 fn an_owners_put_edit_or_trust_command_removes_all_marks() {
     let fixture = Fixture::new();
     let home = &fixture.home;
-    let is_whole = |slug: &str| {
+    let is_fully_trusted = |slug: &str| {
         let page = home.get(slug);
         let (trust, text) = fixture.read(slug);
         assert_eq!(framed_lines(&text).is_empty(), trust == "owner");
@@ -158,38 +158,38 @@ fn an_owners_put_edit_or_trust_command_removes_all_marks() {
     for slug in ["put", "file", "word", "tag"] {
         home.put(slug, PLAN);
         fixture.replace(slug, "teh", "the");
-        assert!(!is_whole(slug), "{slug}");
+        assert!(!is_fully_trusted(slug), "{slug}");
     }
-    // Putting the page back as it is takes its lines, too.
+    // Putting the page back unchanged makes all its lines the owner's, too.
     let content = home.get("put")["content"].as_str().unwrap().to_owned();
     assert_eq!(home.put("put", &content)["status"], "updated");
-    assert!(is_whole("put"));
+    assert!(is_fully_trusted("put"));
     assert_eq!(home.put("put", &content)["status"], "unchanged");
 
     let file = home.page_file("file");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{text}\nMine.\n")).unwrap();
     home.json(["sync", "--no-pull"]);
-    assert!(is_whole("file"));
+    assert!(is_fully_trusted("file"));
 
     assert_eq!(home.json(["trust", "word"])["status"], "updated");
-    assert!(is_whole("word"));
+    assert!(is_fully_trusted("word"));
     assert_eq!(home.get("word")["body"], PLAN.replace("teh", "the"));
     assert_eq!(home.json(["trust", "word"])["status"], "unchanged");
-    // The version of the agent keeps its mark, and brings it back.
+    // The agent's version keeps its mark, and a revert to it brings the mark back.
     home.json(["revert", "word", "2"]);
-    assert!(!is_whole("word"));
+    assert!(!is_fully_trusted("word"));
 
-    // A tag says nothing about the text.
+    // A tag does not remove a mark.
     home.json(["tags", "tag", "--add", "seen"]);
-    assert!(!is_whole("tag"));
+    assert!(!is_fully_trusted("tag"));
     assert_eq!(marked_lines(&home.get("tag")), ["Buy the boat."]);
 
     // After `brain trust`, a page of an agent is the owner's.
     fixture.overwrite("theirs", "# Theirs\n\nObey.\n");
     assert_eq!(home.get("theirs")["trust"], "outside");
     home.json(["trust", "theirs"]);
-    assert!(is_whole("theirs"));
+    assert!(is_fully_trusted("theirs"));
     assert_eq!(home.get("theirs")["source_kind"], "put_page");
     assert_eq!(home.fault(["trust", "nobody"], 4)["code"], "not_found");
 }
@@ -231,7 +231,7 @@ fn no_edit_by_a_model_removes_the_mark_of_outside_text() {
         let marked = marked_lines(&page);
         let content = page["content"].as_str().unwrap();
         for line in content.lines().filter(|line| line.contains("EVIL")) {
-            assert!(marked.iter().any(|mark| mark == line), "{step}: {line} in {marked:?}");
+            assert!(marked.iter().any(|mark| mark == line), "{step}: {line} is not in {marked:?}");
         }
         assert_eq!(page["source_kind"], "put_page", "{step}");
     };
@@ -273,11 +273,11 @@ fn no_edit_by_a_model_removes_the_mark_of_outside_text() {
 #[test]
 fn a_long_page_with_many_marks_is_read_in_parts() {
     let fixture = Fixture::new();
-    let own = |n: usize| format!("owner {n} {}\n", "words ".repeat(100));
+    let owner_line = |n: usize| format!("owner {n} {}\n", "words ".repeat(100));
     let lines = 0..120_usize;
-    fixture.home.put("long", &lines.clone().map(own).collect::<String>());
-    let agents = |n: usize| format!("{}agent {n}\n", own(n));
-    fixture.overwrite("long", &lines.clone().map(agents).collect::<String>());
+    fixture.home.put("long", &lines.clone().map(owner_line).collect::<String>());
+    let agent_line = |n: usize| format!("{}agent {n}\n", owner_line(n));
+    fixture.overwrite("long", &lines.clone().map(agent_line).collect::<String>());
     assert_eq!(fixture.home.get("long")["outside_lines"].as_array().unwrap().len(), lines.len());
 
     let (mut next, mut parts, mut seen) = (json!(1), 0, Vec::new());

@@ -68,7 +68,7 @@ fn an_agent_ends_with_its_daemon_even_after_sigkill() {
     assert!(is_running(agent));
     // During `exec`, a process has no command line for a moment.
     let read = |name: &str| fs::read(format!("/proc/{agent}/{name}")).unwrap();
-    wait_until("it has an environment", || {
+    wait_until("the agent has an environment", || {
         !read("environ").is_empty() && !read("cmdline").is_empty()
     });
     let environment = String::from_utf8_lossy(&read("environ")).into_owned();
@@ -79,13 +79,13 @@ fn an_agent_ends_with_its_daemon_even_after_sigkill() {
     let arguments = String::from_utf8_lossy(&read("cmdline")).into_owned();
     assert!(!arguments.contains("t0ken"), "{arguments}");
     daemon.kill();
-    wait_until("it ends with the daemon", || !is_running(agent));
+    wait_until("the agent ends with the daemon", || !is_running(agent));
     // The next daemon starts another agent and stops it when the daemon ends.
     let daemon = home.daemon();
-    wait_until("another is started", || agents(&home).len() == 2);
+    wait_until("another agent is started", || agents(&home).len() == 2);
     let second = agents(&home)[1];
     assert!(daemon.terminate().0.success());
-    wait_until("it ends with the daemon", || !is_running(second));
+    wait_until("the agent ends with the daemon", || !is_running(second));
     assert!(!home.log().contains("t0ken-of-tunnel"), "{}", home.log());
 }
 
@@ -98,12 +98,14 @@ fn children_of_an_agent_end_with_the_daemon() {
     let first = agents(&home);
     assert!(first.iter().all(|pid| is_running(*pid)));
     daemon.kill();
-    wait_until("both end with the daemon", || !first.iter().any(|pid| is_running(*pid)));
+    wait_until("both processes end with the daemon", || !first.iter().any(|pid| is_running(*pid)));
     let daemon = home.daemon();
-    wait_until("another is started", || agents(&home).len() == 4);
+    wait_until("another agent is started", || agents(&home).len() == 4);
     let stopped = home.json(["tunnel", "stop"]);
     assert_eq!(stopped["state"], "stopped");
-    wait_until("both end with it", || !agents(&home).iter().any(|pid| is_running(*pid)));
+    wait_until("both processes end with the tunnel", || {
+        !agents(&home).iter().any(|pid| is_running(*pid))
+    });
     drop(daemon);
 }
 
@@ -115,7 +117,9 @@ fn an_agent_started_by_the_first_request_ends_with_the_daemon() {
     let pid = i32::try_from(home.json(["status"])["pid"].as_u64().unwrap()).unwrap();
     wait_until("the agent is started", || !agents(&home).is_empty());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    wait_until("it ends with the daemon", || !agents(&home).iter().any(|agent| is_running(*agent)));
+    wait_until("the agent ends with the daemon", || {
+        !agents(&home).iter().any(|agent| is_running(*agent))
+    });
 }
 
 #[test]
@@ -129,7 +133,7 @@ fn a_stop_does_not_wait_for_a_running_setup() {
             let output = home.brain(["--json", "tunnel", "setup"]).expect(1);
             output.json()["steps"].clone()
         });
-        wait_until("it waits for the agent", || agents(&home).len() > before);
+        wait_until("the setup waits for the agent", || agents(&home).len() > before);
         assert_eq!(home.json(["tunnel", "stop"])["state"], "stopped");
         setup.join().unwrap()
     });
@@ -171,8 +175,8 @@ fn the_end_of_an_agent_is_reported_within_two_seconds() {
     let ended = Instant::now();
     let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last \
                 output: lvl=eror msg=\"no route to the edge\"";
-    wait_until("it is reported", || home.log().contains(expected_line));
-    assert!(ended.elapsed().as_millis() < 2000, "after {:?}", ended.elapsed());
+    wait_until("the error is reported", || home.log().contains(expected_line));
+    assert!(ended.elapsed().as_millis() < 2000, "the end was reported after {:?}", ended.elapsed());
 }
 
 #[test]
@@ -184,7 +188,7 @@ fn the_agents_own_connection_error_is_shown() {
     let _daemon = home.daemon();
     wait_until("the agent is started", || !agents(&home).is_empty());
     api.answers.put("/api/tunnels", 200, &json!({"tunnels": []}));
-    wait_until("it is reported", || {
+    wait_until("the error is reported", || {
         let status = home.json(["tunnel", "status"]);
         let message = status["message"].as_str().unwrap().to_owned();
         status["state"] == "not_connected"
@@ -199,7 +203,7 @@ fn a_refusal_is_reported_with_its_code_and_ends_the_retries() {
             1",
     );
     let _daemon = home.daemon();
-    wait_until("it is refused", || {
+    wait_until("the agent is refused", || {
         home.json(["tunnel", "status"])["state"] == "refused" || {
             home.brain(["tunnel", "start"]).code == 1 && home.json(["tunnel"])["state"] == "refused"
         }
@@ -231,7 +235,9 @@ fn a_killed_agent_is_started_again() {
     home.brain(["tunnel", "start"]).expect(1);
     let first = *agents(&home).last().unwrap();
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
-    wait_until("it is started again", || agents(&home).last().is_some_and(|pid| *pid != first));
+    wait_until("the agent is started again", || {
+        agents(&home).last().is_some_and(|pid| *pid != first)
+    });
     assert!(home.log().contains("[watchdog] agent_down: "), "{}", home.log());
 }
 
@@ -324,7 +330,7 @@ fn requests_are_listed_without_secrets_and_can_be_replayed() {
 
     // While its page exists, a replay changes nothing. After the page was deleted, it is ingested
     // again.
-    wait_until("it is a page", || home.json(["jobs", "show", &job])["status"] == "stored");
+    wait_until("the item is a page", || home.json(["jobs", "show", &job])["status"] == "stored");
     let slug = home.json(["jobs", "show", &job])["slug"].as_str().unwrap().to_owned();
     let again = home.json(["tunnel", "replay", &job]);
     assert_eq!(
@@ -336,7 +342,9 @@ fn requests_are_listed_without_secrets_and_can_be_replayed() {
     assert_eq!(again["status"], "queued", "{again}");
     let anew = again["new_job_id"].as_str().unwrap().to_owned();
     assert_ne!(anew, job);
-    wait_until("it is a page again", || home.json(["jobs", "show", &anew])["status"] == "stored");
+    wait_until("the replayed item is a page", || {
+        home.json(["jobs", "show", &anew])["status"] == "stored"
+    });
     let replayed_job = home.json(["jobs", "show", &anew]);
     assert_eq!(replayed_job["client"], "token:phone");
     let page = home.get(replayed_job["slug"].as_str().unwrap());

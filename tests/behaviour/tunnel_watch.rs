@@ -77,9 +77,9 @@ impl Fixture {
         brain.tunnel.set_starter(Arc::new(self.programs.clone()));
         let brain = Arc::new(brain);
         let listening = Arc::downgrade(&brain);
-        let listener =
-            move |host: &str, question: &str| listening.upgrade()?.tunnel.proof(host, question);
-        *self.net.listener.lock().unwrap() = Some(Arc::new(listener));
+        let prover =
+            move |host: &str, challenge: &str| listening.upgrade()?.tunnel.proof(host, challenge);
+        *self.net.prover.lock().unwrap() = Some(Arc::new(prover));
         self.brain = Some(brain);
     }
 
@@ -112,7 +112,7 @@ impl Fixture {
     /// Runs one check and advances the clock to the next one; returns the interval in milliseconds.
     fn check_and_advance(&self) -> u64 {
         let ms = self.brain().tunnel.check_tunnel().unwrap();
-        self.time.pass(i64::try_from(ms).unwrap());
+        self.time.advance(i64::try_from(ms).unwrap());
         ms
     }
 
@@ -384,7 +384,7 @@ fn doctor_reports_the_state_of_the_tunnel() {
     assert!(status == Warn && message.contains("the telephone number is not changed"), "{message}");
     // Without a recent check, the tunnel does not count as up.
     fixture.check_and_advance();
-    fixture.time.pass(60 * 60 * 1000);
+    fixture.time.advance(60 * 60 * 1000);
     let (status, message, hint) = tunnel_check(&fixture);
     assert!(status == Warn && message.contains("has not run since 2026-11-21T10:"), "{message}");
     assert_eq!(hint.as_deref(), Some("brain tunnel start"));
@@ -410,7 +410,7 @@ fn a_stopped_tunnel_stays_down_after_a_restart() {
         assert_eq!(fixture.check_and_advance(), 120_000);
     }
     assert_eq!((fixture.state().as_str(), fixture.programs.started().len()), ("stopped", 1));
-    fixture.programs.end_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
+    fixture.programs.exit_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
     fixture.set_tunnel_up("https://a.ngrok.app");
     assert_eq!(fixture.status(Request::TunnelStart(TunnelStart)).state, "up");
     // A foreign agent is not stopped.

@@ -20,7 +20,7 @@ const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
 const LINKS_IN: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("links_in");
 
 /// Replaces the home's store with the golden store of a schema.
-fn golden(home: &TestHome, schema: u64) {
+fn use_golden_store(home: &TestHome, schema: u64) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     replace(home, &fixtures.join(format!("v{schema}.redb")));
 }
@@ -45,7 +45,7 @@ fn check_schema_80(home: &TestHome) {
     let one = home.get("old/one");
     assert_eq!(
         (&one["body"], &one["version"], &one["title"]),
-        // It has no title, and its file is old/1.md.
+        // The page has no title, so its title is the name of its file, old/1.md.
         (&"One\n".into(), &1.into(), &"1".into())
     );
     let two = home.get("old/two");
@@ -110,13 +110,13 @@ fn check_schema_83(home: &TestHome) {
             .map(|link| (text(&link["slug"]), text(&link["target"])))
             .collect()
     };
-    let acme = |raw: &str| ("companies/acme".to_owned(), raw.to_owned());
+    let acme_link = |raw: &str| ("companies/acme".to_owned(), raw.to_owned());
     assert_eq!(
         backlinks("places/old-harbour"),
         [
-            acme("The Port"),
-            acme("old-harbour"),
-            acme("places/old-harbour"),
+            acme_link("The Port"),
+            acme_link("old-harbour"),
+            acme_link("places/old-harbour"),
             ("inbox/2026-11-22-a3c61148".into(), "Old Harbour".into()),
         ]
     );
@@ -212,7 +212,7 @@ const GOLDEN: &[(u64, CheckStore)] = &[
 fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
     for &(schema, check_store) in GOLDEN {
         let home = TestHome::new();
-        golden(&home, schema);
+        use_golden_store(&home, schema);
         let daemon = home.daemon();
         check_store(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
@@ -272,7 +272,7 @@ fn repeated_kills_of_a_migration_lose_nothing() {
     for &(schema, check_store) in GOLDEN {
         let home = TestHome::new();
         for round in 0_u64..12 {
-            golden(&home, schema);
+            use_golden_store(&home, schema);
             // Each start is killed twice, so that the second one finds a half-migrated store.
             kill_after(&home, Duration::from_micros(500 + 1300 * round));
             kill_after(&home, Duration::from_micros(400 + 700 * (round * 7 % 12)));
@@ -393,7 +393,7 @@ fn make_81(store: &Path) {
         links_in.insert(("default", "s:p1", 1), ()).unwrap();
         txn.open_table(META).unwrap().insert("schema", 81).unwrap();
     }
-    let later = [
+    let later_tables = [
         "files",
         "jobs",
         "jobs_due",
@@ -410,8 +410,8 @@ fn make_81(store: &Path) {
         "unchecked_links",
     ];
     let tables: Vec<_> =
-        txn.list_tables().unwrap().filter(|table| later.contains(&table.name())).collect();
-    assert_eq!(tables.len(), later.len());
+        txn.list_tables().unwrap().filter(|table| later_tables.contains(&table.name())).collect();
+    assert_eq!(tables.len(), later_tables.len());
     for table in tables {
         assert!(txn.delete_table(table).unwrap());
     }

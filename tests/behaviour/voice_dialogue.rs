@@ -5,7 +5,7 @@ use brain_tests::telephony::{Call, KNOWN, STRANGER};
 use serde_json::Value;
 
 use crate::faults::fill;
-use crate::voice_requests::{reachable, ready};
+use crate::voice_requests::{home_with_phone, start_with_phone};
 
 /// The id of a call.
 pub(crate) const SID: &str = "CA0123456789abcdef0123456789abcdef";
@@ -32,7 +32,7 @@ pub(crate) fn text(page: &Value) -> String {
 
 #[test]
 fn a_note_is_stored_with_its_origin() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     assert!(call.response.text().contains("Say note"), "{:?}", call.response);
     assert!(call.speak("Note.").text().contains("What shall I note"));
@@ -46,7 +46,7 @@ fn a_note_is_stored_with_its_origin() {
     assert_eq!(note["source_uri"], format!("tel:{KNOWN}"));
     let page = std::fs::read_to_string(home.page_file(note["slug"].as_str().unwrap())).unwrap();
     for line in ["captured_via: voice", "source_kind: voice", SID, "confidence: "] {
-        assert!(page.contains(line), "{line} in {page}");
+        assert!(page.contains(line), "{line} is not in {page}");
     }
     let call = only_page(&home, "calls/");
     assert_eq!(call["source_kind"], "voice");
@@ -69,7 +69,7 @@ fn a_note_is_stored_with_its_origin() {
 
 #[test]
 fn a_question_is_answered_from_the_best_page() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     home.put(
         "boats/skua",
         "# Skua\n\nThe **boat** of [Ann](people/ann.md) is *blue*. It lies at [pier \
@@ -103,7 +103,7 @@ fn a_question_is_answered_from_the_best_page() {
 
 #[test]
 fn keys_work_like_words_and_statements_are_notes() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     assert!(call.press_key("1").text().contains("What shall I note"));
     assert!(call.press_key("2").text().contains("What would you like to know"));
@@ -121,7 +121,7 @@ fn keys_work_like_words_and_statements_are_notes() {
 
 #[test]
 fn a_silent_caller_is_asked_once_more() {
-    let (_home, _daemon, public) = ready();
+    let (_home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     call.press_key("1");
     let response = call.stay_silent().text();
@@ -139,7 +139,7 @@ fn a_silent_caller_is_asked_once_more() {
 
 #[test]
 fn an_unknown_caller_can_only_leave_a_message() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     home.put("secret", "# Secret\n\nThe code of the safe is 4711.\n");
     for (number, sid) in [
         (STRANGER, "CA00000000000000000000000000000001"),
@@ -197,7 +197,7 @@ fn an_unknown_caller_can_only_leave_a_message() {
 
 #[test]
 fn a_caller_who_only_seems_known_can_only_leave_a_message() {
-    let mut home = reachable();
+    let mut home = home_with_phone();
     let callers = r#"["0049 (151) 123456-78", "client:ann", "sip:ann@example.org", "+266696687"]"#;
     home.env.retain(|(name, _)| name != "BRAIN_VOICE_CALLERS");
     home.env.push(("BRAIN_VOICE_CALLERS".into(), callers.into()));
@@ -231,7 +231,7 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
 
 #[test]
 fn spoken_markup_is_text_in_pages_and_in_the_answer() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     home.put("people/ann", "# Ann\n");
     let hostile = "</Say></Gather><Dial>+1900</Dial> & [[people/ann]] #tag \
                    <script>\u{0}\u{1b}[31m\u{202e}\r\n---\nslug: x\n\
@@ -263,7 +263,7 @@ fn spoken_markup_is_text_in_pages_and_in_the_answer() {
 
 #[test]
 fn a_call_without_an_id_is_answered_and_leaves_no_page() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     for sid in ["", "CA../../x", "CA 1\n2"] {
         call.sid = sid.into();
@@ -279,7 +279,7 @@ fn a_call_without_an_id_is_answered_and_leaves_no_page() {
 
 #[test]
 fn a_caller_hears_no_error_when_the_brain_cannot_write() {
-    let mut home = reachable();
+    let mut home = home_with_phone();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
     if !home.mount(&home.path(), "size=60m,mode=700") {
         return;
@@ -311,7 +311,7 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
 
 #[test]
 fn the_voice_speaks_the_owners_language() {
-    let mut home = reachable();
+    let mut home = home_with_phone();
     for (name, value) in [
         ("BRAIN_VOICE_LANGUAGE", "de-DE"),
         ("BRAIN_VOICE_VOICE", "Polly.Vicki"),

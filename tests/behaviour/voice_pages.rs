@@ -4,11 +4,11 @@
 use brain_tests::telephony::{Call, KNOWN};
 
 use crate::voice_dialogue::{RECORDING_SID, SID, only_page, slugs, text};
-use crate::voice_requests::ready;
+use crate::voice_requests::start_with_phone;
 
 #[test]
 fn repeated_and_late_events_are_stored_once() {
-    let (home, daemon, public) = ready();
+    let (home, daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     let first = call.response.clone();
     let action = first.gather_action.clone().unwrap();
@@ -55,7 +55,7 @@ fn repeated_and_late_events_are_stored_once() {
 
 #[test]
 fn concurrent_repeats_of_a_turn_are_processed_once() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let others = "CA00000000000000000000000000000009";
     let begun = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, others)];
     let action = begun[0].response.gather_action.clone().unwrap();
@@ -87,7 +87,7 @@ fn concurrent_repeats_of_a_turn_are_processed_once() {
 
 #[test]
 fn a_turn_without_a_number_loses_no_note() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     for words in ["Buy milk", "Buy milk and eggs"] {
         assert!(call.request("/voice/turn", &[("SpeechResult", words)]).text().contains("Noted"));
@@ -101,14 +101,13 @@ fn a_turn_without_a_number_loses_no_note() {
 
 #[test]
 fn a_long_note_is_stored_completely() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     call.press_key("1");
     let long = "word ".repeat(6000) + "omega";
     assert!(call.speak(&long).text().contains("Noted"));
     assert!(text(&only_page(&home, "inbox/")).trim_end().ends_with("omega"));
-    // As a question, the text is cut to the longest query, and the transcript of this call is no
-    // answer.
+    // A question is cut to the longest query, and the transcript of this call is no result.
     call.press_key("2");
     let spoken_answer = call.speak(&("word ".repeat(6000) + "omega")).text();
     assert!(
@@ -119,7 +118,7 @@ fn a_long_note_is_stored_completely() {
 
 #[test]
 fn text_read_out_from_another_source_is_not_stored() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let dir = home.outside().join("private");
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("safe.md"), "# Safe\n\nThe code of the safe is 4711.\n").unwrap();
@@ -140,7 +139,7 @@ fn text_read_out_from_another_source_is_not_stored() {
 
 #[test]
 fn a_call_without_a_dialogue_stores_only_its_events() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     call.sid = "CAeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee".into();
     call.request("/voice/status", &[("CallStatus", "no-answer")]);
@@ -155,7 +154,7 @@ fn a_call_without_a_dialogue_stores_only_its_events() {
 
 #[test]
 fn the_owner_can_edit_and_delete_the_page_of_a_call() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let mut call = Call::from(public, KNOWN, SID);
     call.speak("Buy milk");
     let slug = slugs(&home, "calls/").remove(0);

@@ -15,7 +15,7 @@ const SID: &str = "CA0123456789abcdef0123456789abcdef";
 const FORM: [(&str, &str); 3] = [("CallSid", SID), ("From", KNOWN), ("To", "+4930901820")];
 
 /// Returns a home with a configured telephone.
-pub(crate) fn reachable() -> TestHome {
+pub(crate) fn home_with_phone() -> TestHome {
     let mut home = TestHome::new();
     for (name, value) in [
         ("BRAIN_HTTP_BASE_URL", PUBLIC),
@@ -30,8 +30,8 @@ pub(crate) fn reachable() -> TestHome {
 }
 
 /// Returns a home with a configured telephone, its daemon, and its public listener's address.
-pub(crate) fn ready() -> (TestHome, Daemon, SocketAddr) {
-    let home = reachable();
+pub(crate) fn start_with_phone() -> (TestHome, Daemon, SocketAddr) {
+    let home = home_with_phone();
     let daemon = home.daemon();
     let public = home.http_public();
     (home, daemon, public)
@@ -86,7 +86,7 @@ fn every_test_vector_of_the_providers_library_passes() {
 
 #[test]
 fn a_signed_call_is_answered_on_both_listeners() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     for address in [public, home.http_local()] {
         let response = VoiceResponse::read(&send(address, "/voice", &FORM).expect(200));
         assert!(response.gather_action.is_some() && response.redirect.is_some(), "{response:?}");
@@ -101,7 +101,7 @@ fn a_signed_call_is_answered_on_both_listeners() {
 
 #[test]
 fn an_unsigned_request_is_refused_without_effect() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let good = sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM);
     let form = encoded(&FORM);
     let refusal = http::call(public, "POST", "/voice", &[], form.as_bytes()).text().to_owned();
@@ -162,7 +162,7 @@ fn an_unsigned_request_is_refused_without_effect() {
 
 #[test]
 fn a_json_body_is_accepted_with_its_digest_in_the_signed_url() {
-    let (_home, _daemon, public) = ready();
+    let (_home, _daemon, public) = start_with_phone();
     let digest = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
     let path = format!("/voice/status?bodySHA256={digest}&CallSid={SID}&CallStatus=completed");
     let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
@@ -177,7 +177,7 @@ fn without_a_token_or_an_address_every_call_is_refused() {
         ("BRAIN_TELEPHONY_AUTH_TOKEN", "secrets/telephony-auth-token"),
         ("BRAIN_HTTP_BASE_URL", "http.base_url"),
     ] {
-        let mut home = reachable();
+        let mut home = home_with_phone();
         home.env.retain(|(name, _)| name != missing);
         let _daemon = home.daemon();
         let headers = [
@@ -210,7 +210,7 @@ fn without_a_token_or_an_address_every_call_is_refused() {
 
 #[test]
 fn a_disabled_telephone_is_not_found() {
-    let mut home = reachable();
+    let mut home = home_with_phone();
     home.env.retain(|(name, _)| name != "BRAIN_VOICE_ENABLED");
     let _daemon = home.daemon();
     assert_eq!(send(home.http_public(), "/voice", &FORM).expect(404).error(), "not_found");
@@ -218,7 +218,7 @@ fn a_disabled_telephone_is_not_found() {
 
 #[test]
 fn bodies_and_methods_have_limits() {
-    let (home, _daemon, public) = ready();
+    let (home, _daemon, public) = start_with_phone();
     let long = "x".repeat(70_000);
     let answer = send(public, "/voice", &[("CallSid", SID), ("From", &long)]);
     assert_eq!(answer.status, 413);
@@ -232,7 +232,7 @@ fn bodies_and_methods_have_limits() {
 
 #[test]
 fn callers_numbers_and_words_are_never_logged() {
-    let mut home = reachable();
+    let mut home = home_with_phone();
     home.env.push(("BRAIN_DAEMON_LOG".into(), "debug".into()));
     let _daemon = home.daemon();
     let mut call = Call::from(home.http_public(), KNOWN, SID);

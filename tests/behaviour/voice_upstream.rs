@@ -8,7 +8,7 @@ use brain_tests::http::{Wire, request};
 use brain_tests::telephony::{PUBLIC, TOKEN, VoiceResponse, encoded, send, sign};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
-use crate::voice_requests::reachable;
+use crate::voice_requests::home_with_phone;
 
 const FORM: [(&str, &str); 2] = [("CallSid", "CA1"), ("From", "+18005550123")];
 
@@ -40,13 +40,13 @@ impl Agent {
         Self { address, asked }
     }
 
-    fn asked(&self) -> String {
+    fn received_request(&self) -> String {
         self.asked.recv_timeout(TEST_TIMEOUT).unwrap()
     }
 }
 
 fn daemon_with_agent(agent: SocketAddr) -> (TestHome, Daemon, SocketAddr) {
-    let mut home = reachable();
+    let mut home = home_with_phone();
     home.env.push(("BRAIN_VOICE_UPSTREAM".into(), format!("http://{agent}")));
     let daemon = home.daemon();
     let public = home.http_public();
@@ -81,7 +81,7 @@ fn a_signed_request_is_forwarded_to_the_agent() {
             brain_tests::http::call(public, "POST", path, &headers, form.as_bytes()).expect(200);
         assert_eq!(answer.text(), "<Response><Hangup/></Response>");
         assert_eq!((answer.header("x-agent"), answer.header("keep-alive")), (Some("1"), None));
-        let asked = agent.asked();
+        let asked = agent.received_request();
         let head = asked.to_ascii_lowercase();
         assert!(
             asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && asked.ends_with(&form),
@@ -186,7 +186,7 @@ fn a_websocket_is_forwarded_byte_by_byte() {
         "{head}"
     );
     assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    let asked = agent.asked().to_ascii_lowercase();
+    let asked = agent.received_request().to_ascii_lowercase();
     assert!(
         asked.contains("upgrade: websocket")
             && asked.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),

@@ -245,7 +245,7 @@ fn an_error_of_the_watcher_is_shown_until_it_is_resolved() {
         fs::write(file_path(n), format!("pumice {n}\n")).unwrap();
     }
     let until = Instant::now() + TEST_TIMEOUT;
-    let wait = |what: &str, well: &dyn Fn() -> bool| {
+    let wait_until = |what: &str, well: &dyn Fn() -> bool| {
         while !well() {
             assert!(Instant::now() < until, "{what}\n{}", home.log());
             std::thread::sleep(Duration::from_millis(50));
@@ -262,15 +262,15 @@ fn an_error_of_the_watcher_is_shown_until_it_is_resolved() {
             .unwrap()
             .len()
     };
-    wait("all are taken in", &|| pages() == 60);
+    wait_until("all are taken in", &|| pages() == 60);
     let kept: Vec<Vec<u8>> = (0..40).map(|n| fs::read(file_path(n)).unwrap()).collect();
     (0..40).for_each(|n| fs::remove_file(file_path(n)).unwrap());
-    wait("the doctor knows what is held back", &|| state() == "warn");
+    wait_until("the doctor knows what is held back", &|| state() == "warn");
     kept.iter().enumerate().for_each(|(n, text)| fs::write(file_path(n), text).unwrap());
-    wait("and that it is well again", &|| state() == "ok");
+    wait_until("and that it is well again", &|| state() == "ok");
     assert_eq!(pages(), 60);
     fs::write(file_path(7), "---\ntitle: [x\n---\n").unwrap();
-    wait("a file that failed is seen", &|| state() == "warn");
+    wait_until("a file that failed is seen", &|| state() == "warn");
     fs::write(file_path(7), "pumice, repaired\n").unwrap();
-    wait("and that it is repaired", &|| state() == "ok");
+    wait_until("and that it is repaired", &|| state() == "ok");
 }

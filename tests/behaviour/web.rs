@@ -67,18 +67,18 @@ impl Site {
         browser
     }
 
-    pub(crate) fn local(&self, ask: &HttpRequest) -> HttpResponse {
-        ask.send(&self.local)
+    pub(crate) fn local(&self, request: &HttpRequest) -> HttpResponse {
+        request.send(&self.local)
     }
 
-    pub(crate) fn public(&self, ask: &HttpRequest) -> HttpResponse {
-        ask.send(&self.public)
+    pub(crate) fn public(&self, request: &HttpRequest) -> HttpResponse {
+        request.send(&self.public)
     }
 
     /// Registers a client through the administration API.
     pub(crate) fn register(&self, client: &Value) -> Value {
-        let ask = HttpRequest::json("/admin/api/register-client", client).bearer(&self.admin);
-        self.local(&ask).expect(201).json()
+        let request = HttpRequest::json("/admin/api/register-client", client).bearer(&self.admin);
+        self.local(&request).expect(201).json()
     }
 
     /// Registers a client that needs the owner's consent for `read write`; returns its id.
@@ -233,7 +233,8 @@ impl HttpResponse {
 
     /// Returns a parameter of the URL in the `Location` header.
     pub(crate) fn redirect_parameter(&self, name: &str) -> Option<String> {
-        let location = self.header("location").unwrap_or_else(|| panic!("sent nowhere: {self:?}"));
+        let location =
+            self.header("location").unwrap_or_else(|| panic!("no Location header: {self:?}"));
         let (_, query) = location.split_once('?')?;
         query
             .split('&')
@@ -251,11 +252,15 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// Sends a request to `address` with the cookies, and stores the cookies of the answer.
-    pub(crate) fn go(&mut self, address: &str, ask: HttpRequest) -> HttpResponse {
+    pub(crate) fn go(&mut self, address: &str, request: HttpRequest) -> HttpResponse {
         let cookies: Vec<String> =
             self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let ask = if cookies.is_empty() { ask } else { ask.header("Cookie", &cookies.join("; ")) };
-        let answer = ask.send(address);
+        let request = if cookies.is_empty() {
+            request
+        } else {
+            request.header("Cookie", &cookies.join("; "))
+        };
+        let answer = request.send(address);
         for line in answer.headers("set-cookie") {
             let (name, value) = line.split(';').next().unwrap().split_once('=').unwrap();
             self.cookies.retain(|(known, _)| known != name);
@@ -300,8 +305,8 @@ impl Browser {
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .chain(more.iter().copied())
             .collect();
-        let ask = HttpRequest::form("/authorize", &fields).header("Origin", &site.issuer());
-        self.go(&site.local, ask.header("Sec-Fetch-Site", "same-origin"))
+        let request = HttpRequest::form("/authorize", &fields).header("Origin", &site.issuer());
+        self.go(&site.local, request.header("Sec-Fetch-Site", "same-origin"))
     }
 
     /// Consents to the request of `client` and returns the code.
@@ -351,7 +356,7 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
 
 /// Encodes pairs as a form.
 pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
-    let one = |text: &str| {
+    let encode_part = |text: &str| {
         let byte = |b: u8| match b {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
                 char::from(b).to_string()
@@ -362,7 +367,7 @@ pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
     };
     pairs
         .iter()
-        .map(|(name, value)| format!("{}={}", one(name), one(value)))
+        .map(|(name, value)| format!("{}={}", encode_part(name), encode_part(value)))
         .collect::<Vec<_>>()
         .join("&")
 }

@@ -2,11 +2,11 @@
 
 use brain_protocol::*;
 
-fn at() -> String {
+fn time() -> String {
     "2026-11-21T10:30:45.123Z".into()
 }
 
-fn some(text: &str) -> Option<String> {
+fn some_text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
@@ -26,10 +26,10 @@ fn run() -> CollectorRun {
     };
     CollectorRun {
         status: "failed".into(),
-        reason: some("unauthorized"),
-        message: some("m"),
-        started_at: at(),
-        finished_at: at(),
+        reason: some_text("unauthorized"),
+        message: some_text("m"),
+        started_at: time(),
+        finished_at: time(),
         streams: vec![CollectedStream {
             stream: "own".into(),
             total: 300,
@@ -50,15 +50,15 @@ fn deletion() -> Deletion {
         id: "17".into(),
         author: "ada".into(),
         text: "t".into(),
-        created_at: Some(at()),
-        detected_at: at(),
+        created_at: Some(time()),
+        detected_at: time(),
         reason: "not_found".into(),
     }
 }
 
 fn alert() -> Alert {
     Alert {
-        at: at(),
+        at: time(),
         kind: "velocity".into(),
         id: "17".into(),
         author: "ada".into(),
@@ -67,7 +67,7 @@ fn alert() -> Alert {
 }
 
 fn curve() -> Curve {
-    let snapshot = Snapshot { timestamp: at(), metrics: metrics() };
+    let snapshot = Snapshot { timestamp: time(), metrics: metrics() };
     Curve { id: "17".into(), author: "ada".into(), preview: "p".into(), snapshots: vec![snapshot] }
 }
 
@@ -89,14 +89,14 @@ fn digest() -> Digest {
         novelty: None,
         actionability: None,
         virality: Some(0.0),
-        rated_at: at(),
-        before: Some(RatingBefore { reach: Some(1.0), virality: None, rated_at: at() }),
+        rated_at: time(),
+        before: Some(RatingBefore { reach: Some(1.0), virality: None, rated_at: time() }),
     };
     let post = DigestPost {
         id: "17".into(),
         streams: texts(&["own", "searches"]),
         created_at: None,
-        collected_at: at(),
+        collected_at: time(),
         text: "t".into(),
         url: "https://x.com/ada/status/17".into(),
         metrics: Some(metrics()),
@@ -104,20 +104,20 @@ fn digest() -> Digest {
         mentions: texts(&["eve"]),
         pages: vec![page()],
         rating: Some(rating),
-        image_text: some("i"),
-        deleted: Some(at()),
+        image_text: some_text("i"),
+        deleted: Some(time()),
     };
     let author = DigestAuthor {
         id: "5".into(),
-        handle: some("ada"),
-        name: some("Ada"),
+        handle: some_text("ada"),
+        name: some_text("Ada"),
         own: true,
         pages: vec![page()],
         posts: vec![post],
     };
     let topic = DigestTopic {
         author_id: "5".into(),
-        author: some("ada"),
+        author: some_text("ada"),
         topic: "#x".into(),
         count: 3,
         first: "2026-11-15".into(),
@@ -125,25 +125,25 @@ fn digest() -> Digest {
         posts: texts(&["17"]),
     };
     Digest {
-        since: at(),
-        until: at(),
+        since: time(),
+        until: time(),
         authors: vec![author],
         topics: vec![topic],
         deletions: vec![deletion()],
         alerts: vec![alert()],
-        next: some("n"),
+        next: some_text("n"),
     }
 }
 
 fn status() -> CollectorStatusReply {
     CollectorStatusReply {
         enabled: true,
-        off_because: some("o"),
-        handle: some("ada"),
-        user_id: some("5"),
+        off_because: some_text("o"),
+        handle: some_text("ada"),
+        user_id: some_text("5"),
         platform_api: "https://api.x.com".into(),
         dir: "/h/collector".into(),
-        next_run: Some(at()),
+        next_run: Some(time()),
         last_run: Some(run()),
         stored: CollectorCounts { own: 1, mentions: 2, searches: 300, deletions: 4, engagement: 5 },
         rate_limits: vec![RateLimit {
@@ -167,11 +167,11 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         name: "token".into(),
         status: "warned".into(),
         message: "m".into(),
-        hint: some("h"),
+        hint: some_text("h"),
         took_ms: 70_000,
     };
     let setup =
-        CollectorSetupReply { status: "passed".into(), user_id: some("5"), steps: vec![step] };
+        CollectorSetupReply { status: "passed".into(), user_id: some_text("5"), steps: vec![step] };
     let enriched = CollectorEnrichReply {
         dry_run: true,
         pages: vec![EnrichedPage {

@@ -3,11 +3,11 @@
 
 use brain_protocol::*;
 
-fn at() -> String {
+fn time() -> String {
     "2026-11-21T10:30:45.123Z".into()
 }
 
-fn some(text: &str) -> Option<String> {
+fn some_text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
@@ -25,29 +25,29 @@ pub(crate) fn requests() -> Vec<Request> {
         Request::ModelInstall(ModelInstall {
             from: "all-minilm-l6-v2".into(),
             sha256: Some("ab".repeat(32)),
-            name: some("mine"),
+            name: some_text("mine"),
         }),
         Request::ModelList(ModelList),
         Request::Ask(Ask {
             question: "why?".into(),
             limit: 12,
             source: Some(SourceId::parse("work").unwrap()),
-            model: some("m"),
+            model: some_text("m"),
             max_cost: Some(1_000_000),
             estimate: true,
         }),
-        Request::Costs(Costs { since: some("2026-01-01"), until: None, limit: 300 }),
+        Request::Costs(Costs { since: some_text("2026-01-01"), until: None, limit: 300 }),
         Request::Ideas(Ideas {
             profile: IdeaProfile::Lsd,
             question: "why?".into(),
             limit: Some(5),
             save: Some(false),
             max_cost: Some(70_000),
-            model: some("m"),
+            model: some_text("m"),
             judge_model: None,
             close: Some(3),
             far: None,
-            resume: some("r"),
+            resume: some_text("r"),
             estimate: true,
             prompts_only: true,
         }),
@@ -66,7 +66,7 @@ fn hit() -> Hit {
         highlights: vec![(0, 1)],
         chunk: 3,
         matched: vec!["meaning".into()],
-        updated_at: at(),
+        updated_at: time(),
         explain: vec![ScorePart { reason: "meaning: 0.71".into(), score: 0.5 }],
         line: 300,
         source_kind: None,
@@ -81,7 +81,7 @@ fn hit() -> Hit {
 fn ask_reply() -> AskReply {
     AskReply {
         question: "why?".into(),
-        answer: some("because [1]"),
+        answer: some_text("because [1]"),
         partial: true,
         citations: vec![Citation {
             number: 1,
@@ -90,12 +90,12 @@ fn ask_reply() -> AskReply {
             title: "Ada".into(),
             line: 300,
         }],
-        unknown: some("when"),
+        unknown: some_text("when"),
         passages: vec![hit()],
-        hint: some("h"),
-        model: some("m"),
+        hint: some_text("h"),
+        model: some_text("m"),
         cost: spending(),
-        degraded: some("d"),
+        degraded: some_text("d"),
     }
 }
 
@@ -151,11 +151,11 @@ fn ideas() -> IdeasReply {
         failed_crosses: 1,
         cost: spending(),
         saved_slug: Some(slug("ideas/x")),
-        problem: some("p"),
-        degraded: some("d"),
+        problem: some_text("p"),
+        degraded: some_text("d"),
         crosses: 300,
         ideas_per_cross: 3,
-        save_problem: some("s"),
+        save_problem: some_text("s"),
         notes: vec!["n".into()],
     }
 }
@@ -185,15 +185,15 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         bytes: 90_868_376,
         dimensions: Some(384),
         used: true,
-        problem: some("p"),
+        problem: some_text("p"),
     };
     let models = Models {
         provider: "local".into(),
-        model: some("m"),
+        model: some_text("m"),
         pages: 1,
         windows: 300,
         missing: 2,
-        problem: some("p"),
+        problem: some_text("p"),
         installed: vec![row],
         known: vec![KnownModelRow {
             name: "m".into(),
@@ -206,7 +206,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         total: spending(),
         sums: vec![CostSum { purpose: "ask".into(), model: "m".into(), spent: spending() }],
         calls: vec![CostCall {
-            at: at(),
+            at: time(),
             purpose: "embedding".into(),
             model: "m".into(),
             state: "done".into(),
@@ -220,7 +220,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         run_id: "r".into(),
         profile: IdeaProfile::Lsd,
         question: "why?".into(),
-        started_at: at(),
+        started_at: time(),
         crosses_done: 3,
         crosses: 300,
         status: "stopped".into(),

@@ -2,11 +2,11 @@
 
 use brain_protocol::*;
 
-fn at() -> String {
+fn time() -> String {
     "2026-11-21T10:30:45.123Z".into()
 }
 
-fn some(text: &str) -> Option<String> {
+fn some_text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
@@ -16,7 +16,7 @@ fn turn(event: VoiceEvent) -> VoiceTurn {
         turn: 300,
         from: "+15550100".into(),
         event,
-        asked: some("note"),
+        asked: some_text("note"),
         silences: 2,
     }
 }
@@ -38,7 +38,7 @@ pub(crate) fn events() -> Vec<(&'static str, VoiceEvent)> {
 /// Every action after an answer.
 pub(crate) fn actions() -> Vec<(&'static str, VoiceAction)> {
     vec![
-        ("listen", VoiceAction::Listen { asked: some("question"), silences: 1 }),
+        ("listen", VoiceAction::Listen { asked: some_text("question"), silences: 1 }),
         ("record", VoiceAction::Record),
         ("hang_up", VoiceAction::HangUp),
         ("nothing", VoiceAction::Nothing),
@@ -62,25 +62,25 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         name: "agent".into(),
         status: "passed".into(),
         message: "m".into(),
-        hint: some("h"),
+        hint: some_text("h"),
         took_ms: 70_000,
     };
     let status = TunnelStatusReply {
         provider: "ngrok".into(),
         state: "up".into(),
         message: "m".into(),
-        hint: some("h"),
-        url: some("https://e.org"),
-        up_since: Some(at()),
-        checked_at: Some(at()),
+        hint: some_text("h"),
+        url: some_text("https://e.org"),
+        up_since: Some(time()),
+        checked_at: Some(time()),
         next_at: None,
         starts: 300,
         adopted: true,
         forward: 8765,
-        telephone: some("https://e.org/voice"),
+        telephone: some_text("https://e.org/voice"),
     };
     let request = TunnelRequest {
-        at: at(),
+        at: time(),
         method: "POST".into(),
         path: "/ingest".into(),
         status: 202,

@@ -1,5 +1,5 @@
-// Attacks in a real browser: script in every text, framing, requests of other origins, names that
-// lead here, and addresses of `brain open` that are used or old.
+// Attacks in a real browser: script in every text, framing, requests of other origins, host names
+// that resolve to the daemon, and used or expired addresses of `brain open`.
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Brain } from './brain.mjs'
-import { complaints, isChromium, launch, open, shows, signIn, signedIn } from './browsers.mjs'
+import {
+  isChromium, launch, open, signIn, signedIn, takeProblems, waitForText,
+} from './browsers.mjs'
 import { visitScreens } from './screens.mjs'
 
 const CODE_SECONDS = 60
@@ -18,9 +20,8 @@ const QUOTED = `"><svg onload="${RUN}">`
 
 let browser, brain, page, stranger, oldAddress, oldSince
 
-/** Serves the page of a stranger on another port: `/` has what `evil` returns. */
+/** Returns the HTML at `/` of the stranger's server, which has another port. */
 let evil = () => ''
-const asked = []
 
 before(async () => {
   brain = await Brain.start('attacks')
@@ -30,7 +31,6 @@ before(async () => {
   browser = await launch({ rules: `MAP evil.test 127.0.0.1` })
   page = await signedIn(browser, brain)
   stranger = createServer((request, response) => {
-    asked.push(request.url)
     response.setHeader('Content-Type', 'text/html')
     response.end(`<!doctype html><title>evil</title>${request.url === '/' ? evil() : ''}`)
   })
@@ -86,12 +86,12 @@ async function hostilePages() {
 const ran = (tab) => tab.evaluate(() => window.pwned)
 
 test('no stored script runs on any screen', async () => {
-  await complaints(page, brain)
+  await takeProblems(page, brain)
   const starts = ['/', '/page/evil', '/?q=script&explain=1', '/?q=window',
     `/?${new URLSearchParams({ q: SCRIPT, type: IMAGE, tag: QUOTED })}`,
     `/web/new?slug=${encodeURIComponent(QUOTED)}`, '/web/timeline', '/web/audit', '/web/queue']
   const found = await visitScreens(page, brain, starts, async (path, answer) => {
-    const problems = await complaints(page, brain)
+    const problems = await takeProblems(page, brain)
     assert.deepEqual(problems.filter((it) => !it.startsWith('console: Failed')), [], path)
     assert.ok(answer.status() < 500, `${path}: ${answer.status()}`)
     assert.equal(await ran(page), undefined, path)
@@ -116,14 +116,14 @@ test('no script runs where scripts write HTML: results, preview, completions', a
   assert.equal(await ran(page), undefined)
   await page.goto(`${brain.url}/web/new`)
   await page.type('#text', `# ${IMAGE}\n\n${SCRIPT} [a](javascript:${RUN})\n\n`)
-  await shows(page, '#preview', 'pwned')
+  await waitForText(page, '#preview', 'pwned')
   await page.type('#text', '[[evi')
   await page.waitForSelector('#pages:not([hidden]) li')
   assert.equal(await ran(page), undefined)
-  assert.deepEqual(await complaints(page, brain), [])
+  assert.deepEqual(await takeProblems(page, brain), [])
 })
 
-test('no script runs in what is captured and dropped', async () => {
+test('no script runs in captured texts and dropped files', async () => {
   await page.goto(`${brain.url}/web/timeline`)
   await page.keyboard.press('c')
   await page.waitForSelector('#capture[open]')
@@ -139,7 +139,7 @@ test('no script runs in what is captured and dropped', async () => {
     dataTransfer.items.add(new File(['x'], file, { type: 'application/x-exe' }))
     document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }))
   }, name)
-  await shows(page, '#message', 'onerror')
+  await waitForText(page, '#message', 'onerror')
   assert.equal(await ran(page), undefined)
   page.problems.length = 0
 })
@@ -159,7 +159,7 @@ const paths = () => {
 }
 
 for (const host of ['127.0.0.1', 'localhost', ...isChromium ? ['evil.test'] : []]) {
-  test(`forms and scripts of ${host}, another origin, change and read nothing`, async () => {
+  test(`the origin ${host} can change and read nothing`, async () => {
     const before = await brain.json('list', '--limit', '100')
     assert.ok(paths().length > 10, paths().join())
     const answers = []
@@ -211,7 +211,7 @@ test('no other page shows the brain in a frame', async () => {
   }
 })
 
-test('an opened window is out of reach of its opener', async () => {
+test('a page that opens the brain in a window cannot reach it', async () => {
   const tab = await visitStranger('127.0.0.1', '')
   await tab.evaluate((url) => { window.opened = window.open(`${url}/page/evil`) }, brain.url)
   await tab.waitForFunction(() => window.opened.closed, { polling: 50 })
@@ -222,7 +222,7 @@ test('an opened window is out of reach of its opener', async () => {
 })
 
 if (isChromium) {
-  test('a name that was made to lead here is refused', async () => {
+  test('another host name that resolves to the daemon is refused', async () => {
     const tab = await open(page.browserContext())
     for (const path of ['/', '/page/evil', '/web/assets/page.js']) {
       const answer = await tab.goto(`http://evil.test:${brain.port}${path}`)

@@ -8,16 +8,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The directory of the built programs. */
 export const programs = resolve(process.env.PROGRAMS ?? 'target/debug')
-/** No wait is longer. It is generous because the machine may be busy. */
-export const PATIENCE = 60_000
+/** The longest wait. It is generous because the machine may be busy. */
+export const MAX_WAIT_MS = 60_000
 
-/** Returns the first truthy result of `look`, which is tried until `PATIENCE` is over. */
+/** Calls `look` until its result is truthy, for at most `MAX_WAIT_MS`. Returns the result. */
 export async function until(what, look) {
-  const end = Date.now() + PATIENCE
+  const end = Date.now() + MAX_WAIT_MS
   for (;;) {
     const found = await look()
     if (found) return found
-    if (Date.now() > end) throw new Error(`not within ${PATIENCE} ms: ${what}`)
+    if (Date.now() > end) throw new Error(`not within ${MAX_WAIT_MS} ms: ${what}`)
     await sleep(20)
   }
 }
@@ -50,7 +50,7 @@ export class Brain {
     return brain
   }
 
-  /** Starts the daemon; again after `end`, at the same address. */
+  /** Starts the daemon, also again after `end`. The address stays the same. */
   async begin() {
     this.daemon = spawn(join(programs, 'brain-daemon'), { env: this.environment })
     this.daemon.stderr.on('data', (text) => { this.log += text })
@@ -84,7 +84,7 @@ export class Brain {
         if (error) failed(new Error(`brain ${args.join(' ')}: ${out}${errors}`))
         else done(out)
       })
-      child.stdin.on('error', () => {}) // It may end without reading its input.
+      child.stdin.on('error', () => {}) // `brain` may end without reading its input.
       child.stdin.end(input)
     })
   }
@@ -97,7 +97,7 @@ export class Brain {
     return this.run(['put', slug], text)
   }
 
-  /** Returns an address that signs one browser in, to this page. */
+  /** Returns an address that signs one browser in and opens this page. */
   async address(...page) {
     return (await this.run(['open', '--print', '--quiet', ...page])).trim()
   }

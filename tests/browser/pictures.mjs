@@ -1,4 +1,5 @@
-// Writes pictures of the main screens, in light and dark, for a desk and a telephone.
+// Writes pictures of the main screens, in light and dark, in the sizes of a desktop and a
+// telephone.
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'

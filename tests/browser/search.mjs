@@ -1,9 +1,9 @@
-// The search as its owner uses it: results while typing, and the keys.
+// The search in the browser: results while typing, and keyboard shortcuts.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Brain } from './brain.mjs'
 import {
-  complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
+  axeViolations, launch, open, signIn, signedIn, takeProblems, type, waitForText,
 } from './browsers.mjs'
 import { generatedPages } from './content.mjs'
 
@@ -27,27 +27,27 @@ after(async () => {
 beforeEach(async () => {
   await page.goto(brain.url)
   await page.waitForSelector('#q')
-  await complaints(page, brain)
+  await takeProblems(page, brain)
 })
 
-/** Returns the questions that the page has asked, without those of the first load. */
+/** Returns the queries that the page has sent since the last `takeProblems`. */
 const asked = () => page.loaded.map((url) => new URL(url))
   .filter((url) => url.pathname === '/web/results').map((url) => url.searchParams.get('q'))
 
 const focused = () => page.evaluate(() => document.activeElement.textContent
   || document.activeElement.id)
 
-test('each keystroke is answered', async () => {
+test('each keystroke updates the results', async () => {
   assert.equal(await focused(), 'q')
   for (const text of ['l', 'la', 'lan', 'lant', 'lanternfish']) {
     await page.keyboard.type(text.slice((await page.$eval('#q', (it) => it.value)).length))
     await page.waitForFunction((q) => document.title.startsWith(`${q} `), {}, text)
   }
   assert.deepEqual(asked().slice(0, 5), ['l', 'la', 'lan', 'lant', 'lante'])
-  await shows(page, '#results a.title', 'Ada Lovelace')
+  await waitForText(page, '#results a.title', 'Ada Lovelace')
   assert.equal(await page.$eval('#results mark', (it) => it.textContent), 'lanternfish')
   assert.match(page.url(), /\/\?q=lanternfish$/)
-  assert.deepEqual(await complaints(page, brain), [])
+  assert.deepEqual(await takeProblems(page, brain), [])
 })
 
 test('an older answer never replaces a newer one', async () => {
@@ -64,9 +64,9 @@ test('an older answer never replaces a newer one', async () => {
     await new Promise((done) => setTimeout(done, 50))
   }
   await page.keyboard.type('anternfish')
-  await shows(page, '#results .count', '1 page')
+  await waitForText(page, '#results .count', '1 page')
   assert.equal(delayed.length, 1)
-  await delayed[0].continue().catch(() => {}) // The page may have given it up.
+  await delayed[0].continue().catch(() => {}) // The page may have cancelled it.
   await new Promise((done) => setTimeout(done, 500))
   assert.match(await page.$eval('#results .count', (it) => it.textContent), /^1 page/)
   page.off('request', slow)
@@ -89,7 +89,7 @@ test('arrows go through the results, and Enter opens one', async () => {
   await page.keyboard.press('ArrowDown')
   await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
   assert.equal(await page.$eval('h1', (it) => it.textContent), titles[1])
-  // Back is the search as it was left.
+  // The back button restores the search.
   await page.goBack()
   await page.waitForSelector('#results .hits')
   assert.equal(await page.$eval('#q', (it) => it.value), 'lantern')
@@ -97,12 +97,12 @@ test('arrows go through the results, and Enter opens one', async () => {
 
 test('Enter in the field opens the first result', async () => {
   await page.keyboard.type('lanternfish')
-  await shows(page, '#results a.title', 'Ada Lovelace')
+  await waitForText(page, '#results a.title', 'Ada Lovelace')
   await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
   assert.match(page.url(), /\/page\/people\/ada$/)
 })
 
-test('the keys lead to fields and screens', async () => {
+test('keyboard shortcuts open fields and screens', async () => {
   await page.goto(`${brain.url}/page/people/ada`)
   await page.keyboard.press('/')
   assert.equal(await page.evaluate(() => document.activeElement.name), 'q')
@@ -112,7 +112,7 @@ test('the keys lead to fields and screens', async () => {
   await page.keyboard.press('Escape')
   await page.keyboard.type('?')
   await page.waitForSelector('#keys[open]')
-  assert.deepEqual(await inaccessible(page), [])
+  assert.deepEqual(await axeViolations(page), [])
   await page.keyboard.press('Escape')
   await page.waitForSelector('#keys:not([open])')
   for (const [key, path] of [['e', '/web/edit/'], ['h', '/web/history/'], ['n', '/web/new']]) {
@@ -120,7 +120,7 @@ test('the keys lead to fields and screens', async () => {
     await Promise.all([page.waitForNavigation(), page.keyboard.press(key)])
     assert.ok(new URL(page.url()).pathname.startsWith(path), page.url())
   }
-  assert.deepEqual(await complaints(page, brain), [])
+  assert.deepEqual(await takeProblems(page, brain), [])
 })
 
 test('a text in Hebrew begins at the right', async () => {
@@ -131,7 +131,7 @@ test('a text in Hebrew begins at the right', async () => {
   }
 })
 
-test('filters and reasons work as links', async () => {
+test('filters and the explanation of scores are links', async () => {
   await page.goto(`${brain.url}/?q=lantern`)
   await page.waitForSelector('.chips .chip')
   const follow = async (text) => {
@@ -143,41 +143,41 @@ test('filters and reasons work as links', async () => {
   assert.match(page.url(), /type=person/)
   await follow('Why these?')
   assert.ok(await page.$('table.scores'))
-  // What is typed now is found with the same filters.
+  // The filters also apply to a query that is typed now.
   await type(page, '#q', 'lanternfish')
-  await shows(page, '#results .count', '1 page')
+  await waitForText(page, '#results .count', '1 page')
   assert.match(page.url(), /q=lanternfish&type=person&explain=1/)
   await follow('type: person')
   assert.doesNotMatch(page.url(), /type=person/)
 })
 
-test('a page that is signed out says so, and goes on after a new sign-in', async () => {
+test('a signed-out page says so and works after a sign-in', async () => {
   const tab = await open(page.browserContext())
   await signIn(tab, brain)
   await brain.run(['open', '--sign-out'])
   await page.bringToFront()
   await page.keyboard.type('lantern')
-  await shows(page, '#message', 'You are signed out')
-  assert.deepEqual(await inaccessible(page), [])
+  await waitForText(page, '#message', 'You are signed out')
+  assert.deepEqual(await axeViolations(page), [])
   await signIn(tab, brain)
   await page.bringToFront()
   await page.keyboard.type('fish')
-  await shows(page, '#results a.title', 'Ada Lovelace')
+  await waitForText(page, '#results a.title', 'Ada Lovelace')
   await page.waitForFunction(() => document.getElementById('message').textContent === '')
   await tab.close()
 })
 
-test('a restart of the daemon under an open page', async () => {
+test('an open page survives a restart of the daemon', async () => {
   await brain.end()
   await page.keyboard.type('lantern')
-  await shows(page, '#message', 'brain does not answer')
+  await waitForText(page, '#message', 'brain does not answer')
   await brain.begin()
-  // Sessions end with the daemon; the page finds the new one by itself.
-  await shows(page, '#message', 'You are signed out')
+  // Sessions end with the daemon. The page reaches the new daemon by itself.
+  await waitForText(page, '#message', 'You are signed out')
   const tab = await signIn(await open(page.browserContext()), brain)
   await page.bringToFront()
   await page.keyboard.type('fish')
-  await shows(page, '#results a.title', 'Ada Lovelace')
+  await waitForText(page, '#results a.title', 'Ada Lovelace')
   await tab.close()
   page.problems.length = 0
 })

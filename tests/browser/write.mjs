@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Brain } from './brain.mjs'
 import {
-  complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
+  axeViolations, launch, open, signIn, signedIn, takeProblems, type, waitForText,
 } from './browsers.mjs'
 
 let browser, brain, page
@@ -24,7 +24,7 @@ beforeEach(async () => {
   await page.bringToFront()
   await page.goto(brain.url)
   await page.evaluate(() => localStorage.clear())
-  await complaints(page, brain)
+  await takeProblems(page, brain)
 })
 
 // A tab in the background draws nothing, so clicks in it would wait.
@@ -43,11 +43,11 @@ async function edit(tab, slug, content) {
   await type(tab, '#text', content)
 }
 
-test('the capture box keeps a thought from every screen', async () => {
+test('the capture box on a screen saves a note', async () => {
   await page.goto(`${brain.url}/web/timeline`)
   await page.keyboard.press('c')
   await page.waitForSelector('#capture[open]')
-  assert.deepEqual(await inaccessible(page), [])
+  assert.deepEqual(await axeViolations(page), [])
   await page.keyboard.type('A thought about c and n')
   await page.type('#capture-tags', '#idea, later')
   await press(page, '#capture form button')
@@ -56,7 +56,7 @@ test('the capture box keeps a thought from every screen', async () => {
   await page.keyboard.press('c')
   await page.keyboard.press('Escape')
   await page.waitForSelector('#capture:not([open])')
-  assert.deepEqual(await complaints(page, brain), [])
+  assert.deepEqual(await takeProblems(page, brain), [])
 })
 
 test('a file that is dropped becomes a page', async () => {
@@ -73,30 +73,30 @@ test('a file that is dropped becomes a page', async () => {
   await Promise.all([page.waitForNavigation(), drop([['note.md', '', '# Dropped\n\nBy hand.\n']])])
   assert.equal(await heading(page), 'Dropped')
   await drop([['a.txt', 'text/plain', 'one text'], ['b.exe', 'application/x-exe', 'MZ']])
-  await shows(page, '#message', '1 of 2 kept. b.exe is not a text')
+  await waitForText(page, '#message', '1 of 2 kept. b.exe is not a text')
   assert.match(await brain.run(['search', 'one text']), /one text/)
 })
 
-test('a new page with a completed link and a preview', async () => {
+test('a new page has link completions and a preview', async () => {
   await page.goto(`${brain.url}/web/new`)
   await page.type('#slug', 'texts/first')
   await page.type('#text', '# First\n\nBy [[ad')
   await page.waitForSelector('#pages:not([hidden]) li')
-  assert.deepEqual(await inaccessible(page), [])
+  assert.deepEqual(await axeViolations(page), [])
   const marked = () => page.$eval('#text', (it) => (
     document.getElementById(it.getAttribute('aria-activedescendant'))?.textContent))
   assert.match(await marked(), /people\/ada/)
   await page.keyboard.press('Enter')
   assert.equal(await page.$eval('#text', (it) => it.value), '# First\n\nBy [[people/ada]]')
-  await shows(page, '#preview', 'First')
+  await waitForText(page, '#preview', 'First')
   await press(page, SAVE)
   await press(page, 'article a[href$=":people/ada"]')
   assert.equal(await heading(page), 'Ada Lovelace')
   assert.match(await text(page), /Links to this page\s+First/)
-  assert.deepEqual(await complaints(page, brain), [])
+  assert.deepEqual(await takeProblems(page, brain), [])
 })
 
-test('a list of completions does not open after the field was left', async () => {
+test('completions do not open after the field lost the focus', async () => {
   await page.goto(`${brain.url}/web/new`)
   await page.setRequestInterception(true)
   const held = []
@@ -114,7 +114,7 @@ test('a list of completions does not open after the field was left', async () =>
   await page.setRequestInterception(false)
 })
 
-test('changes of two tabs in other lines are merged to be checked', async () => {
+test('changes of two tabs in different lines are merged', async () => {
   await brain.put('both', '# Both\n\none\n\ntwo\n\nthree\n')
   await edit(page, 'both', '# Both\n\nONE\n\ntwo\n\nthree\n')
   const tab = await open(page.browserContext())
@@ -122,7 +122,7 @@ test('changes of two tabs in other lines are merged to be checked', async () => 
   await press(tab, SAVE)
   await press(page, SAVE)
   assert.match(await text(page), /The changes are in other lines than yours/)
-  assert.deepEqual(await inaccessible(page), [])
+  assert.deepEqual(await axeViolations(page), [])
   assert.match(await page.$eval('#text', (it) => it.value), /ONE[^]*THREE/)
   await press(page, SAVE)
   assert.match(await brain.run(['get', 'both']), /ONE[^]*THREE/)
@@ -138,7 +138,7 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   await press(tab, SAVE)
   await press(page, SAVE)
   assert.match(await text(page), /Nothing is lost/)
-  assert.deepEqual(await inaccessible(page), [])
+  assert.deepEqual(await axeViolations(page), [])
   assert.match(await page.$eval('#text', (it) => it.value), /mine/)
   assert.match(await page.$eval('#theirs', (it) => it.value), /theirs/)
   assert.match(await brain.run(['get', 'same']), /theirs/)
@@ -148,20 +148,20 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   page.problems.length = 0
 })
 
-const take = '::-p-xpath(//*[@id="draft"]//button)'
+const TAKE_DRAFT = '::-p-xpath(//*[@id="draft"]//button)'
 const drafts = (tab) => tab.evaluate(() => Object.keys(localStorage))
 
-test('a draft survives a closed tab, and goes when it is saved', async () => {
+test('a draft survives a closed tab until it is saved', async () => {
   await brain.put('draft', '# Draft\n\nold\n')
   const tab = await open(page.browserContext())
   await edit(tab, 'draft', '# Draft\n\nhalf a sentence')
-  await shows(tab, '#draft', 'Draft kept')
+  await waitForText(tab, '#draft', 'Draft kept')
   await tab.close()
   await page.bringToFront()
   await page.goto(`${brain.url}/web/edit/draft`)
-  await shows(page, '#draft', 'A draft of')
-  assert.deepEqual(await inaccessible(page), [])
-  await page.click(take)
+  await waitForText(page, '#draft', 'A draft of')
+  assert.deepEqual(await axeViolations(page), [])
+  await page.click(TAKE_DRAFT)
   assert.equal(await page.$eval('#text', (it) => it.value), '# Draft\n\nhalf a sentence')
   await press(page, SAVE)
   assert.match(await text(page), /half a sentence/)
@@ -177,8 +177,8 @@ test('a draft survives a save that was refused', async () => {
   await signIn(page, brain)
   await page.goto(`${brain.url}/page/lost`)
   await page.goto(`${brain.url}/web/edit/lost`)
-  await page.waitForSelector(take)
-  await page.click(take)
+  await page.waitForSelector(TAKE_DRAFT)
+  await page.click(TAKE_DRAFT)
   assert.equal(await page.$eval('#text', (it) => it.value), '# Lost\n\na long text')
   await press(page, SAVE)
   assert.match(await text(page), /a long text/)

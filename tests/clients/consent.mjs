@@ -8,7 +8,7 @@ const attribute = (tag, name) => {
   return found ? unescaped(found[1]) : undefined
 }
 
-/** Agrees to what `url` asks for; the address that the browser is sent to. */
+/** Agrees to the request at `url`. Returns the address of the redirect. */
 export async function consent(url, adminToken) {
   const page = await fetch(url, { redirect: 'manual' })
   const html = await page.text()

@@ -5,12 +5,12 @@ import { consent } from './consent.mjs'
 export const { ISSUER, MACHINE_ID, MACHINE_SECRET, READER_ID, READER_SECRET, PUBLIC_ID, READ_TOKEN, ADMIN_TOKEN } = process.env
 export const server = new URL(`${ISSUER}/mcp`)
 
-/** What a person's application keeps: a client without a secret, its tokens, and what it waits for while the browser is open. */
+/** The storage of an application for people: a client without a secret, its tokens, and the state of its authorization. */
 export class App {
   redirectUrl = 'http://127.0.0.1:33421/callback'
   clientMetadata = { client_name: 'app', redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none' }
   #session = {}
-  /** The address that the browser was sent back to. */
+  /** The address of the redirect, with the code. */
   back = undefined
 
   clientInformation = () => ({ client_id: PUBLIC_ID, issuer: ISSUER })
@@ -22,13 +22,13 @@ export class App {
   saveDiscoveryState = (state) => void (this.#session.discovery = state)
   async redirectToAuthorization(url) {
     assert.equal(url.searchParams.get('resource'), `${server}`)
-    assert.equal(url.searchParams.get('scope'), 'read write', 'the first challenge names all that a client may want')
+    assert.equal(url.searchParams.get('scope'), 'read write', 'the first challenge names all scopes')
     assert.equal(url.searchParams.get('code_challenge_method'), 'S256')
     this.back = await consent(url, ADMIN_TOKEN)
   }
 }
 
-/** A tool's answer, which models read as text and programs as an object: the two say the same. */
+/** Returns a tool's result. Its text and its object must be equal. */
 async function call(client, name, args) {
   const answer = await client.callTool({ name, arguments: args })
   assert.ok(!answer.isError, JSON.stringify(answer.content))
@@ -54,7 +54,7 @@ export async function readAndWrite(client, mark) {
   assert.match(read.contents[0].text, /Put by a client\./)
 }
 
-/** Reads, is shown nothing that writes, and is refused when it tries. */
+/** Checks that a read-only client can search, sees no writing tool, and cannot call one. */
 export async function readOnly(client) {
   const names = (await client.listTools()).tools.map((tool) => tool.name)
   assert.ok(names.includes('search') && !names.includes('capture') && !names.includes('put_page'), `${names}`)

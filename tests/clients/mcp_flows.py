@@ -21,7 +21,7 @@ REDIRECT = "http://127.0.0.1:33422/callback"
 TOOLS = {"search", "fetch", "capture", "put_page"}
 
 
-class Kept:
+class TokenStorage:
     """The tokens and client data of an application."""
 
     def __init__(self, client=None):
@@ -37,7 +37,7 @@ class Kept:
         return self.client
 
     async def set_client_info(self, client):
-        raise AssertionError("nobody has to register: the client is known")
+        raise AssertionError("a known client was registered again")
 
 
 class Browser:
@@ -57,7 +57,7 @@ class Browser:
 
 def machine():
     return ClientCredentialsOAuthProvider(
-        SERVER, Kept(), os.environ["MACHINE_ID"], os.environ["MACHINE_SECRET"], issuer=ISSUER
+        SERVER, TokenStorage(), os.environ["MACHINE_ID"], os.environ["MACHINE_SECRET"], issuer=ISSUER
     )
 
 
@@ -65,7 +65,7 @@ def app():
     about = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none", "client_name": "app"}
     known = OAuthClientInformationFull(client_id=os.environ["PUBLIC_ID"], issuer=ISSUER, **about)
     browser = Browser()
-    return OAuthClientProvider(SERVER, OAuthClientMetadata(**about), Kept(known), browser.open, browser.returned)
+    return OAuthClientProvider(SERVER, OAuthClientMetadata(**about), TokenStorage(known), browser.open, browser.returned)
 
 
 async def call(client, name, **arguments):
@@ -103,7 +103,7 @@ async def read_only(client, refusals):
         status, challenge = refusals[-1]
         assert status == 403 and 'error="insufficient_scope"' in challenge and "write" in challenge, refusals
     else:
-        raise AssertionError("a token that reads has written")
+        raise AssertionError("a read-only token has written")
 
 
 async def main():

@@ -16,7 +16,7 @@ const server = http.createServer((request, response) => {
     answer.on('error', () => response.destroy())
   })
   passed.on('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(`${error}`)))
-  // A disconnecting client ends its request, because a stream has no other end.
+  // When a client disconnects, end its request: an event stream does not end by itself.
   response.on('close', () => passed.destroy())
   request.pipe(passed)
 })

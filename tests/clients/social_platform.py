@@ -114,7 +114,7 @@ assert client.users.get_by_username("me").data.id == me
 posts = []
 for page in client.users.get_posts(me, max_results=5, post_fields=["created_at", "public_metrics"]):
     posts += page.data or []
-# The stream made one more request.
+# The newest post is the one that the stream test added.
 assert [post.id for post in posts][1:] == mine[::-1], posts
 assert posts[0].public_metrics.repost_count == 0
 found = next(iter(client.posts.search_recent("owls OR cats", max_results=10)))

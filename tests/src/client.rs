@@ -48,7 +48,7 @@ impl Client {
     /// # Errors
     /// The fault that the daemon returns.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, Fault> {
-        self.try_ask(request).expect("the daemon answers")
+        self.try_ask(request).expect("no answer of the daemon")
     }
 }
 

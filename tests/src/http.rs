@@ -113,7 +113,7 @@ impl Wire {
     /// Connects to this address.
     #[must_use]
     pub fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("it accepts");
+        let stream = TcpStream::connect(address).expect("the server accepts no connection");
         stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -179,12 +179,12 @@ impl Wire {
     /// # Panics
     /// When the server closes the connection without a response.
     pub fn answer(&mut self) -> Answer {
-        self.answer_to("").expect("there is an answer")
+        self.answer_to("").expect("no response")
     }
 
     /// Waits until the server closes the connection, and asserts that it sends nothing more.
     pub fn closed(&mut self) {
-        assert!(!self.more(), "more came: {:?}", String::from_utf8_lossy(&self.rest));
+        assert!(!self.more(), "unexpected bytes: {:?}", String::from_utf8_lossy(&self.rest));
     }
 
     /// Reads more bytes. Returns `false` if the server closed the connection.
@@ -199,7 +199,7 @@ impl Wire {
             Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
                 false
             }
-            Err(e) => panic!("nothing came: {e}"),
+            Err(e) => panic!("no bytes arrived: {e}"),
         }
     }
 }
@@ -240,7 +240,7 @@ pub fn call(
 ) -> Answer {
     let mut wire = Wire::open(address);
     wire.send(request(address, method, path, headers, body));
-    wire.answer_to(method).expect("there is an answer")
+    wire.answer_to(method).expect("no response")
 }
 
 /// Sends `GET` on a new connection.

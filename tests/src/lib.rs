@@ -113,7 +113,7 @@ impl TestHome {
 
     /// Changes the options of the last mount, for example to `ro`.
     pub fn remount(&self, options: &str) {
-        let at = &self.mounts.last().expect("something is mounted").at;
+        let at = &self.mounts.last().expect("no mount").at;
         assert!(mount(&["-o", &format!("remount,{options}")], at), "remount with {options}");
     }
 
@@ -267,7 +267,7 @@ impl TestHome {
     /// Returns the daemon's status.
     #[must_use]
     pub fn status(&self) -> StatusReply {
-        match self.connect().expect("a daemon is there").ask(&Request::Status(Status)) {
+        match self.connect().expect("no daemon runs").ask(&Request::Status(Status)) {
             Ok(Reply::Status(status)) => status,
             other => panic!("no status: {other:?}"),
         }
@@ -276,14 +276,14 @@ impl TestHome {
     /// Returns the address of the daemon's local HTTP listener.
     #[must_use]
     pub fn http_local(&self) -> SocketAddr {
-        self.status().http_local.expect("HTTP is served").parse().unwrap()
+        self.status().http_local.expect("no local HTTP listener").parse().unwrap()
     }
 
     /// Returns the address of the daemon's public HTTP listener. Needs `BRAIN_HTTP_PUBLIC` in
     /// [`TestHome::env`].
     #[must_use]
     pub fn http_public(&self) -> SocketAddr {
-        self.status().http_public.expect("HTTP is served for a tunnel").parse().unwrap()
+        self.status().http_public.expect("no public HTTP listener").parse().unwrap()
     }
 
     /// Creates a token with these scopes, such as `read write`, for these sources. An empty list
@@ -296,7 +296,7 @@ impl TestHome {
             sources: sources.iter().map(|id| SourceId::parse(*id).unwrap()).collect(),
             expires_in: None,
         };
-        match self.connect().expect("a daemon is there").ask(&Request::TokenCreate(request)) {
+        match self.connect().expect("no daemon runs").ask(&Request::TokenCreate(request)) {
             Ok(Reply::TokenCreate(made)) => made.token.expose().to_owned(),
             other => panic!("no token: {other:?}"),
         }

@@ -1,14 +1,14 @@
 //! A fake language model on loopback. It speaks the APIs of OpenAI and Anthropic and validates
 //! requests as strictly as the real services. Tests choose its responses.
 
-mod speech;
+mod responses;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use self::speech::{answer, write};
+use self::responses::{answer, write};
 use crate::http::ReceivedRequest;
 
 /// A question to the model.
@@ -196,7 +196,8 @@ fn parse_question(
         return invalid("we could not parse the JSON body of your request", "");
     };
     let body = Value::Object(body);
-    let question = if openai { completion(options, &body)? } else { message(options, &body)? };
+    let question =
+        if openai { parse_completion(options, &body)? } else { parse_message(options, &body)? };
     if !options.models.is_empty() && !options.models.contains(&question.model) {
         let name = &question.model;
         return refuse(
@@ -217,14 +218,14 @@ fn reject_unknown_fields(body: &Value, names: &[&str]) -> Result<(), ApiError> {
     })
 }
 
-fn text_of(body: &Value, name: &'static str) -> Result<String, ApiError> {
+fn required_text(body: &Value, name: &'static str) -> Result<String, ApiError> {
     match body[name].as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
         _ => invalid(format!("you must provide a {name} parameter"), name),
     }
 }
 
-fn temperature(options: &ModelOptions, body: &Value, max: f64) -> Result<(), ApiError> {
+fn check_temperature(options: &ModelOptions, body: &Value, max: f64) -> Result<(), ApiError> {
     let Some(temperature) = body.get("temperature") else { return Ok(()) };
     if options.no_temperature {
         return invalid("`temperature` is deprecated for this model.", "temperature");
@@ -235,14 +236,14 @@ fn temperature(options: &ModelOptions, body: &Value, max: f64) -> Result<(), Api
     }
 }
 
-fn tokens(body: &Value, name: &'static str) -> Result<(), ApiError> {
+fn check_token_limit(body: &Value, name: &'static str) -> Result<(), ApiError> {
     match body[name].as_u64() {
         Some(1..) => Ok(()),
         _ => invalid(format!("{name}: must be a whole number of at least 1"), name),
     }
 }
 
-fn streams(body: &Value) -> Result<bool, ApiError> {
+fn parse_stream(body: &Value) -> Result<bool, ApiError> {
     match body.get("stream").map(Value::as_bool) {
         None => Ok(false),
         Some(Some(stream)) => Ok(stream),
@@ -251,7 +252,7 @@ fn streams(body: &Value) -> Result<bool, ApiError> {
 }
 
 /// Parses a request of OpenAI's API.
-fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
+fn parse_completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
     reject_unknown_fields(
         body,
         &[
@@ -265,14 +266,14 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
             "stream_options",
         ],
     )?;
-    let stream = streams(body)?;
+    let stream = parse_stream(body)?;
     if body.get("stream_options").is_some() && !stream {
         return invalid(
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
             "stream_options",
         );
     }
-    temperature(options, body, 2.0)?;
+    check_temperature(options, body, 2.0)?;
     if options.new_max_tokens && body.get("max_tokens").is_some() {
         let why = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
             'max_completion_tokens' instead.";
@@ -280,15 +281,15 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
     }
     match (body.get("max_tokens"), body.get("max_completion_tokens")) {
         (Some(_), Some(_)) => return invalid("max_tokens and max_completion_tokens", "max_tokens"),
-        (Some(_), None) => tokens(body, "max_tokens")?,
-        (None, Some(_)) => tokens(body, "max_completion_tokens")?,
+        (Some(_), None) => check_token_limit(body, "max_tokens")?,
+        (None, Some(_)) => check_token_limit(body, "max_completion_tokens")?,
         (None, None) => {}
     }
     let Some(messages) = body["messages"].as_array().filter(|list| !list.is_empty()) else {
         return invalid("[] is too short - 'messages'", "messages");
     };
     let mut question = Question {
-        model: text_of(body, "model")?,
+        model: required_text(body, "model")?,
         system: String::new(),
         text: String::new(),
         images: Vec::new(),
@@ -315,7 +316,7 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
                     ) {
                         (Some("text"), Some(text), _) => prompt.push_str(text),
                         (Some("image_url"), _, Some(url)) => {
-                            question.images.push(picture(options, url)?);
+                            question.images.push(checked_image(options, url)?);
                         }
                         _ => return invalid("messages: content is of no known type", "messages"),
                     }
@@ -339,20 +340,20 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
 }
 
 /// Parses a request of Anthropic's API.
-fn message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
+fn parse_message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
     reject_unknown_fields(
         body,
         &["model", "messages", "max_tokens", "system", "temperature", "stream"],
     )?;
-    temperature(options, body, 1.0)?;
-    tokens(body, "max_tokens")?;
+    check_temperature(options, body, 1.0)?;
+    check_token_limit(body, "max_tokens")?;
     let system = body["system"].as_str().unwrap_or_default().to_owned();
     let mut question = Question {
-        model: text_of(body, "model")?,
+        model: required_text(body, "model")?,
         system,
         text: String::new(),
         images: Vec::new(),
-        stream: streams(body)?,
+        stream: parse_stream(body)?,
         max_tokens: body["max_tokens"].as_u64().unwrap_or(0),
     };
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
@@ -370,7 +371,7 @@ fn message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
                 (Some("image"), Some("url")) => {
                     question
                         .images
-                        .push(picture(options, source["url"].as_str().unwrap_or_default())?);
+                        .push(checked_image(options, source["url"].as_str().unwrap_or_default())?);
                 }
                 (Some("image"), Some("base64")) => {
                     let (kind, data) = (source["media_type"].as_str(), source["data"].as_str());
@@ -379,7 +380,7 @@ fn message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
                         kind.unwrap_or_default(),
                         data.unwrap_or_default()
                     );
-                    question.images.push(picture(options, &url)?);
+                    question.images.push(checked_image(options, &url)?);
                 }
                 _ => return invalid("messages: content block of no known type", ""),
             }
@@ -389,7 +390,7 @@ fn message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
 }
 
 /// Returns the address of an image if it is valid.
-fn picture(options: &ModelOptions, url: &str) -> Result<String, ApiError> {
+fn checked_image(options: &ModelOptions, url: &str) -> Result<String, ApiError> {
     let data = url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
     let fits = match data {
         Some((kind, data)) => {

@@ -60,7 +60,7 @@ pub fn run(mut command: Command, stdin: &[u8]) -> Run {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("it starts");
+        .expect("the program does not start");
     let mut pipe = child.stdin.take().unwrap();
     let input = stdin.to_vec();
     // The program may exit without reading all of its input.

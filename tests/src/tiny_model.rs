@@ -42,7 +42,7 @@ const STOP_WORDS: [&str; 20] = [
     "that", "the", "to", "was", "with",
 ];
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-const SIGNS: &str = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"-_/()[]#>*@&%+=$";
+const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"-_/()[]#>*@&%+=$";
 
 /// A pseudo-random number generator (SplitMix64).
 struct Random(u64);
@@ -80,8 +80,10 @@ pub type Tensor = (String, Vec<usize>, Vec<f32>);
 #[must_use]
 pub fn vocabulary() -> Vec<String> {
     let mut words: Vec<String> = SPECIAL.iter().map(|word| (*word).to_owned()).collect();
-    words.extend(SIGNS.chars().map(String::from));
-    words.extend(SIGNS.chars().filter(char::is_ascii_alphanumeric).map(|sign| format!("##{sign}")));
+    words.extend(CHARACTERS.chars().map(String::from));
+    words.extend(
+        CHARACTERS.chars().filter(char::is_ascii_alphanumeric).map(|sign| format!("##{sign}")),
+    );
     words.extend(STOP_WORDS.iter().filter(|word| word.len() > 1).map(|word| (*word).to_owned()));
     words.extend(MEANINGS.iter().flat_map(|line| line.iter()).map(|word| (*word).to_owned()));
     words
@@ -156,7 +158,8 @@ fn words(random: &mut Random) -> Vec<f32> {
         let meaning = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
         let scale = match meaning {
             Some(_) => 0.15,
-            // Signs, letters and stop words have less weight.
+            // Other tokens get 0.4; words in MEANINGS get 0.15 of their own plus the 1.0 that their
+            // row shares.
             None => 0.4,
         };
         let mut row = random.normal(DIMENSIONS, scale);
@@ -191,7 +194,7 @@ pub fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
 #[must_use]
 pub fn tokenizer() -> Value {
     let words = vocabulary();
-    let number = |word: &str| words.iter().position(|each| each == word).expect("a special token");
+    let number = |word: &str| words.iter().position(|each| each == word).expect("no special token");
     let special: Vec<Value> = SPECIAL
         .iter()
         .map(|word| {
@@ -277,7 +280,7 @@ pub fn write_reranker(dir: &Path, seed: u64) {
 
 fn put(dir: &Path, name: &str, bytes: &[u8]) {
     let path = dir.join(name);
-    fs::create_dir_all(path.parent().expect("a file is in a directory"))
-        .expect("the directory is made");
-    fs::write(&path, bytes).expect("the file is written");
+    fs::create_dir_all(path.parent().expect("the file has no directory"))
+        .expect("the directory cannot be created");
+    fs::write(&path, bytes).expect("the file cannot be written");
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Fixture, steps};
 
 /// Returns the message and the hint of the step at which the setup stopped.
-fn stuck<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
+fn failed_step<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -32,7 +32,7 @@ fn setup_has_seven_steps_and_can_be_repeated() {
     assert_eq!((&report["status"], &report["user_id"]), (&json!("passed"), &json!(fixture.ada)));
     let seen = report["steps"][0]["message"].as_str().unwrap();
     assert!(seen.contains("lookup of @Ada was the check"), "{seen}");
-    assert_eq!(fs::read_dir(fixture.own()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(fixture.own_posts_dir()).unwrap().count(), 2);
     for dir in ["tweets/mentions", "tweets/searches", "deletions", "engagement"] {
         assert!(fixture.home.path().join("collector/data").join(dir).is_dir(), "{dir}");
     }
@@ -62,12 +62,12 @@ fn setup_has_seven_steps_and_can_be_repeated() {
 #[test]
 fn only_accepted_tokens_are_stored() {
     use std::os::unix::fs::PermissionsExt;
-    let fixture = Fixture::ready("");
+    let fixture = Fixture::with_setup("");
     assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), APP_TOKEN);
     assert_eq!(fs::metadata(fixture.token_file()).unwrap().permissions().mode() & 0o777, 0o600);
     let wrong = fixture.setup("AAAAwrong-token", &[]).expect(1);
     let report = wrong.json();
-    let (message, hint) = stuck(&report, "token");
+    let (message, hint) = failed_step(&report, "token");
     assert!(
         message.contains("does not take the token") && hint.contains("--token-file FILE"),
         "{report:#}"
@@ -84,7 +84,7 @@ fn only_accepted_tokens_are_stored() {
     assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), USER_TOKEN);
     // If the platform does not answer, the stored token is kept.
     fixture.platform.fault(endpoint::ME, Fault::Server(503), 1);
-    stuck(&fixture.setup(APP_TOKEN, &[]).expect(1).json(), "token");
+    failed_step(&fixture.setup(APP_TOKEN, &[]).expect(1).json(), "token");
     assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), USER_TOKEN);
 }
 
@@ -108,7 +108,7 @@ fn setup_reports_missing_and_wrong_settings() {
         fixture.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json()
     };
     let report = stopped(&["--handle", "ada"]);
-    let (message, hint) = stuck(&report, "token");
+    let (message, hint) = failed_step(&report, "token");
     for place in [
         "$BRAIN_PLATFORM_BEARER_TOKEN",
         "collector.token_file",
@@ -120,10 +120,10 @@ fn setup_reports_missing_and_wrong_settings() {
     assert!(hint.contains("brain collector setup --token-file FILE"), "{hint}");
 
     let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
-    assert!(stuck(&report, "token").1.contains("--handle NAME"), "{report:#}");
+    assert!(failed_step(&report, "token").1.contains("--handle NAME"), "{report:#}");
     assert!(!fixture.token_file().exists(), "an unverified token is not saved");
     let report = fixture.setup(APP_TOKEN, &["--handle", "nobody"]).expect(1).json();
-    assert!(stuck(&report, "user").0.contains("@nobody"), "{report:#}");
+    assert!(failed_step(&report, "user").0.contains("@nobody"), "{report:#}");
 
     assert_eq!(
         fixture.home.fault(["collector", "setup", "--handle", "no/slash"], 2)["code"],
@@ -144,7 +144,7 @@ fn setup_diagnoses_accounts_without_visible_posts() {
     let fixture = Fixture::new("");
     fixture.platform.change_account(&fixture.ada, |account| account.protected = true);
     let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
-    let (message, hint) = stuck(&report, "collect");
+    let (message, hint) = failed_step(&report, "collect");
     assert!(message.contains("no posts of the own timeline"), "{message}");
     for cause in [fixture.ada.as_str(), "numeric id", "token valid", "protected"] {
         assert!(hint.contains(cause), "{cause}: {hint}");
@@ -159,10 +159,10 @@ fn setup_diagnoses_accounts_without_visible_posts() {
 fn configuration_and_command_must_name_one_account() {
     let fixture = Fixture::new("handle = \"eve\"");
     let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
-    assert!(stuck(&report, "user").1.contains("collector.handle"), "{report:#}");
+    assert!(failed_step(&report, "user").1.contains("collector.handle"), "{report:#}");
     let fixture = Fixture::new("handle = \"ada\"\nuser_id = \"17\"");
     let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
-    let (message, _) = stuck(&report, "user");
+    let (message, _) = failed_step(&report, "user");
     assert!(message.contains(&fixture.ada) && message.contains("17"), "{message}");
 }
 
@@ -179,5 +179,5 @@ fn setup_continues_if_the_platform_rejects_expansions() {
         hint.contains("`expansions`") && hint.contains("collector.authors = \"ids\""),
         "{hint}"
     );
-    assert_eq!(fs::read_dir(fixture.own()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(fixture.own_posts_dir()).unwrap().count(), 2);
 }

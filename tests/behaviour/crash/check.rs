@@ -50,7 +50,7 @@ pub(crate) struct Check {
 impl Check {
     pub(crate) fn new(home: &TestHome) -> Self {
         Self {
-            client: home.connect().expect("the daemon answers"),
+            client: home.connect().expect("no answer of the daemon"),
             pages: home.path().join("pages"),
         }
     }
@@ -65,7 +65,10 @@ impl Check {
                 (Some(page), _, State::Active(text)) if page.body == text.body => false,
                 (None, State::Deleted(_), _) => true,
                 (None, _, State::Absent | State::Deleted(_)) => false,
-                _ => panic!("neither before nor after: {entry}, found {:?}", page.map(|p| p.body)),
+                _ => panic!(
+                    "neither the old nor the new state: {entry}, found {:?}",
+                    page.map(|p| p.body)
+                ),
             };
             if happened {
                 entry.set_state(pending);
@@ -81,7 +84,9 @@ impl Check {
     pub(crate) fn check_entry(&mut self, entry: &Entry) {
         match &entry.now {
             State::Active(text) => {
-                let page = self.page(&entry.slug).unwrap_or_else(|| panic!("lost: {entry}"));
+                let page = self
+                    .page(&entry.slug)
+                    .unwrap_or_else(|| panic!("an acknowledged page is lost: {entry}"));
                 assert_eq!(page.body, text.body, "{entry}");
                 if let Some(title) = &text.title {
                     assert_eq!(&page.title, title, "{entry}");
@@ -91,18 +96,27 @@ impl Check {
                 self.assert_found(&text.word, &entry.slug);
                 if let Some(former) = &entry.former {
                     let version = self.version(&entry.slug, page.version - 1);
-                    assert!(version.body.contains(former), "its former version: {entry}");
+                    assert!(
+                        version.body.contains(former),
+                        "the former version has another text: {entry}"
+                    );
                 }
             }
             State::Deleted(text) => {
                 assert!(self.page(&entry.slug).is_none(), "{entry}");
-                assert!(!self.path_of(&entry.slug).exists(), "still there: {entry}");
+                assert!(
+                    !self.path_of(&entry.slug).exists(),
+                    "the file of a deleted page remains: {entry}"
+                );
                 self.assert_trashed(entry, text);
                 self.assert_not_found(&text.word, &entry.slug);
             }
             State::Absent => {
-                assert!(self.page(&entry.slug).is_none(), "never stored: {entry}");
-                assert!(!self.path_of(&entry.slug).exists(), "never stored: {entry}");
+                assert!(self.page(&entry.slug).is_none(), "a page that was never stored: {entry}");
+                assert!(
+                    !self.path_of(&entry.slug).exists(),
+                    "a file that was never stored: {entry}"
+                );
             }
         }
         if let Some(word) = &entry.former {

@@ -13,7 +13,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(rounds: usize) -> Self {
         let number =
-            |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
+            |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("not a number"));
         let requested = number("BRAIN_CRASH_ROUNDS").map(|n| n as usize);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
         Self {

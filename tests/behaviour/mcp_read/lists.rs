@@ -85,21 +85,24 @@ fn cursors_survive_edits_and_fit_only_their_own_list() {
     let request_arguments = json!({ "query": "alpha", "limit": 4 });
     let first = fixture.all.call("query", request_arguments.clone());
     let cursor = first["next_cursor"].clone();
-    let with = |tool: &str, arguments: Value, cursor: &Value| {
+    let refused_with_cursor = |tool: &str, arguments: Value, cursor: &Value| {
         let mut arguments = arguments;
         arguments["cursor"] = cursor.clone();
         fixture.all.refused(tool, arguments)
     };
     assert!(
-        with("query", json!({ "query": "beta" }), &cursor).contains("a call with other arguments")
+        refused_with_cursor("query", json!({ "query": "beta" }), &cursor)
+            .contains("a call with other arguments")
     );
     assert!(
-        with("query", json!({ "query": "alpha", "type": "note" }), &cursor)
+        refused_with_cursor("query", json!({ "query": "alpha", "type": "note" }), &cursor)
             .contains("other arguments")
     );
-    assert!(with("list_pages", json!({}), &cursor).contains("belongs to another tool"));
+    assert!(
+        refused_with_cursor("list_pages", json!({}), &cursor).contains("belongs to another tool")
+    );
     for forged in ["1", "AAAA", "../..", "ÿ", &"x".repeat(200_000)] {
-        let refused = with("query", request_arguments.clone(), &json!(forged));
+        let refused = refused_with_cursor("query", request_arguments.clone(), &json!(forged));
         assert!(
             refused.starts_with("invalid_params: the cursor is not one of brain's cursors"),
             "{refused}"
@@ -204,7 +207,7 @@ fn two_thousand_links_are_read_in_parts() {
     let missing = out
         .iter()
         .find(|row| row["target"] == "people/number-0008")
-        .expect("a link that leads nowhere");
+        .expect("no link without a target");
     assert_eq!((&missing["problem"], &missing["trust"]), (&json!("missing"), &json!("owner")));
     let back = fixture.all.call("get_links", json!({ "slug": "hub", "direction": "in" }));
     assert!(field(&back["links"], "slug").contains(&"people/number-0007"), "{back}");

@@ -23,7 +23,7 @@ fn removing_a_source_hides_its_pages_and_keeps_its_files() {
         refusal["hint"].as_str().unwrap().contains("brain sources remove work --yes"),
         "{refusal}"
     );
-    assert_eq!(home.search("walrus").len(), 2, "nothing happened");
+    assert_eq!(home.search("walrus").len(), 2, "a refused removal hides nothing");
 
     let removed = home.json(["sources", "remove", "work", "--yes"]);
     assert_eq!((&removed["status"], &removed["source"]["pages"]), (&json!("removed"), &json!(2)));

@@ -72,7 +72,7 @@ fn setup_ends_at_the_failed_step_with_a_hint() {
     let setup = fixture.setup();
     assert_eq!(names(&setup.steps).last(), Some(&("agent", "failed")));
     fixture.programs.set_missing(false);
-    fixture.programs.end_at_once(Some((
+    fixture.programs.exit_at_once(Some((
         "it ended with exit status 1",
         &["the token t0ken-of-tunnel is invalid: ERR_NGROK_107"],
     )));
@@ -84,7 +84,7 @@ fn setup_ends_at_the_failed_step_with_a_hint() {
     let step = setup.steps.last().unwrap();
     assert!(step.message.contains("ERR_NGROK_107") && step.hint.is_some(), "{step:?}");
     assert!(!format!("{setup:?}").contains("t0ken-of-tunnel"));
-    fixture.programs.end_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
+    fixture.programs.exit_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
     let setup = fixture.setup();
     assert_eq!(names(&setup.steps)[2..], [("authtoken", "warned"), ("start", "failed")]);
     assert!(setup.steps[2].message.contains("it is unknown whether"), "{:?}", setup.steps[2]);

@@ -23,7 +23,7 @@ impl Bench {
     /// Fills a source with `count` notes and measures the operations. `shown` is the number in the
     /// table; `phrases` is the goal for a phrase in milliseconds.
     pub(crate) fn growth(&mut self, dir: &Path, count: usize, shown: &str, phrases: f64) {
-        self.step(&format!("what grows: {shown} pages"));
+        self.step(&format!("growth: {shown} pages"));
         let home = TestHome::new();
         let daemon = home.daemon();
         home.json(["sources", "add", "notes", "--path", &dir.display().to_string()]);
@@ -32,11 +32,11 @@ impl Bench {
         let source = SourceId::parse("notes").ok();
         let sync = Request::Sync(Sync { source, ..Sync::default() });
         let began = Instant::now();
-        synced(&mut client, &sync, count);
+        run_sync(&mut client, &sync, count);
         eprintln!("  the first sync took {:.1?}", began.elapsed());
         wait_until_idle(&daemon, &home);
         // Files that were read while they were written are read once more.
-        synced(&mut client, &sync, count);
+        run_sync(&mut client, &sync, count);
         wait_until_idle(&daemon, &home);
 
         let list = |tag: Option<&str>, page_type: Option<&str>| {
@@ -89,7 +89,7 @@ impl Bench {
         for _ in 0..SYNCS {
             walk.time(walk_files(dir, count));
             let began = Instant::now();
-            synced(&mut client, &sync, count);
+            run_sync(&mut client, &sync, count);
             again.time(began.elapsed());
         }
         let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), again.median() / walk.median());
@@ -128,7 +128,7 @@ impl Bench {
     }
 }
 
-fn synced(client: &mut Client, sync: &Request, count: usize) {
+fn run_sync(client: &mut Client, sync: &Request, count: usize) {
     match client.ask(sync) {
         Ok(Reply::Sync(reply)) => {
             assert_eq!(

@@ -45,7 +45,7 @@ impl PostTarget {
         }
         let daemon = home.daemon();
         let mut client = home.connect().unwrap();
-        let address = status(&mut client).http_local.expect("HTTP is served");
+        let address = status(&mut client).http_local.expect("no local HTTP listener");
         let request = TokenCreate {
             name: "load".into(),
             scopes: brain_protocol::Scopes::READ_WRITE,
@@ -197,7 +197,7 @@ impl Bench {
             (format!("http://{}", target.address), format!("http://{}", bare.address));
         let [mut one, mut sixteen, mut many, mut bare_many, mut health, mut bare_health] =
             std::array::from_fn(|_| Samples::default());
-        let [mut alone, mut shared, mut catching_up] = std::array::from_fn(|_| Samples::default());
+        let [mut alone, mut shared, mut queue_rates] = std::array::from_fn(|_| Samples::default());
         let time = self.scale.posting;
         for round in 0..ROUNDS {
             let script = script(self.dir.path(), &target.token, 2000, round);
@@ -206,11 +206,11 @@ impl Bench {
                 wrk(&format!("{url}/ingest"), connections, time, Some(&script))
             };
             one.push(post(&ours, 1, 1).median);
-            catching_up.push(target.wait_for_queue());
+            queue_rates.push(target.wait_for_queue());
             sixteen.push(post(&ours, 16, 2).rate);
-            catching_up.push(target.wait_for_queue());
+            queue_rates.push(target.wait_for_queue());
             many.push(post(&ours, 64, 3).rate);
-            catching_up.push(target.wait_for_queue());
+            queue_rates.push(target.wait_for_queue());
             bare_many.push(wrk(&format!("{theirs}/ingest"), 64, time, Some(&script)).rate);
             health.push(wrk(&format!("{ours}/health"), 64, time, None).rate);
             bare_health.push(wrk(&format!("{theirs}/health"), 64, time, None).rate);
@@ -283,8 +283,8 @@ impl Bench {
             order: 104,
             description: "queue processing rate, no concurrent ingest".into(),
             goal: Goal::None,
-            value: catching_up.median(),
-            measured: catching_up.text("pages/s"),
+            value: queue_rates.median(),
+            measured: queue_rates.text("pages/s"),
             floor: None,
         });
     }

@@ -56,7 +56,7 @@ impl Bench {
             wait_until_idle(&daemon, &home);
             let idle_samples = self.every_20_ms(&home, |n| n < 200);
             for (share, name, goal) in [(0.5, "median", 20.0), (0.99, "p99", 150.0)] {
-                let (value, least) = (busy_samples.at(share), idle_samples.at(share));
+                let (value, least) = (busy_samples.quantile(share), idle_samples.quantile(share));
                 self.table.add(Row {
                     order: 64 + n as u8,
                     description: format!("a search every 20 ms during {work_name}, {name}"),
@@ -67,7 +67,7 @@ impl Bench {
                         short(value),
                         busy_samples.count(),
                         took.as_secs_f64(),
-                        short(busy_samples.at(1.0))
+                        short(busy_samples.quantile(1.0))
                     ),
                     floor: Some((
                         Some(least),

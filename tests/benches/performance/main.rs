@@ -34,14 +34,20 @@ use report::{Goal, Row, Samples, Table, short};
 
 /// The size of a run.
 struct Scale {
+    /// Number of notes in small homes.
     few: usize,
+    /// Number of notes in large homes.
     many: usize,
     /// Rounds of process measurements. Each round runs every program once.
     processes: usize,
+    /// Number of searches by meaning, and of first searches after a write.
     pairs: usize,
     searches: usize,
+    /// Number of starts of a daemon.
     starts: usize,
+    /// Duration of a measurement of writers.
     writing: Duration,
+    /// Duration of a run of `wrk`.
     posting: Duration,
     /// Number of items of the soak test.
     soak: u64,
@@ -91,7 +97,7 @@ fn main() {
         return;
     }
     // Options for one measurement: `--notes DIR COUNT` writes notes, `--import` measures imports,
-    // `--beside` searches during imports, `--growth` operations on 100,000 pages, `--million` also
+    // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million` also
     // on a million, `--writers` many writers, `--http` HTTP, `--mcp` the tool endpoint,
     // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
@@ -314,7 +320,7 @@ impl Bench {
         } else {
             ""
         };
-        let rng: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
+        let total_bytes: usize = (0..200).map(|n| self.notes.note(n * 37).content().len()).sum();
         format!(
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
@@ -347,7 +353,7 @@ impl Bench {
             (took.as_secs_f64() / 60.0).ceil(),
             self.table.markdown(),
             machine(),
-            rng / 200,
+            total_bytes / 200,
             self.notes.forms(),
             self.scale.processes,
         )

@@ -24,7 +24,8 @@ impl Bench {
     /// Measures searches by `tools/call` on 10,000 pages.
     pub(crate) fn mcp(&mut self, filled: &FilledHome) {
         let mut client = filled.client();
-        let address = status(&mut client).http_local.expect("HTTP is served").parse().unwrap();
+        let address =
+            status(&mut client).http_local.expect("no local HTTP listener").parse().unwrap();
         let made = client.ask(&Request::TokenCreate(TokenCreate {
             name: "mcp".into(),
             scopes: Scope::Read.into(),
@@ -65,7 +66,7 @@ impl Bench {
                 "{} ms more ({}, p99 {} ms)",
                 short(over_http.median() - over_socket.median()),
                 over_http.text("ms"),
-                short(over_http.at(0.99))
+                short(over_http.quantile(0.99))
             ),
             floor: Some((None, format!("{} over the socket", over_socket.text("ms")))),
         });

@@ -51,7 +51,7 @@ impl Bench {
             measured: format!(
                 "{}, p99 {} ms (the vectors took {:.0} s)",
                 took.text("ms"),
-                short(took.at(0.99)),
+                short(took.quantile(0.99)),
                 embedded.as_secs_f64()
             ),
             floor: None,

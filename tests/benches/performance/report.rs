@@ -23,7 +23,7 @@ impl Samples {
     }
 
     /// Returns the value below which `share` of the samples are.
-    pub(crate) fn at(&self, share: f64) -> f64 {
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().saturating_sub(1);
@@ -36,12 +36,17 @@ impl Samples {
     }
 
     pub(crate) fn median(&self) -> f64 {
-        self.at(0.5)
+        self.quantile(0.5)
     }
 
     /// Formats median and spread in this unit.
     pub(crate) fn text(&self, unit: &str) -> String {
-        format!("{} {unit} ({}–{})", short(self.median()), short(self.at(0.1)), short(self.at(0.9)))
+        format!(
+            "{} {unit} ({}–{})",
+            short(self.median()),
+            short(self.quantile(0.1)),
+            short(self.quantile(0.9))
+        )
     }
 }
 

@@ -25,7 +25,11 @@ impl Bench {
                 description: format!("a search over the socket, {shown} pages"),
                 goal: Goal::None,
                 value: samples.median(),
-                measured: format!("{}, p99 {} ms", samples.text("ms"), short(samples.at(0.99))),
+                measured: format!(
+                    "{}, p99 {} ms",
+                    samples.text("ms"),
+                    short(samples.quantile(0.99))
+                ),
                 floor: None,
             });
         }

@@ -20,17 +20,17 @@ const LOGGER: &str = "fixture";
 
 /// The tools of this file.
 pub(crate) fn tools() -> Vec<Tool> {
-    let takes = |name: &str| {
+    let with_argument = |name: &str| {
         schema(json!({ "type": "object", "properties": { name: { "type": "string" } },
                 "required": [name] }))
     };
     vec![
         Tool::new("test_tool_with_logging", "Logs three lines", nothing()),
-        Tool::new("test_sampling", "Asks the client's model", takes("prompt")),
+        Tool::new("test_sampling", "Asks the client's model", with_argument("prompt")),
         Tool::new(
             "test_elicitation",
             "Asks the person for a name and an address",
-            takes("message"),
+            with_argument("message"),
         ),
         Tool::new(
             "test_elicitation_sep1034_defaults",
@@ -98,7 +98,8 @@ async fn log(context: &RequestContext<RoleServer>, level: LoggingLevel, line: &s
     let _ = context.peer.notify_logging_message(line).await;
 }
 
-/// Requests an answer of the client's model. Without one, the tool fails, not the protocol.
+/// Requests an answer of the client's model. Without an answer, the tool returns an error, and the
+/// protocol goes on.
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
     match context.peer.create_message(ask::sampled(prompt)).await {
         Ok(sampled) => {

@@ -44,7 +44,7 @@ async fn main() {
         panic!("no token");
     };
     let listeners = Listeners::open(brain.config(), None, None).unwrap();
-    let address = listeners.addresses().local.expect("http.local");
+    let address = listeners.addresses().local.expect("no local HTTP listener");
     println!("{address} {}", made.token.expose());
 
     let (fixture, stop) = (fixture::Fixture::new(), CancellationToken::new());

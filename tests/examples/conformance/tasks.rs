@@ -17,7 +17,7 @@ use crate::tools::{schema, text};
 
 /// How a tool of this file runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Runs {
+enum RunMode {
     /// Always synchronously.
     AtOnce,
     /// As a task if the client supports tasks.
@@ -30,23 +30,23 @@ enum Runs {
 type Arguments = &'static [(&'static str, &'static str)];
 
 /// Name, description, arguments, and how it runs.
-const TOOLS: [(&str, &str, Arguments, Runs); 7] = [
-    ("greet", "Greets", &[("name", "string")], Runs::AtOnce),
+const TOOLS: [(&str, &str, Arguments, RunMode); 7] = [
+    ("greet", "Greets", &[("name", "string")], RunMode::AtOnce),
     (
         "slow_compute",
         "Takes so many seconds",
         &[("seconds", "number"), ("label", "string")],
-        Runs::Either,
+        RunMode::Either,
     ),
-    ("failing_job", "Fails as a tool", &[], Runs::AsTask),
-    ("protocol_error_job", "Fails as a request", &[], Runs::Either),
-    ("confirm_delete", "Asks before it continues", &[("filename", "string")], Runs::AsTask),
-    ("multi_input", "Asks for two things, in any order", &[], Runs::AsTask),
-    ("test_tool_with_task", "Asks first and is a task then", &[], Runs::AsTask),
+    ("failing_job", "Fails as a tool", &[], RunMode::AsTask),
+    ("protocol_error_job", "Fails as a request", &[], RunMode::Either),
+    ("confirm_delete", "Asks before it continues", &[("filename", "string")], RunMode::AsTask),
+    ("multi_input", "Asks for two things, in any order", &[], RunMode::AsTask),
+    ("test_tool_with_task", "Asks first and is a task then", &[], RunMode::AsTask),
 ];
 
 /// Returns whether this file has a tool of this name.
-pub(crate) fn is_one(name: &str) -> bool {
+pub(crate) fn has_tool(name: &str) -> bool {
     TOOLS.iter().any(|(known, ..)| *known == name)
 }
 
@@ -71,10 +71,11 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let name = request.name.as_ref();
-    let runs =
-        TOOLS.iter().find(|(known, ..)| *known == name).map_or(Runs::AtOnce, |(.., runs)| *runs);
-    let able = context.client_capabilities().is_some_and(|able| able.supports_tasks());
-    if runs == Runs::AsTask && !able {
+    let mode =
+        TOOLS.iter().find(|(known, ..)| *known == name).map_or(RunMode::AtOnce, |(.., mode)| *mode);
+    let supports_tasks =
+        context.client_capabilities().is_some_and(|client| client.supports_tasks());
+    if mode == RunMode::AsTask && !supports_tasks {
         let needed = ClientCapabilities::builder().enable_tasks().build();
         return Err(ErrorData::missing_required_client_capability(needed));
     }
@@ -99,8 +100,8 @@ pub(crate) async fn call(
             }
         },
     };
-    if runs == Runs::Either && !able {
-        return job.alone().await.map(Into::into);
+    if mode == RunMode::Either && !supports_tasks {
+        return job.run_without_input().await.map(Into::into);
     }
     let task = fixture.tasks().spawn(TaskOptions::default(), move |task| Box::pin(job.run(task)));
     Ok(CreateTaskResult::new(task).into())
@@ -117,8 +118,8 @@ enum Job {
 }
 
 impl Job {
-    /// Work without input.
-    async fn alone(self) -> Result<CallToolResult, ErrorData> {
+    /// Runs a job that needs no input.
+    async fn run_without_input(self) -> Result<CallToolResult, ErrorData> {
         match self {
             Self::Slow(time, label) => {
                 tokio::time::sleep(time).await;
@@ -159,7 +160,7 @@ impl Job {
             // A task can only be cancelled where it checks for it.
             job => tokio::select! {
                 () = task.cancelled() => Err(TaskExit::Cancelled),
-                done = job.alone() => done.map_err(TaskExit::Error),
+                done = job.run_without_input() => done.map_err(TaskExit::Error),
             },
         }
     }

@@ -41,7 +41,7 @@ const PLAIN: [(&str, &str); 13] = [
 /// # Panics
 /// If it is not an object.
 pub(crate) fn schema(value: Value) -> JsonObject {
-    serde_json::from_value(value).expect("a schema is an object")
+    serde_json::from_value(value).expect("the schema is not an object")
 }
 
 /// Returns the schema of a tool without arguments.
@@ -119,7 +119,7 @@ pub(crate) async fn call(
     if rounds::TOOLS.iter().any(|(known, _)| *known == name) {
         return rounds::call(fixture, &request, &context.meta);
     }
-    if tasks::is_one(name) {
+    if tasks::has_tool(name) {
         return tasks::call(fixture, &request, context).await;
     }
     let arguments = request.arguments.unwrap_or_default();

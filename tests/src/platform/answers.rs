@@ -11,11 +11,11 @@ use super::world::{Post, World};
 use super::{APP_TOKEN, Platform, Request, Response, State, USER_TOKEN, endpoint as at};
 
 /// Maximum length of a timeline.
-const TIMELINE: usize = 3200;
+const MAX_TIMELINE: usize = 3200;
 /// Maximum number of mentions.
-const MENTIONS: usize = 800;
+const MAX_MENTIONS: usize = 800;
 
-/// The client, as far as its token matters.
+/// The client of a request, and the time.
 struct Client {
     /// Whether the token belongs to an app, not to a user.
     app: bool,
@@ -49,7 +49,7 @@ impl Platform {
         let state = &mut *state;
         state.log.push(format!("{} {}?{}", request.method, request.path, request.query));
         let Some((endpoint, part)) = route(request) else {
-            return problems::blank(404, "Not Found");
+            return problems::untyped(404, "Not Found");
         };
         *state.counts.entry(endpoint.into()).or_default() += 1;
         let fault = super::faults::take_due(&mut state.planned, endpoint);
@@ -59,9 +59,9 @@ impl Platform {
         if ![Some(APP_TOKEN), Some(USER_TOKEN)].contains(&token) {
             return problems::unauthorized();
         }
-        let allowance = state.windows.take(endpoint, app, now);
+        let allowance = state.windows.count_request(endpoint, app, now);
         if let Some(answer) =
-            fault.as_ref().and_then(|fault| fault.instead(endpoint, part, allowance, now))
+            fault.as_ref().and_then(|fault| fault.replacement(endpoint, part, allowance, now))
         {
             return answer;
         }
@@ -76,8 +76,8 @@ impl Platform {
         {
             state.mismatches.push(format!("{} {}: {mismatch}", request.method, request.path));
         }
-        allowance.put_on(&mut answer);
-        if answer.status == 200 && request.query.contains(params::NEWER) {
+        allowance.add_to(&mut answer);
+        if answer.status == 200 && request.query.contains(params::NEWER_FIELDS) {
             convert_to_newer_names(&mut answer);
         }
         if state.uses_newer_host {
@@ -117,11 +117,11 @@ impl State {
         request: &Request<'_>,
         client: &Client,
     ) -> Response {
-        let streaming = [at::RULES, at::CHANGE_RULES, at::STREAM].contains(&endpoint);
+        let is_streaming = [at::RULES, at::CHANGE_RULES, at::STREAM].contains(&endpoint);
         if endpoint == at::ME && client.app {
             return problems::app_only();
         }
-        if streaming && !client.app {
+        if is_streaming && !client.app {
             return problems::user_context();
         }
         let checked = params::read(request.query).and_then(|params| {
@@ -144,7 +144,7 @@ impl State {
         }
         match endpoint {
             at::ME => self.world.token_owner().map_or_else(problems::unauthorized, |own| {
-                ok(&json!({"data": FieldSelection::of(&params).user(own)}))
+                ok(&json!({"data": FieldSelection::from_params(&params).user(own)}))
             }),
             at::BY_USERNAME => by_username(&self.world, part, &params),
             at::TIMELINE => timeline(&self.world, part, &params, client),
@@ -154,7 +154,7 @@ impl State {
             at::LOOKUPS => lookups(&self.world, &params, client),
             at::RULES => self.streaming.rules(&params, client.now),
             at::CHANGE_RULES => self.streaming.change(request.body, &params, client.now),
-            _ => self.streaming.connect(FieldSelection::of(&params)),
+            _ => self.streaming.connect(FieldSelection::from_params(&params)),
         }
     }
 }
@@ -175,7 +175,7 @@ fn by_username(world: &World, name: &str, params: &Params) -> Response {
             name,
             name,
         )]),
-        Some(account) => ok(&json!({"data": FieldSelection::of(params).user(account)})),
+        Some(account) => ok(&json!({"data": FieldSelection::from_params(params).user(account)})),
     }
 }
 
@@ -186,11 +186,11 @@ fn account(world: &World, id: &str, client: &Client) -> Result<u64, Response> {
     let Some(account) = id.parse().ok().and_then(|number: u64| world.accounts.get(&number)) else {
         return refuse(&MissingReason::NotFound);
     };
-    let own = !client.app && world.token_owner().is_some_and(|own| own.id == account.id);
+    let is_own = !client.app && world.token_owner().is_some_and(|own| own.id == account.id);
     match account {
         account if account.gone => refuse(&MissingReason::NotFound),
         account if account.suspended => refuse(&MissingReason::Suspended),
-        account if account.protected && !own => refuse(&MissingReason::NotAuthorized),
+        account if account.protected && !is_own => refuse(&MissingReason::NotAuthorized),
         account => Ok(account.id),
     }
 }
@@ -206,7 +206,7 @@ fn timeline(world: &World, id: &str, params: &Params, client: &Client) -> Respon
             && !(without.contains("replies") && post.reply_to.is_some())
             && !(without.contains("retweets") && post.reposts.is_some())
     });
-    page(world, at::TIMELINE, id, &posts.take(TIMELINE).collect::<Vec<_>>(), params, client)
+    page(world, at::TIMELINE, id, &posts.take(MAX_TIMELINE).collect::<Vec<_>>(), params, client)
 }
 
 fn mentions_of(world: &World, id: &str, params: &Params, client: &Client) -> Response {
@@ -216,7 +216,7 @@ fn mentions_of(world: &World, id: &str, params: &Params, client: &Client) -> Res
     };
     let handle = &world.accounts[&of].username;
     let posts = newest(world, client, |post| post.author != of && mentions(&post.text, handle));
-    page(world, at::MENTIONS, id, &posts.take(MENTIONS).collect::<Vec<_>>(), params, client)
+    page(world, at::MENTIONS, id, &posts.take(MAX_MENTIONS).collect::<Vec<_>>(), params, client)
 }
 
 fn search(world: &World, params: &Params, client: &Client) -> Response {
@@ -283,7 +283,7 @@ fn page(
     let mut meta = Map::from_iter([("result_count".to_owned(), json!(shown.len()))]);
     let mut body = Map::new();
     if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
-        let fields = FieldSelection::of(params);
+        let fields = FieldSelection::from_params(params);
         let (includes, errors) = fields.includes(world, client.app, &shown);
         body.insert("data".into(), shown.iter().map(|post| fields.tweet(world, post)).collect());
         body.extend(includes.map(|includes| ("includes".to_owned(), includes)));
@@ -293,7 +293,7 @@ fn page(
         meta.insert("newest_id".into(), json!(first.id.to_string()));
         meta.insert("oldest_id".into(), json!(last.id.to_string()));
         if more {
-            meta.insert("next_token".into(), json!(token_of(last.id, endpoint, of)));
+            meta.insert("next_token".into(), json!(next_page_token(last.id, endpoint, of)));
         }
     }
     body.insert("meta".into(), Value::Object(meta));
@@ -318,7 +318,7 @@ fn list_prefix(endpoint: &str, of: &str) -> String {
     base36(46_656 + hash % 1_000_000)[..4].to_owned()
 }
 
-fn token_of(id: u64, endpoint: &str, of: &str) -> String {
+fn next_page_token(id: u64, endpoint: &str, of: &str) -> String {
     format!("{}{}", list_prefix(endpoint, of), base36(id))
 }
 
@@ -340,7 +340,7 @@ fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response
     match visible_post(world, id, client) {
         Err(why) => only_errors(&[problems::missing(&why, "tweet", "id", id, id)]),
         Ok(number) => {
-            let (post, fields) = (&world.posts[&number], FieldSelection::of(params));
+            let (post, fields) = (&world.posts[&number], FieldSelection::from_params(params));
             let (includes, errors) = fields.includes(world, client.app, &[post]);
             let mut body = json!({"data": fields.tweet(world, post)});
             if let Some(includes) = includes {
@@ -355,7 +355,8 @@ fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response
 }
 
 fn lookups(world: &World, params: &Params, client: &Client) -> Response {
-    let (fields, mut posts, mut errors) = (FieldSelection::of(params), Vec::new(), Vec::new());
+    let (fields, mut posts, mut errors) =
+        (FieldSelection::from_params(params), Vec::new(), Vec::new());
     for id in params["ids"].split(',') {
         match visible_post(world, id, client) {
             Ok(number) => posts.push(&world.posts[&number]),

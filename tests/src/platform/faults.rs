@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::limits::Allowance;
 use super::objects::use_newer_names;
-use super::problems::{self, blank, connection, kind, problem};
+use super::problems::{self, connection, kind, problem, untyped};
 use super::{Delivery, Response};
 
 /// A fault of a response.
@@ -51,7 +51,7 @@ pub enum Fault {
     /// A server error with a problem.
     Server(u16),
     /// A server error with an HTML page.
-    ServerPage(u16),
+    ServerErrorHtml(u16),
     /// A server error with an empty body.
     ServerEmpty(u16),
     /// 302 to this address.
@@ -61,7 +61,7 @@ pub enum Fault {
     /// 200 with the first half of the JSON.
     Truncated,
     /// 200 with an HTML page.
-    Page,
+    HtmlBody,
     /// 200 with an empty body.
     Empty,
     /// 200 with `{}`.
@@ -81,7 +81,7 @@ pub enum Fault {
     /// A correct response after this many milliseconds.
     Slow(u64),
     /// A correct response with the type `text/plain`.
-    WrongKind,
+    WrongContentType,
     /// A correct response without rate-limit fields.
     WithoutFields,
     /// A correct response with this `x-rate-limit-remaining` and an `x-rate-limit-reset` this many
@@ -113,6 +113,7 @@ pub enum Fault {
 #[derive(Debug, Clone)]
 pub(super) struct PlannedFault {
     pub(super) endpoint: String,
+    /// The number of successful requests before the fault.
     pub(super) good: u64,
     pub(super) fault: Fault,
     pub(super) times: u64,
@@ -134,7 +135,7 @@ pub(super) fn take_due(planned: &mut Vec<PlannedFault>, endpoint: &str) -> Optio
 const PAGE: &str = "<!DOCTYPE html><html><head><title>Over \
     capacity</title></head><body><h1>Something is wrong.</h1></body></html>";
 
-fn page(status: u16) -> Response {
+fn html_page(status: u16) -> Response {
     Response::new(status, "text/html; charset=utf-8", PAGE)
 }
 
@@ -148,7 +149,7 @@ fn with_delivery(delivery: Delivery) -> Response {
 
 impl Fault {
     /// Returns the response that replaces the correct one, if this fault has one.
-    pub(super) fn instead(
+    pub(super) fn replacement(
         &self,
         _endpoint: &str,
         part: &str,
@@ -176,7 +177,7 @@ impl Fault {
                 "detail": "Your enrolled account [1899372036854775807] does not have any credits \
                     to fulfill this request."}),
             ),
-            Self::Forbidden => blank(403, "Forbidden"),
+            Self::Forbidden => untyped(403, "Forbidden"),
             Self::ClientForbidden => problem(
                 403,
                 &json!({"client_id": "29297213", "title": "Client Forbidden",
@@ -195,7 +196,7 @@ impl Fault {
                 "detail": "Your enrolled account has reached its billing cycle spend cap.",
                 "type": kind("credits")}),
             ),
-            Self::NotFound => blank(404, "Not Found"),
+            Self::NotFound => untyped(404, "Not Found"),
             Self::NotFoundEmpty => Response::new(404, "application/json", ""),
             Self::Conflict => connection(409, "RuleConfigurationIssue", "There are no rules."),
             Self::TooMany => {
@@ -234,8 +235,8 @@ impl Fault {
                     "This stream is currently at the maximum allowed connection limit.",
                 )
             }
-            Self::Server(status) => blank(*status, "Service Unavailable"),
-            Self::ServerPage(status) => page(*status),
+            Self::Server(status) => untyped(*status, "Service Unavailable"),
+            Self::ServerErrorHtml(status) => html_page(*status),
             Self::ServerEmpty(status) => Response::new(*status, "application/json", ""),
             Self::Redirect(to) => {
                 let mut answer = Response::new(302, "text/html", "");
@@ -243,7 +244,7 @@ impl Fault {
                 answer
             }
             Self::Garbage => json_response("{\"data\": [{\"id\": \u{1}"),
-            Self::Page => page(200),
+            Self::HtmlBody => html_page(200),
             Self::Empty => json_response(""),
             Self::EmptyObject => json_response("{}"),
             Self::Null => json_response("null"),
@@ -259,7 +260,7 @@ impl Fault {
             ),
             _ => return None,
         };
-        seen.put_on(&mut answer);
+        seen.add_to(&mut answer);
         Some(answer)
     }
 
@@ -269,7 +270,7 @@ impl Fault {
             Self::Truncated => answer.body.truncate(answer.body.len() / 2),
             Self::Cut => answer.delivery = Delivery::Cut(answer.body.len() / 2),
             Self::Slow(ms) => answer.delivery = Delivery::Slow(Duration::from_millis(*ms)),
-            Self::WrongKind => answer.headers[0].1 = "text/plain".into(),
+            Self::WrongContentType => answer.headers[0].1 = "text/plain".into(),
             Self::WithoutFields => {
                 answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"));
             }

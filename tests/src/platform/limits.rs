@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Response, endpoint as at};
 
 /// The length of a window in milliseconds.
-const WINDOW: i64 = 15 * 60_000;
+const WINDOW_MS: i64 = 15 * 60_000;
 
 /// An active window.
 struct Window {
@@ -49,7 +49,7 @@ fn documented_limit(endpoint: &str, app: bool) -> u64 {
 }
 
 impl Windows {
-    pub(super) fn set(&mut self, endpoint: &str, limit: u64) {
+    pub(super) fn set_limit(&mut self, endpoint: &str, limit: u64) {
         self.test_limits.insert(endpoint.into(), limit);
         self.active_windows.retain(|(name, _), _| name != endpoint);
     }
@@ -59,13 +59,13 @@ impl Windows {
     }
 
     /// Counts a request in an endpoint's window.
-    pub(super) fn take(&mut self, endpoint: &str, app: bool, now: i64) -> Allowance {
+    pub(super) fn count_request(&mut self, endpoint: &str, app: bool, now: i64) -> Allowance {
         let limit = self.limit(endpoint, app);
         let window = self
             .active_windows
             .entry((endpoint.into(), app))
             .or_insert(Window { began: now, used: 0 });
-        if now - window.began >= WINDOW {
+        if now - window.began >= WINDOW_MS {
             *window = Window { began: now, used: 0 };
         }
         let is_allowed = window.used < limit;
@@ -73,26 +73,26 @@ impl Windows {
         Allowance {
             limit,
             remaining: limit - window.used,
-            reset: (window.began + WINDOW).div_euclid(1000),
+            reset: (window.began + WINDOW_MS).div_euclid(1000),
             is_allowed,
         }
     }
 
     /// Returns the remaining requests and the end of the window in Unix seconds.
-    pub(super) fn left(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
+    pub(super) fn remaining(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
         let limit = self.limit(endpoint, app);
         match self.active_windows.get(&(endpoint.into(), app)) {
-            Some(window) if now - window.began < WINDOW => {
-                (limit - window.used, (window.began + WINDOW).div_euclid(1000))
+            Some(window) if now - window.began < WINDOW_MS => {
+                (limit - window.used, (window.began + WINDOW_MS).div_euclid(1000))
             }
-            _ => (limit, (now + WINDOW).div_euclid(1000)),
+            _ => (limit, (now + WINDOW_MS).div_euclid(1000)),
         }
     }
 }
 
 impl Allowance {
     /// Adds the rate-limit fields to a response.
-    pub(super) fn put_on(&self, answer: &mut Response) {
+    pub(super) fn add_to(&self, answer: &mut Response) {
         let fields = [
             ("x-rate-limit-limit", self.limit.to_string()),
             ("x-rate-limit-remaining", self.remaining.to_string()),

@@ -103,7 +103,7 @@ impl Time {
     }
 
     /// Advances a virtual clock by `ms`.
-    pub fn pass(&self, ms: i64) {
+    pub fn advance(&self, ms: i64) {
         let Self::Virtual(at) = self else { panic!("the system clock cannot be advanced") };
         at.fetch_add(ms, Ordering::SeqCst);
     }
@@ -288,14 +288,14 @@ impl Platform {
 
     /// Sets the limit of an endpoint and begins a new window.
     pub fn limit(&self, endpoint: &str, limit: u64) {
-        self.state().windows.set(endpoint, limit);
+        self.state().windows.set_limit(endpoint, limit);
     }
 
     /// Returns an app's remaining requests at an endpoint, and the end of the window in Unix
     /// seconds.
     #[must_use]
-    pub fn left(&self, endpoint: &str) -> (u64, i64) {
+    pub fn remaining(&self, endpoint: &str) -> (u64, i64) {
         let now = self.inner.time.now();
-        self.state().windows.left(endpoint, true, now)
+        self.state().windows.remaining(endpoint, true, now)
     }
 }

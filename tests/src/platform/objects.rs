@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use brain_base::clock::rfc3339;
 use serde_json::{Map, Value, json};
 
-use super::params::{NEWER, Params};
+use super::params::{NEWER_FIELDS, Params};
 use super::query::names_after;
 use super::world::{Account, Media, Post, World};
 
@@ -22,7 +22,7 @@ pub(super) struct FieldSelection {
 
 impl FieldSelection {
     /// Reads the requested fields. Unknown names are ignored, as on the real platform.
-    pub(super) fn of(params: &Params) -> Self {
+    pub(super) fn from_params(params: &Params) -> Self {
         let list = |name: &str| -> BTreeSet<String> {
             params
                 .get(name)
@@ -34,8 +34,10 @@ impl FieldSelection {
             "note_post" => "note_tweet".into(),
             _ => name,
         };
-        let post =
-            list("tweet.fields").into_iter().chain(list(NEWER).into_iter().map(older)).collect();
+        let post = list("tweet.fields")
+            .into_iter()
+            .chain(list(NEWER_FIELDS).into_iter().map(older))
+            .collect();
         let expand = list("expansions")
             .into_iter()
             .map(|name| name.replace("referenced_posts", "referenced_tweets"));

@@ -18,7 +18,7 @@ pub(super) type InvalidParameter = (String, String, String);
 pub(super) const FIELDS: [&str; 6] =
     ["tweet.fields", "expansions", "media.fields", "poll.fields", "user.fields", "place.fields"];
 /// The newer name of `tweet.fields`. Both are in use; no published document has the newer one yet.
-pub(super) const NEWER: &str = "post.fields";
+pub(super) const NEWER_FIELDS: &str = "post.fields";
 
 /// Returns the parameters that an endpoint accepts besides [`FIELDS`].
 pub(super) fn accepted(endpoint: &str) -> &'static [&'static str] {
@@ -61,7 +61,7 @@ pub(super) fn accepts(endpoint: &str, name: &str) -> bool {
         at::ME | at::BY_USERNAME => &["user.fields", "expansions", "tweet.fields"],
         _ => &FIELDS,
     };
-    let newer = fields.contains(&"tweet.fields") && name == NEWER;
+    let newer = fields.contains(&"tweet.fields") && name == NEWER_FIELDS;
     newer || fields.contains(&name) || accepted(endpoint).contains(&name)
 }
 

@@ -19,7 +19,7 @@ pub(super) fn kind(name: &str) -> String {
 }
 
 /// Returns a problem without a specific type.
-pub(super) fn blank(status: u16, title: &str) -> Response {
+pub(super) fn untyped(status: u16, title: &str) -> Response {
     problem(
         status,
         &json!({"title": title, "detail": title, "type": "about:blank", "status": status}),
@@ -27,11 +27,11 @@ pub(super) fn blank(status: u16, title: &str) -> Response {
 }
 
 pub(super) fn unauthorized() -> Response {
-    blank(401, "Unauthorized")
+    untyped(401, "Unauthorized")
 }
 
 pub(super) fn too_many() -> Response {
-    blank(429, "Too Many Requests")
+    untyped(429, "Too Many Requests")
 }
 
 pub(super) fn invalid((name, value, why): &InvalidParameter) -> Response {

@@ -28,8 +28,8 @@ impl Schema {
         SHARED
             .get_or_init(|| {
                 let text = std::fs::read(shared_data("x-openapi.json")?)
-                    .expect("the document can be read");
-                Some(Self::new(serde_json::from_slice(&text).expect("the document is JSON")))
+                    .expect("the document cannot be read");
+                Some(Self::new(serde_json::from_slice(&text).expect("the document is not JSON")))
             })
             .as_ref()
     }
@@ -131,7 +131,7 @@ impl Schema {
         jsonschema::draft202012::options()
             .should_validate_formats(true)
             .build(&whole)
-            .expect("a schema")
+            .expect("not a schema")
     }
 }
 

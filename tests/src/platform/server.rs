@@ -21,8 +21,8 @@ impl PlatformServer {
     /// Serves `platform` on a free port. With `control`, scripts may change it.
     #[must_use]
     pub fn start(platform: &Platform, control: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("no free port");
+        let address = listener.local_addr().expect("no local address");
         let stop = Arc::new(AtomicBool::new(false));
         let (platform, stopped) = (platform.clone(), Arc::clone(&stop));
         std::thread::spawn(move || {

@@ -130,7 +130,7 @@ struct Listener {
 /// Rules and listeners.
 pub(super) struct StreamState {
     rules: Vec<Rule>,
-    made: u64,
+    last_id: u64,
     listeners: Vec<Listener>,
     /// The interval of keep-alive bytes, or `None` for no keep-alive.
     keep_alive: Option<Duration>,
@@ -144,7 +144,7 @@ impl Default for StreamState {
     fn default() -> Self {
         Self {
             rules: Vec::new(),
-            made: 1_273_026_480_692_322_304,
+            last_id: 1_273_026_480_692_322_304,
             listeners: Vec::new(),
             keep_alive: Some(KEEP_ALIVE),
             stale: 0,
@@ -196,7 +196,7 @@ impl StreamState {
     }
 
     fn add(&mut self, add: &[Value], now: i64) -> Response {
-        let (mut made, mut errors, mut invalid) = (Vec::new(), Vec::new(), 0);
+        let (mut created_rules, mut errors, mut invalid) = (Vec::new(), Vec::new(), 0);
         for each in add {
             let value = each["value"].as_str().unwrap_or_default();
             if let Some(known) = self.rules.iter().find(|rule| rule.value == value) {
@@ -222,19 +222,19 @@ impl StreamState {
                     errors.push(json!({"title": title, "detail": why, "type": kind(of)}));
                 }
                 Ok(query) => {
-                    self.made += 1;
+                    self.last_id += 1;
                     let tag = each["tag"].as_str().map(str::to_owned);
-                    let rule = Rule { id: self.made, value: value.into(), tag, query };
-                    made.push(rule.json());
+                    let rule = Rule { id: self.last_id, value: value.into(), tag, query };
+                    created_rules.push(rule.json());
                     self.rules.push(rule);
                 }
             }
         }
-        let created = made.len();
+        let created = created_rules.len();
         let mut body = json!({"meta": {"sent": rfc3339(now), "summary": {"created": created,
             "not_created": errors.len(), "valid": add.len() - invalid, "invalid": invalid}}});
-        if !made.is_empty() {
-            body["data"] = Value::Array(made);
+        if !created_rules.is_empty() {
+            body["data"] = Value::Array(created_rules);
         }
         if !errors.is_empty() {
             body["errors"] = Value::Array(errors);

@@ -153,7 +153,7 @@ fn timelines_mentions_and_searches_return_matching_posts() {
     assert_eq!(found("from:other -@me"), [quiet.as_str()]);
     assert_eq!(found("(hello OR nothing) -\"for you\""), [hello.as_str()]);
     assert_eq!(found("hell"), Vec::<String>::new());
-    platform.time().pass(7 * 86_400_000 + 1);
+    platform.time().advance(7 * 86_400_000 + 1);
     assert_eq!(found("hello"), Vec::<String>::new(), "seven days are over");
     let empty = get(&platform, "/2/tweets/search/recent", "query=hello").json();
     assert_eq!(empty, json!({"meta": {"result_count": 0}}));
@@ -216,7 +216,7 @@ fn hidden_posts_and_accounts_have_an_error() {
         let title = answer.json()["errors"][0]["title"].as_str().map(str::to_owned);
         title.unwrap_or_else(|| answer.json()["data"]["text"].as_str().unwrap().to_owned())
     };
-    platform.time().pass(1000);
+    platform.time().advance(1000);
     let second = platform.edit(&first, "second");
     assert_eq!((look(&first).as_str(), look(&second).as_str()), ("first", "second"));
     assert_eq!(ids(&get(&platform, &format!("/2/users/{me}/tweets"), "")), [second.as_str()]);
@@ -252,9 +252,9 @@ fn rate_limit_windows_are_fixed() {
     let refused = get(&platform, &path, "");
     let reset: i64 = refused.header("x-rate-limit-reset").unwrap().parse().unwrap();
     assert_eq!((refused.header("x-rate-limit-remaining"), reset), (Some("0"), NOW / 1000 + 900));
-    platform.time().pass(899_999);
+    platform.time().advance(899_999);
     assert_eq!(get(&platform, &path, "").status, 429);
-    platform.time().pass(1);
+    platform.time().advance(1);
     assert_eq!(get(&platform, &path, "").header("x-rate-limit-remaining"), Some("1"));
 }
 

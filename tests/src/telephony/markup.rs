@@ -66,7 +66,11 @@ impl VoiceResponse {
                     response.gather_action = Some(attribute("action"));
                     for inner in verb.children().filter(Node::is_element) {
                         check_attributes(inner);
-                        assert_eq!(inner.tag_name().name(), "Say", "in a Gather: {text}");
+                        assert_eq!(
+                            inner.tag_name().name(),
+                            "Say",
+                            "a <Gather> may only contain <Say>: {text}"
+                        );
                         response.say.push(spoken_text(inner));
                     }
                     assert!(

@@ -59,9 +59,9 @@ impl Answers {
 
 /// A phone number at the fake telephony provider.
 #[derive(Clone)]
-pub struct PhoneNumber(Arc<Mutex<Line>>);
+pub struct PhoneNumber(Arc<Mutex<NumberState>>);
 
-struct Line {
+struct NumberState {
     voice_url: String,
     /// The number of requests to refuse.
     refusals: usize,
@@ -72,7 +72,7 @@ impl PhoneNumber {
     /// Creates a number with this voice webhook.
     #[must_use]
     pub fn with_voice_url(url: &str) -> Self {
-        Self(Arc::new(Mutex::new(Line { voice_url: url.into(), refusals: 0, changes: 0 })))
+        Self(Arc::new(Mutex::new(NumberState { voice_url: url.into(), refusals: 0, changes: 0 })))
     }
 
     /// Returns the voice webhook.
@@ -126,8 +126,8 @@ impl PhoneNumber {
     }
 }
 
-/// Returns the public listener's proof for a host and a question.
-pub type Listener = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+/// Computes the proof of the public listener for a host name and a challenge.
+pub type ProofFn = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
 /// A fake network that reaches only these answers.
 #[derive(Clone)]
@@ -136,27 +136,27 @@ pub struct FakeNetwork {
     pub answers: Answers,
     /// The number at the provider's API.
     pub number: PhoneNumber,
-    /// The target of public addresses that have an answer.
-    pub listener: Arc<Mutex<Option<Listener>>>,
+    /// The public listener that proves the `https` addresses in `answers`, if one is connected.
+    pub prover: Arc<Mutex<Option<ProofFn>>>,
 }
 
 impl FakeNetwork {
     /// Creates a network without answers.
     #[must_use]
     pub fn new(number: PhoneNumber) -> Self {
-        Self { answers: Answers::default(), number, listener: Arc::default() }
+        Self { answers: Answers::default(), number, prover: Arc::default() }
     }
 
     /// Returns the `/health` body with the listener's proof, if this address forwards to the
     /// listener.
     fn proof_answer(&self, call: &HttpRequest<'_>, body: &str) -> Option<String> {
-        let question =
+        let challenge =
             call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;
-        let listener = self.listener.lock().unwrap().clone()?;
+        let prover = self.prover.lock().unwrap().clone()?;
         let is_healthy =
             serde_json::from_str::<Value>(body).is_ok_and(|health| health == healthy());
         let leads_here = call.url.scheme() == "https" && is_healthy;
-        let proof = leads_here.then(|| listener(call.url.host_str()?, question)).flatten()?;
+        let proof = leads_here.then(|| prover(call.url.host_str()?, challenge)).flatten()?;
         Some(json!({"status": "ok", "proof": proof}).to_string())
     }
 }

@@ -51,7 +51,7 @@ impl FakePrograms {
 
     /// Makes programs that start from now on print these lines and exit with this reason. With
     /// `None`, they keep running.
-    pub fn end_at_once(&self, early_exit: Option<(&str, &[&str])>) {
+    pub fn exit_at_once(&self, early_exit: Option<(&str, &[&str])>) {
         let early_exit = early_exit.map(|(reason, lines)| {
             (reason.to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())
         });

@@ -19,7 +19,7 @@ use super::record::{COLLECTED_AT, LAST_UPDATED};
 use super::{PostId, Record, Stream, disk, preview};
 use brain_base::clock::rfc3339;
 
-/// Directories of data beside posts. All of it is removed when a post is redacted.
+/// Directories with additional data of posts, which is removed when a post is redacted.
 const ATTACHMENT_DIRS: [&str; 4] = ["ratings", "images", "outbound", "articles"];
 /// The field with the time at which a deletion was found.
 const DETECTED_AT: &str = "detected_at";

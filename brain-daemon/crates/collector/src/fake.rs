@@ -1,4 +1,4 @@
-//! A fake link for tests, answered by a function.
+//! A fake HTTP client for tests, answered by a function.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,13 +19,13 @@ pub(super) struct RecordedRequest {
 type Response = Result<HttpResponse, NetError>;
 type Answers = dyn Fn(&RecordedRequest) -> Response + Send + Sync;
 
-/// A link that answers by a function and records requests.
-pub(super) struct FakeLink {
+/// A client that answers by a function and records requests.
+pub(super) struct FakeClient {
     answers: Box<Answers>,
     requests: Mutex<Vec<RecordedRequest>>,
 }
 
-impl FakeLink {
+impl FakeClient {
     pub(super) fn new(
         answers: impl Fn(&RecordedRequest) -> Response + Send + Sync + 'static,
     ) -> Self {
@@ -38,7 +38,7 @@ impl FakeLink {
     }
 }
 
-impl RetryingClient for FakeLink {
+impl RetryingClient for FakeClient {
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let query = call.url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let request = RecordedRequest {

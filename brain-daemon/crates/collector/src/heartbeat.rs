@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{DataFault, disk};
 use brain_base::clock::rfc3339;
 
-/// The version of the collector's recipe.
+/// The version that the collector's heartbeats report.
 pub const COLLECTOR_VERSION: &str = "0.8.1";
 
 /// The heartbeat file of one integration.

@@ -81,7 +81,7 @@ impl Expansions {
 
 /// The API client of one run.
 pub struct Platform<'a> {
-    link: &'a dyn RetryingClient,
+    http_client: &'a dyn RetryingClient,
     base: &'a Url,
     token: &'a Secret,
     /// Rate limits, from `state.json` and later answers.
@@ -95,16 +95,16 @@ pub struct Platform<'a> {
 }
 
 impl<'a> Platform<'a> {
-    /// Creates a client for `base` that uses `link` and `token`.
+    /// Creates a client for `base` that uses `http_client` and `token`.
     #[must_use]
     pub fn new(
-        link: &'a dyn RetryingClient,
+        http_client: &'a dyn RetryingClient,
         base: &'a Url,
         token: &'a Secret,
         rates: Rates,
         now: &'a dyn Fn() -> i64,
     ) -> Self {
-        Self { link, base, token, rates, requests: 0, now, unanswered_lookups: 0 }
+        Self { http_client, base, token, rates, requests: 0, now, unanswered_lookups: 0 }
     }
 
     /// `GET /2/users/me`: returns the token's account.
@@ -337,8 +337,10 @@ impl<'a> Platform<'a> {
             is_complete: |_| false,
         };
         let host = self.base.host_str().unwrap_or_default();
-        let answer =
-            self.link.call(&call).map_err(|error| PlatformFault::from_network(host, &error))?;
+        let answer = self
+            .http_client
+            .call(&call)
+            .map_err(|error| PlatformFault::from_network(host, &error))?;
         self.record_rate_limit(endpoint, &answer);
         Ok(answer)
     }

@@ -51,7 +51,7 @@ pub struct Run<'a> {
     /// The platform's base URL.
     pub base: &'a url::Url,
     /// The connection to the platform.
-    pub link: &'a dyn RetryingClient,
+    pub http_client: &'a dyn RetryingClient,
     /// The bearer token.
     pub token: &'a Secret,
     /// The clock.
@@ -195,7 +195,7 @@ impl<'a> RunState<'a> {
             listener,
             data,
             journal,
-            platform: Platform::new(run.link, run.base, run.token, rates, now),
+            platform: Platform::new(run.http_client, run.base, run.token, rates, now),
             without_expansions: false,
             present: HashSet::new(),
             observed: Vec::new(),

@@ -238,7 +238,7 @@ impl SyncService {
         };
         let Survey { found, known, .. } = &survey;
         tally.report.files = survey.files;
-        tally.report.left_out = found.left_out.clone();
+        tally.report.left_out = found.ignored.clone();
         for (path, reason) in &found.unreadable {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }

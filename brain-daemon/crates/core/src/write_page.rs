@@ -236,7 +236,7 @@ pub(crate) fn names_and_links(
 /// Returns the record of a link.
 pub(crate) fn link_record(link: page::Link) -> LinkRecord {
     let (source, slugs, name) = match link.target {
-        Target::Slug { source, slug, also } => {
+        Target::Slug { source, slug, alternative } => {
             // `[[a:b]]` may also be a name with a colon in it.
             let name = match &source {
                 Some(_) => Some(page::normalize_name(&link.raw)),
@@ -245,7 +245,7 @@ pub(crate) fn link_record(link: page::Link) -> LinkRecord {
                 None => None,
             };
             let name = name.filter(|name| !name.is_empty());
-            let slugs = std::iter::once(slug).chain(also).map(String::from).collect();
+            let slugs = std::iter::once(slug).chain(alternative).map(String::from).collect();
             (source.map(String::from), slugs, name)
         }
         Target::Name(name) => {

@@ -42,7 +42,7 @@ fn main() {
         eprintln!("SKIPPED: the speed of embedding, because BRAIN_TEST_MODEL names no model");
         return;
     };
-    let threads = after("--threads").map_or(2, |n| n.parse().expect("--threads is a number"));
+    let threads = after("--threads").map_or(2, |n| n.parse().expect("--threads is not a number"));
     let windows = windows();
     println!("| what | texts/s | CPU ms a text | question ms | memory MB |");
     println!("|---|---|---|---|---|");
@@ -126,7 +126,7 @@ fn reference(
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .expect("the reference starts");
+        .expect("the reference does not start");
     child
         .stdin
         .take()
@@ -135,7 +135,7 @@ fn reference(
         .unwrap();
     let out = child.wait_with_output().unwrap();
     let output: serde_json::Value =
-        serde_json::from_slice(&out.stdout).expect("the reference says its figures");
+        serde_json::from_slice(&out.stdout).expect("the reference prints no figures");
     let figure = |name: &str| output[name].as_f64().unwrap();
     (figure("wall"), figure("cpu"), figure("query"), format!("{} loaded", figure("rss")))
 }

@@ -18,7 +18,7 @@ use brain_embed::vectors::{Key, Vectors, WindowVector};
 use pulp::{Arch, Simd, WithSimd};
 
 const DIMENSIONS: usize = 384;
-const WINDOWS_A_PAGE: u64 = 4;
+const WINDOWS_PER_PAGE: u64 = 4;
 const RUNS: usize = 41;
 
 /// Sums all bytes as 64-bit words.
@@ -52,7 +52,7 @@ fn main() {
 fn measure(windows: u64) {
     let dir = std::env::temp_dir().join(format!("brain-bench-vectors-{}", std::process::id()));
     let (vectors, _) =
-        Vectors::open(&dir, "bench", "bench", DIMENSIONS).expect("a directory to write to");
+        Vectors::open(&dir, "bench", "bench", DIMENSIONS).expect("the directory is not writable");
     let mut dice = 1_u64;
     let mut vector = || -> Vec<f32> {
         let numbers: Vec<f32> = (0..DIMENSIONS)
@@ -66,11 +66,11 @@ fn measure(windows: u64) {
         let length = numbers.iter().map(|x| x * x).sum::<f32>().sqrt();
         numbers.into_iter().map(|x| x / length).collect()
     };
-    for page in 0..windows / WINDOWS_A_PAGE {
-        let of_page: Vec<WindowVector> = (0..WINDOWS_A_PAGE)
+    for page in 0..windows / WINDOWS_PER_PAGE {
+        let of_page: Vec<WindowVector> = (0..WINDOWS_PER_PAGE)
             .map(|_| WindowVector { start: 0, end: 1, vector: vector() })
             .collect();
-        vectors.put(page, Key([0; 16]), &of_page).expect("vectors of this length");
+        vectors.put(page, Key([0; 16]), &of_page).expect("the vectors have another length");
     }
     let words = vec![3_u64; windows as usize * DIMENSIONS / 8];
     let queries: Vec<Vec<f32>> = (0..RUNS).map(|_| vector()).collect();

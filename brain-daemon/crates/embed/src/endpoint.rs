@@ -2,7 +2,7 @@
 //!
 //! OpenAI, Voyage, Ollama, llama.cpp, vLLM and others have this API. `response` parses answers, and
 //! `error` decides what to do about failures; both do no I/O. The key is sent in the request's
-//! header only. Of an endpoint's error, only the name of the problem is repeated.
+//! header only. Of an endpoint's error, messages repeat only its name for the problem.
 
 mod error;
 mod response;
@@ -32,9 +32,9 @@ const VOYAGE: &str = "voyageai.com";
 const MAX_BATCH_TEXTS: usize = 64;
 /// Maximum bytes of texts in a request. Some services limit tokens; a byte is at most one.
 const MAX_BATCH_BYTES: usize = 96 * 1024;
-/// Longer texts are truncated, in bytes: no model reads more.
+/// Maximum bytes of a text. Longer texts are truncated: no model reads more.
 const MAX_TEXT_BYTES: usize = 32 * 1024;
-/// Shorter texts are not truncated again when they are refused for their length, in bytes.
+/// Minimum bytes to which a text that is refused for its length is truncated.
 const MIN_TEXT_BYTES: usize = 64;
 /// Maximum bytes of a response: 64 vectors of 8192 numbers as text.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
@@ -95,7 +95,7 @@ pub struct EndpointSettings {
 pub struct Endpoint {
     settings: EndpointSettings,
     url: Url,
-    link: Box<dyn RetryingClient>,
+    client: Box<dyn RetryingClient>,
     key: KeyProvider,
     price: Price,
     ledger: Arc<Ledger>,
@@ -133,14 +133,15 @@ impl Endpoint {
             )
         };
         let url = Url::parse(&format!("{base}/embeddings")).map_err(|e| address(e.to_string()))?;
-        let link = net.retrying_client(&url).map_err(|trouble| address(trouble.to_string()))?;
+        let client =
+            net.retrying_client(&url).map_err(|net_error| address(net_error.to_string()))?;
         let dimensions = OnceLock::new();
         if let Some(length) = settings.dimensions {
-            // The configured length holds from the beginning.
+            // A configured length applies to the first response, too.
             let _ = dimensions.set(length as usize);
         }
         let policy = [RetryPolicy::QUERY, RetryPolicy::DOCUMENT];
-        Ok(Self { settings, url, link, key, price, ledger, dimensions, policy })
+        Ok(Self { settings, url, client, key, price, ledger, dimensions, policy })
     }
 
     fn is_voyage(&self) -> bool {
@@ -262,7 +263,7 @@ impl Endpoint {
             is_complete: |_| false,
         };
         let (mut received, mut end) = (Vec::new(), None);
-        let answer = self.link.stream(&call, at.policy.idle_timeout, &mut |part| {
+        let answer = self.client.stream(&call, at.policy.idle_timeout, &mut |part| {
             if let StreamEvent::Bytes(bytes) = part {
                 received.extend_from_slice(bytes);
             }
@@ -278,7 +279,7 @@ impl Endpoint {
             end.is_none()
         });
         match (answer, end) {
-            // The service may have done the work: a dropped entry counts at its maximum.
+            // The service may have done the work. A dropped entry costs its maximum.
             (_, Some(AbortReason::Stopped)) => Err(NextStep::Fail(at.label.stopped())),
             (_, Some(AbortReason::Timeout)) => {
                 Err(NextStep::Fail(at.label.timed_out(at.policy.timeout.as_secs())))
@@ -286,11 +287,11 @@ impl Endpoint {
             (_, Some(AbortReason::TooLarge)) => {
                 Err(NextStep::Fail(at.label.invalid_response("is too long")))
             }
-            (Err(trouble), None) => {
-                if let Some(entry) = entry.filter(|_| is_unsent(&trouble)) {
+            (Err(net_error), None) => {
+                if let Some(entry) = entry.filter(|_| is_unsent(&net_error)) {
                     entry.cancel();
                 }
-                Err(at.label.unreachable(&trouble))
+                Err(at.label.unreachable(&net_error))
             }
             (Ok(answer), None) if answer.status != 200 => {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
@@ -394,7 +395,7 @@ impl Embedder for Endpoint {
     }
 
     fn unload_if_idle(&self, _idle: Duration) {
-        // The link closes idle connections itself.
+        // The client closes idle connections itself.
     }
 }
 
@@ -414,13 +415,13 @@ fn truncate(text: &str, max_bytes: usize) -> &str {
 }
 
 /// Whether the request has certainly not reached the service.
-pub(crate) fn is_unsent(trouble: &NetError) -> bool {
+pub(crate) fn is_unsent(net_error: &NetError) -> bool {
     use NetError::{
         ConnectTimeout, ConnectionRefused, InvalidAddress, NameNotFound, NotPublic, Setup, Tls,
         Unreachable,
     };
     matches!(
-        trouble,
+        net_error,
         InvalidAddress(_)
             | NameNotFound(_)
             | NotPublic

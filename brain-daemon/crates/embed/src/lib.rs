@@ -1,4 +1,4 @@
-//! Embedding models: turn text into vectors, locally or through an HTTP endpoint. Rerankers: tell
+//! Embedding models: turn text into vectors, locally or through an HTTP endpoint. Rerankers score
 //! how well a text answers a question.
 //!
 //! Vectors have length one. The crate knows neither pages nor the store. It loads no model and
@@ -113,9 +113,9 @@ pub struct EmbedError {
 pub enum EmbedErrorKind {
     /// The model is missing or unusable. Trying again does not help.
     Model,
-    /// The endpoint is unreachable, rate-limited or failing. Try again after this many seconds, if
-    /// it says so.
-    Later(Option<u64>),
+    /// The endpoint is unreachable, rate-limited or failing. Try again later: after this many
+    /// seconds, if the endpoint names a time.
+    Retryable(Option<u64>),
     /// The endpoint refuses: key, name, address. Trying again does not help.
     Refused,
     /// The endpoint refuses the text.

@@ -282,7 +282,7 @@ impl Reranker for Local {
         }
         let numbers = self.engine(true)?.rerank(question, texts, should_continue);
         self.state().used = Instant::now();
-        // As the library that trains these models: the model's number is a logit.
+        // The model's number is a logit, as in the library that trains these models.
         Ok(numbers?.into_iter().map(|number| 1.0 / (1.0 + (-number).exp())).collect())
     }
 

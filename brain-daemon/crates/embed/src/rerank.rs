@@ -3,8 +3,8 @@
 //! A reranker reads a question and a text together. Jina, Cohere (version 2), vLLM and llama.cpp
 //! have the same API: `{model, query, documents, top_n}` is answered with `{results: [{index,
 //! relevance_score}]}`. Voyage answers with `data` instead of `results`. The key is sent in the
-//! request's header only. Of the endpoint's error, only its status is repeated, and nothing is sent
-//! again: a caller waits.
+//! request's header only. Messages repeat only the status of an endpoint's error. There are no
+//! retries, because a caller waits.
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -30,7 +30,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What to do about a wrong address, name or key.
 const HINT: &str = "check search.rerank_base_url, search.rerank_model and the key (rerank-api-key)";
 
-/// Tells how well texts answer a question.
+/// Scores how well texts answer a question.
 pub trait Reranker: Send + Sync {
     /// Returns a number for each text, in their order: higher for a better answer. Numbers of
     /// different questions do not compare. Calls `should_continue` about every second, and stops
@@ -53,7 +53,7 @@ pub trait Reranker: Send + Sync {
 pub struct RerankEndpoint {
     url: Url,
     model: String,
-    link: Box<dyn RetryingClient>,
+    client: Box<dyn RetryingClient>,
     key: KeyProvider,
     price: Price,
     ledger: Arc<Ledger>,
@@ -80,8 +80,8 @@ impl RerankEndpoint {
         let address =
             |why: String| wrong(format!("the reranker at {base} cannot be called: {why}"));
         let url = Url::parse(&format!("{base}/rerank")).map_err(|e| address(e.to_string()))?;
-        let link = net.retrying_client(&url).map_err(|e| address(e.to_string()))?;
-        Ok(Self { url, model, link, key, price, ledger })
+        let client = net.retrying_client(&url).map_err(|e| address(e.to_string()))?;
+        Ok(Self { url, model, client, key, price, ledger })
     }
 
     /// Returns the error of a call.
@@ -97,7 +97,7 @@ impl Reranker for RerankEndpoint {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError> {
-        use EmbedErrorKind::{Later, Refused, Stopped};
+        use EmbedErrorKind::{Refused, Retryable, Stopped};
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -126,7 +126,7 @@ impl Reranker for RerankEndpoint {
             is_complete: |_| false,
         };
         let (mut received, mut is_stopped) = (Vec::new(), false);
-        let answer = self.link.stream(&call, IDLE_TIMEOUT, &mut |part| {
+        let answer = self.client.stream(&call, IDLE_TIMEOUT, &mut |part| {
             if let StreamEvent::Bytes(bytes) = part {
                 received.extend_from_slice(bytes);
             }
@@ -134,30 +134,30 @@ impl Reranker for RerankEndpoint {
             !is_stopped && received.len() <= MAX_RESPONSE_BYTES
         });
         match answer {
-            // The service may have done the work: a dropped entry counts at its maximum.
+            // The service may have done the work. A dropped entry costs its maximum.
             _ if is_stopped => Err(self.failed(Stopped, "was stopped")),
-            Err(trouble) => {
-                if let Some(entry) = entry.filter(|_| is_unsent(&trouble)) {
+            Err(net_error) => {
+                if let Some(entry) = entry.filter(|_| is_unsent(&net_error)) {
                     entry.cancel();
                 }
-                Err(self.failed(Later(None), format_args!("does not answer: {trouble}")))
+                Err(self.failed(Retryable(None), format_args!("does not answer: {net_error}")))
             }
             Ok(answer) if answer.status != 200 => {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
                     entry.cancel();
                 }
                 let kind = match answer.status {
-                    408 | 429 | 500.. => Later(None),
+                    408 | 429 | 500.. => Retryable(None),
                     _ => Refused,
                 };
                 Err(self.failed(kind, format_args!("answers with status {}", answer.status)))
             }
             Ok(_) => {
                 let (numbers, tokens) = read(&received, texts.len()).ok_or_else(|| {
-                    self.failed(Later(None), "does not answer with one number for each text")
+                    self.failed(Retryable(None), "does not answer with one number for each text")
                 })?;
                 if let Some(entry) = entry {
-                    // Services that do not count tokens are paid at the maximum.
+                    // Without a token count, the entry costs its maximum.
                     if let Some(tokens) = tokens {
                         entry.settle(tokens, 0);
                     }
@@ -168,7 +168,7 @@ impl Reranker for RerankEndpoint {
     }
 
     fn unload_if_idle(&self, _: Duration) {
-        // The link closes idle connections itself.
+        // The client closes idle connections itself.
     }
 }
 

@@ -24,7 +24,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use record::Record;
 use rows::{Row, Rows};
 
-/// Number of windows from which a search uses sketches. Up to here a full scan takes some
+/// Minimum number of windows at which a search uses sketches. With fewer, a full scan takes some
 /// milliseconds.
 const SKETCH_FROM: usize = 200_000;
 /// Pages copied at once during a rewrite; other threads can change the index in between.
@@ -70,7 +70,7 @@ pub struct Size {
     pub bytes: u64,
 }
 
-/// Errors of the vector index, which knows no provider and so no [`crate::EmbedError`].
+/// Errors of the vector index. [`crate::EmbedError`] describes failures of providers.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
     /// The file cannot be read or written. Vectors in memory are still found.
@@ -168,7 +168,8 @@ impl Vectors {
         Ok((Self { dimensions, memory: RwLock::new(memory), log: Mutex::new(log) }, lost))
     }
 
-    /// Replaces a page's vectors; there can be none. Durable after the next [`Vectors::flush`].
+    /// Replaces a page's vectors; `windows` may be empty. Durable after the next
+    /// [`Vectors::flush`].
     ///
     /// # Errors
     /// [`VectorError::Length`]; nothing is changed then.
@@ -237,7 +238,7 @@ impl Vectors {
 
     /// Returns the number of windows of each of `pages`; `None` for a page without vectors.
     #[must_use]
-    pub fn windows_of(&self, pages: &[u64]) -> Vec<Option<usize>> {
+    pub fn window_counts(&self, pages: &[u64]) -> Vec<Option<usize>> {
         let memory = self.read();
         let windows = |page: &u64| memory.rows.key(*page).map(|_| memory.rows.rows_of(*page).len());
         pages.iter().map(windows).collect()
@@ -255,8 +256,8 @@ impl Vectors {
     /// Returns the cosine between the nearest windows of two pages, if both have vectors. Very long
     /// pages are sampled.
     #[must_use]
-    pub fn between(&self, one: u64, other: u64) -> Option<f32> {
-        scan::between(&self.read().rows, one, other)
+    pub fn similarity(&self, one: u64, other: u64) -> Option<f32> {
+        scan::similarity(&self.read().rows, one, other)
     }
 
     /// Returns page and vector of the window number `nth` of all, in no stable order.

@@ -211,7 +211,7 @@ impl Model {
             Err(error) => Outcome::Failed(error),
             Ok(answer) if answer.status != 200 => Outcome::ErrorStatus(answer),
             // A complete answer counts even if the caller has cancelled meanwhile.
-            Ok(_) if reader.is_through() => Outcome::Complete,
+            Ok(_) if reader.is_finished() => Outcome::Complete,
             Ok(_) if is_cancelled => Outcome::Cancelled,
             Ok(_) if is_late => Outcome::TimedOut,
             Ok(_) => Outcome::Complete,

@@ -182,7 +182,7 @@ pub struct Model {
     key: Option<Secret>,
     meter: CostMeter,
     silence: Duration,
-    /// Learnt from error responses.
+    /// Options that error responses rejected.
     unsupported: Mutex<UnsupportedOptions>,
 }
 
@@ -207,7 +207,7 @@ impl Model {
             return Err(ModelError::no_key(default_base));
         }
         let base = settings.base.as_ref().map_or(default_base, Url::as_str).trim_end_matches('/');
-        // Accept an address that ends with the version, as that of the other API does.
+        // Accepts a base URL that ends with the version, as OpenAI's does.
         let base = match settings.provider {
             Provider::Anthropic => base.strip_suffix("/v1").unwrap_or(base),
             Provider::OpenAi => base,

@@ -7,7 +7,7 @@ const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
 /// The parser of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventParser {
     /// The incomplete line.
     line: Vec<u8>,
     /// The data of the incomplete event.
@@ -16,7 +16,7 @@ pub(super) struct Events {
     is_after_return: bool,
 }
 
-impl Events {
+impl EventParser {
     /// Takes the next bytes and passes the data of each completed event to `each`. Returns `false`
     /// when an event is too long; the rest is then ignored.
     pub(super) fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn events(parts: &[&[u8]]) -> Vec<String> {
-        let (mut events, mut found) = (Events::default(), Vec::new());
+        let (mut events, mut found) = (EventParser::default(), Vec::new());
         let mut each = |data: &[u8]| found.push(String::from_utf8_lossy(data).into_owned());
         for part in parts {
             assert!(events.push(part, &mut each));
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_rejected() {
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         assert!(!events.push(&vec![b'x'; MAX_EVENT_BYTES + 1], &mut |_| ()));
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         let line = [b"data: ".as_slice(), &vec![b'x'; 1000], b"\n"].concat();
         assert!((0..2000).any(|_| !events.push(&line, &mut |_| ())));
     }

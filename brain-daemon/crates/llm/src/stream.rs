@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::sse::Events;
+use super::sse::EventParser;
 use super::strip_thinking::{ThinkingFilter, strip_thinking};
 use super::{Completion, Finish, Provider, anthropic, error, openai};
 
@@ -64,7 +64,7 @@ pub(super) struct ResponseReader<'a> {
     /// The whole response, or its beginning until it is known to be a stream.
     buffer: Vec<u8>,
     bytes: usize,
-    events: Option<Events>,
+    events: Option<EventParser>,
     filter: ThinkingFilter,
     /// The text so far.
     text: String,
@@ -96,7 +96,7 @@ impl<'a> ResponseReader<'a> {
     }
 
     /// Returns whether the stream reported its end, a refusal or an error.
-    pub(super) fn is_through(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.state.is_over || self.state.is_refused || self.state.failure.is_some()
     }
 
@@ -113,7 +113,7 @@ impl<'a> ResponseReader<'a> {
                 Some(b'{') | None => {}
                 Some(_) => {
                     let start = std::mem::take(&mut self.buffer);
-                    return self.push_events(Events::default(), &start);
+                    return self.push_events(EventParser::default(), &start);
                 }
             }
         }
@@ -121,11 +121,11 @@ impl<'a> ResponseReader<'a> {
         !self.is_invalid
     }
 
-    fn push_events(&mut self, mut events: Events, bytes: &[u8]) -> bool {
+    fn push_events(&mut self, mut events: EventParser, bytes: &[u8]) -> bool {
         self.is_invalid |= !events.push(bytes, &mut |data| self.event(data));
         self.is_invalid |= self.bytes > MAX_STREAM_BYTES || self.text.len() > MAX_BYTES;
         self.events = Some(events);
-        !(self.is_invalid || self.is_through())
+        !(self.is_invalid || self.is_finished())
     }
 
     fn event(&mut self, data: &[u8]) {

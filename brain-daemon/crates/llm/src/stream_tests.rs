@@ -14,7 +14,8 @@ use brain_net::{Error as NetError, HttpResponse};
 /// and the output as 7.
 const MAX_CALL_COST: u64 = 54 + 2 * 7;
 
-/// Returns a stream of these events. `then` tells the fake network what to do after the last byte.
+/// Returns a stream of these events. The header `then` tells the fake network what to do after the
+/// last byte.
 fn events(lines: &[&str], then: &str) -> HttpResponse {
     let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
     let headers = vec![("then".into(), then.into())];
@@ -51,7 +52,7 @@ const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]
 const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":3}}"#;
 
 #[test]
-fn stream_in_the_openai_format() {
+fn an_openai_stream_is_read_to_its_end() {
     let (one, two, three) = (delta("<think>no</thi"), delta("nk>\n hel"), delta("lo "));
     let net = FakeNetwork::new(move |_| {
         let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
@@ -72,7 +73,7 @@ fn stream_in_the_openai_format() {
 }
 
 #[test]
-fn stream_in_the_anthropic_format() {
+fn an_anthropic_stream_is_read_to_its_end() {
     let net = FakeNetwork::new(|_| {
         Ok(events(
             &[
@@ -133,7 +134,7 @@ fn server_without_streams_can_answer() {
     });
     let (pieces, reply, costs) = stream_question(Provider::OpenAi, &net, &simple_question());
     assert_eq!((pieces.as_str(), reply.unwrap().text.as_str()), ("hi", "hi"));
-    // Without a reported count, the maximum counts.
+    // Without a reported count, the call costs the maximum.
     assert_eq!(costs, [("done".into(), MAX_CALL_COST), ("failed".into(), 0)]);
 }
 
@@ -224,7 +225,7 @@ fn overloaded_service_is_retried_after_its_delay() {
         body: Vec::new(),
         from: None,
     };
-    for (status, state) in [(429, 0), (529, 0), (503, 0), (500, 0), (502, MAX_CALL_COST)] {
+    for (status, cost) in [(429, 0), (529, 0), (503, 0), (500, 0), (502, MAX_CALL_COST)] {
         let calls = AtomicUsize::new(0);
         let net = FakeNetwork::new(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
             0 => Ok(busy(status, Some(0))),
@@ -233,7 +234,7 @@ fn overloaded_service_is_retried_after_its_delay() {
         let question = Question { max_retry_wait: Duration::from_secs(5), ..simple_question() };
         let (pieces, reply, costs) = stream_question(Provider::OpenAi, &net, &question);
         assert_eq!((pieces.as_str(), reply.unwrap().text.as_str()), ("hi", "hi"));
-        assert_eq!(costs, [("done".into(), 11 + 2 * 3), ("failed".into(), state)], "{status}");
+        assert_eq!(costs, [("done".into(), 11 + 2 * 3), ("failed".into(), cost)], "{status}");
     }
     // Retries and total waiting time are limited.
     for (after, max_seconds, calls) in

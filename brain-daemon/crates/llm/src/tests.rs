@@ -74,7 +74,7 @@ fn message(blocks: &Value, stop: &str) -> Value {
 }
 
 #[test]
-fn question_in_the_openai_format() {
+fn a_question_follows_the_openai_api() {
     let net =
         FakeNetwork::new(|_| answer(200, &completion(&json!("<think>hm</think>\n hi "), "stop")));
     let model =
@@ -110,7 +110,7 @@ fn question_in_the_openai_format() {
 }
 
 #[test]
-fn question_in_the_anthropic_format() {
+fn a_question_follows_the_anthropic_api() {
     let blocks =
         json!([{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "hi" }]);
     let net = FakeNetwork::new(move |_| answer(200, &message(&blocks, "end_turn")));

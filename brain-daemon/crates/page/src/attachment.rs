@@ -7,7 +7,7 @@ use super::{Frontmatter, is_markdown};
 /// The key of the frontmatter with the names of a page's attachments.
 pub const ATTACHMENTS: &str = "attachments";
 
-/// The longest name in bytes: what file systems take.
+/// Maximum length of a name in bytes, as in common file systems.
 const MAX_NAME: usize = 255;
 
 /// Extensions and their media types. Browsers show only images by themselves.
@@ -37,7 +37,7 @@ const MEDIA_TYPES: [(&str, &str); 20] = [
 /// Returns the name of an attachment in Unicode NFC.
 ///
 /// # Errors
-/// What is wrong with the name, in words that follow it.
+/// What is wrong with the name, as the predicate of a sentence.
 pub fn attachment_name(name: &str) -> Result<String, &'static str> {
     let name: String = name.nfc().collect();
     let is_hidden = |c: char| {
@@ -75,7 +75,7 @@ pub fn attachment_media_type(name: &str) -> &'static str {
 }
 
 /// Returns whether an attachment of this name is a picture that a browser shows without running
-/// anything in it. SVG is none: it can contain scripts.
+/// code. SVG is not, because it can contain scripts.
 #[must_use]
 pub fn is_picture(name: &str) -> bool {
     let media_type = attachment_media_type(name);
@@ -105,7 +105,7 @@ pub fn listed_name(value: &str) -> String {
     target.rsplit('/').next().unwrap_or(target).nfc().collect()
 }
 
-/// Returns whether the text contains the name, and not only as a part of a longer one.
+/// Returns whether the text contains the name, not as a part of a longer name.
 fn mentions_attachment(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     text.match_indices(name).any(|(at, _)| {
@@ -125,7 +125,7 @@ mod tests {
         for good in ["photo.png", "Übung 1.pdf", "a,b: \"c\".jpg", "x", "写真.png"] {
             assert_eq!(attachment_name(good).as_deref(), Ok(good));
         }
-        // Written in two parts, as some systems do.
+        // Decomposed Unicode, which some systems write.
         assert_eq!(attachment_name("U\u{308}.png").as_deref(), Ok("Ü.png"));
         let long = "x".repeat(256);
         for bad in [
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_a_file_as_a_whole() {
+    fn only_a_whole_name_in_a_text_names_a_file() {
         let none = Frontmatter::empty();
         for body in ["![[a b.png]]", "![x](a%20b.png)", "see a b.png.", "![](files/a b.png)"] {
             assert!(names_attachment(&none, body, "a b.png"), "{body}");

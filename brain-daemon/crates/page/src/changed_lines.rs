@@ -18,7 +18,7 @@ pub struct ChangedLines {
 }
 
 impl ChangedLines {
-    /// Returns the lines that are left without the equal ones at the start and the end.
+    /// Returns the lines between the equal lines at the start and those at the end.
     pub(crate) fn between_equal_ends(old: &[&str], new: &[&str]) -> Self {
         let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
         let (old, new) = (&old[start..], &new[start..]);

@@ -9,8 +9,8 @@ const TARGET: usize = 2000;
 /// Maximum length of a chunk, in characters. The documented limit is 2,499; this is lower, so that
 /// a text of 2,500 characters that lost a line end still gives two chunks.
 const MAX_CHARS: usize = 2400;
-/// Up to this length, in characters, two chunks suffice, and each can choose its end.
-const TWO: usize = 4200;
+/// Maximum characters of a text that is cut into two chunks. It leaves room to choose a good cut.
+const MAX_TWO_CHUNKS: usize = 4200;
 
 /// Quality of a cut; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ pub fn chunks(body: &str) -> Vec<Range<usize>> {
 /// the end of the body.
 fn cut(body: &str, start: CutPoint, left: usize) -> CutPoint {
     // Equal pieces leave no short one at the end.
-    let pieces = if left <= TWO { 2 } else { left.div_ceil(TARGET) };
+    let pieces = if left <= MAX_TWO_CHUNKS { 2 } else { left.div_ceil(TARGET) };
     let target = left / pieces;
     let least =
         (target / 2).max(if pieces == 2 { left.saturating_sub(MAX_CHARS) } else { 0 }).max(1);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn counts() {
+    fn the_number_of_chunks_is_as_documented() {
         assert!(chunks("").is_empty() && chunks(" \n\t\u{3000}").is_empty());
         assert_eq!(chunks("a"), [Range { start: 0, end: 1 }]);
         assert_eq!(sizes(&"字".repeat(2400)), [2400]);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_place_wins() {
+    fn a_body_is_cut_at_the_best_place() {
         let p = prose(1500);
         assert!(
             second(&format!("{}\n\n{}\n\n# Head\n\ntext {p}", prose(900), prose(900)))

@@ -40,7 +40,7 @@ pub fn unified_diff(old: &str, new: &str, names: (&str, &str)) -> Option<Unified
             Line::Context(_) => {}
         }
     }
-    // The names in the patch would be quoted.
+    // The library would quote the names in the header.
     let patch = patch.to_string();
     let hunks = patch.splitn(3, '\n').nth(2).unwrap_or_default();
     let text = format!("--- {}\n+++ {}\n{hunks}", names.0, names.1);

@@ -21,7 +21,7 @@ impl Document {
     ///
     /// The frontmatter is the text between a first line `---` and the next line `---` or `...`, if
     /// that is a YAML mapping, comments, or empty; or the TOML between two lines `+++`. Without a
-    /// closing line, or if the text between two rules is prose, all of it is body.
+    /// closing line, or if the text between two lines `---` is prose, all of it is body.
     ///
     /// # Errors
     /// When a block that looks like frontmatter is malformed, longer than [`MAX_FRONTMATTER`], or
@@ -37,7 +37,7 @@ impl Document {
         match Frontmatter::read(&raw) {
             Ok(frontmatter) => Ok(Self { frontmatter, body: body.to_owned() }),
             Err(Failure::NotMapping) => all_body(),
-            Err(Failure::Bad { .. }) if !is_attempt(&raw) => all_body(),
+            Err(Failure::Bad { .. }) if !looks_like_frontmatter(&raw) => all_body(),
             Err(Failure::Bad { line, column, message }) => {
                 Err(FrontmatterError { line: line + 1, column, message })
             }
@@ -53,8 +53,8 @@ impl Document {
 }
 
 /// Returns a page as in its file: `---`, the YAML, `---`, a blank line, the body; or the same with
-/// TOML and `+++`. Without frontmatter only the body, unless that would be parsed as frontmatter.
-/// All lines end as the first one of the body.
+/// TOML and `+++`. Without frontmatter it is only the body, unless that would be parsed as
+/// frontmatter. The lines of the frontmatter end like the first line of the body.
 #[must_use]
 pub fn file_text(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() {
@@ -68,7 +68,7 @@ pub fn file_text(frontmatter: &str, body: &str) -> String {
     joined(frontmatter, body, line_end(body))
 }
 
-/// Returns the text of the file as earlier versions of brain wrote it, if that is another one.
+/// Returns the text of the file as earlier versions of brain wrote it, if it differs.
 pub(super) fn earlier_file_text(frontmatter: &str, body: &str) -> Option<String> {
     if frontmatter.is_empty() {
         // TOML was part of the body.
@@ -121,7 +121,7 @@ fn split(text: &str) -> Option<(Cow<'_, str>, &str)> {
             return Some((Cow::Owned(format!("{}\n{raw}", toml::FENCE)), rest));
         }
         if !is_toml && is_closing(found) {
-            // Between dashes, a line of plus signs is prose.
+            // Between lines of dashes, a line of plus signs is prose.
             return (!raw.starts_with(toml::FENCE)).then_some((Cow::Borrowed(raw), rest));
         }
         at = next;
@@ -142,12 +142,12 @@ fn line(text: &str, at: usize) -> Option<(&str, usize)> {
     Some((&rest[..end], at + end + width))
 }
 
-/// Returns whether invalid YAML was meant as a mapping: it begins with a key, or more than half of
-/// its lines in the first column do. A text that begins with a rule and has another one further
-/// down is not frontmatter.
-fn is_attempt(raw: &str) -> bool {
+/// Returns whether an invalid block was meant as frontmatter: its first line, or more than half of
+/// its unindented lines, has the form `key: value`. Prose between two thematic breaks is not
+/// frontmatter.
+fn looks_like_frontmatter(raw: &str) -> bool {
     if let Some(text) = toml::block(raw) {
-        return toml::is_attempt(text);
+        return toml::looks_like_toml(text);
     }
     let head = &raw[..raw.floor_char_boundary(MAX_FRONTMATTER)];
     let lines = head.split(['\n', '\r']).filter(|l| !l.trim().is_empty() && !l.starts_with('#'));

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Maximum lines or headings that an error names.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 /// Maximum length of a line in an error or an excerpt, in characters.
-const LINE: usize = 160;
+const MAX_LINE_CHARS: usize = 160;
 /// Minimum similarity of a line that an error names, 0 to 1.
-const ALIKE: f64 = 0.5;
+const MIN_SIMILARITY: f64 = 0.5;
 /// Lines of context around a change in an excerpt.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// Why an edit is not possible. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -140,7 +140,7 @@ pub fn replace_text(
     }
     if !others.is_empty() {
         let count = others.len() + 1;
-        let lines = std::iter::once(at).chain(others).take(NAMED).map(line_of).collect();
+        let lines = std::iter::once(at).chain(others).take(MAX_NAMED).map(line_of).collect();
         return Err(EditError::Ambiguous { count, lines });
     }
     let text = with_ends(text, line_end(body));
@@ -183,7 +183,7 @@ pub fn set_frontmatter(
 ) -> Result<(), EditError> {
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if key.is_empty() || key.len() > 64 || !key.chars().all(word) {
-        return Err(EditError::InvalidKey(key.chars().take(LINE).collect()));
+        return Err(EditError::InvalidKey(key.chars().take(MAX_LINE_CHARS).collect()));
     }
     if !frontmatter.is_plain(key) {
         return Err(EditError::NotScalar(key.to_owned()));
@@ -214,7 +214,8 @@ pub fn excerpt(old: &str, new: &str, max_chars: usize) -> String {
     let head = before.iter().zip(&after).take_while(same).count();
     let room = before.len().min(after.len()) - head;
     let tail = before.iter().rev().zip(after.iter().rev()).take(room).take_while(same).count();
-    let shown = head.saturating_sub(AROUND)..(after.len() - tail + AROUND).min(after.len());
+    let shown =
+        head.saturating_sub(CONTEXT_LINES)..(after.len() - tail + CONTEXT_LINES).min(after.len());
     let mut out = String::new();
     for line in &after[shown] {
         if out.chars().count() + line.chars().count() > max_chars {
@@ -287,15 +288,15 @@ fn with_ends(text: &str, end: &str) -> String {
 
 fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     section(body, heading).ok_or_else(|| EditError::HeadingNotFound {
-        wanted: heading.chars().take(LINE).collect(),
+        wanted: heading.chars().take(MAX_LINE_CHARS).collect(),
         existing: headings(body)
             .into_iter()
-            .take(NAMED)
+            .take(MAX_NAMED)
             .map(|it| {
                 format!(
                     "{} {}",
                     "#".repeat(it.level.into()),
-                    it.text.chars().take(LINE).collect::<String>()
+                    it.text.chars().take(MAX_LINE_CHARS).collect::<String>()
                 )
             })
             .collect(),
@@ -339,14 +340,14 @@ fn without_leading_blanks(text: &str) -> &str {
 fn most_similar_line(body: &str, find: &str) -> Option<(usize, String)> {
     let wanted = find.lines().find(|line| !line.trim().is_empty())?;
     let wanted = pairs(wanted);
-    let mut best = (ALIKE, None);
+    let mut best = (MIN_SIMILARITY, None);
     for (n, line) in body.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let alike = similarity(&wanted, &pairs(line));
         if alike > best.0 {
             best = (alike, Some((n + 1, line)));
         }
     }
-    best.1.map(|(n, line)| (n, line.chars().take(LINE).collect()))
+    best.1.map(|(n, line)| (n, line.chars().take(MAX_LINE_CHARS).collect()))
 }
 
 /// Counts the pairs of adjacent characters at the beginning of a line, in lower case and without
@@ -354,7 +355,7 @@ fn most_similar_line(body: &str, find: &str) -> Option<(usize, String)> {
 fn pairs(line: &str) -> HashMap<(char, char), usize> {
     let chars: Vec<char> = line
         .chars()
-        .take(LINE)
+        .take(MAX_LINE_CHARS)
         .filter(|c| !c.is_whitespace())
         .flat_map(char::to_lowercase)
         .collect();

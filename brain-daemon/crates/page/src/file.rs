@@ -49,7 +49,7 @@ pub fn file_hash(frontmatter: &str, body: &str) -> [u8; 32] {
     Sha256::digest(file_text(frontmatter, body).as_bytes()).into()
 }
 
-/// Returns the SHA-256 of the file as earlier versions of brain wrote it, if that is another one.
+/// Returns the SHA-256 of the file as earlier versions of brain wrote it, if it differs.
 #[must_use]
 pub fn earlier_file_hash(frontmatter: &str, body: &str) -> Option<[u8; 32]> {
     earlier_file_text(frontmatter, body).map(|text| Sha256::digest(text.as_bytes()).into())

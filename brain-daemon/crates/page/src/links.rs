@@ -96,8 +96,9 @@ pub enum Target {
         source: Option<SourceId>,
         /// The path from the source's root; for `./x` and `../x`, from the page's folder.
         slug: Slug,
-        /// The same path from the page's folder, if the link is ambiguous and the paths differ.
-        also: Option<Slug>,
+        /// The second candidate: the same path from the page's folder, if the link is ambiguous and
+        /// the paths differ.
+        alternative: Option<Slug>,
     },
     /// A bare name as returned by [`normalize_name`], which matches a file name, title, or alias.
     Name(String),
@@ -126,7 +127,7 @@ pub fn for_each_link(
 ) {
     let reader = LinkReader::of(slug);
     let mut found =
-        Found { reader, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
+        LinkCollector { reader, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
     found.frontmatter(frontmatter);
     // Most short notes have no bracket, and need no markdown parser.
     if body.contains('[') {
@@ -141,7 +142,8 @@ pub(super) struct LinkReader<'a> {
     folder: &'a str,
 }
 
-struct Found<'a> {
+/// Passes links to `each`, each pair of target and kind once.
+struct LinkCollector<'a> {
     reader: LinkReader<'a>,
     each: &'a mut dyn FnMut(Link),
     /// Hashes of targets and kinds, which take a tenth of their memory.
@@ -149,7 +151,7 @@ struct Found<'a> {
     hasher: RandomState,
 }
 
-impl Found<'_> {
+impl LinkCollector<'_> {
     fn add(&mut self, target: Option<Target>, kind: &str, text: &str, raw: &str) {
         let Some(target) = target else { return };
         if self.seen.len() < MAX_LINKS && self.seen.insert(self.hasher.hash_one((&target, kind))) {
@@ -162,7 +164,7 @@ impl Found<'_> {
     fn frontmatter(&mut self, frontmatter: &Frontmatter) {
         for (key, values) in frontmatter.lists() {
             for value in values {
-                if let Some((target, kind, raw)) = self.reader.value(key, value) {
+                if let Some((target, kind, raw)) = self.reader.parse_value(key, value) {
                     let wiki = value.trim().strip_prefix("[[").and_then(|v| v.strip_suffix("]]"));
                     let text = match wiki {
                         Some(inner) => inner.split_once('|').map_or("", |(_, text)| text),
@@ -193,13 +195,13 @@ impl Found<'_> {
                     dest_url,
                     ..
                 }) if open.is_none() => {
-                    self.add(self.reader.wiki(&dest_url), MENTIONS, "", &dest_url);
+                    self.add(self.reader.parse_wiki_link(&dest_url), MENTIONS, "", &dest_url);
                 }
                 // `![](page.md)` shows a page.
                 Event::Start(Tag::Image { dest_url, .. })
                     if open.is_none() && names_markdown(&dest_url) =>
                 {
-                    self.add(self.reader.markdown(&dest_url), MENTIONS, "", &dest_url);
+                    self.add(self.reader.parse_markdown_link(&dest_url), MENTIONS, "", &dest_url);
                 }
                 Event::Text(shown) | Event::Code(shown) if open.is_some() && text.len() < 1000 => {
                     text.push_str(&shown);
@@ -215,13 +217,13 @@ impl Found<'_> {
                             // In a table the bar is escaped.
                             let raw = raw.strip_suffix('\\').unwrap_or(&raw);
                             self.add(
-                                self.reader.wiki(raw),
+                                self.reader.parse_wiki_link(raw),
                                 MENTIONS,
                                 if has_pothole { &text } else { "" },
                                 raw,
                             );
                         }
-                        _ => self.add(self.reader.markdown(&raw), MENTIONS, &text, &raw),
+                        _ => self.add(self.reader.parse_markdown_link(&raw), MENTIONS, &text, &raw),
                     }
                     if self.seen.len() == MAX_LINKS {
                         return ControlFlow::Break(());
@@ -241,37 +243,43 @@ impl<'a> LinkReader<'a> {
     }
 
     /// Returns the target, the kind, and the target as written of a value in the frontmatter.
-    pub(super) fn value<'v>(&self, key: &str, value: &'v str) -> Option<(Target, String, &'v str)> {
+    pub(super) fn parse_value<'v>(
+        &self,
+        key: &str,
+        value: &'v str,
+    ) -> Option<(Target, String, &'v str)> {
         let kind = key.trim().to_lowercase().replace(['-', ' '], "_");
         let value = value.trim();
         if !is_link_key(&kind) {
             return None;
         }
-        let (target, raw) = if let Some(inner) =
-            value.strip_prefix("[[").and_then(|v| v.strip_suffix("]]"))
-        {
-            let raw = inner.split_once('|').map_or(inner, |(raw, _)| raw);
-            (self.wiki(raw)?, raw)
-        } else if !LINK_KEYS.contains(&kind.as_str()) || value.is_empty() || is_external(value) {
-            return None;
-        } else if let Some((_, raw)) = value
-            .strip_prefix('[')
-            .and_then(|v| v.strip_suffix(')'))
-            .and_then(|v| v.split_once("]("))
-        {
-            (self.markdown(raw)?, raw)
-        } else if value.contains('/') && !value.contains("/ ") && !value.contains(" /") {
-            (self.path(value)?, value)
-        } else if value.contains(char::is_alphabetic) {
-            (name(value)?, value)
-        } else {
-            return None;
-        };
+        let (target, raw) =
+            if let Some(inner) = value.strip_prefix("[[").and_then(|v| v.strip_suffix("]]")) {
+                let raw = inner.split_once('|').map_or(inner, |(raw, _)| raw);
+                (self.parse_wiki_link(raw)?, raw)
+            } else if !LINK_KEYS.contains(&kind.as_str())
+                || value.is_empty()
+                || is_external_or_anchor(value)
+            {
+                return None;
+            } else if let Some((_, raw)) = value
+                .strip_prefix('[')
+                .and_then(|v| v.strip_suffix(')'))
+                .and_then(|v| v.split_once("]("))
+            {
+                (self.parse_markdown_link(raw)?, raw)
+            } else if value.contains('/') && !value.contains("/ ") && !value.contains(" /") {
+                (self.parse_path(value)?, value)
+            } else if value.contains(char::is_alphabetic) {
+                (parse_name(value)?, value)
+            } else {
+                return None;
+            };
         Some((target, kind, raw))
     }
 
     /// Returns the target of `[[raw]]`.
-    pub(super) fn wiki(&self, raw: &str) -> Option<Target> {
+    pub(super) fn parse_wiki_link(&self, raw: &str) -> Option<Target> {
         let path = raw.split('#').next()?.trim();
         if is_media(path)
             || path.is_empty()
@@ -286,33 +294,33 @@ impl<'a> LinkReader<'a> {
             && let Ok(source) = SourceId::parse(source)
         {
             let slug = Slug::from_path(rest.trim_start_matches('/')).ok()?;
-            return Some(Target::Slug { source: Some(source), slug, also: None });
+            return Some(Target::Slug { source: Some(source), slug, alternative: None });
         }
-        if path.contains('/') { self.path(path) } else { name(path) }
+        if path.contains('/') { self.parse_path(path) } else { parse_name(path) }
     }
 
     /// Returns the target of `[text](raw)`.
-    pub(super) fn markdown(&self, raw: &str) -> Option<Target> {
+    pub(super) fn parse_markdown_link(&self, raw: &str) -> Option<Target> {
         let raw = raw.trim();
-        if is_external(raw) {
+        if is_external_or_anchor(raw) {
             return None;
         }
         let path = raw.split(['#', '?']).next()?;
-        if is_media(path) { None } else { self.path(&percent_decoded(path)) }
+        if is_media(path) { None } else { self.parse_path(&percent_decoded(path)) }
     }
 
     /// Returns the target of a path without a scheme.
-    fn path(&self, path: &str) -> Option<Target> {
+    fn parse_path(&self, path: &str) -> Option<Target> {
         let path = path.trim();
         let relative = ["./", "../"].iter().any(|p| path.starts_with(p));
         let here = || resolved(self.folder, path);
-        let (slug, also) = match path.strip_prefix('/') {
+        let (slug, alternative) = match path.strip_prefix('/') {
             Some(rooted) => (resolved("", rooted)?, None),
             None if relative => (here()?, None),
             None => (resolved("", path)?, here()),
         };
-        let also = also.filter(|also| *also != slug);
-        Some(Target::Slug { source: None, slug, also })
+        let alternative = alternative.filter(|alternative| *alternative != slug);
+        Some(Target::Slug { source: None, slug, alternative })
     }
 }
 
@@ -335,16 +343,20 @@ fn resolved(folder: &str, path: &str) -> Option<Slug> {
     Slug::from_path(&parts.join("/")).ok()
 }
 
-fn name(text: &str) -> Option<Target> {
+fn parse_name(text: &str) -> Option<Target> {
     let text = text.trim();
-    let text =
-        if is_markdown(ending(text)) { &text[..text.len() - ending(text).len() - 1] } else { text };
+    let text = if is_markdown(extension(text)) {
+        &text[..text.len() - extension(text).len() - 1]
+    } else {
+        text
+    };
     let name = if text.len() > 1024 { String::new() } else { normalize_name(text) };
     (!name.is_empty()).then_some(Target::Name(name))
 }
 
-/// Returns whether a markdown target is an external address, or a place in its own page.
-pub(super) fn is_external(target: &str) -> bool {
+/// Returns whether a markdown target is no path: an external URL, an anchor or query of its own
+/// page, or empty.
+pub(super) fn is_external_or_anchor(target: &str) -> bool {
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
@@ -353,18 +365,18 @@ pub(super) fn is_external(target: &str) -> bool {
 }
 
 /// Returns the text after the last `.` of a target's path; empty if there is none.
-pub(super) fn ending(target: &str) -> &str {
+pub(super) fn extension(target: &str) -> &str {
     let path = target.split(['#', '?', '|']).next().unwrap_or_default().trim();
-    path.rsplit_once('.').map_or("", |(_, ending)| ending)
+    path.rsplit_once('.').map_or("", |(_, extension)| extension)
 }
 
-pub(super) fn is_markdown(ending: &str) -> bool {
-    ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
+pub(super) fn is_markdown(extension: &str) -> bool {
+    ["md", "markdown", "mdx"].iter().any(|e| extension.eq_ignore_ascii_case(e))
 }
 
 /// Returns whether a markdown target is a markdown file.
 fn names_markdown(target: &str) -> bool {
-    is_markdown(ending(target))
+    is_markdown(extension(target))
 }
 
 /// Returns whether a target is a file whose name no page can have.
@@ -374,7 +386,7 @@ fn is_media(target: &str) -> bool {
         "mp3", "m4a", "wav", "ogg", "opus", "flac", "3gp", "mp4", "mov", "webm", "mkv", "avi",
         "zip", "gz", "canvas", "base",
     ];
-    ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
+    ENDINGS.iter().any(|e| extension(target).eq_ignore_ascii_case(e))
 }
 
 /// Returns whether a target without a page is probably a file beside the pages, rather than a
@@ -386,7 +398,7 @@ pub fn is_attachment(target: &str) -> bool {
         "tsv", "json", "xml", "yaml", "yml", "html", "htm", "epub", "ico", "psd", "tar", "tgz",
         "7z", "rar", "log", "tex", "bib", "ipynb",
     ];
-    is_media(target) || ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
+    is_media(target) || ENDINGS.iter().any(|e| extension(target).eq_ignore_ascii_case(e))
 }
 
 /// Returns `text` with percent-encoding resolved, or unchanged when the result is not UTF-8.
@@ -435,14 +447,13 @@ pub fn normalize_name(text: &str) -> String {
     if text.is_ascii() {
         return fold(&mut text.chars().map(|c| c.to_ascii_lowercase()));
     }
-    // Compatibility forms can contain capitals (㎏ has none, Ⅷ and ℡ have), and lower-casing can
-    // leave a decomposed letter.
+    // The first NFKC can produce capitals (`Ⅷ` gives `VIII`), and lower-casing can leave a
+    // decomposed letter.
     fold(&mut text.nfkc().flat_map(char::to_lowercase).nfkc())
 }
 
-/// Returns the name that a file called `name`, as returned by [`normalize_name`], has, if it
-/// differs: file names lack the characters that a slug refuses, so that `[[What's up?]]` must match
-/// `whats-up`.
+/// Returns the key of `name` without the characters that slugs drop, if that differs from `name`.
+/// So `[[What's up?]]` matches the file `whats-up`. `name` is a key from [`normalize_name`].
 #[must_use]
 pub fn file_name_key(name: &str) -> Option<String> {
     if name.contains(['/', '\\']) {

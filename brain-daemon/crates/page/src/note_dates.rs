@@ -33,7 +33,7 @@ const UPDATED: &[&str] = &[
 const DATE: &[&str] = &["date", "publishdate"];
 /// Keys that brain itself writes.
 const CAPTURED: &[&str] = &["captured_at"];
-/// Dates that brain writes and that are no dates of the note.
+/// Dates that brain writes and that do not date the note.
 const OTHER: &[&str] = &["ingested_at"];
 
 /// A stated date that is later than the present by more than this, in milliseconds, is not a time
@@ -107,8 +107,8 @@ impl NoteDates {
         Self { created, updated: first(UPDATED), date, commits: None, file: None }
     }
 
-    /// Returns when the note was made and when its text was last changed, if this version of it is
-    /// written at `now`. Each is the first known of these:
+    /// Returns the times at which the note was created and its text last changed, for a version
+    /// that is written at `now`. Each is the first known of these:
     ///
     /// - the stated time;
     /// - the time of the `former` version. For the last change only if the text is the same, and
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_have_many_names() {
+    fn the_keys_of_dates_have_many_spellings() {
         let both = |raw: &str| {
             let dates = stated("x", raw);
             (dates.created, dates.updated)
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(both("created: [2021-03-04]\nupdated: {a: 1}\n"), (None, None));
         assert_eq!(stated("_posts/2021-03-04-walk", "").date, Some(AT));
         assert_eq!(stated("daily/2021-03-04", "").date, Some(AT));
-        // A number, and names that brain made.
+        // Not dates: a number, and names that brain made.
         assert_eq!(stated("2021-03-0456", ""), NoteDates::default());
         assert_eq!(stated("inbox/2021-03-04-0123abcd", ""), NoteDates::default());
         assert_eq!(stated("2021-03-04-x", "captured_via: mcp\n"), NoteDates::default());
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_note_states_wins_over_git_the_file_and_the_clock() {
+    fn a_stated_date_precedes_git_file_and_clock() {
         let now = AT + 1000 * DAY;
         let file = Some((AT + 20 * DAY, AT + 30 * DAY));
         let commits = commits(AT + 2 * DAY, AT + 3 * DAY);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_new_text_makes_a_note_new() {
+    fn only_a_changed_text_changes_the_date_of_a_note() {
         let now = AT + 1000 * DAY;
         let former =
             |is_same_text| Some(FormerDates { created: AT, updated: AT + 5 * DAY, is_same_text });
@@ -387,7 +387,8 @@ mod tests {
         let changed = |commit: i64| NoteDates { commits: commits(AT, commit), file, ..none };
         assert_eq!(changed(AT + 7 * DAY).resolve(former(false), now), (AT, AT + 7 * DAY));
         assert_eq!(changed(AT + 5 * DAY).resolve(former(false), now), (AT, AT + 9 * DAY));
-        // Another frontmatter is no new text, but a newer commit has its own day.
+        // Changed frontmatter does not count as a changed text, but a newer commit sets its own
+        // date.
         let read = NoteDates { file, ..none };
         assert_eq!(read.resolve(former(true), now), (AT, AT + 5 * DAY));
         assert_eq!(changed(AT + 4 * DAY).resolve(former(true), now), (AT, AT + 5 * DAY));

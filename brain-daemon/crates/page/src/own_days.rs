@@ -15,8 +15,8 @@ const MAX_DAYS: usize = 1_000;
 /// Earlier years are numbers rather than dates.
 const FIRST_YEAR: i16 = 1000;
 
-/// Returns the days of a page in order, at most 1,000: of any key of its frontmatter but the times
-/// of writing, of its slug and title, and `dated` ones of its timeline (`YYYY-MM-DD`).
+/// Returns the days of a page in order, at most 1,000: those in its frontmatter except times of
+/// writing, in its slug and title, and the days `dated` of its timeline (`YYYY-MM-DD`).
 #[must_use]
 pub fn own_days<'a>(
     slug: &Slug,

@@ -1,4 +1,4 @@
-//! The title of a page: what it says itself, its file's name, or a sentence of its text.
+//! The title of a page: a stated title, the name of its file, or a sentence of its text.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const HEADING_LINES: usize = 4;
 
 /// Returns the title of a page: the one in its frontmatter, else a first-level heading at the top
 /// of its text. A page that was captured without both has its first sentence. `None` means that the
-/// page is called as its file, see [`file_title`].
+/// title is the name of its file, see [`file_title`].
 #[must_use]
 pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &str) -> Option<String> {
     frontmatter
@@ -31,8 +31,8 @@ pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &str) -> Option<St
 
 /// Returns the title that a file at `path` gives its page: its name as written, without `.md`. An
 /// `index.md`, which stands for its directory (Hugo's bundles), gives the directory's name. An
-/// imported page has the name of the file at `origin` (`file:///notes/Big Idea.md`), if its own
-/// file (`big-idea.md`) is called after that one.
+/// imported page has the name of the file at `origin` (`file:///notes/Big Idea.md`), if the name of
+/// its own file (`big-idea.md`) was made from it.
 #[must_use]
 pub fn file_title(path: &str, origin: Option<&str>) -> String {
     let name = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -56,7 +56,7 @@ pub fn file_title(path: &str, origin: Option<&str>) -> String {
 }
 
 /// Returns whether the title of a page is only the beginning of a captured text. Such a title is
-/// shown; it is not what the page is called.
+/// only shown; it is not a name of the page.
 #[must_use]
 pub fn is_first_sentence(title: &str, slug: &Slug, frontmatter: &str, body: &str) -> bool {
     is_captured(slug, frontmatter) && top_heading(body).is_none() && title == derive_title(body)
@@ -81,8 +81,8 @@ pub(super) fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
     is_made || frontmatter.lines().any(is_key)
 }
 
-/// Returns the first-level heading at the top of `body`. Comments, HTML, images, badges and rules
-/// may stand before it.
+/// Returns the first-level heading at the top of `body`. Comments, HTML, images, badges and
+/// thematic breaks may precede it.
 #[must_use]
 pub fn top_heading(body: &str) -> Option<String> {
     let body = body.strip_prefix('\u{FEFF}').unwrap_or(body);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_called_as_their_files() {
+    fn a_page_without_a_title_has_the_name_of_its_file() {
         for (path, title) in [
             ("Projects/Big Idea.md", "Big Idea"),
             ("v1.2.md", "v1.2"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_is_the_title_of_captures_only() {
+    fn only_a_captured_page_has_a_sentence_as_title() {
         let (inbox, named) = ("inbox/2026-11-21-0123abcd", "projects/idea");
         let title = |slug: &str, raw: &str, body: &str| {
             title_of(&Slug::parse(slug).unwrap(), &Frontmatter::parse(raw).unwrap(), body)

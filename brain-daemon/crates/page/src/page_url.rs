@@ -2,10 +2,10 @@
 
 use super::Frontmatter;
 
-/// Maximum length of an address, in bytes.
+/// Maximum length of a URL, in bytes.
 const MAX_LENGTH: usize = 2_000;
 
-/// Returns the web address of a page: the `url` of its frontmatter, else the address of its origin;
+/// Returns the web address of a page: the `url` of its frontmatter, else the URL of its origin;
 /// `None` when neither is `http` or `https`. `frontmatter` is the text between the `---` lines.
 #[must_use]
 pub fn page_url(frontmatter: &str, source_uri: Option<&str>) -> Option<String> {

@@ -53,7 +53,7 @@ pub enum PayloadError {
     Encoding(String),
 }
 
-/// A received document, and the address that it gives for itself.
+/// A received document, and the URL that it states.
 #[derive(Debug, Clone)]
 pub struct Payload {
     /// The body, and frontmatter with fields that have an effect: title, type, tags, aliases, date,

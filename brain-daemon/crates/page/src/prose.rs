@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 pub(super) const MARKDOWN: Options = Options::ENABLE_WIKILINKS.union(Options::ENABLE_FOOTNOTES);
 
 /// Calls `each` with the byte ranges of the prose, in order. A range is contiguous in the source.
-pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
+pub(super) fn for_each_prose_range(body: &str, mut each: impl FnMut(Range<usize>)) {
     let mut inside = 0_usize;
     // The parser splits text at every character that can have a meaning.
     let mut run: Range<usize> = 0..0;
@@ -44,13 +44,13 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    prose(body, |run| {
+    for_each_prose_range(body, |run| {
         found.extend(body[run.clone()].match_indices(DELIMITER).map(|(at, _)| run.start + at));
     });
     let mut out = Vec::new();
     let mut at = 0;
     while let (Some(&open), Some(&close)) = (found.get(at), found.get(at + 1)) {
-        if may_enclose(body, open, &body[open + DELIMITER.len()..close]) {
+        if is_comment(body, open, &body[open + DELIMITER.len()..close]) {
             out.push(open..close + DELIMITER.len());
             at += 1;
         }
@@ -59,9 +59,9 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// Returns whether a comment with this text can begin at `open`. `100%%` does not begin one, and a
-/// comment that begins within a line ends with its paragraph at the latest.
-fn may_enclose(body: &str, open: usize, text: &str) -> bool {
+/// Returns whether the `%%` at `open` begins a comment with this text. `100%%` does not begin one,
+/// and a comment that begins within a line ends in the same paragraph.
+fn is_comment(body: &str, open: usize, text: &str) -> bool {
     let before = body[..open].trim_end_matches([' ', '\t']);
     let first_in_line = before.is_empty() || before.ends_with(['\n', '>']);
     let blank_line = || text.split('\n').skip(1).any(|line| line.trim().is_empty());
@@ -81,7 +81,7 @@ mod tests {
 
     fn shown(body: &str) -> Vec<&str> {
         let mut out = Vec::new();
-        prose(body, |run| out.push(&body[run]));
+        for_each_prose_range(body, |run| out.push(&body[run]));
         out
     }
 
@@ -113,7 +113,7 @@ mod tests {
         #[test]
         fn prose_is_in_order(body in "([a%#_*`<>\\[\\]()|é\\\\ -]|%%|\n){0,60}|\\PC{0,40}") {
             let mut end = 0;
-            prose(&body, |run| {
+            for_each_prose_range(&body, |run| {
                 assert!(run.start >= end && run.end > run.start
                     && body.is_char_boundary(run.start));
                 end = run.end;

@@ -2,7 +2,9 @@
 
 use super::document::Document;
 use super::frontmatter::Frontmatter;
-use super::links::{Link, LinkReader, MENTIONS, Target, ending, is_external, is_markdown};
+use super::links::{
+    Link, LinkReader, MENTIONS, Target, extension, is_external_or_anchor, is_markdown,
+};
 use super::markdown::for_each_event;
 use super::prose::{MARKDOWN, comments, is_in};
 use brain_protocol::Slug;
@@ -33,14 +35,14 @@ pub struct RewrittenDocument {
 
 /// Rewrites the links of a page that moves from the slug `from` to `at`, which are equal if another
 /// page moves. `new_target` returns the new target of a link, or `None` if the link stays. A link
-/// keeps its form: path from the root or from the page's folder, name, ending, anchor and text.
+/// keeps its form: path from the root or from the page's folder, name, extension, anchor and text.
 #[must_use]
 pub fn retarget_links(
     document: &Document,
     (from, at): (&Slug, &Slug),
     new_target: impl FnMut(&Link) -> Option<NewTarget>,
 ) -> RewrittenDocument {
-    let mut rewrite = Rewrite {
+    let mut rewrite = LinkRewriter {
         reader: LinkReader::of(from),
         from: folder(from),
         at: folder(at),
@@ -68,7 +70,7 @@ enum Form {
     Reference,
 }
 
-struct Rewrite<'a, F> {
+struct LinkRewriter<'a, F> {
     reader: LinkReader<'a>,
     from: &'a str,
     at: &'a str,
@@ -77,7 +79,7 @@ struct Rewrite<'a, F> {
     left: Vec<String>,
 }
 
-impl<F: FnMut(&Link) -> Option<NewTarget>> Rewrite<'_, F> {
+impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
     fn body(&mut self, body: &str) -> String {
         let hidden = comments(body);
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
@@ -137,7 +139,9 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> Rewrite<'_, F> {
         for (key, values) in frontmatter.lists() {
             let mut changed = values.to_vec();
             for (value, changed) in values.iter().zip(&mut changed) {
-                let Some((target, kind, written)) = self.reader.value(key, value) else { continue };
+                let Some((target, kind, written)) = self.reader.parse_value(key, value) else {
+                    continue;
+                };
                 let is_wiki = value.trim().starts_with("[[");
                 let form = if is_wiki { Form::Wiki } else { Form::Inline };
                 let link = Link { target, kind, text: String::new(), raw: written.to_owned() };
@@ -176,8 +180,8 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> Rewrite<'_, F> {
     /// Returns the path of the link as written and its new path, if it gets one.
     fn new_path(&mut self, raw: &str, form: Form) -> Option<(String, String)> {
         let target = match form {
-            Form::Wiki => self.reader.wiki(raw),
-            Form::Inline | Form::Reference => self.reader.markdown(raw),
+            Form::Wiki => self.reader.parse_wiki_link(raw),
+            Form::Inline | Form::Reference => self.reader.parse_markdown_link(raw),
         };
         match target {
             Some(target) => {
@@ -206,8 +210,8 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> Rewrite<'_, F> {
             Target::Slug { slug: first, .. } if *first == new.former => slug.to_owned(),
             Target::Slug { .. } => relative(self.at, slug, false),
         };
-        if is_markdown(ending(old)) {
-            path = format!("{path}.{}", ending(old));
+        if is_markdown(extension(old)) {
+            path = format!("{path}.{}", extension(old));
         }
         (path != old && !old.is_empty()).then(|| (old.to_owned(), path))
     }
@@ -227,7 +231,7 @@ fn path_part(raw: &str, form: Form) -> &str {
 }
 
 fn is_relative(path: &str) -> bool {
-    ["./", "../"].iter().any(|start| path.starts_with(start)) && !is_external(path)
+    ["./", "../"].iter().any(|start| path.starts_with(start)) && !is_external_or_anchor(path)
 }
 
 /// Returns `path` from the root; `None` if it leaves the root.
@@ -303,7 +307,9 @@ mod tests {
         let own = slug(own);
         let done = retarget_links(&document, (&own, &own), |link| {
             let leads_there = match &link.target {
-                Target::Slug { slug, also, .. } => *slug == old || also.as_ref() == Some(&old),
+                Target::Slug { slug, alternative, .. } => {
+                    *slug == old || alternative.as_ref() == Some(&old)
+                }
                 Target::Name(name) => name == "ada",
             };
             let name = Some("lovelace".to_owned());
@@ -335,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_frontmatter_are_mended() {
+    fn links_in_frontmatter_are_rewritten() {
         let text =
             "---\ntitle: x\nrelated:\n  - \"[[people/ada]]\"\n  - '[[people/bob|Bob]]'\n---\n";
         let expected = text.replace("people/ada", "persons/lovelace");

@@ -1,7 +1,7 @@
 //! Tags in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
 
 use super::frontmatter::{Frontmatter, normalize_tag};
-use super::prose::{comments, is_in, prose};
+use super::prose::{comments, for_each_prose_range, is_in};
 use std::collections::HashSet;
 use unicode_normalization::char::is_combining_mark;
 
@@ -36,7 +36,7 @@ pub fn body_tags(body: &str) -> Vec<&str> {
         return tags;
     }
     let hidden = comments(body);
-    prose(body, |run| {
+    for_each_prose_range(body, |run| {
         for (at, _) in body[run.clone()].match_indices('#') {
             let at = run.start + at;
             if tags.len() < MAX_TAGS

@@ -13,7 +13,7 @@ const TIMELINE: &str = "Timeline";
 pub enum TimelineError {
     /// The day does not exist in the calendar.
     #[error(
-        "\"{}\" is no day: write it as YYYY-MM-DD, one that the calendar has",
+        "\"{}\" is not a day of the calendar; write YYYY-MM-DD",
         .0.escape_debug()
     )]
     NoDay(String),

@@ -32,7 +32,7 @@ pub(super) fn inline_options() -> Options {
 pub fn derive_title(body: &str) -> String {
     let body = body.strip_prefix('\u{FEFF}').unwrap_or(body);
     let mut fences = Fences::default();
-    // What ends the comment, element or tag that the line is in.
+    // The text that ends the open comment, element or tag.
     let mut until: Option<&str> = None;
     let mut code = None;
     for line in body.split(['\n', '\r']) {

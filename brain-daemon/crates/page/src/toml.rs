@@ -16,7 +16,7 @@ pub(super) fn block(raw: &str) -> Option<&str> {
 }
 
 /// Returns whether invalid TOML was meant as TOML: its first line has a key or is a table.
-pub(super) fn is_attempt(text: &str) -> bool {
+pub(super) fn looks_like_toml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
     lines.next().is_some_and(|line| line.contains('=') || line.starts_with('['))
 }
@@ -36,9 +36,9 @@ pub(super) fn read(text: &str) -> Result<Mapping, Failure> {
 pub(super) enum NewValue<'a> {
     /// A text, even if it looks like a date.
     Text(&'a str),
-    /// A date, if it is one, else a text.
+    /// A date if the text is one; else a text.
     Date(&'a str),
-    /// A date, if it is one and replaces one, else a text.
+    /// A date if the text is one and replaces a date; else a text.
     Scalar(&'a str),
     /// Texts; removes the key if there are none.
     List(&'a [String]),
@@ -134,7 +134,7 @@ fn text(value: &TomlValue) -> Option<String> {
     }
 }
 
-/// Returns `text` as a date or time, if it is one that is written so.
+/// Returns `text` as a date or time if TOML writes it in the same way.
 fn date(text: &str) -> Option<TomlValue> {
     let time = text.parse::<Datetime>().ok()?;
     (time.to_string() == text).then(|| TomlValue::from(time))
@@ -142,7 +142,7 @@ fn date(text: &str) -> Option<TomlValue> {
 
 /// Returns `text` in quotes, on one line.
 fn quoted(text: &str) -> TomlValue {
-    // JSON quotes as TOML does, but for one control character.
+    // A JSON string is a TOML string, except for one control character.
     let quoted = serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F");
     quoted.parse().unwrap_or_else(|_| TomlValue::from(text))
 }
@@ -234,7 +234,7 @@ mod tests {
         let mut f = Frontmatter::parse("+++\nx = 1\n").unwrap();
         assert!(f.adopt(&yaml, &["k7"]) && !f.adopt(&yaml, &["k7"]));
         assert_eq!((f.keys().count(), f.get("k4999").as_deref()), (5000, Some("a")));
-        assert!(f.adopt(&toml, &[]), "the values of keys that are there");
+        assert!(f.adopt(&toml, &[]), "existing keys get the values");
         assert_eq!((f.keys().count(), f.get("k4999").as_deref()), (5001, Some("b")));
         let pairs: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "c")).collect();
         f.set_all(&pairs);
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(error.line, 3, "{error}");
         let malformed = "+++\na = 1\na = 2\n+++\nx";
         assert!(Document::parse(malformed).is_err());
-        // Text that is not from a file, and begins so, stays text.
+        // A body with such a beginning that is not from a file stays a body.
         for body in [malformed, "+++\na = 1\n+++\nx", "+++\n+++\nx"] {
             let page = Document { frontmatter: Frontmatter::empty(), body: body.into() };
             assert_eq!(parse(&page.render()), page);

@@ -177,7 +177,7 @@ fn next(units: &[Unit], to: usize) -> usize {
     from
 }
 
-/// The headings above a place.
+/// The headings above a position.
 struct Trail<'a> {
     title: &'a str,
     open: Vec<Heading>,
@@ -185,7 +185,7 @@ struct Trail<'a> {
 }
 
 impl Trail<'_> {
-    /// Returns the text before a window that begins at `at`. Places must come in order.
+    /// Returns the text before a window that begins at `at`. Positions must ascend.
     fn before(&mut self, at: usize) -> String {
         while let Some(heading) = self.next.next_if(|heading| heading.range.end <= at) {
             self.open.retain(|above| above.level < heading.level);
@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(sizes, [100, 100, 90]);
         }
         let mixed = format!("{} {}", "字".repeat(50), words(0, 37));
-        assert_eq!(windows("", &mixed).len(), 1, "half of each is one");
+        assert_eq!(windows("", &mixed).len(), 1, "half a window of each script is one window");
         let hangul = vec!["데이터베이스"; 75].join(" ");
         assert_eq!(windows("", &hangul).len(), 1, "Korean has spaces");
     }

@@ -345,7 +345,7 @@ pub(super) fn scalar(text: &str) -> String {
     out
 }
 
-/// Returns whether YAML does not print `c` as it is, or takes it for a line break.
+/// Returns whether `c` is not printable in YAML, or is a line break there.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}')

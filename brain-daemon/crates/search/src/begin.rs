@@ -1,4 +1,4 @@
-//! Finds the words of a text that begin as the words of a question do, without reading the others.
+//! Finds the words of a text whose first characters match a word of the question. Skips all others.
 //!
 //! A snippet needs the few words of a long page that match. Most words begin with other letters, so
 //! they are skipped before they are folded, stemmed and compared.
@@ -18,7 +18,7 @@ const MAX_BACK: usize = 64;
 /// Maximum letters that an Arabic stem lacks at the beginning of its word.
 const ARABIC_PREFIX: usize = 5;
 
-/// Folded form of characters that change the character before them, or become several.
+/// Stands for characters that change the character before them, or that fold to several characters.
 const ANY: u16 = 0;
 
 /// The folded form of each character of the plane, or [`ANY`].
@@ -47,7 +47,7 @@ pub(super) struct Beginnings {
     first: Vec<u64>,
     /// Bits for the hashes of the first two characters.
     pairs: Vec<u64>,
-    /// The same as `first` for ASCII, not folded.
+    /// As `first`, for unfolded ASCII characters.
     ascii: [bool; 128],
 }
 
@@ -111,8 +111,8 @@ impl Beginnings {
             || is_set(&self.pairs, hash(first, ANY))
     }
 
-    /// Calls `sink` with the tokens of `text` that have one of these beginnings, and a few others,
-    /// in order.
+    /// Calls `sink` with the tokens of `text` that have one of these beginnings, in order. It can
+    /// pass a few other tokens.
     pub(super) fn scan(&self, text: &str, sink: &mut impl FnMut(Token<'_>)) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -246,7 +246,7 @@ fn plain_pair(text: &str, at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Returns the tokens of `text` that are one of `terms`: with this scan, and with the full one.
+    /// Returns the tokens of `text` that are in `terms`, as this scan and the full scan find them.
     fn found(terms: &[&str], text: &str) -> [Vec<(String, usize, usize)>; 2] {
         let mut beginnings = Beginnings::default();
         terms.iter().for_each(|term| beginnings.add(term));

@@ -18,13 +18,13 @@ pub(super) struct Saturation<'a> {
 }
 
 impl<'a> Saturation<'a> {
-    /// For a field with these lengths, whose average length is `average`.
+    /// Creates the saturation of a field with these lengths; `average` is the average length.
     pub(super) fn new(norms: &'a FieldNormReader, average: f32) -> Self {
         let length = |norm| FieldNormReader::id_to_fieldnorm(norm as u8) as f32;
         Self { norms, dampings: std::array::from_fn(|norm| damping(length(norm), average)) }
     }
 
-    /// Returns the share of the score of a document that has a term `count` times.
+    /// Returns the saturated weight of a term that is `count` times in the document.
     pub(super) fn share(&self, doc: u32, count: u32) -> f32 {
         saturated(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
     }

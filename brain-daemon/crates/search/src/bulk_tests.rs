@@ -24,7 +24,7 @@ fn only_bulk_pages_wait_for_the_indexer() {
     index.settle();
     assert!(!index.is_incomplete(None));
     assert_eq!((ids(&index, &word(3999)), ids(&index, &word(1))), (vec![3999], vec![1]));
-    assert_eq!(ids(&index, &word(4000)), [0; 0], "removed meanwhile");
+    assert_eq!(ids(&index, &word(4000)), [0; 0], "a page that was removed meanwhile");
 }
 
 #[test]

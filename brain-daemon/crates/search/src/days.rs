@@ -2,7 +2,8 @@
 
 use jiff::civil::Date;
 
-/// Years outside of these have no keys: a question names none, and its set of keys stays small.
+/// The first and last year with keys. Questions name no other years, and the limit keeps the set of
+/// keys of a period small.
 const YEARS: [i16; 2] = [1000, 2999];
 
 /// Returns the keys of a day: itself, its month and its year.
@@ -10,8 +11,8 @@ pub(super) fn keys_of_day(day: Date) -> [String; 3] {
     [key(day, "%Y-%m-%d"), key(day, "%Y-%m"), key(day, "%Y")]
 }
 
-/// Returns the keys of which a page has one if a day of it is from `first` to `last`: whole years,
-/// whole months, and days.
+/// Returns the keys of a period: whole years, whole months, and days. A page has one of them if one
+/// of its days is from `first` to `last`.
 pub(super) fn keys_of_period(first: Date, last: Date) -> Vec<String> {
     let year = |year: i16, month, day| Date::new(year, month, day).unwrap_or(Date::MAX);
     let mut day = first.max(year(YEARS[0], 1, 1));
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_a_key_of_each_period_with_it() {
+    fn a_day_has_keys_for_itself_its_month_and_its_year() {
         let day: Date = "2025-03-14".parse().unwrap();
         let keys = keys_of_day(day);
         for (first, last) in [

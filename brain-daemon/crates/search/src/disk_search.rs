@@ -31,7 +31,7 @@ const MAX_NAMED: usize = 64;
 /// Segments with fewer documents are scored in full, which is faster at 100,000 documents
 /// (measured). Scoring in full grows faster with size than pruning; the crossover was not measured.
 const PRUNING_MIN_DOCS: u32 = if cfg!(test) { 32 } else { 262_144 };
-/// Documents that are compared with the threshold at once.
+/// Number of documents whose scores are compared with the threshold together.
 const CHUNK_DOCS: usize = 64;
 /// A condition is weak if at least one document in this many meets it.
 const LOOSE_DIVISOR: u32 = 4;
@@ -346,9 +346,10 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                 postings.advance();
             }
         }
-        if let Some(begun) = &query.begun {
+        if let Some(partial) = &query.partial {
             let is_live = |doc| !segment.reader.is_deleted(doc);
-            let mut found = names::begun_in(segment, begun, names::MAX_BEGUN, &is_live)?;
+            let mut found =
+                names::partial_matches(segment, partial, names::MAX_PARTIAL_MATCHES, &is_live)?;
             let mut allowed = allowed.cloned();
             found.retain(|(doc, _)| self.is_match(segment, allowed.as_mut(), *doc));
             names::keep_best(&mut found, max_count);

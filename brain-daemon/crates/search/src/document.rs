@@ -23,7 +23,7 @@ use super::{
 
 /// Precedes a term.
 pub(super) const TERM_MARK: u8 = 1;
-/// Precedes a term [`GAP`] positions further: the first of another alias.
+/// Precedes the first term of another alias, whose position is [`GAP`] further.
 pub(super) const GAP_MARK: u8 = 2;
 /// Positions between title and aliases, so that no phrase spans both.
 pub(super) const GAP: usize = 4;
@@ -71,7 +71,7 @@ impl Terms {
 /// Bodies from this length in bytes on are counted before their terms are stored.
 const LARGE: usize = 256 * 1024;
 
-/// Bytes of a name that are read.
+/// Maximum bytes of a name that are read.
 const MAX_NAME_BYTES: usize = 600;
 
 /// Namespaces of [`Document::keys`].
@@ -317,7 +317,7 @@ fn short_title(title: &str) -> Option<&str> {
     Some(&title[..end])
 }
 
-/// A page to index; its first user analyzes it.
+/// A page to index, analyzed on first use.
 pub(super) struct Entry {
     pub(super) id: u64,
     pub(super) seq: u64,
@@ -348,7 +348,7 @@ impl Entry {
     pub(super) fn document(&self, analyzer: &mut Analyzer) -> &Document {
         self.document.get_or_init(|| {
             let page = self.page.lock().take();
-            // The page exists until there is a document.
+            // The page is kept until the document exists.
             page.map_or_else(
                 || Document {
                     id: self.id,

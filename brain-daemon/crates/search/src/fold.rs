@@ -15,7 +15,7 @@ pub(super) enum Class {
     Word,
     /// A character of a script that does not put spaces between words.
     Pair,
-    /// Continues whatever it follows (marks, invisible joiners).
+    /// Continues the character before it (marks, invisible joiners).
     Mark,
 }
 

@@ -22,7 +22,7 @@ use super::{
     language::Lang,
     overlay,
     plan::Plan,
-    rank::{Found, MatchTable, rank},
+    rank::{MatchTable, PlanMatches, rank},
     restricted_search,
     schema::Fields,
     typos,
@@ -291,7 +291,7 @@ impl Index {
         plan: &Plan,
         visible: Option<&VisiblePages>,
         max_candidates: usize,
-    ) -> tantivy::Result<Found<'v>> {
+    ) -> tantivy::Result<PlanMatches<'v>> {
         let fields = self.shared.fields;
         if let Some(visible) = visible {
             return restricted_search::search(
@@ -308,7 +308,7 @@ impl Index {
         let mut hits = MatchTable::new(plan.groups.len());
         disk_search.collect(&stats, max_candidates, &mut hits)?;
         overlay::collect(&newest, plan, &mut hits);
-        Ok(Found { stats, hits, segments: disk_search.into_segments() })
+        Ok(PlanMatches { stats, hits, segments: disk_search.into_segments() })
     }
 
     /// Waits until everything pushed is committed to disk.

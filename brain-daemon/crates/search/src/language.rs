@@ -212,8 +212,9 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     }
 }
 
-/// Returns the language of a question with these folded words by its stop words: one of the brain's
-/// `languages`, unless another has more of them, and two at least.
+/// Returns the language of a question with these folded words, by its stop words. It is one of the
+/// corpus's `languages`, unless at least two of the words, and more than in each of `languages`,
+/// are stop words of another language.
 pub(super) fn of_question(words: &[&str], languages: &[Lang]) -> Option<Lang> {
     let bits: Vec<u32> = words.iter().map(|w| STOP.get(*w).copied().unwrap_or(0)).collect();
     let count = |lang: Lang| bits.iter().filter(|&&b| b & lang.bit() != 0).count();
@@ -228,8 +229,8 @@ pub(super) fn of_question(words: &[&str], languages: &[Lang]) -> Option<Lang> {
     best.map(|(_, lang)| lang)
 }
 
-/// Returns the stop words of a question: those of the one language in `languages` with most of its
-/// words. Empty when all words are stop words.
+/// Returns the words of a question that are stop words in one language: that of `languages` in
+/// which most of them are. Empty when all words are stop words.
 pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&'a str> {
     let bits: Vec<u32> = words.iter().map(|w| STOP.get(*w).copied().unwrap_or(0)).collect();
     let count = |lang: Lang| bits.iter().filter(|&&b| b & lang.bit() != 0).count();

@@ -1,9 +1,10 @@
 //! Full-text search over title, aliases, tags, slug and body.
 //!
 //! The index is derived data: it can be deleted, damaged or out of date. The store's owner pushes
-//! every change after it is durable, and pushes again what a reopened index lacks. This crate does
-//! not know the store. Pages come in as [`IndexPage`] and questions as [`Question`]. Results are
-//! page ids with scores, so that they can be merged with vectors and links.
+//! every change after it is durable. After the index was reopened, the owner pushes the changes
+//! that it lacks. This crate does not know the store. Pages come in as [`IndexPage`] and questions
+//! as [`Question`]. Results are page ids with scores, so that they can be merged with vectors and
+//! links.
 //!
 //! Pages are in tantivy's index on disk, which one thread commits from time to time, or in the
 //! overlay, which holds newer pages. A search uses both with common statistics and one scoring
@@ -21,8 +22,8 @@
 //! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
 //! | `names` | Pages that a question names, also while it is being typed |
 //! | `typos` | Other spellings of words that are in no page |
-//! | `visible_pages`, `restricted_search` | The same for callers who can see some sources only |
-//! | `rank`, `runs` | The scoring function; words side by side as in the question |
+//! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
+//! | `rank`, `runs` | The scoring function; adjacent words in the order of the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
 //! | `snippet` | The passage to show; `begin` skips words that cannot match, `markup` finds syntax |
 
@@ -113,7 +114,7 @@ pub struct IndexPage {
     pub body: Arc<str>,
     /// When it was last changed, in Unix milliseconds.
     pub updated_at: i64,
-    /// The days that it states.
+    /// The days that the page states.
     pub days: Vec<Date>,
 }
 
@@ -124,7 +125,7 @@ pub enum Change {
     Put(Arc<IndexPage>),
     /// Removes the page.
     Remove {
-        /// Its number.
+        /// The page's id.
         id: u64,
         /// The sequence number of the change.
         seq: u64,
@@ -143,7 +144,7 @@ pub struct Options {
     pub commit_when_idle: std::time::Duration,
     /// Number of changes that are committed without waiting for a pause.
     pub commit_changes: usize,
-    /// The same while changes arrive faster than they are indexed.
+    /// As `commit_changes`, while changes arrive faster than they are indexed.
     pub commit_changes_bulk: usize,
     /// Memory for uncommitted changes, in bytes. Beyond it the oldest are dropped: they are not
     /// found, and must be pushed again after the next [`Index::open`] ([`OpenReport::seq`]).
@@ -200,7 +201,8 @@ pub struct Question {
     pub prefer_quotes: bool,
     /// Whether the question is being typed: its last word may be the beginning of a word of a name.
     pub is_being_typed: bool,
-    /// Whether links answer the question: pages that repeat its words then get no bonus for it.
+    /// Whether links answer the question. If so, pages that repeat the question's words get no
+    /// bonus.
     pub asks_for_links: bool,
 }
 
@@ -211,7 +213,7 @@ pub struct SearchResults {
     pub hits: Vec<RankedPage>,
     /// Whether there are more.
     pub truncated: bool,
-    /// How mistyped words were read, if there are any.
+    /// The spellings that were also searched for mistyped words, if there are any.
     pub spelling: Option<Spelling>,
     /// Creates the passages to show.
     pub snippets: Snippeter,

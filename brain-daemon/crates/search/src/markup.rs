@@ -10,9 +10,9 @@ const MAX_DISTANCE: usize = 300;
 /// The characters with which markup within a line begins.
 const MARKS: &[u8] = b"`<|*_~=%\\![";
 
-/// What a snippet does with a part of the text.
+/// What a snippet shows in place of markup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum Replacement {
     /// Nothing is shown.
     Nothing,
     /// A space is shown.
@@ -20,7 +20,7 @@ pub(super) enum Shown {
 }
 
 /// A part of the text that is markup.
-pub(super) type Mark = (Range<usize>, Shown);
+pub(super) type Mark = (Range<usize>, Replacement);
 
 /// Returns the markup in `body[range]`, in order and without overlaps. `range.start` should be the
 /// beginning of a line.
@@ -32,12 +32,12 @@ pub(super) fn marks(body: &str, range: Range<usize>) -> Vec<Mark> {
         at += line.len();
         let text = line.trim_end();
         if is_rule(text) {
-            marks.push((start..start + text.len(), Shown::Nothing));
+            marks.push((start..start + text.len(), Replacement::Nothing));
             continue;
         }
         let head = head(text);
         if head > 0 {
-            marks.push((start..start + head, Shown::Nothing));
+            marks.push((start..start + head, Replacement::Nothing));
         }
         let is_row = text[head..].starts_with('|') || text.trim_start().starts_with('|');
         inline(body, start + head..start + text.len(), is_row, &mut marks);
@@ -103,7 +103,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         let Some(c) = line.get(at..).and_then(|rest| rest.chars().next()) else { break };
         if let Some(close) = closes.take_if(|close| close.start <= at) {
             at = close.end;
-            marks.push((close, Shown::Nothing));
+            marks.push((close, Replacement::Nothing));
             prev = ')';
             continue;
         }
@@ -117,7 +117,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
                 1
             }
             '|' if is_row => {
-                marks.push((at..at + 1, Shown::Space));
+                marks.push((at..at + 1, Replacement::Space));
                 0
             }
             '*' if !(prev.is_whitespace() && next.is_whitespace()) => 1,
@@ -137,7 +137,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
             _ => 0,
         };
         if hide > 0 {
-            marks.push((at..at + hide, Shown::Nothing));
+            marks.push((at..at + hide, Replacement::Nothing));
             at += hide;
             if c == '\\' {
                 at += next.len_utf8();
@@ -149,7 +149,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         at += c.len_utf8();
     }
     if let Some(close) = closes.filter(|close| close.end <= range.end) {
-        marks.push((close, Shown::Nothing));
+        marks.push((close, Replacement::Nothing));
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
         for (range, shown) in marks(body, 0..body.len()) {
             assert!(range.start >= at && range.end <= body.len(), "{range:?} after {at}");
             out.push_str(&body[at..range.start]);
-            out.push_str(if shown == Shown::Space { " " } else { "" });
+            out.push_str(if shown == Replacement::Space { " " } else { "" });
             at = range.end;
         }
         out.push_str(&body[at..]);

@@ -15,7 +15,7 @@ fn found(index: &Index, question: &Question) -> Vec<(u64, u8)> {
     index.search(question).unwrap().hits.iter().map(|hit| (hit.id, hit.tier)).collect()
 }
 
-/// Pages 1 to 5 have names; pages 11 to 40 only speak of them.
+/// Pages 1 to 5 have names; pages 11 to 40 only mention these names.
 fn corpus() -> Vec<Change> {
     let named = |id: u64, title: &str, slug: &str| IndexPage {
         slug: Slug::parse(slug).unwrap(),
@@ -68,13 +68,13 @@ fn half_typed_names_are_first() {
         assert_eq!(first("東京都"), Some((5, 2)));
         assert_eq!(first("京都"), Some((5, 1)));
         assert_eq!(first("ada lovelace"), Some((1, 6)), "the whole name");
-        // The shorter rest is first.
+        // The page with the shorter rest of its name is first.
         let hits = found(index, &typed("love"));
         assert_eq!(hits[0], (2, 2));
         assert_eq!(found(index, &ask("ada lov"))[0].1, 0, "only while it is being typed");
         assert_eq!(found(index, &typed("\"ada lov\"")), [], "a quoted phrase is complete");
         let notes = Question { page_type: Some("other".into()), ..typed("ada lov") };
-        assert_eq!(found(index, &notes), [], "filters hold");
+        assert_eq!(found(index, &notes), [], "the filter applies");
     });
 }
 

@@ -19,9 +19,9 @@ type Result<T> = tantivy::Result<T>;
 
 /// Maximum documents of a segment that are found by the beginning of a name, for callers who see
 /// all. Short beginnings have more; then the names that come first in alphabetical order are found.
-pub(super) const MAX_BEGUN: usize = 2048;
-/// The weight of the share of a name that was typed, beside scores of words.
-const BEGUN: f32 = 10.0;
+pub(super) const MAX_PARTIAL_MATCHES: usize = 2048;
+/// Weight of the typed share of a name, in units of word scores.
+const TYPED_SHARE_WEIGHT: f32 = 10.0;
 
 /// The whole question as a name.
 #[derive(Debug, Clone)]
@@ -29,12 +29,12 @@ pub(super) struct NameQuery {
     /// As a title, an alias, a slug, and as a name with its words in any order.
     pub(super) whole: [HashedTerm; 4],
     /// As the beginning of a name, if it is being typed.
-    pub(super) begun: Option<BegunName>,
+    pub(super) partial: Option<PartialName>,
 }
 
 /// A name that is being typed.
 #[derive(Debug, Clone)]
-pub(super) struct BegunName {
+pub(super) struct PartialName {
     /// The key with which keys of such names begin.
     key: String,
     /// Its words without the last.
@@ -57,19 +57,19 @@ impl NameQuery {
             key_of(key::SLUG, &name),
             key_of(key::ANY_ORDER, &any_order),
         ];
-        let begun = is_being_typed.then(|| BegunName::new(text, &name)).flatten();
-        Some(Self { whole: keys.map(HashedTerm::new), begun })
+        let partial = is_being_typed.then(|| PartialName::new(text, &name)).flatten();
+        Some(Self { whole: keys.map(HashedTerm::new), partial })
     }
 }
 
 impl NameQuery {
     /// Returns the last word while it is being typed.
     pub(super) fn half_typed_word(&self) -> Option<&str> {
-        self.begun.as_ref().map(|begun| begun.last.as_str())
+        self.partial.as_ref().map(|partial| partial.last.as_str())
     }
 }
 
-impl BegunName {
+impl PartialName {
     fn new(text: &str, name: &str) -> Option<Self> {
         // With a slash, the text is the beginning of a path.
         let space = if text.contains('/') { key::SLUG } else { key::BEGINNING };
@@ -92,7 +92,7 @@ impl BegunName {
     }
 }
 
-/// Articles and little words, which people leave out of names.
+/// Articles and other short words that people omit from names.
 const LITTLE_WORDS: [&str; 26] = [
     "the", "a", "an", "of", "and", "der", "die", "das", "des", "und", "von", "le", "la", "les",
     "du", "de", "et", "el", "los", "las", "del", "y", "il", "lo", "di", "o",
@@ -109,8 +109,8 @@ pub(super) fn any_order(name: &str) -> String {
     words.join(" ")
 }
 
-/// Returns whether a name, as [`name_key`] has it, has little words at an end that its key in any
-/// order lacks.
+/// Returns whether a name, in the form of [`name_key`], begins or ends with a little word that
+/// [`any_order`] drops.
 pub(super) fn has_little_end(name: &str) -> bool {
     let words: Vec<&str> = name.split(' ').collect();
     let is_little_at = |at: Option<&&str>| at.is_some_and(|word| is_little(word));
@@ -128,7 +128,7 @@ pub(super) struct NameMatch {
     /// Whether the whole question is its title, an alias, its slug, and a name in any order.
     pub(super) whole: [bool; 4],
     /// The share of a name that was typed, more than 0 if the question begins a name.
-    pub(super) begun: f32,
+    pub(super) typed_share: f32,
     /// Whether the typed words begin words of its names.
     pub(super) has_words: bool,
 }
@@ -146,10 +146,10 @@ impl NameMatch {
         *self == Self::default()
     }
 
-    /// Adds what another list says about the same page.
+    /// Adds the match of the same page in another list.
     pub(super) fn add(&mut self, other: Self) {
         self.whole.iter_mut().zip(other.whole).for_each(|(a, b)| *a |= b);
-        self.begun = self.begun.max(other.begun);
+        self.typed_share = self.typed_share.max(other.typed_share);
         self.has_words |= other.has_words;
     }
 
@@ -160,13 +160,13 @@ impl NameMatch {
             [_, true, ..] => 5,
             [_, _, true, _] => 4,
             [.., true] => 3,
-            _ if self.begun > 0.0 => 2,
+            _ if self.typed_share > 0.0 => 2,
             _ if self.has_words => 1,
             _ => 0,
         }
     }
 
-    /// Returns what the tier says, for explanations.
+    /// Returns the meaning of the tier, for explanations.
     pub(super) fn reason(&self) -> &'static str {
         match self.tier() {
             6 => "exact title",
@@ -181,7 +181,7 @@ impl NameMatch {
 
     /// Returns the score of the part that was typed, which ranks pages of one tier.
     pub(super) fn score(&self) -> f32 {
-        BEGUN * self.begun
+        TYPED_SHARE_WEIGHT * self.typed_share
     }
 }
 
@@ -191,32 +191,32 @@ pub(super) fn of_document(query: &NameQuery, document: &Document) -> NameMatch {
         whole: query.whole.each_ref().map(|name| document.has_key(name.hash)),
         ..NameMatch::default()
     };
-    if let Some(begun) = &query.begun {
+    if let Some(partial) = &query.partial {
         let keys = document.keys.split(char::from(TERM_MARK));
-        found.begun =
-            keys.filter_map(|key| begun.share(key.as_bytes())).fold(found.begun, f32::max);
+        found.typed_share =
+            keys.filter_map(|key| partial.share(key.as_bytes())).fold(found.typed_share, f32::max);
         let mut words = document.names.split(char::from(TERM_MARK));
         let has = |word: &String| document.names.split(char::from(TERM_MARK)).any(|w| w == word);
         found.has_words =
-            words.any(|word| word.starts_with(&begun.last)) && begun.words.iter().all(has);
+            words.any(|word| word.starts_with(&partial.last)) && partial.words.iter().all(has);
     }
     found
 }
 
-/// Returns about `max_count` documents of `segment` that `begun` may mean, ascending. `is_visible`
-/// says which documents count.
-pub(super) fn begun_in(
+/// Returns about `max_count` documents of `segment` with a name that `partial` can become, ascending.
+/// Only documents that `is_visible` accepts count.
+pub(super) fn partial_matches(
     segment: &Segment<'_>,
-    begun: &BegunName,
+    partial: &PartialName,
     max_count: usize,
     is_visible: &impl Fn(u32) -> bool,
 ) -> Result<Vec<(u32, NameMatch)>> {
     let mut found: Vec<(u32, NameMatch)> = Vec::new();
-    each_beginning(&segment.keys, &begun.key, &mut |key, info| {
-        let Some(share) = begun.share(key) else { return Ok(ControlFlow::Continue(())) };
+    each_beginning(&segment.keys, &partial.key, &mut |key, info| {
+        let Some(share) = partial.share(key) else { return Ok(ControlFlow::Continue(())) };
         each_doc(&segment.keys, info, &mut |doc| {
             if is_visible(doc) {
-                found.push((doc, NameMatch { begun: share, ..NameMatch::default() }));
+                found.push((doc, NameMatch { typed_share: share, ..NameMatch::default() }));
             }
         })?;
         Ok(match found.len() < max_count {
@@ -224,7 +224,7 @@ pub(super) fn begun_in(
             false => ControlFlow::Break(()),
         })
     })?;
-    found.extend(with_words(segment, begun, is_visible)?);
+    found.extend(with_words(segment, partial, is_visible)?);
     found.sort_unstable_by_key(|(doc, _)| *doc);
     found.dedup_by(|b, a| {
         let same = a.0 == b.0;
@@ -239,20 +239,20 @@ pub(super) fn begun_in(
 /// Returns the documents that have the typed words in their names, the last as a beginning.
 fn with_words(
     segment: &Segment<'_>,
-    begun: &BegunName,
+    partial: &PartialName,
     is_visible: &impl Fn(u32) -> bool,
 ) -> Result<Vec<(u32, NameMatch)>> {
     // One letter begins too many words.
-    if begun.words.is_empty() && begun.last.chars().nth(1).is_none() {
+    if partial.words.is_empty() && partial.last.chars().nth(1).is_none() {
         return Ok(Vec::new());
     }
-    let mut words = Vec::with_capacity(begun.words.len());
-    for word in &begun.words {
+    let mut words = Vec::with_capacity(partial.words.len());
+    for word in &partial.words {
         let Some(info) = segment.name_word(word)? else { return Ok(Vec::new()) };
         words.push(info);
     }
     let mut docs = DocBitSet::empty(segment.reader.max_doc());
-    each_beginning(&segment.names, &begun.last, &mut |_, info| {
+    each_beginning(&segment.names, &partial.last, &mut |_, info| {
         each_doc(&segment.names, info, &mut |doc| docs.insert(doc))?;
         Ok(ControlFlow::Continue(()))
     })?;
@@ -268,7 +268,7 @@ fn with_words(
 /// Keeps the `max_count` best of `found`, in ascending order of documents.
 pub(super) fn keep_best(found: &mut Vec<(u32, NameMatch)>, max_count: usize) {
     if found.len() > max_count && max_count > 0 {
-        let rank = |it: &(u32, NameMatch)| (it.1.tier(), it.1.begun);
+        let rank = |it: &(u32, NameMatch)| (it.1.tier(), it.1.typed_share);
         found.select_nth_unstable_by(max_count - 1, |a, b| {
             let ((x, s), (y, t)) = (rank(a), rank(b));
             y.cmp(&x).then(t.total_cmp(&s)).then(a.0.cmp(&b.0))

@@ -74,7 +74,7 @@ pub struct Subject {
 }
 
 impl QuestionTerms {
-    /// Returns whether the question is the name of a page, and has at least two words that are no
+    /// Returns whether the question is the name of a page and has at least two words that are not
     /// stop words. A name of one word is often an ordinary word.
     #[must_use]
     pub fn is_name(&self) -> bool {
@@ -326,7 +326,7 @@ impl Index {
         Ok(choose(text, words, &runs, pages))
     }
 
-    /// Returns the visible pages that have one of `keys`, by run of words: the oldest of each.
+    /// Returns the oldest visible pages with each of `keys`, by run of words.
     fn named_within(
         &self,
         keys: &HashMap<u64, (usize, HashedTerm), BuildTermHasher>,

@@ -1,7 +1,7 @@
 //! Quoted phrases beside other words: `What did Ann say about "launch budget"?`
 //!
-//! A question that is only a phrase requires it. Beside other words, a phrase is required as long
-//! as that finds a page. Otherwise it ranks.
+//! If a question is only a phrase, the phrase is required. Beside other words, it is required if a
+//! page then matches. Otherwise it only affects the ranking.
 
 use super::{
     Index, IndexError, Question,

@@ -172,8 +172,8 @@ impl MatchTable {
     }
 }
 
-/// What a plan found in all pages, or in those of a caller.
-pub(super) struct Found<'a> {
+/// The matches of a plan in all pages, or in the pages that a caller can see.
+pub(super) struct PlanMatches<'a> {
     pub(super) stats: Stats,
     pub(super) hits: MatchTable,
     /// The segments in which it searched.
@@ -182,7 +182,7 @@ pub(super) struct Found<'a> {
 
 /// Returns the best `limit` candidates, best first. `newest` returns a page of the overlay.
 pub(super) fn rank(
-    found: &Found<'_>,
+    found: &PlanMatches<'_>,
     plan: &Plan,
     limit: usize,
     explain: bool,
@@ -342,7 +342,7 @@ impl<'a> Scorer<'a> {
     /// Finds the runs of the candidates, and adds their scores.
     fn add_runs(
         &mut self,
-        found: &Found<'_>,
+        found: &PlanMatches<'_>,
         scored: &mut [(u8, f32, usize)],
         newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
     ) -> tantivy::Result<()> {
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_say_more() {
+    fn rare_words_weigh_more() {
         let stats = Stats {
             docs: 100,
             frequency: vec![[1, 0, 0, 0], [50, 3, 0, 0], [200, 0, 0, 0]],

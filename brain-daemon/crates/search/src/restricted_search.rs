@@ -25,7 +25,7 @@ use super::{
     names::{self, NameMatch},
     overlay,
     plan::Plan,
-    rank::{Candidate, Cell, Counts, Found, MatchTable, NEWEST, Occurrences, Stats, Weights},
+    rank::{Candidate, Cell, Counts, MatchTable, NEWEST, Occurrences, PlanMatches, Stats, Weights},
     schema::Fields,
     terms::{Segment, reach},
     visible_pages::VisiblePages,
@@ -41,7 +41,7 @@ pub(super) fn search<'a>(
     plan: &Plan,
     visible: &VisiblePages,
     max_count: usize,
-) -> Result<Found<'a>> {
+) -> Result<PlanMatches<'a>> {
     let totals = &visible.totals;
     let mut stats = Stats {
         docs: totals.docs,
@@ -90,7 +90,7 @@ pub(super) fn search<'a>(
         }
     }
     let segments = parts.into_iter().map(|part| part.segment).collect();
-    Ok(Found { stats, hits, segments })
+    Ok(PlanMatches { stats, hits, segments })
 }
 
 /// The best pages so far.
@@ -178,10 +178,11 @@ impl<'a> SegmentMatches<'a> {
                 postings.advance();
             }
         }
-        if let Some(begun) = plan.names.as_ref().and_then(|query| query.begun.as_ref()) {
+        if let Some(partial) = plan.names.as_ref().and_then(|query| query.partial.as_ref()) {
             // Without a limit: names of hidden pages must not displace visible ones.
             let is_allowed = |doc| allowed.contains(doc);
-            for (doc, found) in names::begun_in(&segment, begun, usize::MAX, &is_allowed)? {
+            for (doc, found) in names::partial_matches(&segment, partial, usize::MAX, &is_allowed)?
+            {
                 names.entry(doc).or_default().add(found);
             }
         }

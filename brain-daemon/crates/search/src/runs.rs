@@ -1,8 +1,8 @@
-//! Runs: words of a question that stand in a page side by side, in the question's order.
+//! Runs: words of a question that are adjacent in a page, in the question's order.
 //!
-//! The first pass ranks by single words and pairs, without stop words. A phrase from a page that is
-//! typed without quotes needs more: all its words, with stop words, at their places. That is checked
-//! only for the best candidates whose pairs allow a long run, so most questions check nothing.
+//! The first pass ranks by single words and pairs, without stop words. To find a phrase that was
+//! typed without quotes, the positions of all its words are compared, with stop words. That is done
+//! only for the best candidates whose pairs allow a long run, so for most questions not at all.
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -14,7 +14,7 @@ use tantivy::{
 use super::{
     document::Entry,
     plan::{HashedTerm, Plan},
-    rank::{Found, MatchTable, Stats},
+    rank::{MatchTable, PlanMatches, Stats},
     terms::{Segment, reach},
 };
 
@@ -31,7 +31,7 @@ const STOP_WEIGHT: f32 = 0.3;
 /// The value of a run of nearly all words of the question, where the whole question has 1.
 const PART: f32 = 0.4;
 
-/// Words of a question that are side by side, with stop words.
+/// Adjacent words of a question, with stop words.
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) words: Vec<SequenceWord>,
@@ -65,7 +65,7 @@ pub(super) struct Run {
 /// Finds the best run of each candidate; `ranked` has the candidates, best first, and `has_pair`
 /// says whether a candidate has a pair of the plan.
 pub(super) fn runs(
-    found: &Found<'_>,
+    found: &PlanMatches<'_>,
     plan: &Plan,
     ranked: &[usize],
     has_pair: impl Fn(usize, usize) -> bool,
@@ -127,7 +127,7 @@ const FIELDS: usize = 2;
 fn weights(sequence: &Sequence, stats: &Stats) -> Vec<f32> {
     let weight = |word: &SequenceWord| match word.group {
         None => STOP_WEIGHT,
-        // A word that no page has distinguishes none.
+        // A word that is in no page does not distinguish pages.
         Some(group) if stats.pages_with(group) == 0 => 0.0,
         Some(group) => stats.idf(group),
     };
@@ -166,8 +166,8 @@ impl Links {
         Self { words }
     }
 
-    /// Returns the number of words of the longest run that the pairs of a page allow, of those that
-    /// are `enough`.
+    /// Returns the number of words of the longest run that the pairs of a page allow and `enough`
+    /// accepts.
     fn longest(
         &self,
         sequence: &Sequence,
@@ -240,7 +240,7 @@ struct Positions {
 impl Positions {
     /// Reads the positions of the sequence's words in the candidates.
     fn read(
-        found: &Found<'_>,
+        found: &PlanMatches<'_>,
         plan: &Plan,
         sequence: &Sequence,
         candidates: &[usize],

@@ -7,7 +7,8 @@ use tantivy::{
 
 use super::document::{GAP, GAP_MARK, TERM_MARK};
 
-/// Raise it when a page would give other terms or fields: older indexes are then rebuilt.
+/// Number of the index's format. Raise it when pages get other terms or fields, so that older
+/// indexes are rebuilt.
 pub(super) const FORMAT: u32 = 7;
 
 /// The name of [`EncodedTokenizer`] in the index.

@@ -6,7 +6,7 @@ use super::{
     begin::Beginnings,
     fold::{BuildTermHasher, hash},
     language::{Lang, alphabet, stem},
-    markup::{self, Shown},
+    markup::{self, Replacement},
     plan::Plan,
     rank::Stats,
     token::{self, Kind, Token},
@@ -226,7 +226,7 @@ impl Snippeter {
         let mut best: Option<(f32, &[Match])> = None;
         let mut end = 0;
         for (index, first) in matches.iter().enumerate() {
-            // Bytes bound characters; only runs that may fit are counted.
+            // `fits` compares bytes first, and counts characters only if that does not decide.
             end = end.max(index + 1);
             while matches.get(end).is_some_and(|m| fits(body, first.start, m.end)) {
                 end += 1;
@@ -289,7 +289,7 @@ fn beginning(body: &str, from: usize, first: usize, lead: usize) -> usize {
             }
         }
         at = from + index;
-        if c.is_whitespace() || token_is_free(c) {
+        if c.is_whitespace() || can_cut_before(c) {
             word = at;
         }
     }
@@ -323,7 +323,7 @@ fn ends_sentence(body: &str, at: usize, c: char) -> bool {
 }
 
 /// Whether a text can be cut before `c`.
-fn token_is_free(c: char) -> bool {
+fn can_cut_before(c: char) -> bool {
     super::fold::class(c) == super::fold::Class::Pair
 }
 
@@ -370,7 +370,7 @@ fn line(
         }
         while mark.next_if(|(mark, _)| mark.end <= at).is_some() {}
         let hidden = mark.peek().filter(|(mark, _)| mark.start <= at).map(|(_, shown)| *shown);
-        if hidden == Some(Shown::Nothing) {
+        if hidden == Some(Replacement::Nothing) {
             continue;
         }
         let is_end = at >= shown.end && count >= MIN_SNIPPET_CHARS;
@@ -378,7 +378,7 @@ fn line(
             cut = Some(at);
             break;
         }
-        if c.is_whitespace() || c.is_control() || hidden == Some(Shown::Space) {
+        if c.is_whitespace() || c.is_control() || hidden == Some(Replacement::Space) {
             if !out.is_empty() && !out.ends_with([' ', '…']) {
                 space = Some(out.len());
                 out.push(' ');

@@ -113,8 +113,9 @@ impl<'a> Segment<'a> {
             if anywhere {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
-                // A word that pages have needs no look for a name with an apostrophe. For callers
-                // who see some sources, it depends on no other page.
+                // Exact ASCII forms find names with an apostrophe, which are needed only if no page
+                // has the word. For callers who can see only some sources, they are always looked
+                // up, so that hidden pages have no influence.
                 let is_needed = |exact: &&HashedTerm| {
                     !exact.text.is_ascii() || found.body.is_empty() || expansions == usize::MAX
                 };
@@ -330,7 +331,7 @@ impl AllowedDocs {
         self.bits.iter().collect()
     }
 
-    /// Whether the document is among them.
+    /// Whether the document is one of them.
     pub(super) fn may_hold(&self, doc: u32) -> bool {
         self.bits.contains(doc)
     }

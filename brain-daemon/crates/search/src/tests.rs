@@ -113,7 +113,7 @@ fn corpus() -> Vec<Change> {
 }
 
 #[test]
-fn page_with_the_words_of_a_question_side_by_side_is_first() {
+fn a_page_with_the_question_as_a_phrase_is_first() {
     let scattered = "The captain of the boat is old. In the garden the boat of the old captain is \
                      in the sun, and the captain is in the garden of the old boat.";
     let filler = "A day passes and then another one comes with new plans. ".repeat(6);
@@ -148,7 +148,7 @@ fn page_with_the_words_of_a_question_side_by_side_is_first() {
         assert!(hits_of_longer.iter().any(|hit| hit.id == 2 && phrase(hit).is_some()));
         let sum: f32 = hits[0].explain.iter().map(|part| part.score).sum();
         assert!((sum - hits[0].score).abs() < 1e-3, "{hits:?}");
-        // Callers of some sources get the same.
+        // Callers who can see only some sources get the same result.
         let view = Some(vec![SourceId::default()]);
         let limited = Question { view, ..explained };
         assert_eq!(index.search(&limited).unwrap().hits[0].id, 2);
@@ -156,7 +156,7 @@ fn page_with_the_words_of_a_question_side_by_side_is_first() {
 }
 
 #[test]
-fn quoted_phrase_beside_words_is_required_where_that_finds() {
+fn a_quoted_phrase_is_required_if_a_page_matches() {
     let changes = [
         note(1, "Ann said that the launch budget is too small."),
         note(2, "Boris said that the launch budget is fine."),
@@ -274,7 +274,7 @@ fn exact_names_rank_first_and_matches_are_named() {
         let slug = index.search(&ask("companies/acme-corp")).unwrap();
         assert_eq!((slug.hits[0].id, slug.hits[0].tier), (2, 4));
         assert_eq!(index.search(&ask("person")).unwrap().hits[0].matched, ["tag"]);
-        // A filter holds for names too.
+        // An exclusion applies to names too.
         assert_eq!(ids(index, "acme -rockets"), [20, 1]);
     });
 }
@@ -325,7 +325,7 @@ fn updates_and_removals_apply_at_every_stage() {
     let index = open(dir.path());
     index.push(vec![put(page(1, 1, "One", "apple")), put(page(2, 2, "Two", "apple"))]);
     assert_eq!(sorted(&index, "apple"), [1, 2]);
-    // In the overlay over the overlay.
+    // The new version replaces one in the overlay.
     index.push(vec![put(page(1, 3, "One", "pear"))]);
     assert_eq!(ids(&index, "apple"), [2]);
     index.flush().unwrap();
@@ -333,7 +333,7 @@ fn updates_and_removals_apply_at_every_stage() {
         (ids(&index, "apple"), ids(&index, "pear"), index.doc_count()),
         (vec![2], vec![1], 2)
     );
-    // In the overlay over the disk.
+    // The new version replaces one on disk.
     index.push(vec![put(page(2, 4, "Two", "plum")), Change::Remove { id: 1, seq: 5 }]);
     assert_eq!(
         (ids(&index, "apple"), ids(&index, "pear"), ids(&index, "plum")),

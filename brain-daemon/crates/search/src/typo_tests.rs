@@ -60,11 +60,11 @@ fn a_mistyped_word_finds_its_pages() {
 #[test]
 fn words_as_typed_stay_first() {
     at_every_stage(&corpus(), |index| {
-        // In one page as typed, in many otherwise.
+        // One page has the word as typed, many have the other spelling.
         let (ids, words) = answer(index, "hrbour");
         assert_eq!((ids[0], ids.len()), (70, 20), "{ids:?}");
         assert_eq!(words, ["harbour"]);
-        // In one page each: both are words.
+        // Each spelling is in one page, so both are words.
         assert_eq!(answer(index, "telegraph"), (vec![8], Vec::new()));
         assert_eq!(answer(index, "harbour").1, Vec::<String>::new());
     });
@@ -90,9 +90,9 @@ fn quotes_codes_and_short_words_are_not_corrected() {
             let (_, words) = answer(index, text);
             assert_eq!(words, Vec::<String>::new(), "{text}");
         }
-        assert_eq!(answer(index, "TELESCPOE").1, ["telescope"], "all in capitals");
+        assert_eq!(answer(index, "TELESCPOE").1, ["telescope"], "a question in capitals");
         let typed = Question { is_being_typed: true, ..ask("observator") };
-        assert_eq!(index.search(&typed).unwrap().spelling, None, "half typed");
+        assert_eq!(index.search(&typed).unwrap().spelling, None, "a half-typed word");
         for text in ["ada lovlea", "adda love", "lovlea", "lvoe"] {
             let typed = Question { is_being_typed: true, ..ask(text) };
             let found = index.search(&typed).unwrap();
@@ -128,7 +128,7 @@ fn words_of_hidden_pages_are_not_suggested() {
 }
 
 #[test]
-fn names_and_the_newest_texts_of_a_large_import_are_compared_at_once() {
+fn typos_in_names_and_new_texts_match_before_a_flush() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let filler = "lorem ipsum dolor sit amet ".repeat(2_000);

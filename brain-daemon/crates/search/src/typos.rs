@@ -30,13 +30,14 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Letters of the shortest word that may be mistyped.
+/// Minimum letters of a word that is corrected.
 const MIN_LETTERS: usize = 4;
-/// Letters from which on two may be wrong.
+/// Minimum letters of a word in which two may be wrong.
 const LONG_LETTERS: usize = 9;
 /// A word is in very few pages if it is in one, or in one of this many.
 const FEW_DIVISOR: u64 = 20_000;
-/// How many times as many pages another spelling of such a word needs, and how many at least.
+/// Another spelling of such a word must be in this many times as many pages, and in at least this
+/// many.
 const MANY_FACTOR: u64 = 20;
 /// Maximum spellings of one word.
 const MAX_SPELLINGS: usize = 3;
@@ -45,10 +46,10 @@ const WEIGHTS: [f32; 2] = [0.6, 0.4];
 /// Maximum text of the newest pages that is compared, in bytes. During an import they can have
 /// hundreds of megabytes; their texts are compared once they are in the index, their names at once.
 const MAX_NEWEST_BYTES: usize = 1 << 20;
-/// Pages of a word that are counted for a caller who can see some sources only.
+/// Maximum pages of a word that are counted for a caller who can see only some sources.
 const MAX_COUNTED: u64 = 1000;
 
-/// How a question with mistyped words was read.
+/// The spellings with which mistyped words of a question were also searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelling {
     /// The question in the most likely spelling.
@@ -116,8 +117,8 @@ pub(super) fn correct(
     Ok(Some(spelling))
 }
 
-/// Returns the folded words of the question that may be mistyped: not quoted, no numbers, no codes,
-/// no parts of addresses.
+/// Returns the folded words of the question that may be mistyped. Excludes quoted words, numbers,
+/// codes and parts of URLs and e-mail addresses.
 fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
     let units = parse(&question.text);
     let texts: Vec<&String> = units
@@ -254,8 +255,8 @@ impl Neighbours {
         }
     }
 
-    /// Returns the distance of another word, or of its nearest beginning; `None` for words that are
-    /// far, and for the word itself.
+    /// Returns the distance of another word, or of its nearest beginning. `None` for distant words,
+    /// and for the word itself.
     fn distance(&self, text: &str) -> Option<usize> {
         if !text.chars().all(|c| c.is_alphabetic() || !c.is_ascii()) {
             return None;
@@ -342,13 +343,13 @@ fn count_within(index: &InvertedIndexReader, info: &TermInfo, docs: &DocBitSet) 
     Ok(count)
 }
 
-/// Accepts the terms that are near a word, or begin with something near.
+/// An automaton that accepts terms near a word, or terms with a beginning near it.
 struct NearWords<'a> {
     word: &'a EditDistance,
     part: Part,
 }
 
-/// A term that was read so far.
+/// The state after a part of a term was read.
 #[derive(Clone)]
 struct ReadTerm {
     row: brain_protocol::EditRow,

@@ -258,10 +258,10 @@ fn hidden_words_displace_no_visible_ones() {
 }
 
 /// Measures the time of restricted questions, and whether it depends on hidden pages. Run it with
-/// `cargo test --release -p brain-search restricted_questions_take -- --ignored --nocapture`.
+/// `cargo test --release -p brain-search measure_restricted_questions -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn restricted_questions_take_so_long() {
+fn measure_restricted_questions() {
     const CALLS: usize = 400;
     let pages: u64 = std::env::var("PAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
     let dir = tempfile::tempdir().unwrap();

@@ -18,9 +18,9 @@ use super::writer::ChangedPage;
 use super::{Draft, LineChange, StoreError};
 use brain_page::{self as page, FormerDates, NoteDates};
 
-/// Maximum digests of earlier contents in an outbox row. While a page changes often, its file has
-/// one of the newest contents. After its directory was missing, it has one of the oldest. So half
-/// of the digests are the newest and half the oldest. A flush of the outbox empties the list.
+/// Maximum digests of earlier contents in an outbox row. If a page changes often, its file has one
+/// of the newest contents; if its directory was missing for a while, one of the oldest. So half of
+/// the digests are the newest and half the oldest. The list is empty after the outbox was flushed.
 const MAX_OURS: usize = 512;
 
 /// A page to write, prepared before the writer runs.
@@ -28,7 +28,7 @@ const MAX_OURS: usize = 512;
 pub struct NewPage {
     /// The page's type.
     pub page_type: String,
-    /// The page's title; `None` for the name of its file.
+    /// The page's title; `None` means the name of its file.
     pub title: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
@@ -82,8 +82,8 @@ impl NewPage {
         }
     }
 
-    /// Returns when the note was made and when its text was last changed, if this version of it is
-    /// written at `now`. `former` is the version before.
+    /// Returns the times at which the note was created and its text last changed, for a version
+    /// that is written at `now`. `former` is the previous version.
     pub(super) fn resolve_dates(&self, former: Option<&PageRecord>, now: i64) -> (i64, i64) {
         let former = former.map(|old| FormerDates {
             created: old.created_at,
@@ -441,9 +441,9 @@ impl PageRecord {
 }
 
 impl DerivedRows {
-    /// Returns source and key of the rows that lead to this page from its links' targets. A link to
-    /// a slug has no row of its own if the page has one under the same name, because each row in a
-    /// large table costs a commit one leaf.
+    /// Returns source and key of this page's rows in [`super::tables::LINKS_IN`]. A link by path
+    /// gets no row if the page has a row for the same name: each row in a large table can make a
+    /// commit write one more leaf.
     pub(super) fn link_rows<'a>(&'a self, own_source: &'a str) -> BTreeSet<(&'a str, String)> {
         // Names belong to the page's own source.
         let names = self.links.iter().flat_map(LinkRecord::names).map(|name| (own_source, name));
@@ -469,14 +469,14 @@ impl LinkRecord {
     }
 }
 
-/// Returns the two keys under which links to this slug are stored. The second key also has links by
-/// name; the link record tells them apart.
+/// Returns the two keys under which links to this slug are stored. Links by name are stored under
+/// the second key, too; the link record tells them apart.
 pub(super) fn slug_keys(slug: &str) -> [String; 2] {
     [format!("/{slug}"), page::normalize_name(slug)]
 }
 
-/// Returns the keys under which links that can mean this slug by a path are stored: its own, and
-/// those of the ends of its path, because `[[folder/name]]` can mean `a/folder/name`.
+/// Returns the keys of all links whose path can mean this slug: the keys of the slug, and those of
+/// each suffix of its path, because `[[folder/name]]` can mean `a/folder/name`.
 pub(super) fn link_keys(slug: &str) -> impl Iterator<Item = String> {
     let starts = slug.match_indices('/').map(|(at, _)| &slug[at + 1..]);
     let ends = starts.filter(|end| end.contains('/'));

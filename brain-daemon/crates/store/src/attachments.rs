@@ -49,7 +49,7 @@ impl Draft<'_> {
         self.dirty += 1;
         if let Some(former) = self.attachment(id, name)?.filter(|it| it.hash != record.hash) {
             self.attachment_files.remove((&former.hash, id, name))?;
-            // No text names it so.
+            // No text can name a file like this, because names of files have no such suffix.
             let aside = format!("{}.former", hex(&former.hash));
             self.attachment_files.insert((&former.hash, id, aside.as_str()), ())?;
             let removed_at = former.removed_at.or(Some(now));
@@ -239,7 +239,7 @@ impl Store {
     /// [`AttachmentFiles::keep`] until a row names it.
     ///
     /// # Errors
-    /// `disk_full` before the last free space is used; errors of the disk.
+    /// [`StoreError::DiskFull`] when too little space would remain free; errors of the disk.
     pub fn write_attachment(&self, content: &[u8]) -> Result<Hash, StoreError> {
         self.shared.check_writable()?;
         self.shared.check_file_identity()?;
@@ -266,13 +266,13 @@ impl Store {
     /// # Errors
     /// When the store or the directory cannot be read, or a file cannot be removed.
     pub fn sweep_attachments(&self, now: i64) -> Result<usize, StoreError> {
-        // While files are written, the next round removes the others.
+        // While a file is being written, nothing is removed; the next round does it.
         let Some(_guard) = self.attachments().try_remove() else { return Ok(0) };
         let old = self.attachments().written_before(now - ORPHAN_MS);
         self.remove_unattached(old.map_err(|e| self.attachment_error(&e))?.iter())
     }
 
-    /// Removes those of these files that no row names, whatever their age.
+    /// Removes each of these files that no row names, whatever its age.
     ///
     /// # Errors
     /// As [`Store::sweep_attachments`].
@@ -281,7 +281,8 @@ impl Store {
         self.remove_unattached(hashes.iter())
     }
 
-    /// Removes the files that no row names; the caller has the guard for that.
+    /// Removes the files that no row names. The caller holds the guard of
+    /// [`AttachmentFiles::remove`].
     fn remove_unattached<'a>(
         &self,
         hashes: impl Iterator<Item = &'a Hash>,
@@ -308,10 +309,10 @@ pub(super) fn parts(content: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     (0..).zip(whole.chain(content.chunks(PART_BYTES)))
 }
 
-/// Calls `work` with each file in the parts of a backup, in the order of their hashes.
+/// Joins the parts of each file in a backup and calls `work` with it, in the order of the hashes.
 ///
 /// # Errors
-/// When parts are missing, or are not those of the file; errors of `work`.
+/// When parts are missing or do not match the file's hash; errors of `work`.
 pub(super) fn for_each_packed(
     table: &impl ReadableTable<(&'static [u8; 32], u32), &'static [u8]>,
     mut work: impl FnMut(&Hash, &[u8]) -> Result<(), StoreError>,

@@ -50,7 +50,7 @@ fn purge(store: &Store, now: i64) {
 }
 
 #[test]
-fn an_attachment_is_kept_while_a_text_of_the_window_names_it() {
+fn an_attachment_outlives_its_last_name_by_the_recovery_window() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let id = write(&store, "a", "![[p.png]]", 1);
@@ -72,7 +72,7 @@ fn an_attachment_is_kept_while_a_text_of_the_window_names_it() {
 }
 
 #[test]
-fn the_last_page_that_is_purged_takes_the_file_with_it() {
+fn purging_the_last_page_removes_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let ids = ["a", "b"].map(|name| write(&store, name, "![[p.png]]", 1));
@@ -92,7 +92,7 @@ fn the_last_page_that_is_purged_takes_the_file_with_it() {
     assert!(store.read_attachment(&hash).is_ok());
     purge(&store, RECOVERY_MS + 1);
     assert_eq!(names(&store, ids[0]), Vec::<String>::new());
-    assert!(store.read_attachment(&hash).is_ok(), "the other page has it");
+    assert!(store.read_attachment(&hash).is_ok(), "another page names the file");
     delete("b", 2);
     purge(&store, RECOVERY_MS + 2);
     assert!(store.read_attachment(&hash).is_err());
@@ -109,7 +109,11 @@ fn a_file_without_a_row_is_removed_after_an_hour_only() {
     let at = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     assert_eq!(store.sweep_attachments(at + 60 * 60 * 1000).unwrap(), 0);
     let guard = store.attachments().keep();
-    assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 0, "a row may follow");
+    assert_eq!(
+        store.sweep_attachments(at + 61 * 60 * 1000).unwrap(),
+        0,
+        "while a guard is held, a row may follow"
+    );
     drop(guard);
     assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 1);
     assert!(store.read_attachment(&orphan).is_err());
@@ -131,7 +135,7 @@ fn the_tables_agree_when_a_name_gets_other_bytes() {
     assert!(reader.pages_with(&first).unwrap().is_empty());
     assert_eq!(reader.pages_with(&second).unwrap().len(), 1);
     drop(reader);
-    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "the former one can still be needed");
+    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "both rows are in the recovery window");
     purge(&store, 2 + RECOVERY_MS);
     assert!(store.read_attachment(&first).is_err());
     assert!(store.read_attachment(&second).is_ok());
@@ -168,7 +172,7 @@ fn a_backup_has_the_files_and_a_restored_store_writes_them() {
         fs::read_dir(to.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     found.sort();
     assert_eq!(found, ["attachments", "brain.redb"]);
-    assert_eq!(verify_packed(&store), 0, "the store has no copy of them");
+    assert_eq!(verify_packed(&store), 0, "the store has no copy of the files");
     // Another backup of it is complete, too.
     let again = to.path().join("again.redb");
     assert_eq!(store.back_up(&again, 6, &|_, _| true).unwrap().attachments, 4);
@@ -200,7 +204,7 @@ fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
     assert_eq!(verify(&backup, &|_, _| true).unwrap(), report);
 }
 
-/// Changes the backup by `change`, and returns what `verify` says.
+/// Changes a backup with `change` and returns the error of restoring it.
 fn damaged(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
     let dir = tempfile::tempdir().unwrap();
     let (hashes, backup) = backed_up(dir.path());

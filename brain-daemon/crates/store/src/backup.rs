@@ -50,7 +50,7 @@ impl Store {
         self.back_up_with_hook(target, now, progress, &|_| ())
     }
 
-    /// As [`Store::back_up`]; tests change the copy in `between`, before it is read back.
+    /// As [`Store::back_up`]. Tests change the copy in `between`, before it is read back.
     pub(super) fn back_up_with_hook(
         &self,
         target: &Path,
@@ -88,15 +88,15 @@ pub(super) struct CopyPlan<'a> {
     pub(super) target: &'a Path,
     /// Additional numbers about the store.
     pub(super) metadata: &'a [(&'a str, u64)],
-    /// The files to add to the copy; `None` for a copy that stays beside them.
+    /// The files to add to the copy; `None` for a copy in the same directory, which has them
+    /// already.
     pub(super) attachments: Option<&'a AttachmentFiles>,
     pub(super) progress: Progress<'a>,
     pub(super) check_space: &'a dyn Fn() -> Result<(), StoreError>,
 }
 
-/// Copies the store that `from` reads to an incomplete file beside the target, and reads the copy
-/// back.
-/// Calls `between` before that.
+/// Copies the store that `from` reads to a temporary file beside the target, calls `between`, and
+/// reads the copy back.
 ///
 /// # Errors
 /// As [`Store::back_up`]; no file is left then.
@@ -226,8 +226,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Adds the files of attachments. A missing or damaged one is left out, and the report about the
-    /// copy says so: the rest must not be without a backup. Returns the number of added rows.
+    /// Adds the files of attachments and returns the number of added rows. Leaves out missing and
+    /// damaged files, so that all others are backed up; the report counts them.
     fn attachments(&self, to: &Database, digest: &mut Digest) -> Result<u64, StoreError> {
         let Some(files) = self.plan.attachments else { return Ok(0) };
         let table = self.read(|| Ok(self.from.open_table(t::ATTACHMENT_FILES)?))?;
@@ -301,7 +301,7 @@ impl Copy<'_> {
     }
 }
 
-/// Returns the error with the path that the user knows.
+/// Replaces the path of the temporary file in the error by the target's.
 pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> StoreError {
     let shown_path = to.display().to_string();
     let swap = |text: String| {

@@ -169,7 +169,7 @@ pub(super) fn rows(path: &Path) -> Vec<Row> {
             let found = table(&txn, t::$table);
             // Only a backup has the bytes of files.
             let may_be_empty = TableHandle::name(&t::$table) == TableHandle::name(&t::ATTACHMENT_PARTS);
-            assert!(may_be_empty || !found.is_empty(), "nothing in {}", stringify!($table));
+            assert!(may_be_empty || !found.is_empty(), "{} is empty", stringify!($table));
             all.extend(found);
         )*};
     }
@@ -201,13 +201,13 @@ fn a_backup_has_every_row_of_every_table_to_the_byte() {
     assert_eq!(files, 3, "store, copy and attachments; no temporary file is left");
 }
 
-/// A copy can be consistent and still differ from the original.
 /// Returns the number of files in a directory, without those of attachments.
 fn files(dir: &Path) -> usize {
     let entries = std::fs::read_dir(dir).unwrap();
     entries.filter(|entry| entry.as_ref().unwrap().path().is_file()).count()
 }
 
+/// A copy can be consistent and still differ from the original.
 #[test]
 fn a_copy_with_different_rows_is_refused() {
     let dir = tempfile::tempdir().unwrap();

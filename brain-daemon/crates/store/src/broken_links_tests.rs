@@ -27,7 +27,7 @@ enum Step {
     RemoveSource,
 }
 
-/// The steps of one transaction, and the pages a round of the link check afterwards, if any.
+/// The steps of one transaction. If a number follows, a link check with rounds of this size.
 type Steps = (Vec<Step>, Option<usize>);
 
 fn step() -> impl Strategy<Value = Step> {

@@ -22,8 +22,8 @@ fn body(n: usize) -> String {
     format!("words of page {n} ").repeat(400)
 }
 
-/// Creates the store that remains after a burst of items: their texts are removed, and pages are
-/// after the free space.
+/// Creates a store whose file is mostly free: many jobs were added, then pages, and then the texts
+/// of the jobs were removed.
 fn make_wasteful(path: &Path) {
     let store = open(path);
     let item = |n: usize| job(&format!("item {n} ").repeat(400), 5);

@@ -103,7 +103,7 @@ pub(super) struct DamageReport {
 }
 
 impl DamageReport {
-    /// For the store at `path`.
+    /// Creates the context of the store at `path`.
     pub(super) fn new(path: &Path, store_id: u64) -> Self {
         Self { path: path.to_owned(), store_id, backups: OnceLock::new() }
     }

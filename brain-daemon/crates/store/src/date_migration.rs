@@ -61,8 +61,8 @@ pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_labels(&mut txn.open_table(t::TYPES)?, &mut types)
 }
 
-/// Returns when the note was made and when its text was last changed. Files of other sources than
-/// the default one can be older than their pages.
+/// Returns the times at which the note was created and its text last changed. In sources other than
+/// the default one, files can be older than their pages.
 fn dates_of(
     stated: NoteDates,
     source: &str,
@@ -77,7 +77,7 @@ fn dates_of(
     let (created, updated) = (older(record.created_at), older(record.content_at));
     let is_read = modified.is_some() || record.provenance.source_kind.as_deref() == Some("import");
     if is_read && record.content_at == record.created_at {
-        // It still has the text that was read first.
+        // The page still has the text of its first import.
         let dates = NoteDates { file: Some((created, updated)), ..stated };
         return dates.resolve(None, record.updated_at);
     }

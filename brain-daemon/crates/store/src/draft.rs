@@ -338,7 +338,7 @@ impl<'t> Draft<'t> {
         Ok(kept)
     }
 
-    /// Removes the outbox row of a page whose file is written as of the change `seq`.
+    /// Removes the page's outbox row if it belongs to the change `seq`, whose file is written.
     pub(super) fn file_done(&mut self, id: u64, seq: u64) -> Result<(), StoreError> {
         if self.outbox_row(id)?.is_some_and(|row| row.seq == seq) {
             self.dirty += 1;

@@ -1,6 +1,6 @@
 //! HTTP clients and tokens.
 //!
-//! There are few: a start reads all, and changes are written one by one.
+//! There are few rows, so the daemon reads all of them when it starts, and writes each change.
 
 use redb::ReadableTable;
 

@@ -12,8 +12,8 @@ use super::spool::{self, Spool, UnstoredJobs};
 use super::writer::{Batch, BatchReceiver, Cause, CommitError, Refusals, answer, catch_panic, run};
 use super::{Draft, StoreError};
 
-/// How long a transaction stays open for more jobs. Any other write ends it at once; tests rely on
-/// that.
+/// How long a transaction stays open for more jobs. Any other write ends it at once. Tests use a
+/// long time, so that only other writes end it.
 const MAX_OPEN: Duration =
     if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(250) };
 
@@ -68,8 +68,8 @@ impl<'s> GroupCommit<'s> {
     }
 
     /// Processes a batch of jobs, and the batches that follow. Returns the first batch that needs a
-    /// separate commit: it writes something else, or it failed here. The caller must first call
-    /// [`recover`](Self::recover) again.
+    /// separate commit, because it writes something else or failed here. Before that commit, the
+    /// caller must call [`recover`](Self::recover) again.
     pub(super) fn process(
         &mut self,
         batch: Batch,
@@ -86,7 +86,7 @@ impl<'s> GroupCommit<'s> {
         current
     }
 
-    /// Leaves the unanswered batch in `current`.
+    /// Processes batches until one needs a separate commit, which is left in `current`.
     fn process_batches(
         &mut self,
         current: &mut Option<Batch>,
@@ -164,7 +164,8 @@ impl<'s> GroupCommit<'s> {
         Ok(())
     }
 
-    /// Removes the spool's file if the store has all its jobs: their texts stay in it otherwise.
+    /// Removes the spool's file if the store has all its jobs. The file would keep the texts of the
+    /// jobs.
     pub(super) fn remove_empty_spool(&mut self) {
         if !self.may_have_spooled
             && let Some(spool) = self.spool.take()

@@ -3,7 +3,7 @@
 //! Each job has a row in `jobs`. A waiting job has a row in `jobs_due` under its due time; a
 //! finished job has one in `jobs_over` under its expiry time. A duplicate key leads to the latest
 //! job with that key: in memory while the job waits, in `jobs_seen` afterwards. The caller decides
-//! whether that job still makes an item a duplicate.
+//! whether a new item with the key is a duplicate of that job.
 //!
 //! This module does not know access rights, or how a job becomes a page.
 
@@ -18,7 +18,7 @@ use super::record::{Hash, JobRecord, state_of_job, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
 /// How long a stored job is kept, in milliseconds. It exceeds the 24 hours of the duplicate check,
-/// so that the answer to a duplicate names an existing job.
+/// so that a reply about a duplicate names an existing job.
 pub(super) const STORED_KEPT_MS: i64 = (24 * 60 + 10) * 60 * 1000;
 
 /// How long a failed job is kept, in milliseconds: 7 days.
@@ -61,8 +61,8 @@ impl PendingKeys {
     }
 }
 
-/// A waiting job is due within this time, in milliseconds. A later due time means that the clock
-/// was set back; the job is due now.
+/// Maximum time until a waiting job is due, in milliseconds. If its due time is later, the clock
+/// was set back, and the job is due now.
 const SOON_MS: i64 = 60 * 1000;
 
 /// The second table with a row for a job, and the row's time.
@@ -128,7 +128,7 @@ impl Draft<'_> {
         for row in self.jobs_due.iter()? {
             let (_, id) = row?.0.value();
             for key in self.job(id)?.into_iter().flat_map(|record| record.seen) {
-                // The latest job counts.
+                // A key leads to its latest job.
                 let latest = all.entry(key).or_insert(id);
                 *latest = id.max(*latest);
             }
@@ -188,8 +188,8 @@ impl Draft<'_> {
                 "job {id} has no row under its due or expiry time"
             )));
         }
-        // redb would update the smaller value in place and leave the rest of the block empty. An
-        // inserted value shares a block with its neighbours.
+        // redb would update the smaller value in place and leave the rest of the block empty. A
+        // value that is removed and inserted again shares a block with its neighbours.
         self.jobs.remove(id)?;
         self.store_job(id, to).map(|_| ())
     }
@@ -254,8 +254,8 @@ impl Draft<'_> {
 }
 
 impl Reader {
-    /// Returns jobs that are due at `now`, longest due first: at most `limit`, and about `bytes`
-    /// bytes of text, but at least one.
+    /// Returns the jobs that are due at `now`, oldest due time first. Stops at `limit` jobs or
+    /// about `bytes` bytes of text, but returns at least one job if any is due.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -301,8 +301,8 @@ impl Reader {
         read(self.table(t::JOBS)?.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Calls `each` with the jobs below the number `below` that `wanted` accepts, newest first.
-    /// Stops when `each` returns `false`.
+    /// Calls `each` with the jobs that `wanted` accepts and whose numbers are below `below`, newest
+    /// first. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.

@@ -14,8 +14,8 @@ use super::record::{state_of_job, to_bytes};
 use super::*;
 use crate::tables as t;
 
-/// Opens a store. A process that another test of this program starts has a copy of every descriptor,
-/// and with it the lock of a closed store, until it runs its own program.
+/// Opens a store; waits if it is locked. A child process of another test inherits every descriptor,
+/// and with it the lock of a closed store, until it executes its program.
 pub(super) fn open(path: &std::path::Path) -> Store {
     let options = super::tests::options();
     loop {
@@ -26,7 +26,7 @@ pub(super) fn open(path: &std::path::Path) -> Store {
     }
 }
 
-/// Opens the file of a closed store; waits as [`open`].
+/// Opens the file of a closed store; waits as [`open`] does.
 fn open_file(path: &std::path::Path) -> Database {
     loop {
         match Database::open(path) {

@@ -1,8 +1,8 @@
 //! Carries the marks of lines from one version of a page to the next.
 //!
-//! A mark says that somebody other than the page's author wrote these lines. No write by an author
-//! from outside removes a mark from a line that stays, and every line that such an author adds,
-//! changes or moves gets one.
+//! A mark says that somebody other than the page's author wrote these lines. A write by another
+//! author removes no mark from a line that stays, and marks every line that it adds, changes or
+//! moves.
 
 use std::collections::HashMap;
 use std::iter;
@@ -11,21 +11,21 @@ use super::apply::NewPage;
 use super::record::{Author, Content, LineMark, PageRecord};
 use brain_page::{changed_lines, file_text};
 
-/// The maximum number of marks of a page. More are joined to one, which includes the lines between
-/// them.
+/// The maximum number of marks of a page. If there are more, marks are joined, including the lines
+/// between them.
 const MAX_MARKS: usize = 200;
 
 /// How a write changes the marks of a page's lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineChange {
-    /// All lines are those of the page's author: no line has a mark.
+    /// The page's author wrote all lines: no line has a mark.
     Own,
-    /// Lines that the write adds or changes are those of [`NewPage::author`], which is not the
-    /// page's author. Other lines keep their marks.
+    /// [`NewPage::author`], which is not the page's author, wrote the added and changed lines.
+    /// Other lines keep their marks.
     Outside,
-    /// Lines keep their marks, and no line gets a new one, unless it was made from a marked line.
+    /// Lines keep their marks. A new line gets a mark only if it was made from a marked line.
     SameMarks,
-    /// The marks of a version that becomes the current one.
+    /// A former version becomes the current one, with its marks.
     OfVersion {
         /// The marks.
         marks: Vec<LineMark>,
@@ -64,7 +64,7 @@ impl NewPage {
         }
         let text = |content: &Content| file_text(&content.frontmatter, &content.body);
         let (before, after) = (content.map_or_else(String::new, text), text(&self.content));
-        // Without the former text, no line is known to be unmarked.
+        // Without the former text, any line may be another author's, so all lines get a mark.
         let last = old.marks.last().filter(|_| content.is_none());
         let last = last.map(|mark| (&mark.author, mark.at));
         let new = author.map(|author| (author, now)).or(last);
@@ -123,7 +123,8 @@ pub(super) fn carry(
     group(&texts, &lines)
 }
 
-/// Joins neighbouring lines with the same mark. Blank lines have a mark only between such lines.
+/// Joins neighbouring lines with the same mark. Blank lines get a mark only between lines with the
+/// same mark.
 fn group(texts: &[&str], lines: &[Option<Mark<'_>>]) -> Vec<LineMark> {
     let mut marks: Vec<LineMark> = Vec::new();
     let mut is_open = false;

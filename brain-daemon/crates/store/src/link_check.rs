@@ -4,7 +4,7 @@
 //! links must be resolved again, and the names and slugs that appeared or disappeared. A new page
 //! records nothing, because a check finds new pages by their ids. A check ([`Store::check_links`])
 //! resolves the links of the affected pages and stores their counts. [`super::broken_links`]
-//! resolves the last few itself, so an answer is always exact.
+//! resolves the links of the last few unchecked pages itself, so its counts are always exact.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,9 @@ pub(super) struct LinkChanges {
     sums: BTreeMap<(String, String), i64>,
 }
 
-/// What a page has under a key. A file name counts on its own, too: a page with the file name is
-/// the target of a link even if others have it as an alias.
+/// How a page has a key: as a name (file name or alias), as its file name, or as its slug. File
+/// names are counted separately, because a link to a file name leads to that file even if other
+/// pages have the name as an alias.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum KeyKind {
     Name,
@@ -45,7 +46,7 @@ enum KeyKind {
     Slug,
 }
 
-/// Pages to check, and what is complete afterwards.
+/// Pages to check, and the state that the check reaches.
 pub(super) struct LinkCheck {
     pub(super) pages: Vec<u64>,
     /// Rows of [`t::UNCHECKED`].
@@ -68,8 +69,8 @@ struct LinkRow {
 }
 
 impl Draft<'_> {
-    /// Records that an active page appears, or returns with other names or links. Not called for
-    /// new pages, which are known by their ids.
+    /// Records that an active page appears again, or has other names or links. Not called for new
+    /// pages, which a check finds by their ids.
     pub(super) fn note_appearing(
         &mut self,
         source: &SourceId,
@@ -154,7 +155,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Completes a check: its pages need no other check unless they changed since.
+    /// Records that a check is complete: its pages need another check only if they changed since.
     fn end_link_check(&mut self, check: &LinkCheck) -> Result<(), StoreError> {
         self.dirty += 1;
         for (source, key, id) in &check.rows {
@@ -266,7 +267,7 @@ struct LinkResolver<'r> {
     reader: &'r Reader,
     links_in: ReadOnlyTable<(&'static str, &'static str, u64), ()>,
     pages: BTreeSet<u64>,
-    /// Pages with this id or a greater one are left to a later check.
+    /// Pages with this id or a greater one belong to a later check.
     to: u64,
     /// Maximum pages to collect.
     max: usize,
@@ -277,8 +278,8 @@ impl LinkResolver<'_> {
         self.pages.len() > self.max
     }
 
-    /// Adds the pages with ids from `checked` on. Pages that link to ids from `known` on were
-    /// checked without them.
+    /// Adds the pages with ids from `checked` on. Also adds the pages that link to those with ids
+    /// from `known` on: these did not exist when the links were checked.
     fn add_new(&mut self, checked: u64, known: u64) -> Result<(), StoreError> {
         for row in self.reader.table(t::IDS)?.range(checked..self.to)? {
             let (id, key) = row?;
@@ -296,7 +297,7 @@ impl LinkResolver<'_> {
         Ok(())
     }
 
-    /// Adds the pages that a row of [`t::UNCHECKED`] stands for.
+    /// Adds the pages that a row of [`t::UNCHECKED`] affects.
     fn add_row(&mut self, source: &str, key: &str, id: u64) -> Result<(), StoreError> {
         if source.is_empty() {
             if id < self.to {

@@ -1,8 +1,8 @@
-//! The page that a link means, by the rules of Obsidian.
+//! Resolves a link to a page, by the rules of Obsidian.
 //!
-//! An exact path wins. Otherwise a link means the file of its name in the folder of its page, else
-//! the nearest one below that folder, else the one with the shortest path. Aliases come after file
-//! names, and only an alias of a single page is a target.
+//! An exact path wins. Otherwise a link means a file with its name: one in the folder of the
+//! linking page, else the nearest one below that folder, else the one with the shortest path.
+//! Aliases come after file names, and only an alias of a single page is a target.
 
 use brain_page as page;
 use brain_protocol::{Slug, SourceId};
@@ -12,7 +12,7 @@ use super::read::{PageEntry, Reader};
 use super::record::LinkRecord;
 use super::{StoreError, tables as t};
 
-/// Maximum pages of one name that are compared; of more pages, those with the lowest ids count.
+/// Maximum pages with one name that are compared. If there are more, those with the lowest ids are.
 const MAX_CANDIDATES: usize = 1000;
 
 /// The order of pages with the name of a link, best first: a file in or below the folder of the
@@ -109,8 +109,8 @@ fn last_part(slug: &str) -> &str {
 }
 
 impl LinkRecord {
-    /// Returns the path of a link such as `[[folder/name]]`, which can be the end of a longer path.
-    /// Links with a source, and those from the root (`/a/b`) or by dots (`../b`), are exact.
+    /// Returns the path of a link such as `[[folder/name]]` if it can be the suffix of a longer
+    /// path. Links with a source, and those from the root (`/a/b`) or by dots (`../b`), are exact.
     pub(super) fn path_end(&self) -> Option<&str> {
         let raw = self.raw.trim_start();
         let is_exact = self.source.is_some() || raw.starts_with(['/', '.']);

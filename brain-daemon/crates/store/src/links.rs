@@ -14,11 +14,11 @@ use super::{StoreError, tables as t};
 /// Target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
-    /// Links to this page.
+    /// It leads to this page.
     Page(Box<(SourceId, Slug, PageRecord)>),
-    /// Links to no existing page.
+    /// It leads to no existing page.
     Missing,
-    /// Several pages have it as an alias.
+    /// Several pages have its name as an alias.
     Ambiguous,
 }
 
@@ -46,7 +46,7 @@ impl Reader {
     }
 
     /// Returns up to `limit` active pages of a source with a normalised name that begins with the
-    /// words of `beginning` and continues.
+    /// words of `beginning` and has more words.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -15,13 +15,13 @@ use super::{StoreError, sources::after, tables as t};
 /// A key of the tables of tags and types.
 type Key<'a> = (&'a str, &'a str, i64, u64);
 
-/// A place in the order of last changes: Unix milliseconds and page id.
+/// A position in the order of last changes: Unix milliseconds and page id.
 pub type DateKey = (i64, u64);
 
-/// The place before all pages.
+/// The position before all pages.
 pub const LATEST: DateKey = (i64::MAX, u64::MAX);
 
-/// Returns the place of a page in the order of last changes.
+/// Returns the position of a page in the order of last changes.
 #[must_use]
 pub fn date_key((_, _, record): &PageEntry) -> DateKey {
     (record.updated_at, record.id)
@@ -37,8 +37,8 @@ pub enum PageLabel<'a> {
 }
 
 impl Reader {
-    /// Calls `each` with active pages below the sequence number `below`, newest change first. Stops
-    /// when it returns `false`.
+    /// Calls `each` with the active pages whose last change is before the sequence number `below`,
+    /// newest change first. Stops when it returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -348,8 +348,8 @@ impl Reader {
 pub struct DatedDays {
     /// Each day with the number of its lines, oldest first.
     pub days: Vec<(String, u64)>,
-    /// The last such day before the period.
+    /// The last day with a dated line before the period.
     pub before: Option<String>,
-    /// The first such day after it.
+    /// The first day with a dated line after the period.
     pub after: Option<String>,
 }

@@ -111,8 +111,8 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Copies the older store to `brain.redb.v<number>`, after the spool that a crash may have left.
-/// The copy is complete or missing.
+/// Copies the older store to `brain.redb.v<number>`. Copies the spool first, which a crash may have
+/// left. The copy is complete or missing.
 fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     let copy_path = path.with_extension(format!("redb.v{schema}"));
     let temporary = path.with_extension(format!("redb.v{schema}.tmp"));
@@ -295,8 +295,8 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
 /// Rows that are sorted and inserted at once; limits memory.
 const ROWS_AT_ONCE: usize = 100_000;
 
-/// 83 → 84: a link by slug has no row of its own if its page has one under the same name. Rebuilds
-/// all rows: stores that began with schema 80 or 81 lack some.
+/// 83 → 84: a link by slug gets no row if its page has a row for the same name. Rebuilds all rows:
+/// stores that began with schema 80 or 81 lack some.
 fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::LINKS_IN)?;
     let mut links_in = txn.open_table(t::LINKS_IN)?;

@@ -1,5 +1,5 @@
-//! Moves a page to another slug: it keeps its id, its versions and its file. Gives a page the
-//! versions of another one.
+//! Moves a page to another slug, with its id, versions and file; and gives a page the versions of
+//! another page.
 
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
@@ -101,7 +101,8 @@ impl Draft<'_> {
             }
             self.put_file(source, &new.source_path, &file)?;
         }
-        // The page has one outbox row, for its new path; the former path gets the id of no page.
+        // A page can have only one outbox row, which is for its new path. The row for the former
+        // path gets an id that belongs to no page.
         let id = self.next_id;
         self.next_id += 1;
         let waiting = self.outbox_row(old.id)?.map(|row| row.ours).unwrap_or_default();

@@ -110,7 +110,7 @@ pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
 pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
     let name = path.display().to_string();
     let io = |e: &std::io::Error| StoreError::from_io(e, &name);
-    // The name is unique: another daemon may be creating its store at the same time.
+    // The name is unique, because another daemon may be creating this store at the same time.
     let new_path =
         path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.new_store_id));
     // A hard link never replaces a file. The first daemon creates the store; the lock decides which

@@ -56,7 +56,7 @@ impl Overlay {
 }
 
 /// Splits `length` bytes at `offset` by block: block number, offset in the block, range in the
-/// whole.
+/// input.
 fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

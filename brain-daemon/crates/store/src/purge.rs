@@ -111,8 +111,8 @@ impl Draft<'_> {
             )?;
             let sent = source == SourceId::DEFAULT
                 || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
-            // If the file did not get to the trash, it is removed from its path. Otherwise a
-            // file at that path is not brain's own.
+            // If the file was not moved to the trash yet, it is removed from its path. Otherwise a
+            // file at that path is another program's.
             let want = match self.outbox_row(id)? {
                 Some(_) => Some(FileState::Purged),
                 None => sent.then_some(FileState::TrashPurged),
@@ -126,7 +126,7 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// Whether the file of this deleted page must still leave its source's directory.
+    /// Whether the file of this deleted page must still be moved out of its source's directory.
     fn waits_for_trash(&self, id: u64) -> Result<bool, StoreError> {
         match self.outbox_row(id)? {
             Some(row) if row.want == FileState::Trashed && row.source != SourceId::DEFAULT => {

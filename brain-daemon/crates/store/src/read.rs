@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// Runs `work`, which reads the whole file, and reports a panic as damage to the file.
+    /// Runs `work` on the transaction and reports a panic as damage to the file.
     pub(super) fn with_file_damage<T>(
         &self,
         work: impl FnOnce(&redb::ReadTransaction) -> Result<T, StoreError>,
@@ -133,8 +133,8 @@ impl Reader {
             .filter(|record| self.admits(source.as_str(), record)))
     }
 
-    /// Returns the page, deleted or not, if its source is visible. Restoring needs it, and telling
-    /// "deleted" from "never existed".
+    /// Returns the page, deleted or not, if its source is visible. Used to restore pages, and to
+    /// tell "deleted" from "never existed".
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -443,7 +443,7 @@ fn with_prefix<V: redb::Value + 'static, T>(
     })
 }
 
-/// Parses a stored key, which was valid when it was written.
+/// Parses a stored key. An error means damage, because keys are valid when they are written.
 pub(super) fn parse_key(source: &str, slug: &str) -> Result<(SourceId, Slug), StoreError> {
     let damaged = |e: brain_protocol::NameError| StoreError::Damaged(format!("key of a page: {e}"));
     Ok((SourceId::parse(source).map_err(damaged)?, Slug::parse(slug).map_err(damaged)?))

@@ -43,7 +43,7 @@ pub struct PageRecord {
     pub chunks: u32,
     /// Length of the body in bytes.
     pub bytes: u64,
-    /// When the note was made, as [`brain_page::NoteDates`] tells, Unix milliseconds.
+    /// When the note was created, as [`brain_page::NoteDates`] determines, Unix milliseconds.
     pub created_at: i64,
     /// When its text was last changed, by the same rule, Unix milliseconds.
     pub updated_at: i64,
@@ -58,7 +58,7 @@ pub struct PageRecord {
     /// Who wrote this version. Absent if the provenance names the author, as it always does in
     /// earlier schemas. Schema 86.
     pub author: Option<Author>,
-    /// Lines that others than the author of the page wrote, in the order of the text. Schema 86.
+    /// Lines that somebody other than the page's author wrote, in the order of the text. Schema 86.
     pub marks: Vec<LineMark>,
     /// Whether the title is one of these lines. Schema 86.
     pub has_outside_title: bool,
@@ -70,9 +70,9 @@ pub struct PageRecord {
 /// Who wrote a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Author {
-    /// The way of entry, as in [`Provenance::source_kind`].
+    /// The interface that stored it, as in [`Provenance::source_kind`].
     pub kind: String,
-    /// The client or the place, as in [`Provenance::source_uri`].
+    /// The client or the origin, as in [`Provenance::source_uri`].
     pub uri: String,
 }
 
@@ -100,7 +100,7 @@ pub struct LineMark {
 /// Origin of a page: the columns added by schema 81. Absent for pages of schema 80.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The way of entry: `capture-cli`, `put_page`, `import` …
+    /// The interface that stored it: `capture-cli`, `put_page`, `import` …
     pub source_kind: Option<String>,
     /// Origin of the content, for example `file:///home/me/note.md`.
     pub source_uri: Option<String>,
@@ -120,8 +120,8 @@ pub struct Content {
     pub body: String,
 }
 
-/// Data derived from a page's text, which has rows in other tables. Kept with the page, so that
-/// exactly these rows are removed when the page changes.
+/// Data derived from a page's text, from which rows of other tables are made. Stored with the page,
+/// so that exactly these rows are removed when the page changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DerivedRows {
     /// Links in the order of the text.
@@ -190,7 +190,7 @@ impl SourceRecord {
     }
 }
 
-/// What the owner chose for a source.
+/// The owner's settings of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SourceSettings {
     /// Patterns of the files that sync reads; empty: all.
@@ -262,7 +262,7 @@ pub struct OutboxRow {
     pub ours: Vec<Hash>,
 }
 
-/// A file that a page has; its key has the name. Schema 88.
+/// An attachment of a page. The row's key has its name. Schema 88.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentRecord {
     /// SHA-256 of its bytes, which is the name of its file.
@@ -395,13 +395,13 @@ pub struct TokenRecord {
     pub created_at: i64,
     /// Expires, Unix milliseconds; `None` for never.
     pub expires_at: Option<i64>,
-    /// A refresh token was exchanged, Unix milliseconds.
+    /// When a refresh token was exchanged, Unix milliseconds.
     pub used_at: Option<i64>,
     /// Revoked, Unix milliseconds.
     pub revoked_at: Option<i64>,
 }
 
-/// Audited calls that were written together. Schema 83.
+/// Audited calls that are stored in one row. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuditPage<'a> {
     /// In the order in which they ended.

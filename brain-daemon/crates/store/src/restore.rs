@@ -44,7 +44,7 @@ pub fn restore(
     Ok(report)
 }
 
-/// Copies a file and compares.
+/// Copies a file and compares the copy with it.
 fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     let read = |e: std::io::Error| StoreError::from_io(&e, &from.display().to_string());
     let write = |e: std::io::Error| StoreError::from_io(&e, &to.display().to_string());
@@ -139,7 +139,7 @@ fn adapt_to_home(
             let wanted = record.deleted_at.is_none()
                 && sources.get(source).is_some_and(|kept| wants_file(source, kept, &record));
             if wanted {
-                // No digests: any existing file is its owner's.
+                // No digests: brain wrote none of the existing files, so it replaces none.
                 let row = OutboxRow {
                     seq: record.seq,
                     source: source.to_owned(),

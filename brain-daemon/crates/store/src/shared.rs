@@ -122,7 +122,7 @@ impl SharedState {
         let guard = self.db.read();
         let db = guard.as_ref().ok_or_else(|| StoreError::Io("the store is not open".into()))?;
         let mut txn = db.begin_write()?;
-        // Two-phase commit, and a start after a crash that need not walk the file.
+        // Two-phase commit; a start after a crash then need not walk the file.
         txn.set_quick_repair(true);
         Ok(txn)
     }
@@ -196,7 +196,8 @@ impl SharedState {
         Ok(())
     }
 
-    /// Refuses writes when another file is at the store's path, where later starts would look.
+    /// Refuses writes when another file is at the store's path: the next start would open that file
+    /// and lack the writes.
     pub(super) fn check_file_identity(&self) -> Result<(), StoreError> {
         let open = *self.file.lock();
         if open.is_none() || open == file_id(&self.path) {

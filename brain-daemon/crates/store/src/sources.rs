@@ -197,8 +197,8 @@ impl Draft<'_> {
     }
 
     /// Gives an active page another slug and path, because its file was renamed. Id, text and
-    /// versions stay; names, links and the dates, when the note was made and last changed, become
-    /// those of the new slug. The new slug and path must be free.
+    /// versions stay. Names, links, and the note's dates of creation and last change become those
+    /// of the new slug. The new slug and path must be free.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -1,4 +1,4 @@
-//! Tables agree about pages with files after any steps of sync, watcher and commands.
+//! The tables agree on pages with files after any sequence of syncs, watched changes and commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 

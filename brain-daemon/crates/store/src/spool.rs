@@ -1,9 +1,9 @@
 //! Spool: a file of acknowledged ingest jobs that the store's own file does not have yet.
 //!
-//! A redb commit of a few small jobs takes a disk several times as long as appending them. So while
-//! only ingest jobs arrive, the writer keeps one transaction open. It appends each batch to the
-//! spool, flushes the spool, and answers. After the commit the spool is overwritten from its
-//! beginning. Only jobs from the store's next job number on count.
+//! Committing a few small jobs to redb takes several times as long as appending them to a file. So
+//! while only ingest jobs arrive, the writer keeps one transaction open. It appends each batch to
+//! the spool, flushes the spool, and answers. After the commit the spool is overwritten from its
+//! beginning. A start imports only jobs from the store's next job number on.
 //!
 //! A record is a header, the jobs, and padding to the next [`BLOCK`], so that no later record
 //! rewrites flushed blocks. Numbers are little-endian. Each record continues the job numbers of the

@@ -37,11 +37,11 @@ fn a_killed_store_has_each_acknowledged_job_once() {
     drop(opened);
     assert!(!spool_of(&killed).exists(), "the store has everything");
     is_sound(&killed);
-    assert_eq!(items(&open(&killed)), expected, "once");
+    assert_eq!(items(&open(&killed)), expected, "each item is stored once");
     // Killed between the import and the removal of the spool.
     fs::write(spool_of(&killed), &spooled).unwrap();
     let again = open(&killed);
-    assert_eq!(items(&again), expected, "once");
+    assert_eq!(items(&again), expected, "each item is stored once");
     assert_eq!(send(&again, &[&[Item("g")]], || ()), [Ok(7)]);
     drop(again);
     // Killed after more than one transaction.
@@ -209,7 +209,7 @@ fn a_spool_beside_an_older_store_copy_is_set_aside() {
         assert_eq!(items(&older), numbered(bodies));
         assert!(!spool_of(&killed).exists(), "the spool was renamed");
         let aside = killed.with_extension(format!("redb.spool-{n}"));
-        assert!(fs::read(aside).unwrap() == spooled, "it is kept");
+        assert!(fs::read(aside).unwrap() == spooled, "the spool is set aside");
         if n == 1 {
             assert_eq!(
                 send(&older, &[&[Item("new")]], || ()),
@@ -236,7 +236,10 @@ fn a_restored_store_ignores_the_former_spool() {
     let restored = open(&home);
     assert_eq!((restored.id(), texts(&restored)), (9, vec!["a".to_owned(), "b".to_owned()]));
     assert!(!spool_of(&home).exists());
-    assert!(fs::read(home.with_extension("redb.spool-1")).unwrap() == spooled, "it is kept");
+    assert!(
+        fs::read(home.with_extension("redb.spool-1")).unwrap() == spooled,
+        "the spool is set aside"
+    );
 }
 
 #[test]

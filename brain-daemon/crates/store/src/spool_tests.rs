@@ -166,7 +166,7 @@ fn bytes(records: &[JobRecord]) -> Vec<Vec<u8>> {
     records.iter().map(|record| to_bytes(record).unwrap()).collect()
 }
 
-/// Damage to the last record after a power loss.
+/// Damage of the last record by a power loss.
 #[derive(Debug, Clone)]
 enum PowerLoss {
     /// The file ends at this byte of its used part.
@@ -365,7 +365,10 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
     drop(older);
     fs::write(spool_of(&killed), &spooled).unwrap();
     assert_eq!(texts(&open(&killed)), ["other", "b"]);
-    assert!(fs::read(killed.with_extension("redb.spool-1")).unwrap() == spooled, "it is kept");
+    assert!(
+        fs::read(killed.with_extension("redb.spool-1")).unwrap() == spooled,
+        "the spool is set aside"
+    );
 }
 
 #[test]

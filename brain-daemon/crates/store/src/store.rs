@@ -226,8 +226,8 @@ impl Store {
         self.shared.sources()
     }
 
-    /// Records that the page's file is written as of the change `seq`. [`Store::flush_done_files`]
-    /// removes its outbox row.
+    /// Records that the page's file was written for the change `seq`. [`Store::flush_done_files`]
+    /// then removes the outbox row.
     pub fn file_done(&self, id: u64, seq: u64) {
         self.shared.done_files.lock().push((id, seq));
     }
@@ -382,7 +382,7 @@ mod tests {
         let reader = Reader::new(snapshot, Visibility::All, &store.shared.next_acknowledged_job);
         std::thread::scope(|scope| {
             scope.spawn(|| store.shared.recover());
-            // Until `recover` has released the file; it waits for the reader.
+            // Wait until `recover` has released the file; `recover` waits for the reader.
             while database.strong_count() > 1 {
                 std::thread::yield_now();
             }

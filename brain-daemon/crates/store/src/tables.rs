@@ -43,7 +43,7 @@ pub(super) const BROKEN: TableDefinition<'static, (&str, &str), (u32, u32, u32)>
 /// (source, `missing`, `ambiguous` or `abroad`) → sum of these numbers in [`BROKEN`], unless zero.
 pub(super) const BROKEN_SUMS: TableDefinition<'static, (&str, &str), u64> =
     TableDefinition::new("broken_link_sums");
-/// Changes since the last check of links → sequence number of the last one. (source, key as in
+/// Changes since the last check of links → sequence number of the change. (source, key as in
 /// [`LINKS_IN`], 0): a name or slug that appeared or disappeared. ("", "", page id): a page with
 /// new links.
 pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
@@ -51,8 +51,8 @@ pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
 /// (source, tag, last change of the page's text in Unix milliseconds, page id). Schema 87.
 pub(super) const TAGS: TableDefinition<'static, (&str, &str, i64, u64), ()> =
     TableDefinition::new("tags_by_date");
-/// The label in [`TAGS`] that every active page has: no tag is empty. Its rows list the pages of a
-/// source by date, and their number in [`TAG_COUNTS`] is that of the source's pages. Schema 87.
+/// A label in [`TAGS`] for every active page; no tag is empty. Its rows list the pages of a source
+/// by date, and its row in [`TAG_COUNTS`] counts them. Schema 87.
 pub(super) const EVERY_PAGE: &str = "";
 /// (source, page type, last change of the page's text in Unix milliseconds, page id). Schema 87.
 pub(super) const TYPES: TableDefinition<'static, (&str, &str, i64, u64), ()> =
@@ -166,15 +166,16 @@ pub(super) const META_WAITING: &str = "jobs_waiting";
 pub(super) const META_FAILED: &str = "jobs_failed";
 /// Active pages.
 pub(super) const META_ACTIVE: &str = "active";
-/// Links of pages with this id or a greater one were never checked.
-/// Another number than `links_checked` of earlier versions, which resolved links otherwise: their
-/// counts are outdated, so every page is checked once more.
+/// Links of pages with this id or a greater one were never checked. The key differs from
+/// `links_checked` of earlier versions, which resolved links by other rules, so that every page is
+/// checked once more.
 pub(super) const META_LINKS_CHECKED: &str = "paths_checked";
 /// No link was ever checked without the pages below this id.
 pub(super) const META_LINKS_KNOWN: &str = "links_known";
 /// Random id of the store. Derived data carries it.
 pub(super) const META_STORE_ID: &str = "store_id";
-/// Set when a repair left nothing of a store whose page files exist; the store stays refused.
+/// Set when a repair lost all pages of a store whose page files exist. The daemon refuses this
+/// store at every later start.
 pub(super) const META_LOST: &str = "lost_in_repair";
 /// In a backup: its time in Unix milliseconds.
 pub(super) const META_MADE_AT: &str = "backup_made_at";

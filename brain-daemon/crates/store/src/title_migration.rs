@@ -1,4 +1,4 @@
-//! 85 → 86: pages without a title of their own are called as their files.
+//! 85 → 86: pages without a title of their own get the name of their file.
 
 use brain_page::{Frontmatter, file_title, title_of};
 use brain_protocol::Slug;

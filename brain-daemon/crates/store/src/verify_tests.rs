@@ -11,7 +11,7 @@ use super::tables as t;
 use super::tests::{open, page, put, slug};
 use super::*;
 
-/// Paths for crafted backups: each leads out of a source, or is not the file of its page.
+/// Paths for crafted backups: each is outside a source, or is not the path of its page's file.
 const BAD_PATHS: [&str; 9] = [
     "../outside.md",
     "a/../../outside.md",
@@ -178,7 +178,7 @@ fn a_flipped_byte_is_refused_or_harmless() {
             }
             Err(other) => panic!("byte {at}: {other:?}"),
             Ok(_) => {
-                assert!(!must, "byte {at} is a page's");
+                assert!(!must, "byte {at} belongs to a page");
                 harmless += 1;
                 assert_eq!(restored_rows(&bad), expected, "byte {at}");
             }
@@ -274,7 +274,7 @@ fn wrong_rows_by_tag_and_type_are_found() {
 }
 
 #[test]
-fn a_page_that_keeps_another_save_as_a_version_keeps_its_tags_and_type() {
+fn keeping_a_save_as_a_version_keeps_tags_and_type() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);

@@ -4,9 +4,9 @@
 //! ([`super::group_commit`]). Tasks that arrive during a flush form the next batch, so one flush
 //! serves all of them.
 //!
-//! A task must check its preconditions before it writes. A task that refuses before writing costs
-//! the others nothing. If a task fails after writing, the transaction is rolled back and the batch
-//! runs again without that task.
+//! A task must check its preconditions before it writes. A task that fails before it writes does
+//! not affect the others. If a task fails after it wrote, the transaction is rolled back and the
+//! batch runs again without that task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use super::record::{Content, PageRecord};
 use super::shared::SharedState;
 use super::{Draft, StoreError};
 
-/// Maximum blocking tasks in a batch. It is large enough to pay for a flush. It is small enough
-/// that some of many writers commit while others still write their files.
+/// Maximum blocking tasks in a batch. It is large enough that a flush serves many tasks, and small
+/// enough that some writers commit while others still write their files.
 const MAX_BATCH: usize = 32;
 
 /// Maximum tasks in a batch of tasks with callbacks. No page files follow them, so a flush of many
@@ -75,8 +75,8 @@ pub(super) trait WriteTask: Send {
     fn run(&mut self, draft: &mut Draft<'_>) -> Result<(), StoreError>;
     /// Reports the result to the caller.
     fn finish(self: Box<Self>, result: Result<(), StoreError>);
-    /// Whether the task reports to a callback and blocks no thread. It is answered when it is on
-    /// disk, perhaps before a snapshot shows it.
+    /// Whether the task reports to a callback and blocks no thread. Its callback runs when the
+    /// write is durable, perhaps before a snapshot shows it.
     fn has_callback(&self) -> bool {
         false
     }

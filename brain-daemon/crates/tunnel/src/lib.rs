@@ -35,11 +35,11 @@ pub use proof::Proof;
 pub use watchdog::{Environment, TunnelCheck, Watchdog, is_healthy};
 
 /// The header that marks the watchdog's requests to `/health`, and its value on the local path.
-/// Through the public address, the value is the question of a [`Proof`].
+/// Through the public address, the value is the challenge of a [`Proof`].
 pub const PROBE_HEADER: (&str, &str) = ("x-brain-probe", "watchdog");
 /// Skips the page that free ngrok addresses show to browsers.
 const SKIP_BROWSER_WARNING: (&str, &str) = ("ngrok-skip-browser-warning", "true");
-/// The version of the tunnel's recipe.
+/// The version that the tunnel's heartbeats report.
 pub const TUNNEL_VERSION: &str = "0.7.0";
 
 /// The provider of the agent.
@@ -130,7 +130,7 @@ pub struct Launch {
 
 /// An agent: how to query it, start it and read its output.
 pub trait Agent: Send + Sync {
-    /// Returns the name, as people type it.
+    /// Returns the name as in the configuration.
     fn name(&self) -> &'static str;
 
     /// Returns the program: a path, or a name to be searched on PATH.

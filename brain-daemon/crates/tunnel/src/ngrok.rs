@@ -17,11 +17,11 @@ use brain_net::HttpClient;
 /// The API ports: an agent takes the next one if a port is in use.
 const PORTS: std::ops::RangeInclusive<u16> = 4040..=4044;
 /// Time limit for the version command.
-const VERSION_WITHIN: Duration = Duration::from_secs(5);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The prefix of error codes.
 const CODE: &str = "ERR_NGROK_";
-/// The first version with the option `--url`.
-const KNOWS_URL: (u32, u32) = (3, 16);
+/// The first version with the option `--url`; assumed if the version is unknown.
+const FIRST_URL_VERSION: (u32, u32) = (3, 16);
 
 /// The `ngrok` agent.
 pub(super) struct Ngrok {
@@ -79,10 +79,10 @@ impl Ngrok {
         }
     }
 
-    /// Returns the program's major and minor version; the newest if it is unknown.
+    /// Returns the program's major and minor version; [`FIRST_URL_VERSION`] if it is unknown.
     fn version(&self, starter: &dyn Starter) -> (u32, u32) {
-        let output = starter.run(&[self.program(), "version".into()], VERSION_WITHIN);
-        output.ok().and_then(|(_, text)| version(&text)).unwrap_or(KNOWS_URL)
+        let output = starter.run(&[self.program(), "version".into()], VERSION_TIMEOUT);
+        output.ok().and_then(|(_, text)| version(&text)).unwrap_or(FIRST_URL_VERSION)
     }
 }
 
@@ -144,7 +144,7 @@ impl Agent for Ngrok {
         }
         command.push(port);
         match domain {
-            Some(name) if version >= KNOWS_URL => {
+            Some(name) if version >= FIRST_URL_VERSION => {
                 command.extend(["--url".into(), format!("https://{name}")]);
             }
             Some(name) => command.extend(["--domain".into(), name]),

@@ -1,7 +1,7 @@
 //! Proof that a public address leads here.
 //!
 //! An agent may name any address, and any server can answer `/health` as brain does. So the
-//! watchdog sends a question that is used once. Only the public listener of this daemon knows the
+//! watchdog sends a challenge that is used once. Only the public listener of this daemon knows the
 //! answer.
 
 use std::net::IpAddr;
@@ -11,10 +11,10 @@ use url::{Host, Url};
 use super::{PROBE_HEADER, SKIP_BROWSER_WARNING};
 use brain_net::{HttpClient, HttpRequest};
 
-/// A question sent to a public address, and its answer. Both are random.
+/// A challenge that is sent to a public address, and its answer. Both are random.
 #[derive(Debug, Clone)]
 pub struct Proof {
-    question: String,
+    challenge: String,
     answer: String,
     /// The address under test.
     url: Url,
@@ -25,32 +25,32 @@ impl Proof {
     ///
     /// # Errors
     /// If `url` has no host.
-    pub fn new(url: &str, question: String, answer: String) -> Result<Self, String> {
+    pub fn new(url: &str, challenge: String, answer: String) -> Result<Self, String> {
         let parsed = Url::parse(&format!("{url}/health")).ok().filter(Url::has_host);
-        Ok(Self { question, answer, url: parsed.ok_or("it is not an address")? })
+        Ok(Self { challenge, answer, url: parsed.ok_or("it is not an address")? })
     }
 
-    /// Returns the answer to a request with this question, addressed to `host`. Agents may forward
+    /// Returns the answer to a request with this challenge, addressed to `host`. Agents may forward
     /// requests under the listener's own address; any other name fails.
     #[must_use]
-    pub fn answer_for(&self, host: &str, question: &str) -> Option<String> {
+    pub fn answer_for(&self, host: &str, challenge: &str) -> Option<String> {
         let requested = Url::parse(&format!("http://{host}/")).ok()?;
         let is_loopback = match requested.host()? {
             Host::Domain(name) => name == "localhost",
             Host::Ipv4(ip) => IpAddr::from(ip).is_loopback(),
             Host::Ipv6(ip) => IpAddr::from(ip).is_loopback(),
         };
-        let is_valid = question == self.question
+        let is_valid = challenge == self.challenge
             && (is_loopback || requested.host_str() == self.url.host_str());
         is_valid.then(|| self.answer.clone())
     }
 
-    /// Sends the question. With `public`, the host must have public addresses only.
+    /// Sends the challenge. With `public`, the host must have public addresses only.
     ///
     /// # Errors
     /// A description of the wrong answer or of the failed request.
     pub fn ask(&self, net: &dyn HttpClient, public: bool) -> Result<(), String> {
-        let headers = [SKIP_BROWSER_WARNING, (PROBE_HEADER.0, self.question.as_str())];
+        let headers = [SKIP_BROWSER_WARNING, (PROBE_HEADER.0, self.challenge.as_str())];
         let call = HttpRequest {
             url: &self.url,
             body: None,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proof_answers_only_the_right_host_and_question() {
+    fn a_proof_answers_only_its_host_and_challenge() {
         let proof = |url: &str| Proof::new(url, "q1".into(), "a1".into()).unwrap();
         let named = proof("https://a.ngrok.app");
         for host in
@@ -85,7 +85,7 @@ mod tests {
         {
             assert_eq!(named.answer_for(host, "q1").as_deref(), Some("a1"), "{host}");
         }
-        for (host, question) in [
+        for (host, challenge) in [
             ("a.ngrok.app", ""),
             ("a.ngrok.app", "q2"),
             ("b.ngrok.app", "q1"),
@@ -94,7 +94,7 @@ mod tests {
             ("", "q1"),
             ("a b", "q1"),
         ] {
-            assert_eq!(named.answer_for(host, question), None, "{host} {question}");
+            assert_eq!(named.answer_for(host, challenge), None, "{host} {challenge}");
         }
         assert!(Proof::new("nonsense", "q".into(), "a".into()).is_err());
     }

@@ -99,7 +99,7 @@ impl Watchdog {
         }
     }
 
-    /// Returns the agent's name, as people type it.
+    /// Returns the agent's name as in the configuration.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.agent.name()

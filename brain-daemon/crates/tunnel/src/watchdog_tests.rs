@@ -236,7 +236,7 @@ fn own_agent_starts_beside_one_for_another_target() {
 }
 
 #[test]
-fn local_and_public_failures_are_told_apart() {
+fn local_and_public_failures_are_distinguished() {
     let mut test = WatchdogTest::new(None);
     test.up(URL);
     let first = test.check();

@@ -102,8 +102,7 @@ fn number_url(number: &Number) -> Result<Url, WebhookError> {
         "{}/2010-04-01/Accounts/{}/IncomingPhoneNumbers/{}.json",
         number.api, number.account_sid, number.number_sid
     );
-    let hint =
-        || "leave voice.api away, or correct it in config.toml, and restart the daemon".into();
+    let hint = || "remove voice.api, or correct it in config.toml, and restart the daemon".into();
     let url = Url::parse(&text).map_err(|error| WebhookError {
         message: format!("voice.api is not a valid address: {error}"),
         hint: hint(),

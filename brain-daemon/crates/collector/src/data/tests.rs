@@ -228,11 +228,11 @@ fn a_deletion_is_the_post_with_time_and_reason() {
     let fields = record.as_object_mut().unwrap();
     assert_eq!(fields.remove(DETECTED_AT), Some(json!(rfc3339(T0 + 5))));
     assert_eq!(fields.remove("reason"), Some(json!("not_found")));
-    assert_eq!(fields, post("17", T0).fields(), "the original post, whole");
+    assert_eq!(fields, post("17", T0).fields(), "the record has the whole post");
     assert_eq!(
         data.post(Stream::Own, &id("17")).unwrap().unwrap(),
         post("17", T0),
-        "the stored one stays"
+        "the stored post stays"
     );
 }
 

@@ -4,7 +4,7 @@ use brain_protocol::Secret;
 use serde_json::json;
 use url::Url;
 
-use super::super::fake::{FakeLink, answer};
+use super::super::fake::{FakeClient, answer};
 use super::*;
 use crate::{PostId, Rates};
 
@@ -107,7 +107,7 @@ fn a_value_configured_twice_is_one_rule_for_both_streams() {
 #[test]
 fn rules_are_synchronized_and_rejections_listed() {
     let bodies: &'static Mutex<Vec<Value>> = Box::leak(Box::default());
-    let link = FakeLink::new(move |request| {
+    let http_client = FakeClient::new(move |request| {
         let Some(body) = &request.body else {
             let first = json!({"data": [{"id": "9007199254740993", "value": "@old",
                 "tag": "brain:mentions"}],
@@ -134,7 +134,7 @@ fn rules_are_synchronized_and_rejections_listed() {
     let (base, token, now) =
         (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
     // The platform answers deletions with 200.
-    let mut platform = Platform::new(&link, &base, &token, Rates::default(), &now);
+    let mut platform = Platform::new(&http_client, &base, &token, Rates::default(), &now);
     let rules =
         Rules::synchronize(&mut platform, configured_rules(&settings(Some("me"), &["#a", "(("])))
             .unwrap();

@@ -7,28 +7,28 @@ mod refusals;
 use serde_json::json;
 
 use super::*;
-use crate::fake::{FakeLink, answer};
+use crate::fake::{FakeClient, answer};
 
 const NOW: i64 = 1_795_257_045;
 const TOKEN: &str = "AAAA-secret-token";
 /// An empty list.
 const EMPTY: &str = r#"{"meta":{"result_count":0}}"#;
 
-/// Runs `act` with a platform behind this link.
-fn with_platform<T>(link: &FakeLink, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
+/// Runs `act` with a platform behind this HTTP client.
+fn with_platform<T>(http_client: &FakeClient, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
     let (base, token) = (Url::parse("http://platform.test/api/").unwrap(), Secret::new(TOKEN));
     let now = || NOW * 1000;
-    act(&mut Platform::new(link, &base, &token, Rates::default(), &now))
+    act(&mut Platform::new(http_client, &base, &token, Rates::default(), &now))
 }
 
-/// A link with a constant answer.
+/// Returns an HTTP client with a constant answer.
 fn always(
     status: u16,
     headers: &'static [(&'static str, &'static str)],
     body: impl Into<Vec<u8>>,
-) -> FakeLink {
+) -> FakeClient {
     let body = body.into();
-    FakeLink::new(move |_| Ok(answer(status, headers, body.clone())))
+    FakeClient::new(move |_| Ok(answer(status, headers, body.clone())))
 }
 
 fn me(platform: &mut Platform<'_>) -> Result<Account, PlatformFault> {
@@ -45,9 +45,9 @@ fn id(id: &str) -> PostId {
 
 #[test]
 fn requests_are_as_the_platform_documents_them() {
-    let link = always(200, &[], EMPTY);
+    let http_client = always(200, &[], EMPTY);
     let (bare, all) = (Expansions::default(), Expansions { authors: true, media: true });
-    with_platform(&link, |platform| {
+    with_platform(&http_client, |platform| {
         platform.timeline(&user(), bare, None).unwrap();
         platform.mentions(&user(), all, Some("t+/k&")).unwrap();
         platform.search("(\"a b\" OR c,d) -from:me #ü+", bare, Some(&id("17")), Some("t")).unwrap();
@@ -55,7 +55,7 @@ fn requests_are_as_the_platform_documents_them() {
         let _ = platform.me();
         let _ = platform.by_username("al/ice?");
     });
-    let requests = link.requests();
+    let requests = http_client.requests();
     let targets: Vec<&str> = requests.iter().map(|request| request.target.as_str()).collect();
     let fields = format!("max_results=100&tweet.fields={POST_FIELDS}");
     assert!(!POST_FIELDS.contains(char::is_whitespace));
@@ -83,11 +83,14 @@ fn requests_are_as_the_platform_documents_them() {
 
 #[test]
 fn accounts_are_found_by_token_and_by_handle() {
-    let link =
+    let http_client =
         always(200, &[], r#"{"data":{"id":"9007199254740993","username":"alice","name":"A"}}"#);
     let account = Account { id: "9007199254740993".into(), username: "alice".into() };
-    assert_eq!(with_platform(&link, me).unwrap(), account);
-    assert_eq!(with_platform(&link, |platform| platform.by_username("alice")).unwrap(), account);
+    assert_eq!(with_platform(&http_client, me).unwrap(), account);
+    assert_eq!(
+        with_platform(&http_client, |platform| platform.by_username("alice")).unwrap(),
+        account
+    );
     let missing = r#"{"errors":[{"value":"alice","resource_id":"alice","title":"Not Found Error",
         "type":"https://api.x.com/2/problems/resource-not-found",
         "detail":"Could not find user with username: [alice]."}]}"#;
@@ -123,8 +126,8 @@ fn accounts_are_found_by_token_and_by_handle() {
 
 #[test]
 fn a_body_is_sent_by_post_and_201_is_accepted() {
-    let link = always(201, &[], r#"{"meta":{"sent":"x"}}"#);
-    with_platform(&link, |platform| {
+    let http_client = always(201, &[], r#"{"meta":{"sent":"x"}}"#);
+    with_platform(&http_client, |platform| {
         let path = ["tweets", "search", "stream", "rules"];
         let body =
             platform.ask(Endpoint::ChangeRules, &path, &[], Some(&json!({"add": []}))).unwrap();
@@ -134,5 +137,5 @@ fn a_body_is_sent_by_post_and_201_is_accepted() {
             FaultReason::Unreadable
         );
     });
-    assert_eq!(link.requests()[0].body.as_deref(), Some(&br#"{"add":[]}"#[..]));
+    assert_eq!(http_client.requests()[0].body.as_deref(), Some(&br#"{"add":[]}"#[..]));
 }

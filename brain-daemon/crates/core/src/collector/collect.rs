@@ -184,7 +184,7 @@ impl CollectorService {
         let run = Run {
             settings: &ready.settings,
             base: &base,
-            link: &*link,
+            http_client: &*link,
             token: &ready.token,
             clock: &*self.env.clock,
         };

@@ -137,7 +137,13 @@ impl CollectorService {
         base: &'a Url,
         link: &'a dyn RetryingClient,
     ) -> Run<'a> {
-        Run { settings: &ready.settings, base, link, token: &ready.token, clock: &*self.env.clock }
+        Run {
+            settings: &ready.settings,
+            base,
+            http_client: link,
+            token: &ready.token,
+            clock: &*self.env.clock,
+        }
     }
 
     fn set_stream_status(&self, state: &str, message: &str) {
@@ -239,7 +245,7 @@ impl Connection<'_> {
             public: false,
             is_complete: |_| false,
         };
-        let link = self.run.link;
+        let link = self.run.http_client;
         let result =
             link.stream(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
         match result {

@@ -315,5 +315,5 @@ fn compare_pages(
 
 /// Converts an error of the store or the file system into a transient fault.
 pub(super) fn transient_fault(error: &dyn std::error::Error) -> EmbedError {
-    EmbedError { kind: EmbedErrorKind::Later(None), message: error.to_string(), hint: None }
+    EmbedError { kind: EmbedErrorKind::Retryable(None), message: error.to_string(), hint: None }
 }

@@ -83,7 +83,7 @@ fn interrupted(stopping: bool) -> Fault {
 fn embed_fault(fault: &EmbedError, pages: u64) -> Fault {
     let code = match fault.kind {
         EmbedErrorKind::Model => FaultCode::NotFound,
-        EmbedErrorKind::Later(_) => FaultCode::Timeout,
+        EmbedErrorKind::Retryable(_) => FaultCode::Timeout,
         EmbedErrorKind::Refused => FaultCode::Forbidden,
         EmbedErrorKind::Text
         | EmbedErrorKind::Stopped

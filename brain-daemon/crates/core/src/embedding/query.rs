@@ -175,7 +175,7 @@ fn answer(mut all: Vec<QueuedQuestion>) {
 fn timeout_error() -> EmbedError {
     let message =
         format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
-    EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
+    EmbedError { kind: EmbedErrorKind::Retryable(None), message, hint: None }
 }
 
 impl EmbeddingService {
@@ -264,7 +264,7 @@ impl EmbeddingService {
     /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors.
     pub(crate) fn distance(&self, one: u64, other: u64) -> Option<f32> {
         let open_vectors = self.state.shared.open_vectors()?;
-        open_vectors.vectors.between(one, other).map(|cosine| (1.0 - cosine) / 2.0)
+        open_vectors.vectors.similarity(one, other).map(|cosine| (1.0 - cosine) / 2.0)
     }
 
     /// Returns why vector results are incomplete, if more than a few pages are missing.

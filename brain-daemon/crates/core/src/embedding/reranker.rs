@@ -133,5 +133,5 @@ impl EmbeddingService {
 /// Returns the error of a call that was late or unusable.
 fn transient_error(what: &str) -> EmbedError {
     let message = format!("the reranker {what}");
-    EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
+    EmbedError { kind: EmbedErrorKind::Retryable(None), message, hint: None }
 }

@@ -408,7 +408,7 @@ impl EmbeddingService {
         }
         self.state.set_problem(Some((fault.message.clone(), fault.hint.clone())));
         let delay = match fault.kind {
-            EmbedErrorKind::Later(seconds) => {
+            EmbedErrorKind::Retryable(seconds) => {
                 let backoff =
                     MIN_BACKOFF.saturating_mul(1 << work.failures.min(10)).min(MAX_BACKOFF);
                 backoff.max(Duration::from_secs(seconds.unwrap_or_default()))

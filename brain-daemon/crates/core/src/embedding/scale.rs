@@ -54,7 +54,7 @@ impl<'a> Windows<'a> {
 
     /// Uses the windows of `pages`, which must be ascending.
     pub(super) fn of(vectors: &'a Vectors, pages: &[u64]) -> Self {
-        let counts = vectors.windows_of(pages);
+        let counts = vectors.window_counts(pages);
         let (mut ends, mut windows) = (Vec::new(), 0);
         for (page, count) in pages.iter().zip(&counts) {
             if let Some(count @ 1..) = count {

@@ -351,7 +351,7 @@ fn new_model_replaces_old_vectors_when_complete() {
     let files = || std::fs::read_dir(&file_path).unwrap().count();
     assert_eq!(files(), 1);
     *words.identity.lock().unwrap() = "of another kind".into();
-    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(None)));
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Retryable(None)));
     brain.embedding.embedding_changed();
     brain.embedding.embed_in_background();
     let degradation = degradation(&brain, "boats").unwrap();

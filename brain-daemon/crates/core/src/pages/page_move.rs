@@ -160,12 +160,12 @@ fn kept_target(
     link: &Link,
 ) -> Result<Option<NewTarget>, StoreError> {
     let keep = |slug: Slug| NewTarget { former: slug.clone(), slug, name: None };
-    let also = match &link.target {
+    let alternative = match &link.target {
         Target::Slug { source: Some(_), .. } => return Ok(None),
         Target::Slug { slug, .. } if link.raw.starts_with("./") || link.raw.starts_with("../") => {
             return Ok(Some(keep(slug.clone())));
         }
-        Target::Slug { also, .. } => also.clone(),
+        Target::Slug { alternative, .. } => alternative.clone(),
         Target::Name(_) => None,
     };
     let record = link_record(link.clone());
@@ -177,7 +177,7 @@ fn kept_target(
     }
     // A path relative to the former folder must be rewritten, even if a page name also leads to the
     // target.
-    let is_by_folder = also.is_some_and(|also| also == before.1);
+    let is_by_folder = alternative.is_some_and(|alternative| alternative == before.1);
     let stays = !is_by_folder
         && match reader.resolve(&record, (source, at))? {
             Resolution::Page(after) => after.2.id == before.2.id,

@@ -174,12 +174,12 @@ impl SyncService {
             updated: tally.updated,
             restored: tally.restored,
             unchanged: tally.unchanged,
-            skipped: found.skipped,
+            skipped: found.other_files,
             failed: tally.failures.named,
             failed_total: tally.failures.total,
             warnings: tally.warnings,
             took_ms: began.elapsed().as_millis() as u64,
-            left_out: found.left_out,
+            left_out: found.ignored,
         })
     }
 

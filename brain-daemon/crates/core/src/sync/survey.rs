@@ -62,7 +62,7 @@ impl Survey {
             })?;
             survey.found.unreadable.extend(found.unreadable);
             survey.found.repositories.extend(found.repositories);
-            survey.found.left_out = found.left_out;
+            survey.found.ignored = found.ignored;
         }
         Ok(survey)
     }

@@ -28,7 +28,8 @@ const TOO_LONG: [&str; 10] = [
 /// What to do after a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NextStep {
-    /// Retry, after so many seconds if the service says so. Otherwise report this error.
+    /// Retry after this many seconds, if the service names a time. Without a retry, report this
+    /// error.
     Retry(Option<u64>, EmbedError),
     /// Split the batch. If it has one text, report this error.
     Split(EmbedError),
@@ -54,12 +55,15 @@ impl EndpointLabel {
     }
 
     /// Handles a request without a complete response.
-    pub(super) fn unreachable(&self, trouble: &NetError) -> NextStep {
+    pub(super) fn unreachable(&self, net_error: &NetError) -> NextStep {
         let hint = "is it running? check embedding.base_url and the network; search uses full text \
                     meanwhile";
-        let fault =
-            self.fault(EmbedErrorKind::Later(None), &format!("does not answer: {trouble}"), hint);
-        match trouble {
+        let fault = self.fault(
+            EmbedErrorKind::Retryable(None),
+            &format!("does not answer: {net_error}"),
+            hint,
+        );
+        match net_error {
             NetError::InvalidAddress(_) | NetError::Setup(_) => {
                 NextStep::Fail(EmbedError { kind: EmbedErrorKind::Refused, ..fault })
             }
@@ -72,7 +76,7 @@ impl EndpointLabel {
         let hint = "check that embedding.base_url is an endpoint with OpenAI's API, and \
                     embedding.model an embedding model";
         self.fault(
-            EmbedErrorKind::Later(None),
+            EmbedErrorKind::Retryable(None),
             &format!("does not answer with vectors: its answer {what}"),
             hint,
         )
@@ -81,7 +85,11 @@ impl EndpointLabel {
     /// Returns the error for a request that exceeded its time limit.
     pub(super) fn timed_out(&self, seconds: u64) -> EmbedError {
         let what = format!("has not answered within {seconds} seconds");
-        self.fault(EmbedErrorKind::Later(None), &what, "a smaller or nearer model answers sooner")
+        self.fault(
+            EmbedErrorKind::Retryable(None),
+            &what,
+            "a smaller or nearer model answers sooner",
+        )
     }
 
     /// Returns the error for work that the caller stopped.
@@ -91,7 +99,7 @@ impl EndpointLabel {
 
     /// Handles a status other than 200.
     pub(super) fn refusal(&self, answer: &HttpResponse) -> NextStep {
-        use EmbedErrorKind::{Later, Refused, Text};
+        use EmbedErrorKind::{Refused, Retryable, Text};
         let (status, wait) = (answer.status, retry_after(answer));
         let body = String::from_utf8_lossy(&answer.body).to_lowercase();
         let problem = problem(&answer.body);
@@ -111,11 +119,11 @@ impl EndpointLabel {
                  embedding.model",
             )),
             402 => NextStep::Fail(fault(
-                Later(Some(CREDIT_RETRY_SECONDS)),
+                Retryable(Some(CREDIT_RETRY_SECONDS)),
                 "the account has no credit: add some",
             )),
             400 | 429 if has_no_credit => NextStep::Fail(fault(
-                Later(Some(CREDIT_RETRY_SECONDS)),
+                Retryable(Some(CREDIT_RETRY_SECONDS)),
                 "the account has no credit: add some",
             )),
             404 | 405 => NextStep::Fail(fault(
@@ -123,10 +131,13 @@ impl EndpointLabel {
                 "check embedding.base_url, and that it has this model (`ollama pull NAME` for \
                  Ollama)",
             )),
-            408 => NextStep::Retry(wait, fault(Later(wait), "the request is repeated later")),
+            408 => NextStep::Retry(wait, fault(Retryable(wait), "the request is repeated later")),
             429 => NextStep::Retry(
                 wait,
-                fault(Later(wait), "it limits the rate of requests; the request is repeated later"),
+                fault(
+                    Retryable(wait),
+                    "it limits the rate of requests; the request is repeated later",
+                ),
             ),
             // Some servers answer 500 when a text is too long.
             400 | 413 | 422 | 500
@@ -136,7 +147,10 @@ impl EndpointLabel {
             }
             500.. => NextStep::Retry(
                 wait,
-                fault(Later(wait), "check the log of the service; the request is repeated later"),
+                fault(
+                    Retryable(wait),
+                    "check the log of the service; the request is repeated later",
+                ),
             ),
             _ => NextStep::Fail(fault(
                 Refused,

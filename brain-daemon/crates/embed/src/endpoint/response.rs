@@ -91,12 +91,12 @@ pub(super) fn read(
 ) -> Result<EmbeddingResponse, String> {
     let text = body.trim_ascii_start();
     if text.starts_with(b"<") {
-        return Err("is a page for people, not JSON".into());
+        return Err("is an HTML page, not JSON".into());
     }
     let body: Body = serde_json::from_slice(text).map_err(|e| match e.classify() {
         serde_json::error::Category::Eof => "was cut off".to_owned(),
         serde_json::error::Category::Syntax => "is not JSON".to_owned(),
-        _ => "is not one of the openai shape".to_owned(),
+        _ => "does not follow OpenAI's API".to_owned(),
     })?;
     if body.data.len() != count {
         return Err(format!("has {} vectors for {count} texts", body.data.len()));
@@ -132,7 +132,7 @@ fn normalise(vector: &mut [f32]) -> Result<(), String> {
     let square: f64 = vector.iter().map(|n| f64::from(*n) * f64::from(*n)).sum();
     // Vectors with numbers that are not finite are refused here too.
     if !square.is_finite() || square <= f64::MIN_POSITIVE {
-        return Err("has a vector that points nowhere".into());
+        return Err("has a vector that is zero or not finite".into());
     }
     let by = square.sqrt().recip();
     for number in vector {
@@ -173,12 +173,12 @@ mod tests {
         let nan = STANDARD.encode(f32::NAN.to_le_bytes());
         let endless = STANDARD.encode(f32::INFINITY.to_le_bytes());
         for (body, count, what) in [
-            ("<html>502</html>", 1, "page for people"),
+            ("<html>502</html>", 1, "HTML page"),
             ("", 1, "cut off"),
             (r#"{"data":[{"index":0,"embedding":[1,"#, 1, "cut off"),
             ("pong", 1, "not JSON"),
-            ("{}", 1, "openai shape"),
-            (r#"{"error":"x"}"#, 1, "openai shape"),
+            ("{}", 1, "OpenAI's API"),
+            (r#"{"error":"x"}"#, 1, "OpenAI's API"),
             (r#"{"data":[]}"#, 1, "0 vectors for 1"),
             (r#"{"data":[{"embedding":[1]}]}"#, 2, "1 vectors for 2"),
             (
@@ -197,9 +197,9 @@ mod tests {
             // Numbers beyond f32 are refused by the parser or become infinite.
             (r#"{"data":[{"embedding":[1e39,0]}]}"#, 1, ""),
             (r#"{"data":[{"embedding":[NaN,0]}]}"#, 1, "not JSON"),
-            (r#"{"data":[{"embedding":[null,0]}]}"#, 1, "openai shape"),
-            (r#"{"data":[{"embedding":"abc"}]}"#, 1, "openai shape"),
-            (r#"{"data":[{"embedding":"YWJj"}]}"#, 1, "openai shape"),
+            (r#"{"data":[{"embedding":[null,0]}]}"#, 1, "OpenAI's API"),
+            (r#"{"data":[{"embedding":"abc"}]}"#, 1, "OpenAI's API"),
+            (r#"{"data":[{"embedding":"YWJj"}]}"#, 1, "OpenAI's API"),
             (&format!(r#"{{"data":[{{"embedding":"{nan}"}}]}}"#), 1, "nowhere"),
             (&format!(r#"{{"data":[{{"embedding":"{endless}"}}]}}"#), 1, "nowhere"),
         ] {

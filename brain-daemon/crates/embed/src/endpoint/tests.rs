@@ -175,11 +175,11 @@ fn only_temporary_errors_are_retried() {
     assert_eq!(lab.sent().len(), 4);
 
     let limited = Fixture::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
-    assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Later(Some(3600)));
-    assert_eq!(limited.sent().len(), 1, "no retry after an hour");
+    assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Retryable(Some(3600)));
+    assert_eq!(limited.sent().len(), 1, "a wait of an hour is too long for a retry");
 
     let down = Fixture::new(|_, _| Err(NetError::ConnectionRefused));
-    assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Later(None));
+    assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Retryable(None));
     assert_eq!(down.sent().len(), 6);
 
     for (status, body, why, what) in [
@@ -202,11 +202,11 @@ fn only_temporary_errors_are_retried() {
             EmbedErrorKind::Refused,
             "400",
         ),
-        (402, json!({}), EmbedErrorKind::Later(Some(3600)), "402"),
+        (402, json!({}), EmbedErrorKind::Retryable(Some(3600)), "402"),
         (
             429,
             json!({ "error": { "code": "insufficient_quota" } }),
-            EmbedErrorKind::Later(Some(3600)),
+            EmbedErrorKind::Retryable(Some(3600)),
             "insufficient_quota",
         ),
     ] {
@@ -258,7 +258,7 @@ fn an_invalid_response_is_an_error() {
             Ok(HttpResponse { status: 200, headers: Vec::new(), body: body.into(), from: None })
         });
         let fault = lab.fails(&["a text"]);
-        assert_eq!(fault.kind, EmbedErrorKind::Later(None), "{body}");
+        assert_eq!(fault.kind, EmbedErrorKind::Retryable(None), "{body}");
         assert!(fault.message.contains("does not answer with vectors"), "{fault}");
     }
     let mut endless = Fixture::new(|_, _| {

@@ -23,7 +23,7 @@ use tokenizers::Tokenizer;
 use super::error::{damaged, missing};
 use super::graph;
 use super::model_card::{ModelCard, Pooling, Weights, read_small_file};
-use super::text::{self, Before, Tokens};
+use super::text::{self, LeadingText, Tokens};
 use crate::{EmbedError, EmbedErrorKind, Purpose};
 
 /// Interval at which a caller is asked whether to continue.
@@ -55,7 +55,7 @@ struct Runner {
     inputs: Vec<(NodeId, Input)>,
     output: NodeId,
     /// Size of the vocabulary, if known.
-    known: Option<usize>,
+    vocabulary: Option<usize>,
 }
 
 /// An input of a graph.
@@ -70,7 +70,7 @@ enum Input {
     /// Position of each token, the same for all texts.
     Positions,
     /// Position of each token, for each text.
-    PlacesOfEach,
+    PositionsByText,
 }
 
 /// Vectors of one batch with the indexes of their texts.
@@ -121,7 +121,7 @@ impl Engine {
             Purpose::Query => &self.card.query,
             Purpose::Document => &self.card.document,
         };
-        self.vectors(Before::Prefix(prefix), texts, should_continue)
+        self.vectors(LeadingText::Prefix(prefix), texts, should_continue)
     }
 
     /// Returns a number for each text, higher for a better answer to the question; see
@@ -132,7 +132,7 @@ impl Engine {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError> {
-        let numbers = self.vectors(Before::Question(question), texts, should_continue)?;
+        let numbers = self.vectors(LeadingText::Question(question), texts, should_continue)?;
         let numbers: Vec<f32> = numbers.into_iter().flatten().collect();
         match numbers.len() == texts.len() && numbers.iter().all(|number| number.is_finite()) {
             true => Ok(numbers),
@@ -140,10 +140,10 @@ impl Engine {
         }
     }
 
-    /// Returns the model's output for texts, each with what is before it.
+    /// Returns the model's output for each text with its leading text.
     fn vectors(
         &self,
-        before: Before<'_>,
+        before: LeadingText<'_>,
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -152,8 +152,8 @@ impl Engine {
             if at % TOKENIZE_BATCH == 0 && !should_continue() {
                 return Err(stopped());
             }
-            let known = self.runner.known;
-            tokens.push(text::tokens(&self.tokenizer, &self.card, before, (at, text), known)?);
+            let vocabulary = self.runner.vocabulary;
+            tokens.push(text::tokens(&self.tokenizer, &self.card, before, (at, text), vocabulary)?);
         }
         let batches = text::batches(&mut tokens);
         let mut vectors = vec![Vec::new(); texts.len()];
@@ -243,10 +243,7 @@ impl Engine {
         let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
         let (shape, numbers) = self.runner.run(&self.card, texts, width, pool)?;
         let odd = || {
-            damaged(
-                &self.card.file,
-                format_args!("gives vectors of another shape than it should: {shape:?}"),
-            )
+            damaged(&self.card.file, format_args!("gives vectors of the wrong shape: {shape:?}"))
         };
         // One vector per text, or one per token.
         let tokens = match *shape.as_slice() {
@@ -296,7 +293,7 @@ impl Runner {
     /// Loads a model into the runtime.
     fn load(card: &ModelCard) -> Result<Self, EmbedError> {
         let refused = |error| damaged(&card.file, format_args!("cannot be loaded: {error}"));
-        let (model, known) = match &card.weights {
+        let (model, vocabulary) = match &card.weights {
             Weights::Safetensors(shape) => {
                 let graph::BuiltGraph { graph, memory } = graph::build(&card.file, shape)?;
                 let load = || {
@@ -321,11 +318,11 @@ impl Runner {
                 graph::MASK => Input::Mask,
                 graph::POSITIONS => Input::Positions,
                 graph::TYPES => Input::Types,
-                "position_ids" => Input::PlacesOfEach,
+                "position_ids" => Input::PositionsByText,
                 other => {
                     return Err(damaged(
                         &card.file,
-                        format_args!("asks for an input that brain has not: {other}"),
+                        format_args!("has an input that brain does not support: {other}"),
                     ));
                 }
             };
@@ -336,8 +333,8 @@ impl Runner {
             OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| named(id) == *name));
         let output = *preferred
             .or(outputs.first())
-            .ok_or_else(|| damaged(&card.file, "has no output: it is no encoder of text"))?;
-        Ok(Self { model, inputs, output, known })
+            .ok_or_else(|| damaged(&card.file, "has no output: it is not a text encoder"))?;
+        Ok(Self { model, inputs, output, vocabulary })
     }
 
     /// Runs the graph on one batch; returns the output's shape and its numbers by row.
@@ -360,7 +357,7 @@ impl Runner {
                     Input::Tokens => (*id, all, padded(|at, text| item(&text.ids, at))),
                     Input::Mask => (*id, all, padded(|at, text| i32::from(at < text.ids.len()))),
                     Input::Types => (*id, all, padded(|at, text| item(&text.types, at))),
-                    Input::PlacesOfEach => {
+                    Input::PositionsByText => {
                         (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default()))
                     }
                     Input::Positions => {
@@ -384,7 +381,7 @@ impl Runner {
         let shape = output.shape().to_vec();
         let numbers = match output {
             Value::FloatTensor(tensor) => tensor.into_data(),
-            _ => return Err(damaged(&card.file, "gives something else than numbers")),
+            _ => return Err(damaged(&card.file, "has an output that is not numbers")),
         };
         Ok((shape, numbers))
     }
@@ -398,7 +395,7 @@ fn item(numbers: &[i32], at: usize) -> i32 {
 /// Runs `work` and converts a panic of the runtime to an error of the file.
 fn catch_panic<T>(card: &ModelCard, work: impl FnOnce() -> T) -> Result<T, EmbedError> {
     catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| damaged(&card.file, "brings the runtime to its knees: it is damaged"))
+        .map_err(|_| damaged(&card.file, "makes the runtime panic: it is damaged"))
 }
 
 fn stopped() -> EmbedError {
@@ -407,7 +404,7 @@ fn stopped() -> EmbedError {
 
 fn busy(error: &std::io::Error) -> EmbedError {
     EmbedError {
-        kind: EmbedErrorKind::Later(None),
+        kind: EmbedErrorKind::Retryable(None),
         message: format!("the machine has no thread for the model: {error}"),
         hint: None,
     }

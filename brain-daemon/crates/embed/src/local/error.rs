@@ -25,7 +25,7 @@ fn shown(path: &Path) -> String {
 
 /// Returns the error for a missing file.
 pub(super) fn missing(path: &Path) -> EmbedError {
-    damaged(path, "is not there")
+    damaged(path, "is missing")
 }
 
 /// Returns the error for a file that has changed: its vectors must not be mixed with earlier ones.

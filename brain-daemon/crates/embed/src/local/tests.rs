@@ -120,7 +120,7 @@ fn a_changed_graph_is_reloaded_as_another_space() {
     assert!(!local.is_loaded(), "facts need no loaded model");
     local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
     local.unload_if_idle(Duration::from_secs(3600));
-    assert!(local.is_loaded(), "it was used a moment ago");
+    assert!(local.is_loaded(), "a model that was just used stays loaded");
 
     fs::write(dir.path().join("model.onnx"), graph("token_embeddings", &["token_type_ids"]))
         .unwrap();

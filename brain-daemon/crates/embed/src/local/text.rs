@@ -21,9 +21,9 @@ const MAX_BATCH_TEXTS: usize = 32;
 /// Tokens that stand for unknown text.
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 
-/// What the model reads before a text.
+/// The text that the model reads before a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Before<'a> {
+pub(super) enum LeadingText<'a> {
     /// A prefix of the text.
     Prefix(&'a str),
     /// The first text of a pair.
@@ -100,18 +100,20 @@ fn stands_alone(c: char) -> bool {
         | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
 }
 
-/// Tokenizes the text with the index `at`, or a pair: a question and this text. `known` is the size
-/// of the vocabulary, if known.
+/// Tokenizes the text with the index `at`, or a pair: a question and this text. `vocabulary` is the
+/// size of the model's vocabulary, if known.
 pub(super) fn tokens(
     tokenizer: &Tokenizer,
     card: &ModelCard,
-    before: Before<'_>,
+    before: LeadingText<'_>,
     (at, text): (usize, &str),
-    known: Option<usize>,
+    vocabulary: Option<usize>,
 ) -> Result<Tokens, EmbedError> {
     let input: EncodeInput<'_> = match before {
-        Before::Prefix(prefix) => prepare(card, prefix, text).into(),
-        Before::Question(question) => (prepare(card, "", question), prepare(card, "", text)).into(),
+        LeadingText::Prefix(prefix) => prepare(card, prefix, text).into(),
+        LeadingText::Question(question) => {
+            (prepare(card, "", question), prepare(card, "", text)).into()
+        }
     };
     let refused = |_| EmbedError {
         kind: EmbedErrorKind::Text,
@@ -119,7 +121,7 @@ pub(super) fn tokens(
         hint: None,
     };
     let encoded = tokenizer.encode_fast(input, true).map_err(refused)?;
-    let max_id = known.map_or(i32::MAX, |known| i32::try_from(known).unwrap_or(i32::MAX));
+    let max_id = vocabulary.map_or(i32::MAX, |size| i32::try_from(size).unwrap_or(i32::MAX));
     let ids: Option<Vec<i32>> = encoded
         .get_ids()
         .iter()

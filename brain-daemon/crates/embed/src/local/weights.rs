@@ -1,6 +1,7 @@
 //! Reads tensors of a safetensors file, one at a time.
 //!
-//! The whole file is as large as the result, so both are never in memory.
+//! File and result are equally large. One tensor at a time keeps them from being in memory
+//! together.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,8 +15,8 @@ use crate::EmbedError;
 
 /// Maximum size of a file's header, in bytes. A model with a thousand tensors has 100 KiB.
 const MAX_HEADER_BYTES: u64 = 16 * 1024 * 1024;
-/// Numbers converted at once.
-const AT_ONCE: usize = 1 << 16;
+/// Maximum numbers converted at once.
+const CHUNK: usize = 1 << 16;
 
 /// An open file of tensors.
 pub(super) struct Tensors {
@@ -23,7 +24,7 @@ pub(super) struct Tensors {
     file: File,
     /// Offset of the first tensor.
     begin: u64,
-    head: Metadata,
+    header: Metadata,
     /// Prefix of tensor names: `bert.` or nothing.
     prefix: String,
 }
@@ -34,30 +35,33 @@ impl Tensors {
         let damaged = |what: &str| damaged(path, what);
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let length = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-        let mut long = [0; 8];
-        file.read_exact(&mut long).map_err(|_| damaged("is cut off within its first bytes"))?;
-        let long = u64::from_le_bytes(long);
-        if long > MAX_HEADER_BYTES {
-            return Err(damaged("is no safetensors file: its head would be larger than any"));
+        let mut header_bytes = [0; 8];
+        file.read_exact(&mut header_bytes)
+            .map_err(|_| damaged("is cut off within its first bytes"))?;
+        let header_bytes = u64::from_le_bytes(header_bytes);
+        if header_bytes > MAX_HEADER_BYTES {
+            return Err(damaged(
+                "is not a safetensors file: its first 8 bytes give an implausible header length",
+            ));
         }
-        let mut head = vec![0; long as usize];
-        file.read_exact(&mut head).map_err(|_| damaged("is cut off within its head"))?;
+        let mut header = vec![0; header_bytes as usize];
+        file.read_exact(&mut header).map_err(|_| damaged("is cut off within its header"))?;
         // The parser refuses tensors that overlap, leave gaps, or have the wrong length.
-        let head: Metadata = serde_json::from_slice(&head)
-            .map_err(|_| damaged("is no safetensors file, or its head is damaged"))?;
-        let begin = 8 + long;
-        if begin.checked_add(head.data_len() as u64) != Some(length) {
-            return Err(damaged("is cut off, or is longer than its head says"));
+        let header: Metadata = serde_json::from_slice(&header)
+            .map_err(|_| damaged("is not a safetensors file, or its header is damaged"))?;
+        let begin = 8 + header_bytes;
+        if begin.checked_add(header.data_len() as u64) != Some(length) {
+            return Err(damaged("is cut off, or is longer than its header says"));
         }
-        let prefix = head
+        let prefix = header
             .tensors()
             .keys()
             .find_map(|name| name.strip_suffix("embeddings.word_embeddings.weight"))
             .ok_or_else(|| {
-                damaged("has no embeddings.word_embeddings.weight: it is no encoder of text")
+                damaged("has no embeddings.word_embeddings.weight: it is not a text encoder")
             })?
             .to_owned();
-        Ok(Self { path: path.to_owned(), file, begin, head, prefix })
+        Ok(Self { path: path.to_owned(), file, begin, header, prefix })
     }
 
     /// Returns a tensor's offset in the file, number of elements and data type.
@@ -67,7 +71,7 @@ impl Tensors {
         let prefix = if name.starts_with("classifier.") { "" } else { &self.prefix };
         let full = format!("{prefix}{name}");
         let found =
-            self.head.info(&full).ok_or_else(|| damaged(format_args!("has no tensor {full}")))?;
+            self.header.info(&full).ok_or_else(|| damaged(format_args!("has no tensor {full}")))?;
         if found.shape != shape {
             return Err(damaged(format_args!(
                 "has {full} of the shape {:?}, where config.json says {shape:?}",
@@ -102,14 +106,14 @@ impl Tensors {
         shape: &[usize],
         mut take: impl FnMut(&[f32]),
     ) -> Result<(), EmbedError> {
-        let (begin, many, kind) = self.find(name, shape)?;
+        let (begin, count, kind) = self.find(name, shape)?;
         self.file.seek(SeekFrom::Start(begin)).map_err(|error| unreadable(&self.path, &error))?;
         let size = if kind == Dtype::F32 { 4 } else { 2 };
         let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
-        let mut left = many;
+        let mut left = count;
         while left > 0 {
-            let now = left.min(AT_ONCE);
-            bytes.resize(now * size, 0);
+            let chunk = left.min(CHUNK);
+            bytes.resize(chunk * size, 0);
             self.file.read_exact(&mut bytes).map_err(|error| unreadable(&self.path, &error))?;
             numbers.clear();
             let pairs = || bytes.as_chunks().0.iter().map(|each| u16::from_le_bytes(*each));
@@ -123,7 +127,7 @@ impl Tensors {
                 _ => numbers.extend(pairs().map(|bits| f32::from_bits(u32::from(bits) << 16))),
             }
             take(&numbers);
-            left -= now;
+            left -= chunk;
         }
         Ok(())
     }

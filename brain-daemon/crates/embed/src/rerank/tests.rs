@@ -40,7 +40,7 @@ fn rerank(
 }
 
 #[test]
-fn texts_are_sent_in_the_common_form() {
+fn a_request_has_the_form_of_jina_and_cohere() {
     let rows = json!({ "results": [
         { "index": 1, "relevance_score": 0.9, "document": { "text": "two" } },
         { "index": 0, "relevance_score": -4.5 },
@@ -88,12 +88,12 @@ fn incomplete_answers_are_refused() {
         json!([]),
     ] {
         let (numbers, ..) = rerank(0, move |_| answer(200, &body));
-        assert_eq!(numbers.unwrap_err().kind, EmbedErrorKind::Later(None));
+        assert_eq!(numbers.unwrap_err().kind, EmbedErrorKind::Retryable(None));
     }
     let (numbers, ..) = rerank(0, |_| Err(NetError::ConnectionRefused));
     assert!(numbers.unwrap_err().message.contains("does not answer"));
     let (numbers, ..) = rerank(0, |_| answer(503, &Value::Null));
-    assert_eq!(numbers.unwrap_err().kind, EmbedErrorKind::Later(None));
+    assert_eq!(numbers.unwrap_err().kind, EmbedErrorKind::Retryable(None));
 }
 
 #[test]

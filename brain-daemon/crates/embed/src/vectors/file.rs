@@ -33,7 +33,7 @@ pub(super) struct VectorFile {
 
 impl VectorFile {
     /// Opens the file of a space in `dir` and passes its records to `each`. Cuts off a damaged
-    /// record and everything after it. Also returns what was lost, and why.
+    /// record and everything after it. Also returns a message about lost vectors, with the reason.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -64,7 +64,7 @@ impl VectorFile {
         let mut head = Vec::new();
         (&mut from).take(log.header.len() as u64).read_to_end(&mut head)?;
         if let Err(mismatch) = record::compare(&head, &log.header) {
-            let why = format!("{} is begun anew: {mismatch}", name_of(&log.path));
+            let why = format!("{} is replaced by a new file: {mismatch}", name_of(&log.path));
             return Ok((log, Some(why)));
         }
         let (mut good, mut buffer) = (head.len() as u64, Vec::new());
@@ -75,7 +75,7 @@ impl VectorFile {
         drop(from);
         let lost = (good < length).then(|| {
             format!(
-                "{} is damaged behind byte {good} of {length}: the vectors after it are computed \
+                "{} is damaged after byte {good} of {length}: the vectors after it are computed \
                     again",
                 name_of(&log.path)
             )
@@ -92,13 +92,14 @@ impl VectorFile {
         self.file.is_none() || self.len > 2 * living + MIN_STALE_BYTES
     }
 
-    /// Appends records and flushes them. After an error the file is given up.
+    /// Appends records and flushes them. After an error, the file is not used again until it is
+    /// rewritten.
     ///
     /// # Errors
     /// Errors of the disk.
     pub(super) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let Some(file) = &mut self.file else {
-            return Err(io::Error::other("the file was given up"));
+            return Err(io::Error::other("the file is unusable after an earlier error"));
         };
         let len = self.len;
         let added = file

@@ -1,7 +1,7 @@
 //! Inner loops of vector search, compiled for several CPUs and chosen at run time.
 //!
-//! They are plain loops that the compiler vectorises, except the products, which are written out
-//! where it does badly.
+//! They are plain loops that the compiler vectorises. The products are also written by hand for
+//! AVX2, because the compiler's code is slower.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -37,7 +37,7 @@ fn product(query: &[i8], row: &[i8]) -> i32 {
     query.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-/// The same with AVX2: more than twice as fast as the compiled plain loop.
+/// The products with AVX2: more than twice as fast as the compiled plain loop.
 #[cfg(target_arch = "x86_64")]
 struct AvxProduct<'a> {
     simd: pulp::x86::V3,

@@ -11,7 +11,7 @@ use super::{Key, WindowVector};
 /// Fraction of the current size by which memory grows. Doubling would leave up to half of it empty.
 const GROWTH: usize = 8;
 /// Minimum capacity in rows.
-const LEAST: usize = 64;
+const MIN_CAPACITY: usize = 64;
 
 /// A quantised vector.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,15 +224,15 @@ impl Rows {
         if self.owners.capacity() - self.len() >= more {
             return;
         }
-        let rows = more.max(self.len() / GROWTH).max(LEAST);
+        let rows = more.max(self.len() / GROWTH).max(MIN_CAPACITY);
         self.numbers.reserve_exact(rows * self.dimensions);
         self.scales.reserve_exact(rows);
         self.owners.reserve_exact(rows);
     }
 
     fn shrink(&mut self) {
-        if self.owners.capacity() > 2 * self.len() + 2 * LEAST {
-            let rows = self.len() + self.len() / GROWTH + LEAST;
+        if self.owners.capacity() > 2 * self.len() + 2 * MIN_CAPACITY {
+            let rows = self.len() + self.len() / GROWTH + MIN_CAPACITY;
             self.numbers.shrink_to(rows * self.dimensions);
             self.scales.shrink_to(rows);
             self.owners.shrink_to(rows);

@@ -12,7 +12,7 @@ const BLOCK: usize = 1024;
 const CANDIDATES_PER_PAGE: usize = 5;
 /// Minimum number of candidate rows.
 const MIN_CANDIDATES: usize = 1000;
-/// Multiple of the requested pages that are held before the best are picked.
+/// Multiple of the requested pages that are held before they are pruned.
 const HELD_PER_PAGE: usize = 3;
 /// Maximum windows of a page that are compared with another page's.
 const MAX_COMPARED: usize = 128;
@@ -123,7 +123,7 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
 }
 
 /// Returns the cosine between the nearest windows of two pages.
-pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
+pub(super) fn similarity(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     let some = |page| {
         let all = rows.rows_of(page);
         all.iter().step_by(all.len().div_ceil(MAX_COMPARED).max(1)).map(|row| *row as usize)
@@ -141,8 +141,8 @@ pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     nearest.map(|cosine| cosine.clamp(-1.0, 1.0))
 }
 
-/// The best pages so far, and some more: the rest is pruned when there are many. A slot is the
-/// index of a page in `rows`.
+/// The best pages so far. Holds some more than the limit, and prunes them when they are many. A
+/// slot is the index of a page in `rows`.
 struct TopPages<'a> {
     rows: &'a Rows,
     limit: usize,

@@ -85,7 +85,11 @@ fn visible_pages_are_found_by_their_nearest_window() {
     vectors.put(1, key(1), &[window(0, &z)]).unwrap();
     let all = |_| true;
     let found = vectors.search(&x, 10, &all);
-    assert_eq!(found.iter().map(|near| near.page).collect::<Vec<_>>(), [5, 1, 3], "ties by number");
+    assert_eq!(
+        found.iter().map(|near| near.page).collect::<Vec<_>>(),
+        [5, 1, 3],
+        "ties are in the order of page numbers"
+    );
     assert_eq!((found[0].start, found[0].end), (40, 50));
     assert!((found[0].cosine - 1.0).abs() < 0.01 && (found[1].cosine - 0.707).abs() < 0.01);
     assert_eq!(vectors.search(&x, 2, &all).len(), 2);
@@ -94,9 +98,9 @@ fn visible_pages_are_found_by_their_nearest_window() {
         [3]
     );
     assert_eq!(vectors.search(&x, 0, &all), []);
-    assert_eq!(vectors.search(&[1.0], 5, &all), [], "of another length");
-    assert!((vectors.between(5, 1).unwrap() - 0.707).abs() < 0.01);
-    assert_eq!((vectors.between(5, 9), vectors.between(5, 77)), (None, None));
+    assert_eq!(vectors.search(&[1.0], 5, &all), [], "a question of another length");
+    assert!((vectors.similarity(5, 1).unwrap() - 0.707).abs() < 0.01);
+    assert_eq!((vectors.similarity(5, 9), vectors.similarity(5, 77)), (None, None));
     assert_eq!(vectors.size().pages, 4);
     let wrong = vectors.put(5, key(5), &[window(0, &[1.0])]).unwrap_err();
     assert_eq!(wrong.to_string(), "a vector has 1 numbers, and 3 were expected");
@@ -286,7 +290,7 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     vectors.remove(1);
     let error = vectors.flush(50).unwrap_err().to_string();
     assert!(error.contains("No space left") && error.contains(".vec"), "{error}");
-    assert_eq!(vectors.key(4), Some(key(4)), "it is found anyway");
+    assert_eq!(vectors.key(4), Some(key(4)), "a page that could not be written is found");
     // The rewrite fails, too: the disk is still full.
     let unfinished = file.with_extension("unfinished");
     symlink("/dev/full", &unfinished).unwrap();
@@ -421,5 +425,5 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
         }
         assert_eq!(vectors.size().pages, 40);
     }
-    assert!(seen > 12, "it was killed while it wrote: {seen}");
+    assert!(seen > 12, "the process was killed before it wrote: {seen}");
 }

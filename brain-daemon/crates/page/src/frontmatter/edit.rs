@@ -10,8 +10,9 @@ use crate::note_dates::is_date_key;
 
 impl Frontmatter {
     /// Sets `key` to the text `value`. Replaces the key's lines in place, or adds a line at the
-    /// end; all other bytes stay. Quotes the value only if the language requires it. TOML gets a
-    /// date only where a date belongs. Does nothing when the key has this value.
+    /// end; all other bytes stay. Quotes the value only if the language requires it. In TOML,
+    /// writes a date for a date key or in place of a date; else a string. Does nothing when the key
+    /// has this value.
     ///
     /// The result can be longer than [`MAX_FRONTMATTER`](super::MAX_FRONTMATTER); callers that set
     /// long texts must check that.
@@ -53,7 +54,7 @@ impl Frontmatter {
         }
         if self.is_toml() {
             let values: Vec<_> =
-                values.iter().map(|(key, value)| (*key, value_of_key(key, *value))).collect();
+                values.iter().map(|(key, value)| (*key, toml_value(key, *value))).collect();
             if let Some(raw) = toml::set_all(&self.raw, &values) {
                 self.replace(raw);
             }
@@ -83,7 +84,7 @@ impl Frontmatter {
             self.remove(key);
             return Some(text);
         }
-        let lines = self.one_key_a_line();
+        let lines = self.in_block_style();
         let entry = lines.map.entries.iter().find(|e| e.key == key)?;
         let text = lines.block(entry).trim_end().to_owned();
         self.remove(key);
@@ -96,7 +97,7 @@ impl Frontmatter {
         if self.is_toml() || other.is_toml() {
             return self.adopt_values(other, except);
         }
-        let (theirs, mine) = (other.one_key_a_line(), self.one_key_a_line());
+        let (theirs, mine) = (other.in_block_style(), self.in_block_style());
         let blocks: HashMap<&str, String> =
             mine.map.entries.iter().map(|e| (e.key.as_str(), mine.block(e))).collect();
         let mut new = Vec::new();
@@ -157,7 +158,8 @@ impl Frontmatter {
         toml::block(&self.raw).is_some()
     }
 
-    fn one_key_a_line(&self) -> Self {
+    /// Returns a copy with each key on its own lines; rewrites a flow mapping.
+    fn in_block_style(&self) -> Self {
         let mut this = self.clone();
         if !this.map.in_lines {
             let text = this.map.to_lines(&this.raw);
@@ -235,8 +237,9 @@ fn lines_of(key: &str, value: NewValue<'_>) -> Option<String> {
     }
 }
 
-/// Returns the value as TOML has it at this key: a text can be a date.
-fn value_of_key<'a>(key: &str, value: NewValue<'a>) -> NewValue<'a> {
+/// Chooses the TOML type of a text: a date at a date key; a string at `title` and `type`; at other
+/// keys, a date only in place of a date.
+fn toml_value<'a>(key: &str, value: NewValue<'a>) -> NewValue<'a> {
     match value {
         NewValue::Text(text) if is_date_key(key) => NewValue::Date(text),
         NewValue::Text(text) if !matches!(key, "title" | "type") => NewValue::Scalar(text),

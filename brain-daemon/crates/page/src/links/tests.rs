@@ -11,9 +11,12 @@ fn of(slug: &str, body: &str, yaml: &str) -> Vec<String> {
         .map(|link| {
             let target = match link.target {
                 Target::Name(name) => format!("\"{name}\""),
-                Target::Slug { source, slug, also } => {
+                Target::Slug { source, slug, alternative } => {
                     let source = source.map_or(String::new(), |s| format!("{s}:"));
-                    format!("{source}{slug}{}", also.map_or(String::new(), |a| format!("~{a}")))
+                    format!(
+                        "{source}{slug}{}",
+                        alternative.map_or(String::new(), |a| format!("~{a}"))
+                    )
                 }
             };
             format!("{} {target} {}", link.kind, link.text).trim_end().to_owned()
@@ -162,9 +165,9 @@ proptest! {
         let text = format!("{text} [q]({text}) [[{text}]]");
         for link in links(&Slug::parse(slug).unwrap(), &text, &Frontmatter::empty()) {
             match link.target {
-                Target::Slug { slug, also, .. } => {
+                Target::Slug { slug, alternative, .. } => {
                     prop_assert!(Slug::parse(slug.as_str()).is_ok());
-                    prop_assert!(also.is_none_or(|a| Slug::parse(a.as_str()).is_ok()));
+                    prop_assert!(alternative.is_none_or(|a| Slug::parse(a.as_str()).is_ok()));
                 }
                 Target::Name(name) => prop_assert_eq!(normalize_name(&name), name),
             }

@@ -1,5 +1,4 @@
-//! Fields that a text from the network gives for itself: which have an effect, and where the others
-//! are kept.
+//! Fields of a text from the network: which have an effect, and where the others are kept.
 
 use super::{Payload, fenced};
 use crate::frontmatter::{Frontmatter, MAX_FRONTMATTER};

@@ -22,7 +22,7 @@ pub(super) struct Flow {
     leaf: Option<Leaf>,
     /// Kind of the next leaf.
     next: Leaf,
-    /// The inline elements that the author has open, and how many of them are written.
+    /// The open inline elements, and how many of them are written.
     inline: Vec<Inline>,
     written: usize,
     /// Whether white space precedes the next text of the leaf.
@@ -31,7 +31,7 @@ pub(super) struct Flow {
     gap: bool,
     /// Line ends at the end of code.
     blank: usize,
-    /// Remaining bytes of addresses. A link over many paragraphs is written in each.
+    /// Remaining bytes for the URLs of links. A link across several paragraphs is written in each.
     links: usize,
     /// Elements written since a part was taken, and within the open leaf.
     elements: usize,
@@ -40,7 +40,7 @@ pub(super) struct Flow {
     numbers: Vec<(usize, u16)>,
 }
 
-/// Elements in a part. The converter's tree for a part takes a few MB.
+/// Approximate number of elements in a part. The converter's tree for a part takes a few MB.
 const PART: usize = 1 << 12;
 
 /// How a part continues the preceding one.
@@ -76,8 +76,8 @@ impl Flow {
     }
 
     /// Takes the output if it can be converted by itself, and returns how the next part continues
-    /// it. A part ends between the items of a list or the rows of a table when they are many, and
-    /// in quotes; when it is twice as long, between any two leaves.
+    /// it. A long part ends between two items of a list, rows of a table or blocks of a quote. A
+    /// part of twice that length ends between any two leaves.
     pub(super) fn take_part(&mut self) -> Option<(String, Joint)> {
         // A paragraph of thousands of elements is split, at white space if there is some.
         let spaced = self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * PART;
@@ -174,7 +174,7 @@ impl Flow {
     pub(super) fn rule(&mut self) {
         self.boundary();
         if !self.in_cell() && !self.in_code() {
-            self.implied();
+            self.open_implied();
             self.elements += 1;
             self.out.push_str("<hr>");
         }
@@ -222,7 +222,7 @@ impl Flow {
         if matches!(inline, Inline::Link(_)) {
             self.close(&inline);
         }
-        // A cell cannot be split, so its text continues without formats.
+        // A cell cannot be split. Beyond the limit, its text is written without formats.
         let full = self.in_cell() && self.leaf_elements > PART;
         let open = |open: &Inline| open.like(&inline) || *open == Inline::Code;
         if !self.in_code() && !full && !self.inline.iter().any(open) {
@@ -233,7 +233,7 @@ impl Flow {
     /// Ends an inline element; the elements within it continue after it.
     pub(super) fn close(&mut self, inline: &Inline) {
         if let Some(at) = self.inline.iter().rposition(|open| open.like(inline)) {
-            self.unwrite(at);
+            self.close_written(at);
             self.inline.remove(at);
         }
     }
@@ -243,7 +243,7 @@ impl Flow {
         if self.leaf.is_some() {
             return;
         }
-        self.implied();
+        self.open_implied();
         let bare = match self.containers.last() {
             Some(Container::Cell) => true,
             Some(Container::Item) => !self.gap && self.next == Leaf::Paragraph,
@@ -272,7 +272,7 @@ impl Flow {
         if self.out.ends_with("<br>") {
             self.out.truncate(self.out.len() - "<br>".len());
         }
-        self.unwrite(0);
+        self.close_written(0);
         match self.leaf.take() {
             None => {}
             Some(Leaf::Bare) => self.gap = true,
@@ -317,7 +317,7 @@ impl Flow {
     }
 
     /// Closes the written inline elements except the first `keep`.
-    fn unwrite(&mut self, keep: usize) {
+    fn close_written(&mut self, keep: usize) {
         while self.written > keep {
             self.written -= 1;
             if let Some(inline) = self.inline.get(self.written) {

@@ -25,7 +25,7 @@ const SILENT: [&str; 18] = [
     "script", "style", "noscript", "iframe", "template", "svg", "math", "canvas", "object",
     "embed", "audio", "video", "noframes", "noembed", "select", "textarea", "datalist", "applet",
 ];
-/// Those of them without content, whatever follows.
+/// The elements of [`SILENT`] that never have content.
 const VOID: [&str; 1] = ["embed"];
 /// Elements that separate the text before them from the text after them.
 const BLOCKS: [&str; 36] = [
@@ -78,7 +78,7 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
     read(html, |token| survey.token(token));
     let title = title::short(&survey.title, title::MAX_TITLE);
     let flowed = |depth| {
-        let mut page = Page::new(Flow::new(depth, html.len()), &survey.tables);
+        let mut page = FlowWriter::new(Flow::new(depth, html.len()), &survey.tables);
         let (mut out, mut joint) = (String::new(), Joint::Block);
         read(html, |token| {
             page.token(token);
@@ -175,11 +175,11 @@ struct Survey {
     titled: bool,
     /// For each table whether it is one of data: more than one column, and only text in its cells.
     tables: Vec<bool>,
-    open: Vec<Open>,
+    open: Vec<OpenTable>,
 }
 
 /// An open table.
-struct Open {
+struct OpenTable {
     /// Its index among all tables.
     table: usize,
     /// Number of cells of its current row.
@@ -216,14 +216,14 @@ impl Survey {
             }
         }
         if name == b"table" {
-            self.open.push(Open { table: self.tables.len(), cells: 0, layout: false });
+            self.open.push(OpenTable { table: self.tables.len(), cells: 0, layout: false });
             self.tables.push(false);
         }
     }
 }
 
 /// Passes the elements of a document to the flow.
-struct Page<'a> {
+struct FlowWriter<'a> {
     flow: Flow,
     /// For each following table whether it is one of data.
     tables: std::slice::Iter<'a, bool>,
@@ -233,7 +233,7 @@ struct Page<'a> {
     in_title: bool,
 }
 
-impl<'a> Page<'a> {
+impl<'a> FlowWriter<'a> {
     fn new(flow: Flow, tables: &'a [bool]) -> Self {
         Self { flow, tables: tables.iter(), open: Vec::new(), in_title: false }
     }

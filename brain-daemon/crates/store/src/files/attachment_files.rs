@@ -188,7 +188,7 @@ fn publish(finished: &Path, path: &Path, hash: &[u8; 32]) -> io::Result<()> {
         Ok(_) if read_plain_file(path).is_ok_and(|found| digest(&found) == *hash) => {
             fs::remove_file(finished)
         }
-        // There is none on file systems without that call, or a damaged one.
+        // A damaged file is there; or none, on a file system that does not support NOREPLACE.
         _ => fs::rename(finished, path),
     }
 }
@@ -214,7 +214,7 @@ fn is_unfinished(name: &str) -> bool {
     })
 }
 
-/// Returns the hash that a file name consists of.
+/// Parses a file name that is a hash in lower-case hexadecimal.
 fn hash_of(name: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
     if name.len() != 64 || !name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {

@@ -1,6 +1,6 @@
 //! Pulls a git work tree through the git program: fast-forward only.
 //!
-//! It never prompts, never waits without limit, and never shows credentials of an address. The
+//! It never prompts, never waits without limit, and never shows credentials of a URL. The
 //! configuration of the user and the system is trusted; the repository's is not. Hooks and the file
 //! system monitor are off. A repository whose configuration can run a program is pulled only if the
 //! owner approved that configuration ([`super::git_config`]).
@@ -283,8 +283,8 @@ impl Git<'_> {
     }
 }
 
-/// Returns the ssh command. In a user namespace, files of root seem to have no owner, and ssh
-/// refuses the system-wide configuration. It then gets the user's configuration only.
+/// Returns the ssh command. In a user namespace, files of root seem to belong to nobody, so ssh
+/// refuses the system-wide configuration. There, ssh gets only the user's configuration.
 fn ssh_command() -> &'static str {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let all = map.split_whitespace().eq(["0", "0", "4294967295"]);

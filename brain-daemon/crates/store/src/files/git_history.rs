@@ -1,5 +1,5 @@
-//! Reads when the files of a git work tree were committed, in one pass over its history, and which
-//! of them were changed since.
+//! Reads the commit times of the files of a git work tree, in one pass over its history, and which
+//! files have uncommitted changes.
 //!
 //! Nothing is fetched, and no program of the repository runs.
 
@@ -24,10 +24,10 @@ const MAX_NAMED: usize = 100;
 const MAX_SHALLOW_BYTES: u64 = 1_000_000;
 /// Begins the line of a commit.
 const COMMIT: char = '\u{1}';
-/// Settings of a clone that fetches what it lacks when git needs it.
+/// Settings of a partial clone, which fetches missing objects on demand.
 const PARTIAL_CLONE: &str = r"^(extensions\.partialclone|remote\..*\.promisor)$";
 
-/// The commits of files, by the path.
+/// The commits of each file, by its path.
 pub type CommitTimes = HashMap<String, FileCommits>;
 
 /// Reads the histories of git work trees, and remembers those that cannot be read.
@@ -39,17 +39,17 @@ pub struct GitHistory {
 }
 
 impl GitHistory {
-    /// Returns the times of the commits of files by their paths below `dir`. `changed` are the
-    /// files of interest; `None` means all files, and follows renames that leave the content as it
-    /// is. The result is empty if `dir` is in no work tree or in a partial clone, or if git fails.
+    /// Returns the commit times of files by their paths below `dir`. `paths` limits the result to
+    /// these files. `None` means all files, and follows renames that do not change the content. The
+    /// result is empty if `dir` is in no work tree or in a partial clone, or if git fails.
     #[must_use]
     pub fn commit_times(
         &self,
         dir: &Path,
-        changed: Option<&[&str]>,
+        paths: Option<&[&str]>,
         should_continue: &dyn Fn() -> bool,
     ) -> CommitTimes {
-        let has_none = changed.is_some_and(<[_]>::is_empty);
+        let has_none = paths.is_some_and(<[_]>::is_empty);
         if has_none || !dir.ancestors().any(|d| d.join(".git").exists()) {
             return CommitTimes::new();
         }
@@ -60,7 +60,7 @@ impl GitHistory {
             Ok(Some(head)) if self.unreadable.lock().get(dir) == Some(&head) => {
                 return CommitTimes::new();
             }
-            Ok(Some(head)) => (head, git.commits(changed)),
+            Ok(Some(head)) => (head, git.commits(paths)),
             Err(error) => (String::new(), Err(error)),
         };
         commits.unwrap_or_else(|error| {
@@ -80,14 +80,14 @@ impl GitHistory {
 
 impl Git<'_> {
     /// Returns the commits of files. See [`GitHistory::commit_times`].
-    fn commits(&self, changed: Option<&[&str]>) -> Result<CommitTimes, String> {
+    fn commits(&self, paths: Option<&[&str]>) -> Result<CommitTimes, String> {
         if self.answer(&["config", "--get-regexp", PARTIAL_CLONE])?.is_some() {
             return Ok(CommitTimes::new());
         }
         let boundary = self.boundary_commits()?;
-        let named = changed.filter(|files| files.len() <= MAX_NAMED);
+        let named = paths.filter(|files| files.len() <= MAX_NAMED);
         let renames = if named.is_some() { "--no-renames" } else { "--find-renames=100%" };
-        // Only names and times are asked for, so git runs no filter and no program for signatures.
+        // Only names and times are requested, so git runs no filter and no program for signatures.
         let log = self.list(
             &[
                 "-c",
@@ -107,7 +107,7 @@ impl Git<'_> {
             ],
             named,
         )?;
-        let mut found = times(&log, &boundary.lines().collect());
+        let mut found = parse_log(&log, &boundary.lines().collect());
         if !found.is_empty() {
             let edited = self.edited_files(named)?;
             for path in whole_fields(&edited) {
@@ -119,8 +119,8 @@ impl Git<'_> {
         Ok(found)
     }
 
-    /// Returns the commits at which a shallow clone ends, one on each line. They seem to add all
-    /// files.
+    /// Returns the commits at which a shallow clone ends, one on each line. In the log, such a
+    /// commit seems to add every file.
     fn boundary_commits(&self) -> Result<String, String> {
         let path = self.answer(&["rev-parse", "--git-path", "shallow"])?.unwrap_or_default();
         let path = self.dir.join(path);
@@ -134,7 +134,8 @@ impl Git<'_> {
     }
 
     /// Returns the files that differ from their last commit. To compare a file, git runs the filter
-    /// that its attributes name. So a repository that names programs itself is not asked.
+    /// that its attributes name. So `git diff` is not run if the repository's own configuration
+    /// names programs.
     fn edited_files(&self, files: Option<&[&str]>) -> Result<String, String> {
         if !self.programs()?.is_empty() {
             return Ok(String::new());
@@ -161,7 +162,8 @@ impl Git<'_> {
             .args(["HEAD", "--"])
             .args(files.unwrap_or(&["."]))
             .env("GIT_NO_LAZY_FETCH", "1")
-            // An older git does not know that variable; it can use no transport.
+            // An older git ignores GIT_NO_LAZY_FETCH. Without an allowed transport, it cannot fetch
+            // either.
             .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_LITERAL_PATHSPECS", "1");
         let output = self.run_up_to(command, TIMEOUT, MAX_LOG_BYTES)?;
@@ -172,21 +174,21 @@ impl Git<'_> {
     }
 }
 
-/// Returns the fields of an output of git. A field without an end was cut off at the size limit.
+/// Splits output of git into fields. Drops a last field without an end: the size limit cut it off.
 fn whole_fields(out: &str) -> impl Iterator<Item = &str> {
     out.rsplit_once('\0').map_or("", |(fields, _)| fields).split('\0')
 }
 
 /// Reads the log, newest commit first: id and time, and after each the status and the names of
-/// files. The commits `left_out` do not count.
-fn times(log: &str, left_out: &HashSet<&str>) -> CommitTimes {
+/// files. Ignores the commits `left_out`.
+fn parse_log(log: &str, left_out: &HashSet<&str>) -> CommitTimes {
     let mut found = CommitTimes::new();
     // Former name → present name.
     let mut renamed: HashMap<&str, &str> = HashMap::new();
     let mut at = None;
     let mut fields = whole_fields(log);
     while let Some(field) = fields.next() {
-        // A line ends between a commit and its files. Names are taken as they are.
+        // git prints a newline between a commit and its files.
         let field = field.strip_prefix('\n').unwrap_or(field);
         if field.is_empty() {
             continue;
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
 
     fn times_of(log: &str, left_out: &[&str]) -> Vec<(String, (i64, i64))> {
-        let found = times(log, &left_out.iter().copied().collect()).into_iter();
+        let found = parse_log(log, &left_out.iter().copied().collect()).into_iter();
         let mut found: Vec<_> = found.map(|(name, it)| (name, (it.first, it.last))).collect();
         found.sort();
         found
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn any_name_of_a_file_is_a_name() {
+    fn control_characters_in_file_names_are_kept() {
         let log = "\u{1}b 200\0\nA\0\nM\0A\0\u{1}a 9\0M\0\n\0\u{1}a 100\0\nA\0x.md\0";
         let expected =
             [("\u{1}a 9", 200_000), ("\n", 200_000), ("\nM", 200_000), ("x.md", 100_000)];
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_cut_off_is_read_up_to_there() {
+    fn a_truncated_log_is_read_up_to_its_last_complete_field() {
         for log in ["", "M", "\u{1}a x\0M\0a\0", "\u{1}a 100\0\nM", "\u{1}a 100\0\nR100\0a\0"] {
             assert!(times_of(log, &[]).is_empty(), "{log:?}");
         }

@@ -1,9 +1,9 @@
 //! Rules that leave files of a source out: rule files in its directories, and patterns of the
 //! owner.
 //!
-//! A pattern of the owner decides first, then `.brainignore`, `.ignore`, `.gitignore`, then what
-//! git has outside of the directories of a work tree, then the list of directories that programs
-//! make. In a kind of rule file, the nearest directory decides.
+//! Order of precedence: the owner's patterns, `.brainignore`, `.ignore`, `.gitignore`, git's
+//! excludes outside the work tree's directories, then the built-in list of generated directories.
+//! Among rule files of one kind, the nearest directory wins.
 
 use std::fs;
 use std::io::Read;
@@ -14,8 +14,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// Names of rule files; later ones overrule earlier ones.
 const RULE_FILES: [&str; 3] = [".gitignore", ".ignore", ".brainignore"];
-/// Directories that programs make: packages, builds, environments.
-const MADE_DIRECTORIES: [&str; 4] = ["node_modules", "target", "venv", "__pycache__"];
+/// Generated directories: packages, builds, environments.
+const GENERATED_DIRECTORIES: [&str; 4] = ["node_modules", "target", "venv", "__pycache__"];
 /// Maximum length of a rule file in bytes; the rest is not read.
 const MAX_BYTES: u64 = 1_000_000;
 
@@ -41,7 +41,7 @@ pub struct IgnoreRules {
     exclude: Option<Gitignore>,
     /// Rules of the directories above, in the same git work tree.
     above: Vec<RuleFile>,
-    /// Rules that git has for the work tree outside of its directories. The first decides.
+    /// Git's excludes for the work tree that are not in its directories. The first match wins.
     git_excludes: Vec<Gitignore>,
 }
 
@@ -84,7 +84,7 @@ impl IgnoreRules {
     }
 }
 
-/// A rule file, and the depth of the entries to which it applies first.
+/// A rule file, and the depth of the entries of its directory.
 #[derive(Debug, Clone)]
 struct RuleFile {
     depth: usize,
@@ -92,7 +92,7 @@ struct RuleFile {
     rules: Gitignore,
 }
 
-/// The rules that apply at a place of a walk.
+/// The rules that apply at the current position of a walk.
 pub(super) struct ActiveRules<'a> {
     rules: &'a IgnoreRules,
     files: Vec<RuleFile>,
@@ -133,7 +133,8 @@ impl<'a> ActiveRules<'a> {
             || rules.exclude.is_some()
     }
 
-    /// Returns whether the rules leave out the entry at `path`, whose directories they do not.
+    /// Returns whether the rules leave out the entry at `path`. The directories above are not
+    /// checked.
     pub(super) fn leave_out(&self, path: &Path, is_dir: bool) -> bool {
         let rules = self.rules;
         if rules.is_off {
@@ -164,7 +165,7 @@ impl<'a> ActiveRules<'a> {
             }
         }
         let name = path.file_name().unwrap_or_default();
-        is_dir && MADE_DIRECTORIES.iter().any(|made| name == *made)
+        is_dir && GENERATED_DIRECTORIES.iter().any(|made| name == *made)
     }
 }
 
@@ -203,7 +204,7 @@ fn read_rules_about(dir: &Path, path: &Path) -> Option<Gitignore> {
     builder.build().ok().filter(|rules| !rules.is_empty())
 }
 
-/// Returns the top of the git work tree with `root`.
+/// Returns the root of the git work tree that contains `root`.
 fn work_tree(root: &Path) -> Option<&Path> {
     root.ancestors().find(|dir| fs::symlink_metadata(dir.join(".git")).is_ok())
 }
@@ -220,7 +221,7 @@ fn rules_above(root: &Path, top: &Path) -> Vec<RuleFile> {
 /// (`core.excludesFile`, by default `~/.config/git/ignore`).
 fn git_excludes(top: &Path) -> Vec<Gitignore> {
     let of_repository = read_rules_about(top, &top.join(".git/info/exclude"));
-    // What cannot be read has no effect, as in git.
+    // Files that cannot be read have no effect, as in git.
     let (of_user, _) = GitignoreBuilder::new(top).build_global();
     of_repository.into_iter().chain([of_user]).filter(|rules| !rules.is_empty()).collect()
 }

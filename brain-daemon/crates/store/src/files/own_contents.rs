@@ -41,7 +41,7 @@ impl<'a> OwnContents<'a> {
     }
 }
 
-/// Whether `bytes` is what a power loss can leave of `text`: a beginning of it, with zeros in
+/// Whether a power loss can leave `bytes` in place of `text`: a prefix of the text, with zeros in
 /// unwritten blocks.
 #[must_use]
 pub fn is_torn(bytes: &[u8], text: &[u8]) -> bool {
@@ -70,12 +70,12 @@ mod tests {
         );
         let mut edit = text.clone();
         edit[600] = b'X';
-        assert!(!is_torn(&edit, &text), "a letter");
+        assert!(!is_torn(&edit, &text), "a changed letter");
         zeros[600] = b'X';
-        assert!(!is_torn(&zeros, &text), "a letter in a block of zeros");
+        assert!(!is_torn(&zeros, &text), "a changed letter in a block of zeros");
         edit = text.clone();
         edit.push(b'\n');
-        assert!(!is_torn(&edit, &text), "a line more");
-        assert!(!is_torn(&text[20..1000], &text), "not its beginning");
+        assert!(!is_torn(&edit, &text), "an added line");
+        assert!(!is_torn(&text[20..1000], &text), "not a prefix of the text");
     }
 }

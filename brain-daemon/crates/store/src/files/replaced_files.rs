@@ -19,7 +19,7 @@ const MAX_WATCHED: usize = 256;
 /// Maximum bytes read of a replaced file.
 const MAX_BYTES: usize = 8_000_000;
 
-/// A save of another program that is in no file any more.
+/// A save of another program in a file that brain replaced, so that it has no name any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostSave {
     /// The page whose file it was.

@@ -1,8 +1,8 @@
 //! Path resolution below a directory, which no symbolic link can leave.
 //!
 //! The kernel resolves each path in one step, from a handle of the directory (`openat2` with
-//! `RESOLVE_BENEATH`). So a directory that is replaced by a link at this moment does not lead out
-//! either.
+//! `RESOLVE_BENEATH`). So no path leads out, even if a directory is replaced by a link at this
+//! moment.
 
 use std::fs::File;
 use std::io;

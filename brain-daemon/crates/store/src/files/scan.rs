@@ -65,19 +65,19 @@ pub struct ScanReport {
     /// Markdown files, in the order of the walk.
     pub files: Vec<MarkdownFile>,
     /// Number of files that are not markdown.
-    pub skipped: u64,
+    pub other_files: u64,
     /// Paths that could not be read or are not UTF-8, with the reason. Relative to the directory;
     /// empty for the directory itself.
     pub unreadable: Vec<(String, String)>,
     /// Directories below that are separate git work trees.
     pub repositories: Vec<String>,
-    /// What the rules left out.
-    pub left_out: IgnoredFiles,
+    /// Files and directories that the rules left out.
+    pub ignored: IgnoredFiles,
 }
 
 /// Returns all `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below`; an empty
 /// path means all of `dir`. Leaves out the directory `except`, directories whose names begin with a
-/// dot, and what the rules leave out. Links are skipped.
+/// dot, paths that the rules leave out, and links.
 #[must_use]
 pub fn markdown_files(
     dir: &Path,
@@ -96,7 +96,7 @@ pub fn markdown_files(
 /// Returns size and times of the file at `path` in `dir`; `None` when a walk would not find it.
 ///
 /// # Errors
-/// When the file system does not answer.
+/// When the file's metadata cannot be read.
 pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
     // A file name can begin with a dot; a directory's cannot.
     let hidden =
@@ -114,15 +114,15 @@ pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
     }
 }
 
-/// Whether an error of [`RootDir::open_file`] or [`RootDir::open_path`] means that there is no such
-/// file outside of links.
+/// Whether an error of [`RootDir::open_file`] or [`RootDir::open_path`] means that there is no file
+/// at the path, or only through a symbolic link.
 pub fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::XDEV))
 }
 
-/// Whether a walk reaches `path`: through directories that are neither links nor hidden.
-pub(super) fn is_reached(dir: &Path, path: &str) -> bool {
+/// Whether a walk can reach `path`: no directory above is a link or hidden.
+pub(super) fn is_reachable(dir: &Path, path: &str) -> bool {
     let mut file_path = dir.to_owned();
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
@@ -174,7 +174,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("link.md")).unwrap();
         let found = markdown_files(root, "", &IgnoreRules::off(), None);
         assert_eq!(paths(&found), ["a.md", "b/c.MDX", "lib/r.md"]);
-        assert_eq!((found.skipped, found.repositories), (3, vec!["lib".to_owned()]));
+        assert_eq!((found.other_files, found.repositories), (3, vec!["lib".to_owned()]));
         assert_eq!(paths(&markdown_files(root, "b", &IgnoreRules::off(), None)), ["b/c.MDX"]);
         assert_eq!(paths(&markdown_files(root, "a.md", &IgnoreRules::off(), None)), ["a.md"]);
         for below in
@@ -207,9 +207,9 @@ mod tests {
         let rules = IgnoreRules::new(root, &[], &[]).unwrap();
         let found = markdown_files(root, "", &rules, None);
         assert_eq!(paths(&found), ["a.md", "p/target/x.md", "q/draft.md"]);
-        assert_eq!((found.left_out.files, found.left_out.directories), (2, 2));
+        assert_eq!((found.ignored.files, found.ignored.directories), (2, 2));
         let left_out = ["!first.md", "node_modules/", "p/.venv/", "p/draft.md"];
-        assert_eq!(found.left_out.paths, left_out);
+        assert_eq!(found.ignored.paths, left_out);
         assert_eq!(paths(&markdown_files(root, "p", &rules, None)), ["p/target/x.md"]);
         assert_eq!(paths(&markdown_files(root, "p/target/x.md", &rules, None)), ["p/target/x.md"]);
         for below in ["p/draft.md", "node_modules", "node_modules/x/README.md"] {

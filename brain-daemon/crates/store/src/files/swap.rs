@@ -1,4 +1,4 @@
-//! Renames without overwriting: exchanges two files, or takes a free name.
+//! Renames without overwriting: exchanges two files, or renames to a free name.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -66,7 +66,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn two_files_change_places_on_any_file_system() {
+    fn two_files_are_exchanged_on_any_file_system() {
         let dir = tempfile::tempdir().unwrap();
         let handle: OwnedFd = fs::File::open(dir.path()).unwrap().into();
         let text = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();

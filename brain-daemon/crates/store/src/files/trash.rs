@@ -32,8 +32,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether `same` accepts the bytes of the file at `path`. If there is no file, restores one
-    /// that `same` accepts from the trash.
+    /// Returns whether the file at `path` has bytes that `same` accepts. If there is no file, first
+    /// restores one that `same` accepts from the trash.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -103,7 +103,7 @@ impl Tree {
     }
 
     /// Removes brain's own copies of a page's file from the trash. With `everywhere`, also removes
-    /// the file itself, if it never got to the trash.
+    /// the file at its path, in case it was never moved to the trash.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -173,7 +173,7 @@ impl Tree {
             self.put(path, text, own, page_id)?;
         }
         if is_gone && !whole {
-            // Neither name reached the disk.
+            // The power loss left the file neither at its path nor in the trash.
             let (path, bytes) = (path.to_owned(), text.as_bytes().to_vec());
             self.keep_in_trash(&LostSave { page_id, path, bytes })?;
         }
@@ -220,8 +220,8 @@ impl Tree {
         Ok(paths)
     }
 
-    /// Removes a file whose bytes `ours` accepts; returns whether no other file is there. It is
-    /// renamed before the last check, so that a save meanwhile can be put back.
+    /// Removes the file if `ours` accepts its bytes. Returns `false` if another file is at the
+    /// path. The file is renamed before the last check, so that a concurrent save can be put back.
     fn remove(&self, path: &str, page_id: u64, ours: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
         let Some(entry) = self.entry(path)? else { return Ok(true) };
         match entry.read()? {

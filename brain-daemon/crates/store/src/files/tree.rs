@@ -64,8 +64,8 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// Returns saves of other programs that are in no file any more, because brain wrote at the
-    /// same time. Each is returned once.
+    /// Returns saves of other programs that brain replaced because it wrote at the same time. Each
+    /// is returned once.
     #[must_use]
     pub fn take_lost_saves(&self) -> Vec<LostSave> {
         self.replaced_files.take()
@@ -141,8 +141,8 @@ impl Tree {
         }
     }
 
-    /// Checks the replaced file, which is at `out` now. If it is not brain's own, exchanges the two
-    /// again.
+    /// Checks the replaced file, which is at `out` now. If brain did not write it, exchanges the
+    /// two files again.
     fn inspect(
         &self,
         entry: &FileEntry,
@@ -215,7 +215,7 @@ impl Tree {
         }
     }
 
-    /// Removes a checked temporary file. Watches it, because a program may still have it open.
+    /// Removes a checked temporary file and watches it, because another program may have it open.
     pub(super) fn discard(
         &self,
         out: &FileEntry,
@@ -228,8 +228,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes a temporary file that a kill left. It may be a save of another program that was just
-    /// taken out of its path.
+    /// Removes a temporary file that a killed process left. Keeps the bytes if they are another
+    /// program's save that was being exchanged.
     pub(super) fn remove_temporary(
         &self,
         temporary: &FileEntry,

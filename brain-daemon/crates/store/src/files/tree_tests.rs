@@ -23,7 +23,7 @@ fn read(tree: &Tree, path: &str) -> String {
     fs::read_to_string(tree.path_of(path)).unwrap()
 }
 
-/// The names in a directory.
+/// Returns the names in a directory.
 fn names(tree: &Tree, path: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(tree.path_of(path))
         .unwrap()
@@ -88,7 +88,7 @@ fn writes_to_a_replaced_file_are_not_lost() {
 }
 
 #[test]
-fn mode_and_owner_stay() {
+fn a_write_keeps_mode_and_owner() {
     use std::os::unix::fs::{MetadataExt, chown};
     let (_dir, tree) = tree();
     put(&tree, "a.md", "one", &[]);
@@ -138,7 +138,7 @@ fn an_interrupted_restore_leaves_no_copy_in_the_trash() {
 }
 
 #[test]
-fn an_incomplete_write_is_brains_at_the_first_check_only() {
+fn only_the_first_check_counts_an_incomplete_write_as_own() {
     let whole = "A line that is long enough to be cut.\n".repeat(60);
     let torn = |bytes: &[u8]| is_torn(bytes, whole.as_bytes());
     for left in ["", &whole[..700], &"\0".repeat(900)] {

@@ -1,8 +1,8 @@
 //! Walks the markdown files of a directory in the order of their paths.
 //!
 //! Each entry is opened relative to the handle of its directory. The kernel finds a name in an open
-//! directory faster than at the end of a path, and a directory that is replaced by a link meanwhile
-//! does not lead out.
+//! directory faster than at the end of a path. A directory that is replaced by a link meanwhile
+//! does not lead out of the tree.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, OsStr};
@@ -15,13 +15,13 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
-use super::scan::{MarkdownFile, ScanReport, is_reached};
+use super::scan::{MarkdownFile, ScanReport, is_reachable};
 use super::trash::TRASH;
 use brain_page::is_markdown;
 
-/// Hidden directories that are not worth a mention: of git, and of brain.
-const UNCOUNTED: [&str; 2] = [".git", TRASH];
-/// Maximum depth of directories. Each open directory takes a handle of the process.
+/// Hidden directories of git and brain, which are not reported.
+const UNREPORTED_DIRECTORIES: [&str; 2] = [".git", TRASH];
+/// Maximum depth of directories. Each open directory takes a file descriptor.
 const MAX_DEPTH: usize = 500;
 /// Flags to read a directory.
 const READ: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
@@ -41,7 +41,7 @@ pub fn for_each_markdown_file(
     let walked = if below.is_empty() {
         // Only the root directory can be a link.
         openat(CWD, dir, READ, Mode::empty()).map(|handle| walk.directory(handle, 1))
-    } else if is_reached(dir, below) && !rules.leave_out(dir, below, dir.join(below).is_dir()) {
+    } else if is_reachable(dir, below) && !rules.leave_out(dir, below, dir.join(below).is_dir()) {
         walk.start_at(below)
     } else {
         Ok(true)
@@ -91,7 +91,7 @@ impl Walk<'_> {
         Ok(self.entry(handle.as_fd(), &Entry { name, kind }, 0))
     }
 
-    /// Visits the entries of a directory, which have this depth. Returns `false` to end the walk.
+    /// Visits the entries of a directory. `depth` is their depth. Returns `false` to end the walk.
     fn directory(&mut self, handle: OwnedFd, depth: usize) -> bool {
         let mut dir = match Dir::new(handle) {
             Ok(dir) => dir,
@@ -113,11 +113,11 @@ impl Walk<'_> {
         entries.sort_unstable_by(by_path);
         // A directory's rule files come before its other entries.
         for entry in entries.iter().filter(|entry| is_rule_file(entry.name.as_bytes())) {
-            self.active.load(&self.full_path().join(os(entry)), depth);
+            self.active.load(&self.full_path().join(os_name(entry)), depth);
         }
-        let is_whole = entries.iter().all(|entry| self.entry(handle, entry, depth));
+        let should_continue = entries.iter().all(|entry| self.entry(handle, entry, depth));
         self.active.leave(depth.saturating_sub(1));
-        is_whole
+        should_continue
     }
 
     fn entry(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
@@ -127,12 +127,12 @@ impl Walk<'_> {
             self.found.repositories.push(repository);
         }
         self.path.extend_from_slice(entry.name.as_bytes());
-        let is_whole = match entry.kind {
+        let should_continue = match entry.kind {
             FileType::Directory => self.subdirectory(parent, entry, depth),
             _ => self.file(parent, entry),
         };
         self.path.truncate(begin);
-        is_whole
+        should_continue
     }
 
     fn subdirectory(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
@@ -142,8 +142,8 @@ impl Walk<'_> {
         }
         let is_dotted = entry.name.as_bytes().starts_with(b".");
         if is_dotted || self.active.leave_out(&full_path, true) {
-            if !UNCOUNTED.iter().any(|uncounted| os(entry) == *uncounted) {
-                self.found.left_out.add(self.name(), true);
+            if !UNREPORTED_DIRECTORIES.iter().any(|name| os_name(entry) == *name) {
+                self.found.ignored.add(self.name(), true);
             }
             return true;
         }
@@ -161,16 +161,16 @@ impl Walk<'_> {
     }
 
     fn file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
-        if !is_markdown(Path::new(os(entry))) {
-            self.found.skipped += 1;
+        if !is_markdown(Path::new(os_name(entry))) {
+            self.found.other_files += 1;
             return true;
         }
         if self.active.has_rules() && self.active.leave_out(&self.full_path(), false) {
-            self.found.left_out.add(self.name(), false);
+            self.found.ignored.add(self.name(), false);
             return true;
         }
         if entry.kind != FileType::RegularFile {
-            self.found.skipped += 1;
+            self.found.other_files += 1;
             return true;
         }
         let Ok(path) = std::str::from_utf8(&self.path) else {
@@ -183,8 +183,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reports the current entry, which cannot be read; not one that disappeared or became a link
-    /// during the walk. Returns `true`.
+    /// Reports the current entry as unreadable, unless it disappeared or became a link during the
+    /// walk. Returns `true`.
     fn skip(&mut self, error: Errno) -> bool {
         if !matches!(error, Errno::NOENT | Errno::LOOP | Errno::NOTDIR) {
             self.add_unreadable(io::Error::from(error).to_string());
@@ -208,7 +208,7 @@ impl Walk<'_> {
     }
 }
 
-fn os(entry: &Entry) -> &OsStr {
+fn os_name(entry: &Entry) -> &OsStr {
     OsStr::from_bytes(entry.name.as_bytes())
 }
 
@@ -216,7 +216,7 @@ fn kind_of(parent: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
     Ok(FileType::from_raw_mode(statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Orders entries so that all files below come in byte order of their paths; a directory's name
+/// Orders entries so that the walk visits files in byte order of their paths; a directory's name
 /// ends with `/`.
 fn by_path(a: &Entry, b: &Entry) -> Ordering {
     fn parts(entry: &Entry) -> (&[u8], &[u8]) {
@@ -225,7 +225,7 @@ fn by_path(a: &Entry, b: &Entry) -> Ordering {
     }
     let ((a, a_end), (b, b_end)) = (parts(a), parts(b));
     let common = a.len().min(b.len());
-    // Names are compared as memory; only one that begins the other needs more.
+    // The common length is compared as a slice; the ends decide only if one name is a prefix.
     a[..common]
         .cmp(&b[..common])
         .then_with(|| a[common..].iter().chain(a_end).cmp(b[common..].iter().chain(b_end)))

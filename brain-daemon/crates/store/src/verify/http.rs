@@ -1,4 +1,4 @@
-//! Verifies the rows that HTTP requests write: ingest jobs, clients, tokens and the audit.
+//! Verifies the rows that HTTP requests write: ingest jobs, clients, tokens and audited calls.
 
 use brain_protocol::{JobId, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};

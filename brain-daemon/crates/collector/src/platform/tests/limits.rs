@@ -8,8 +8,8 @@ use super::*;
 fn the_reserve_is_checked_before_each_request() {
     const HEAD: &[(&str, &str)] =
         &[("x-rate-limit-remaining", "2"), ("x-rate-limit-reset", "1795257345")];
-    let link = always(200, HEAD, EMPTY);
-    with_platform(&link, |platform| {
+    let http_client = always(200, HEAD, EMPTY);
+    with_platform(&http_client, |platform| {
         platform.timeline(&user(), Expansions::default(), None).unwrap();
         let fault = platform.timeline(&user(), Expansions::default(), Some("t")).unwrap_err();
         assert_eq!(fault.reason, FaultReason::RateLimited(NOW + 300));
@@ -22,7 +22,7 @@ fn the_reserve_is_checked_before_each_request() {
         );
         assert_eq!(platform.requests, 3, "nothing is sent to blocked endpoints");
     });
-    assert_eq!(link.requests().len(), 3);
+    assert_eq!(http_client.requests().len(), 3);
 }
 
 #[test]
@@ -69,13 +69,13 @@ fn lookups_end_only_if_no_other_can_succeed() {
         assert_eq!(verdict.is_err(), ends, "{status} {body}");
         assert!(verdict.is_err() || verdict == Ok(Verdict::Unknown), "{status} {body}");
     }
-    with_platform(&FakeLink::new(|_| Err(NetError::Timeout(30))), |platform| {
+    with_platform(&FakeClient::new(|_| Err(NetError::Timeout(30))), |platform| {
         assert_eq!(platform.lookup(&id("1")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("2")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("3")).unwrap_err().reason, FaultReason::Unreachable);
     });
     // Answers in between reset the count.
-    let sometimes_answering = FakeLink::new(|request| match request.target.ends_with('0') {
+    let sometimes_answering = FakeClient::new(|request| match request.target.ends_with('0') {
         true => Ok(answer(500, &[], "")),
         false => Err(NetError::Timeout(30)),
     });

@@ -24,11 +24,12 @@ fn full_page() -> Value {
 }
 
 #[test]
-fn posts_have_authors_and_pictures_and_invalid_ones_are_skipped() {
-    let link = always(200, &[], full_page().to_string());
-    let page =
-        with_platform(&link, |platform| platform.timeline(&user(), Expansions::default(), None))
-            .unwrap();
+fn posts_have_authors_and_invalid_posts_are_skipped() {
+    let http_client = always(200, &[], full_page().to_string());
+    let page = with_platform(&http_client, |platform| {
+        platform.timeline(&user(), Expansions::default(), None)
+    })
+    .unwrap();
     assert_eq!(page.next.as_deref(), Some("more"));
     let ids: Vec<&str> = page.posts.iter().map(|post| post.id().as_str()).collect();
     assert_eq!(ids, ["17", "20"]);
@@ -50,8 +51,8 @@ fn unusual_pages_are_read_and_malformed_ones_refused() {
         (json!({"data": [{"id": "17"}], "includes": [], "meta": {}}), 1, None),
         (json!({"errors": [{"resource_id": "98", "section": "includes"}], "meta": {}}), 0, None),
     ] {
-        let link = always(200, &[], body.to_string());
-        let page = with_platform(&link, |platform| {
+        let http_client = always(200, &[], body.to_string());
+        let page = with_platform(&http_client, |platform| {
             platform.timeline(&user(), Expansions::default(), None)
         })
         .unwrap();
@@ -62,8 +63,8 @@ fn unusual_pages_are_read_and_malformed_ones_refused() {
     for meta in [json!(null), json!([]), json!("x")] {
         let body = json!({"data": [{"id": "17"}], "meta": meta,
             "errors": [{"title": "Sorry", "detail": "no more"}]});
-        let link = always(200, &[], body.to_string());
-        let page = with_platform(&link, |platform| {
+        let http_client = always(200, &[], body.to_string());
+        let page = with_platform(&http_client, |platform| {
             platform.timeline(&user(), Expansions::default(), None)
         })
         .unwrap();
@@ -90,8 +91,8 @@ fn unusual_pages_are_read_and_malformed_ones_refused() {
         "{\"status\":503,\"title\":\"x\"}",
     ];
     for body in garbage {
-        let link = always(200, &[], body);
-        let fault = with_platform(&link, |platform| {
+        let http_client = always(200, &[], body);
+        let fault = with_platform(&http_client, |platform| {
             platform.search("q", Expansions::default(), None, None)
         })
         .unwrap_err();
@@ -117,8 +118,8 @@ fn an_unreadable_timeline_is_a_fault() {
         (suspended, FaultReason::Forbidden),
         (protected, FaultReason::Forbidden),
     ] {
-        let link = always(200, &[], error(body.clone()));
-        let fault = with_platform(&link, |platform| {
+        let http_client = always(200, &[], error(body.clone()));
+        let fault = with_platform(&http_client, |platform| {
             platform.mentions(&user(), Expansions::default(), None)
         })
         .unwrap_err();

@@ -170,8 +170,8 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (301, String::new(), FaultReason::Unreadable, "HTTP 301", "redirects"),
     ] {
-        let link = always(status, &[], body.clone());
-        let fault = with_platform(&link, |platform| {
+        let http_client = always(status, &[], body.clone());
+        let fault = with_platform(&http_client, |platform| {
             platform.timeline(&user(), Expansions::default(), None)
         })
         .unwrap_err();
@@ -196,15 +196,15 @@ fn messages_are_one_short_line_without_the_token() {
             "{text}"
         );
     }
-    let link = FakeLink::new(|_| Err(NetError::ConnectionRefused));
-    let fault = with_platform(&link, me).unwrap_err();
+    let http_client = FakeClient::new(|_| Err(NetError::ConnectionRefused));
+    let fault = with_platform(&http_client, me).unwrap_err();
     assert_eq!(fault.reason, FaultReason::Unreachable);
     assert!(
         fault.message.starts_with("platform.test: ")
             && fault.hint.contains("collector.platform_api")
     );
     assert_eq!(
-        with_platform(&FakeLink::new(|_| Err(NetError::TooLarge(9))), me).unwrap_err().reason,
+        with_platform(&FakeClient::new(|_| Err(NetError::TooLarge(9))), me).unwrap_err().reason,
         FaultReason::Unreadable
     );
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::fake_platform::{
     Failure, FakePlatform, HALF_HOUR, OWNER, RecordingListener, T0, post_id, status, three_posts,
 };
-use crate::fake::{FakeLink, answer};
+use crate::fake::{FakeClient, answer};
 use crate::{Endpoint, Stream, WINDOW_S};
 use brain_base::clock::rfc3339;
 use brain_net::Error as NetError;
@@ -66,7 +66,7 @@ fn a_failed_stream_is_skipped_and_not_compared() {
             assert_eq!(world.previous_ids(of_stream), [post], "{reason}: the earlier state stays");
             // The next run detects it.
             world.clear_failures();
-            world.pass(HALF_HOUR);
+            world.advance(HALF_HOUR);
             assert_eq!(world.run().0.deletions, 1, "{stream} {reason}");
         }
     }
@@ -86,14 +86,14 @@ fn a_partly_pulled_stream_is_stored_and_not_compared() {
     assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]));
     assert!(world.stored(Stream::Own, 11).created_at().is_some());
     // Blocked until its reset.
-    world.pass(99_999);
-    let from = world.link.requests().len();
+    world.advance(99_999);
+    let from = world.http_client.requests().len();
     assert_eq!(world.run().1[0], "STREAM_SKIPPED:own:rate_limited:1795258900");
     assert!(
         !world.requested_paths(from).contains(&"/2/users/5/tweets".to_owned()),
         "no request was sent"
     );
-    world.pass(1);
+    world.advance(1);
     world.platform().rates.clear();
     assert_eq!(world.run().0.deletions, 1);
 }
@@ -111,7 +111,7 @@ fn a_page_without_meta_is_stored_and_not_compared() {
     ] {
         let mut world = three_posts();
         world.delete(1);
-        world.link = FakeLink::new(move |request| {
+        world.http_client = FakeClient::new(move |request| {
             let first = r#"{"data":[{"id":"11","author_id":"5"}],"meta":{"next_token":"t"}}"#;
             let page = if request.target.contains("_token=t") { second } else { first };
             let own = request.target.contains("/tweets?");
@@ -216,14 +216,14 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
     // Without searches there are two streams.
     let world = FakePlatform::new(&[]);
     world.fail("own", Err(NetError::ConnectionRefused));
-    assert_eq!(world.run().0.status, "complete", "one of two had an answer");
+    assert_eq!(world.run().0.status, "complete", "one of two lookups had an answer");
     world.fail("mentions", Err(NetError::ConnectionRefused));
     assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
     // A refusal is an answer.
     for refusal in [429, 403] {
         world.fail("own", status(refusal));
         assert_eq!(world.run().0.status, "complete", "{refusal}");
-        world.pass(HALF_HOUR);
+        world.advance(HALF_HOUR);
     }
 }
 
@@ -253,7 +253,7 @@ fn an_inconclusive_lookup_is_repeated() {
         );
         assert_eq!(world.previous_ids(Stream::Own), [1]);
         world.clear_failures();
-        world.pass(HALF_HOUR);
+        world.advance(HALF_HOUR);
         let (report, _) = world.run();
         assert_eq!((report.deletions, report.unverified), (1, 0));
     }
@@ -271,7 +271,7 @@ fn lookups_have_their_own_reserve() {
     }
     let reset = T0 / 1000 + 600;
     world.platform().rates.insert("lookup".into(), (6, reset));
-    let from = world.link.requests().len();
+    let from = world.http_client.requests().len();
     let (report, _) = world.run();
     assert_eq!(
         world.requested_paths(from)[2..],
@@ -285,7 +285,7 @@ fn lookups_have_their_own_reserve() {
     );
     assert_eq!(world.previous_ids(Stream::Own), [5, 4, 3, 2, 1]);
     assert_eq!(world.run().0.deletions, 0);
-    world.pass(600_000);
+    world.advance(600_000);
     world.platform().rates.clear();
     assert_eq!((world.run().0.deletions, world.previous_ids(Stream::Own)), (5, vec![]));
 }
@@ -317,7 +317,7 @@ fn refused_expansions_are_omitted() {
         let mut world = FakePlatform::new(&["text"]);
         world.settings.ask_authors = true;
         let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
-        world.link = FakeLink::new(move |request| {
+        world.http_client = FakeClient::new(move |request| {
             let refused = request.target.contains("expansions=");
             Ok(answer(
                 if refused { status } else { 200 },
@@ -387,7 +387,7 @@ fn only_pages_of_repeated_posts_are_abandoned() {
         let mut world = FakePlatform::new(&[]);
         world.settings.max_pages = 5;
         // Each page has a new, longer token.
-        world.link = FakeLink::new(move |request| {
+        world.http_client = FakeClient::new(move |request| {
             let posts: Vec<_> = post.iter().map(|id| json!({"id": id})).collect();
             let mut body =
                 json!({"data": posts, "meta": {"next_token": "t".repeat(request.target.len())}});
@@ -411,9 +411,9 @@ fn a_reset_far_ahead_blocks_for_one_window() {
     state.save(&world.data).unwrap();
     let skipped = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
     assert_eq!(world.run().1[0], skipped);
-    world.pass((WINDOW_S - 1) * 1000);
+    world.advance((WINDOW_S - 1) * 1000);
     assert_eq!(world.run().1[0], skipped);
-    world.pass(1000);
+    world.advance(1000);
     assert_eq!(world.run().1[0], "OWN_TWEETS:0 (0 new)");
 }
 

@@ -10,7 +10,7 @@ use brain_protocol::{CollectorRun, Secret};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::fake::{FakeLink, RecordedRequest, answer};
+use crate::fake::{FakeClient, RecordedRequest, answer};
 use crate::{
     Data, DataFault, Line, PostId, Record, Run, RunListener, Settings, State, Stream, UserId,
 };
@@ -56,7 +56,7 @@ pub(super) struct PlatformState {
 /// The platform, its clock and a collector's directory.
 pub(super) struct FakePlatform {
     pub(super) platform: Arc<Mutex<PlatformState>>,
-    pub(super) link: FakeLink,
+    pub(super) http_client: FakeClient,
     pub(super) time: ManualClock,
     pub(super) settings: Settings,
     pub(super) data: Data,
@@ -127,7 +127,7 @@ impl FakePlatform {
         };
         let platform_of_link = Arc::clone(&platform);
         Self {
-            link: FakeLink::new(move |request| {
+            http_client: FakeClient::new(move |request| {
                 platform_of_link.lock().unwrap().answer_request(request)
             }),
             platform,
@@ -142,7 +142,7 @@ impl FakePlatform {
         self.platform.lock().unwrap()
     }
 
-    pub(super) fn pass(&self, ms: i64) {
+    pub(super) fn advance(&self, ms: i64) {
         self.time.0.fetch_add(ms, Ordering::Relaxed);
     }
 
@@ -192,7 +192,7 @@ impl FakePlatform {
         let run = Run {
             settings: &self.settings,
             base: &base,
-            link: &self.link,
+            http_client: &self.http_client,
             token: &token,
             clock: &self.time,
         };
@@ -218,7 +218,7 @@ impl FakePlatform {
         let path = |request: &RecordedRequest| {
             request.target.split('?').next().unwrap_or_default().to_owned()
         };
-        self.link.requests()[from..].iter().map(path).collect()
+        self.http_client.requests()[from..].iter().map(path).collect()
     }
 
     pub(super) fn state(&self) -> State {
@@ -348,6 +348,6 @@ pub(super) fn three_posts() -> FakePlatform {
     world.post(2, "6", "@owner");
     world.post(3, "7", "text");
     world.run();
-    world.pass(HALF_HOUR);
+    world.advance(HALF_HOUR);
     world
 }

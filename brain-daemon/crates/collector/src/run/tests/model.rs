@@ -1,4 +1,4 @@
-//! Random histories of a platform, checked against a plain model of the collector.
+//! Random histories of a platform: the collector agrees with a simple model.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -355,7 +355,7 @@ fn apply(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, 
             fails.insert(endpoint, *how);
             world.fail(endpoint, failures()[*how].0.clone());
         }
-        Event::Pass(ms) => world.pass(*ms),
+        Event::Pass(ms) => world.advance(*ms),
         Event::Delete(n) if posts > 0 => world.delete(of(*n)),
         Event::Like(n, likes) if posts > 0 => world.like(of(*n), *likes),
         Event::Edit(n) if posts > 0 => {

@@ -63,7 +63,7 @@ fn stored_posts_are_updated_and_not_new() {
     world.run();
     let engagement = world.root().join("engagement").join(format!("{BIG}.json"));
     let written = std::fs::metadata(&engagement).unwrap();
-    world.pass(HALF_HOUR);
+    world.advance(HALF_HOUR);
     world.platform().posts.get_mut(&BIG).unwrap().text = "about rust, edited".into();
     let (report, lines) = world.run();
     assert_eq!(lines, ["OWN_TWEETS:1 (0 new)", "MENTIONS:0 (0 new)"]);
@@ -121,8 +121,8 @@ fn a_deletion_is_reported_and_recorded_once() {
     world.post(BIG, OWNER, "I should: not\nhave said this @owner");
     world.run();
     world.delete(BIG);
-    world.pass(HALF_HOUR);
-    let from = world.link.requests().len();
+    world.advance(HALF_HOUR);
+    let from = world.http_client.requests().len();
     let (report, lines) = world.run();
     let line = format!("DELETION_DETECTED:{BIG}:owner:I should: not have said this @owner");
     assert_eq!(lines, ["OWN_TWEETS:0 (0 new)".to_owned(), "MENTIONS:0 (0 new)".to_owned(), line]);
@@ -160,7 +160,7 @@ fn lookups_have_exact_bounds() {
         world.post(BIG, OWNER, "text");
         world.platform().posts.get_mut(&BIG).unwrap().created = T0 + seen - age;
         world.run();
-        world.pass(seen);
+        world.advance(seen);
         world.delete(BIG);
         world.platform().posts.get_mut(&BIG).unwrap().exists = exists;
         let (report, _) = world.run();
@@ -225,7 +225,7 @@ fn posts_past_the_last_page_are_looked_up_last() {
         world.post(id, OWNER, "new");
     }
     world.delete(9);
-    let from = world.link.requests().len();
+    let from = world.http_client.requests().len();
     let (report, _) = world.run();
     // 8 is in the page again; 9 is within its range, 7 is older than all of it.
     assert_eq!(world.requested_paths(from)[2..], ["/2/tweets/9", "/2/tweets/7"]);
@@ -246,7 +246,7 @@ fn a_post_must_be_past_the_end_of_all_its_streams() {
         world.post(id, OWNER, "new");
     }
     world.delete(18);
-    let from = world.link.requests().len();
+    let from = world.http_client.requests().len();
     world.run();
     // 18 is older than all own posts, but not than all mentions.
     assert_eq!(world.requested_paths(from)[2..], ["/2/tweets/18", "/2/tweets/50"]);
@@ -268,10 +268,10 @@ fn velocity_alerts_have_exact_bounds() {
         let world = FakePlatform::new(&["text"]);
         world.post(BIG, OWNER, "text @owner");
         world.like(BIG, old);
-        assert_eq!(world.run().0.velocity_alerts, 0, "the first snapshot");
+        assert_eq!(world.run().0.velocity_alerts, 0, "the first snapshot causes no alert");
         world.like(BIG, new);
         // One millisecond less than a minute, which does not count.
-        world.pass(minutes * 60_000 + 59_999);
+        world.advance(minutes * 60_000 + 59_999);
         let (report, lines) = world.run();
         let alert_lines: Vec<&String> =
             lines.iter().filter(|line| line.starts_with("VELOCITY")).collect();
@@ -280,7 +280,7 @@ fn velocity_alerts_have_exact_bounds() {
         assert_eq!(
             alert_lines,
             line.iter().collect::<Vec<_>>(),
-            "once, although three streams have it"
+            "one alert, although three streams have the post"
         );
         assert_eq!(report.velocity_alerts, u64::from(alert.is_some()));
         assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 2);
@@ -302,7 +302,7 @@ fn minutes_are_not_negative_and_curves_need_metrics() {
     world.post(BIG, OWNER, "text");
     world.like(BIG, 50);
     world.run();
-    world.pass(-HALF_HOUR);
+    world.advance(-HALF_HOUR);
     world.like(BIG, 500);
     let (_, lines) = world.run();
     assert!(lines[2].ends_with("likes:50->500:0min"), "{lines:?}");
@@ -373,7 +373,7 @@ fn missing_or_invalid_likes_do_not_count_as_zero() {
         assert_eq!(world.run().0.velocity_alerts, 0);
     }
     world.clear_failures();
-    assert_eq!(world.run().0.velocity_alerts, 0, "nobody liked it meanwhile");
+    assert_eq!(world.run().0.velocity_alerts, 0, "the likes did not change");
     assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 1);
 }
 
@@ -386,7 +386,7 @@ fn streams_are_pulled_up_to_the_page_limit() {
     }
     let (report, _) = world.run();
     assert_eq!((report.requests, report.tweets_stored), (3 + 1 + 3, 5));
-    let targets = world.link.requests();
+    let targets = world.http_client.requests();
     assert!(
         targets[1].target.ends_with("&pagination_token=2")
             && targets[5].target.ends_with("&next_token=2")

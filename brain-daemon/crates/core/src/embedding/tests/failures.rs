@@ -55,7 +55,7 @@ fn only_transient_failures_are_retried() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
-    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(Some(300))));
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Retryable(Some(300))));
     assert_eq!(
         brain.embedding.embed_in_background(),
         Duration::from_secs(60),
@@ -82,7 +82,7 @@ fn only_transient_failures_are_retried() {
     // A command retries at once; the provider still fails.
     assert_eq!(
         brain.embedding.embed_round(false, &|| true).unwrap_err().kind,
-        EmbedErrorKind::Later(Some(300))
+        EmbedErrorKind::Retryable(Some(300))
     );
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Refused));
     assert_eq!(

@@ -38,7 +38,7 @@ impl Flow {
                     return;
                 }
             }
-            Container::Quote | Container::List(_) | Container::Table => self.implied(),
+            Container::Quote | Container::List(_) | Container::Table => self.open_implied(),
         }
         self.push(container);
     }
@@ -85,7 +85,7 @@ impl Flow {
     }
 
     /// Opens the containers that a leaf or container requires in its place.
-    pub(super) fn implied(&mut self) {
+    pub(super) fn open_implied(&mut self) {
         match self.containers.last() {
             Some(Container::List(_)) => self.push(Container::Item),
             Some(Container::Table) => {

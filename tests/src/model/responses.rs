@@ -79,20 +79,20 @@ fn response_body(
     text: Option<&str>,
     finish: [&str; 2],
 ) -> String {
-    let (words_in, words_out) = token_counts(question, text.unwrap_or_default());
+    let (tokens_in, tokens_out) = token_counts(question, text.unwrap_or_default());
     let body = if openai {
         json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": question.model,
             "choices": [{ "index": 0, "finish_reason": finish[0],
                 "message": { "role": "assistant", "content": text } }],
-            "usage": { "prompt_tokens": words_in, "completion_tokens": words_out,
-                "total_tokens": words_in + words_out } })
+            "usage": { "prompt_tokens": tokens_in, "completion_tokens": tokens_out,
+                "total_tokens": tokens_in + tokens_out } })
     } else {
         let blocks: Vec<Value> =
             text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
         json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": question.model,
             "content": blocks,
-            "stop_reason": finish[1], "usage": { "input_tokens": words_in,
-                "output_tokens": words_out } })
+            "stop_reason": finish[1], "usage": { "input_tokens": tokens_in,
+                "output_tokens": tokens_out } })
     };
     body.to_string()
 }
@@ -120,13 +120,13 @@ fn stream_response(
         | ModelResponse::StreamError(text) => text.as_str(),
         _ => "",
     };
-    let (words_in, words_out) = token_counts(question, text);
+    let (tokens_in, tokens_out) = token_counts(question, text);
     if openai {
         send(&json!({ "choices": [{ "index": 0,
                 "delta": { "role": "assistant", "content": "" } }] }));
     } else {
         send(&json!({ "type": "message_start",
-                "message": { "usage": { "input_tokens": words_in, "output_tokens": 1 } } }));
+                "message": { "usage": { "input_tokens": tokens_in, "output_tokens": 1 } } }));
         send(&json!({ "type": "content_block_start", "index": 0,
                 "content_block": { "type": "text", "text": "" } }));
     }
@@ -160,13 +160,13 @@ fn stream_response(
     };
     if openai {
         send(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish[0] }] }));
-        send(&json!({ "choices": [], "usage": { "prompt_tokens": words_in,
-                "completion_tokens": words_out } }));
+        send(&json!({ "choices": [], "usage": { "prompt_tokens": tokens_in,
+                "completion_tokens": tokens_out } }));
         chunk(stream, "data: [DONE]\n\n");
     } else {
         send(&json!({ "type": "content_block_stop", "index": 0 }));
         send(&json!({ "type": "message_delta", "delta": { "stop_reason": finish[1] },
-                "usage": { "output_tokens": words_out } }));
+                "usage": { "output_tokens": tokens_out } }));
         send(&json!({ "type": "message_stop" }));
     }
     let _ = stream.write_all(b"0\r\n\r\n");
