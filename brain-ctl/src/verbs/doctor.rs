@@ -9,6 +9,9 @@ use crate::{
     output::{Outcome, Show, Text, clean},
 };
 
+/// Narrower terminals have the name of a check and its message on separate lines.
+const NARROW: usize = 80;
+
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -47,6 +50,11 @@ fn without_daemon(fault: Fault) -> DoctorReply {
     DoctorReply { status: "unhealthy".into(), health_score: 0, checks: vec![check] }
 }
 
+/// Returns whether a hint is one command, and not a sentence.
+fn is_command(hint: &str) -> bool {
+    !["; ", ", ", ": ", "`"].iter().any(|mark| hint.contains(mark))
+}
+
 impl Show for DoctorReply {
     fn text(&self, t: &mut Text) {
         let names = self.checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
@@ -57,11 +65,18 @@ impl Show for DoctorReply {
                 CheckStatus::Fail => t.paint.red("fail"),
             };
             let name = clean(&check.name);
-            t.prose(&format!("{status}  {name:<names$}  "), names + 8, &check.message);
-            // A hint is never cut, because users copy the command in it.
-            if let Some(hint) = check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
-                let line = format!("      {}", t.paint.dim(&clean(hint)));
-                t.raw(&line);
+            // In a narrow terminal, messages begin below the names, so that paths fit.
+            if t.width.is_some_and(|width| width < NARROW) {
+                t.raw(&format!("{status}  {name}"));
+                t.prose("      ", 6, &check.message);
+            } else {
+                t.prose(&format!("{status}  {name:<names$}  "), names + 8, &check.message);
+            }
+            match check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
+                // A command stays on one line, because users copy it.
+                Some(hint) if is_command(hint) => t.raw(&format!("      {}", clean(hint))),
+                Some(hint) => t.prose("      ", 6, hint),
+                None => {}
             }
         }
         t.line(&format!("{} ({}/100)", self.status, self.health_score));
@@ -92,7 +107,31 @@ mod tests {
         report.text(&mut t);
         assert_eq!(
             t.as_str(),
-            "fail  daemon  no daemon answers\n      brain serve\nunhealthy (0/100)\n"
+            "fail  daemon\n      no daemon answers\n      brain serve\nunhealthy (0/100)\n"
         );
+        let mut t = Text::plain(Some(100));
+        report.text(&mut t);
+        assert!(t.as_str().starts_with("fail  daemon  no daemon answers\n"), "{}", t.as_str());
+    }
+
+    #[test]
+    fn messages_and_sentences_fit_a_narrow_terminal_and_commands_stay_whole() {
+        let command = "systemctl --user restart brain-daemon.socket && brain status --no-start";
+        let sentence = "where brain is stopped and has no brain.redb.spool, put it beside its \
+                        store under that name; or remove it";
+        let path = "/home/a-long-name-of-a-user/.brain/run/brain.sock, mode 0666: others can";
+        let check = |hint: &str| Check {
+            name: "socket permissions".into(),
+            status: CheckStatus::Fail,
+            message: path.into(),
+            hint: Some(hint.into()),
+        };
+        let mut t = Text::plain(Some(60));
+        let checks = vec![check(command), check(sentence)];
+        DoctorReply { status: "unhealthy".into(), health_score: 0, checks }.text(&mut t);
+        for line in t.as_str().lines() {
+            assert!(crate::output::width(line) <= 60 || line.trim() == command, "{line}");
+        }
+        assert!(t.as_str().contains(command), "{}", t.as_str());
     }
 }
