@@ -13,6 +13,7 @@ mod completion;
 mod connect;
 mod costs;
 mod digest;
+mod direction;
 mod edit;
 mod edit_distance;
 mod embedding;
@@ -48,6 +49,7 @@ pub use completion::*;
 pub use connect::*;
 pub use costs::*;
 pub use digest::*;
+pub use direction::{escape_json, is_direction_control, reorders_text};
 pub use edit::*;
 pub use edit_distance::{EditDistance, EditRow, MAX_EDITS, nearest};
 pub use embedding::*;
@@ -81,7 +83,7 @@ pub const VERSION: &str = "0.1.0.0";
 /// Types are encoded by position: fields and variants are appended, and every change of the
 /// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
 /// versioning.
-pub const PROTOCOL: u16 = 12;
+pub const PROTOCOL: u16 = 13;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

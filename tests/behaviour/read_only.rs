@@ -52,6 +52,21 @@ fn wait_until_writable(home: &TestHome) {
     assert!(!degraded.contains("read-only"), "{degraded}");
 }
 
+/// Waits until doctor has no warning about the index.
+fn wait_until_healthy(home: &TestHome) {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    loop {
+        let doctor = home.brain(["doctor", "--json"]).json();
+        let index = check(&doctor, "index");
+        if index["status"] == "ok" {
+            assert!(!index["message"].as_str().unwrap().contains("in memory"), "{index}");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{index}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn a_daemon_starts_read_only_and_writes_when_it_can() {
     let Some(mut home) = small_home("60m") else { return };
@@ -74,6 +89,7 @@ fn a_daemon_starts_read_only_and_writes_when_it_can() {
     home.remount("rw");
     wait_until_writable(&home);
     assert_eq!(&home.json(["status"])["pid"], pid, "it is the same daemon");
+    wait_until_healthy(&home);
     home.json(["stop"]);
     let _daemon = home.daemon();
     assert_eq!(home.search("walrus").len(), 5);

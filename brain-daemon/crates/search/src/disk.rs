@@ -4,7 +4,8 @@ use std::{fs, panic::AssertUnwindSafe, path::Path};
 
 use serde::{Deserialize, Serialize};
 use tantivy::{
-    Index as Tantivy, IndexReader, IndexSettings, ReloadPolicy, Searcher, directory::MmapDirectory,
+    Index as Tantivy, IndexReader, IndexSettings, ReloadPolicy, Searcher,
+    directory::{MmapDirectory, RamDirectory},
     tokenizer::TextAnalyzer,
 };
 
@@ -36,8 +37,15 @@ pub(super) struct Disk {
     pub(super) seq: u64,
     /// Why an earlier one was replaced.
     pub(super) rebuilt: Option<String>,
+    /// The files of an index in memory, and why it is there.
+    pub(super) memory: Option<InMemory>,
+}
+
+/// An index in memory, because its directory cannot be written.
+pub(super) struct InMemory {
+    files: RamDirectory,
     /// Why the index is in memory only.
-    pub(super) problem: Option<String>,
+    pub(super) problem: String,
 }
 
 /// Opens the index of `store` in `dir`; `store_seq` is the store's last change.
@@ -51,13 +59,10 @@ pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, Inde
         Ok(disk) => Ok(Disk { rebuilt: reason, ..disk }),
         Err(problem) => {
             // An index that must be filled at every start is better than none.
-            let disk = catch_panic(in_memory).map_err(IndexError::Stopped)?;
-            let problem = format!("{}: {problem}; searching in memory", dir.display());
-            Ok(Disk {
-                rebuilt: Some(reason.unwrap_or_else(|| problem.clone())),
-                problem: Some(problem),
-                ..disk
-            })
+            let problem = format!("{}: {problem}", dir.display());
+            let rebuilt = Some(reason.unwrap_or_else(|| problem.clone()));
+            let disk = catch_panic(|| in_memory(&problem)).map_err(IndexError::Stopped)?;
+            Ok(Disk { rebuilt, ..disk })
         }
     }
 }
@@ -163,7 +168,7 @@ fn check(searcher: &Searcher, fields: Fields) -> tantivy::Result<()> {
 /// Creates an empty index in place of any existing one.
 fn empty(dir: &Path) -> Result<Disk, String> {
     fs::create_dir_all(dir).map_err(|e| e.to_string())?;
-    clear(dir).map_err(|e| e.to_string())?;
+    clear(dir, &[]).map_err(|e| e.to_string())?;
     let directory = MmapDirectory::open(dir).map_err(|e| e.to_string())?;
     let (schema, fields) = schema();
     let tantivy =
@@ -171,9 +176,27 @@ fn empty(dir: &Path) -> Result<Disk, String> {
     finish(tantivy, fields)
 }
 
-fn in_memory() -> Result<Disk, String> {
+fn in_memory(problem: &str) -> Result<Disk, String> {
     let (schema, fields) = schema();
-    finish(Tantivy::create_in_ram(schema), fields)
+    let files = RamDirectory::create();
+    let tantivy = Tantivy::create(files.clone(), schema, IndexSettings::default())
+        .map_err(|e| e.to_string())?;
+    let problem = format!("{problem}; searching in memory");
+    Ok(Disk { memory: Some(InMemory { files, problem }), ..finish(tantivy, fields)? })
+}
+
+/// Writes an index in memory to `dir`, in place of any index there, and opens it. Nothing may
+/// write to it meanwhile. An index that was written in part only counts as damaged.
+pub(super) fn write_to_disk(memory: &InMemory, dir: &Path) -> Result<Disk, String> {
+    let text = |e: &dyn std::fmt::Display| e.to_string();
+    fs::create_dir_all(dir).map_err(|e| text(&e))?;
+    fs::write(dir.join(DAMAGED), b"").map_err(|e| text(&e))?;
+    clear(dir, &[DAMAGED]).map_err(|e| text(&e))?;
+    let directory = MmapDirectory::open(dir).map_err(|e| text(&e))?;
+    memory.files.persist(&directory).map_err(|e| text(&e))?;
+    let disk = finish(Tantivy::open(directory).map_err(|e| text(&e))?, schema().1)?;
+    fs::remove_file(dir.join(DAMAGED)).map_err(|e| text(&e))?;
+    Ok(disk)
 }
 
 fn finish(tantivy: Tantivy, fields: Fields) -> Result<Disk, String> {
@@ -186,15 +209,16 @@ fn finish(tantivy: Tantivy, fields: Fields) -> Result<Disk, String> {
         .doc_store_cache_num_blocks(1)
         .try_into()
         .map_err(|e| e.to_string())?;
-    Ok(Disk { tantivy, reader, fields, seq: 0, rebuilt: None, problem: None })
+    Ok(Disk { tantivy, reader, fields, seq: 0, rebuilt: None, memory: None })
 }
 
-/// Deletes only the index's own files in `dir`.
-fn clear(dir: &Path) -> std::io::Result<()> {
+/// Deletes only the index's own files in `dir`, except those with the names in `kept`.
+fn clear(dir: &Path, kept: &[&str]) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_str().is_some_and(is_index_file) && !entry.file_type()?.is_dir() {
+        let is_old = |name: &str| is_index_file(name) && !kept.contains(&name);
+        if name.to_str().is_some_and(is_old) && !entry.file_type()?.is_dir() {
             fs::remove_file(entry.path())?;
         }
     }

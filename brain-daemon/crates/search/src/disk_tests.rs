@@ -167,6 +167,30 @@ fn an_unwritable_directory_uses_memory() {
 }
 
 #[test]
+fn an_index_in_memory_returns_to_disk_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index");
+    // An index that cannot be opened or replaced, as on a read-only file system.
+    drop(open(&path));
+    fs::rename(&path, dir.path().join("away")).unwrap();
+    fs::write(&path, "no directory").unwrap();
+    let (index, _) = Index::open(&path, "store", 5, no_commit_options()).unwrap();
+    assert!(index.problem().unwrap().ends_with("; searching in memory"));
+    index.push(vec![note(1, "one")]);
+    index.flush().unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::rename(dir.path().join("away"), &path).unwrap();
+    await_that("the index is on disk", || index.problem().is_none());
+    index.push(vec![note(2, "two")]);
+    index.flush().unwrap();
+    assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
+    drop(index);
+    let (index, opened) = Index::open(&path, "store", 5, no_commit_options()).unwrap();
+    assert_eq!((opened.seq, opened.rebuilt, index.problem()), (2, None, None));
+    assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
+}
+
+#[test]
 fn a_failing_disk_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let file_path = dir.path().join("index");

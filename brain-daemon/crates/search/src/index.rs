@@ -46,8 +46,8 @@ impl Index {
     /// the store's last change; an index that claims more belongs to another store.
     ///
     /// An unusable index is replaced, and [`OpenReport::rebuilt`] says why. Only files of the index
-    /// are deleted. If `dir` cannot be written, the index lives in memory, and [`Index::problem`]
-    /// says so.
+    /// are deleted. If `dir` cannot be written, the index lives in memory until it can, and
+    /// [`Index::problem`] says so.
     ///
     /// # Errors
     /// [`IndexError::Stopped`] when the indexing thread cannot be started.
@@ -75,7 +75,7 @@ impl Index {
                 erase: false,
                 failures: 0,
                 problem: None,
-                lasting_problem: disk.problem.clone(),
+                lasting_problem: disk.memory.as_ref().map(|memory| memory.problem.clone()),
                 stop: false,
                 is_asleep: false,
                 ended: false,

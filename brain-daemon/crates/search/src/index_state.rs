@@ -137,6 +137,16 @@ impl SharedState {
         drop(old);
     }
 
+    /// Installs a searcher of the index on disk, which has the contents of the one in memory.
+    /// `problem` was why it could not be there.
+    pub(super) fn install_on_disk(&self, searcher: Searcher, problem: &str) {
+        self.install_merge(searcher);
+        let mut state = self.state();
+        if state.lasting_problem.as_deref() == Some(problem) {
+            state.lasting_problem = None;
+        }
+    }
+
     /// Records a failed commit.
     pub(super) fn record_failure(&self, problem: String) {
         tracing::warn!(problem, "the search index cannot be written; trying again later");

@@ -14,7 +14,7 @@ use tantivy::{Index as Tantivy, IndexReader, IndexWriter, Term, indexer::NoMerge
 use brain_base::threads::lower_priority;
 
 use super::{
-    disk::{Disk, catch_panic},
+    disk::{Disk, InMemory, catch_panic, write_to_disk},
     document::Analyzer,
     index_state::{Op, SharedState, languages},
     index_writer::{commit, open_writer, tantivy_document},
@@ -34,6 +34,10 @@ const MAX_SEGMENTS: usize = 8;
 const FIRST_RELOAD: Duration = Duration::from_secs(1);
 /// No reload follows a pause of this length: no merge takes so long.
 const MAX_RELOAD_PAUSE: Duration = Duration::from_secs(1024);
+/// Time until an index in memory is written to disk; each failure doubles it.
+const FIRST_DISK_ATTEMPT: Duration = Duration::from_secs(1);
+/// Maximum pause between attempts to write an index in memory to disk.
+const MAX_DISK_PAUSE: Duration = Duration::from_secs(8);
 /// The state of the indexer thread.
 pub(super) struct Indexer {
     shared: Arc<SharedState>,
@@ -60,6 +64,8 @@ pub(super) struct Indexer {
     needs_merge: bool,
     /// When to reload for merged segments, and the pause before that.
     reload: Option<(Instant, Duration)>,
+    /// The index in memory, when to write it to disk, and the pause after that.
+    memory: Option<(InMemory, Instant, Duration)>,
 }
 
 /// The indexer's next action.
@@ -74,6 +80,8 @@ enum NextStep {
     Reload,
     /// Write segments with removed documents again.
     Erase,
+    /// Write an index in memory to disk.
+    LeaveMemory,
 }
 
 impl Indexer {
@@ -100,6 +108,9 @@ impl Indexer {
             claim_limit: None,
             needs_merge: segments.len() > MAX_SEGMENTS,
             reload: None,
+            memory: disk
+                .memory
+                .map(|memory| (memory, Instant::now() + FIRST_DISK_ATTEMPT, FIRST_DISK_ATTEMPT)),
         }
     }
 
@@ -129,6 +140,10 @@ impl Indexer {
                     let erased = catch_panic(|| self.erase_removed());
                     self.shared.record_erased(erased.as_ref().err());
                     erased
+                }
+                NextStep::LeaveMemory => {
+                    self.leave_memory();
+                    Ok(())
                 }
             });
             if let Err(problem) = result {
@@ -187,6 +202,12 @@ impl Indexer {
                 }
                 if state.erase {
                     return Some(NextStep::Erase);
+                }
+                if let Some((_, at, _)) = self.memory {
+                    if at <= now {
+                        return Some(NextStep::LeaveMemory);
+                    }
+                    sooner(&mut due, at);
                 }
                 if let Some((at, _)) = self.reload {
                     if at <= now {
@@ -352,6 +373,30 @@ impl Indexer {
         };
         if pause <= MAX_RELOAD_PAUSE {
             self.reload = Some((Instant::now() + pause, pause));
+        }
+    }
+
+    /// Writes an index in memory to disk, where it continues. Tries again later if it cannot.
+    fn leave_memory(&mut self) {
+        let Some((memory, _, pause)) = self.memory.take() else { return };
+        let dir = self.shared.dir.clone();
+        let written = catch_panic(|| {
+            if let Some(writer) = self.writer.take() {
+                writer.wait_merging_threads().map_err(|e| e.to_string())?;
+            }
+            write_to_disk(&memory, &dir)
+        });
+        match written {
+            Ok(disk) => {
+                (self.tantivy, self.reader) = (disk.tantivy, disk.reader);
+                self.shared.install_on_disk(self.reader.searcher(), &memory.problem);
+                tracing::info!(dir = %dir.display(), "the search index is on disk again");
+            }
+            Err(problem) => {
+                tracing::debug!(problem, "the search index stays in memory");
+                let pause = (pause * 2).min(MAX_DISK_PAUSE);
+                self.memory = Some((memory, Instant::now() + pause, pause));
+            }
         }
     }
 
