@@ -193,15 +193,15 @@ mod tests {
             ),
             (r#"{"data":[{"embedding":[1,0]},{"embedding":[1]}]}"#, 2, "of 1 numbers where 2"),
             (r#"{"data":[{"embedding":[]}]}"#, 1, "of 0 numbers"),
-            (r#"{"data":[{"embedding":[0,0]}]}"#, 1, "nowhere"),
+            (r#"{"data":[{"embedding":[0,0]}]}"#, 1, "zero or not finite"),
             // Numbers beyond f32 are refused by the parser or become infinite.
             (r#"{"data":[{"embedding":[1e39,0]}]}"#, 1, ""),
             (r#"{"data":[{"embedding":[NaN,0]}]}"#, 1, "not JSON"),
             (r#"{"data":[{"embedding":[null,0]}]}"#, 1, "OpenAI's API"),
             (r#"{"data":[{"embedding":"abc"}]}"#, 1, "OpenAI's API"),
             (r#"{"data":[{"embedding":"YWJj"}]}"#, 1, "OpenAI's API"),
-            (&format!(r#"{{"data":[{{"embedding":"{nan}"}}]}}"#), 1, "nowhere"),
-            (&format!(r#"{{"data":[{{"embedding":"{endless}"}}]}}"#), 1, "nowhere"),
+            (&format!(r#"{{"data":[{{"embedding":"{nan}"}}]}}"#), 1, "zero or not finite"),
+            (&format!(r#"{{"data":[{{"embedding":"{endless}"}}]}}"#), 1, "zero or not finite"),
         ] {
             let wrong = texts(body, count).unwrap_err();
             assert!(wrong.contains(what), "{body}: {wrong}");
