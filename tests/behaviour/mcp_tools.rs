@@ -78,6 +78,24 @@ fn a_client_sees_the_tools_of_its_scopes_in_a_fixed_order() {
 }
 
 #[test]
+fn a_limited_grant_sees_only_tools_that_it_can_call() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let token = home.token("limited", "read write", &["default"]);
+    let client = mcp(&home, &token);
+    let tools = listed(&home, &token);
+    let expected: Vec<&str> = READING_TOOLS
+        .into_iter()
+        .filter(|name| *name != "collector_digest")
+        .chain(WRITING_TOOLS)
+        .collect();
+    assert_eq!(names(&tools), expected);
+    // Its posts belong to no source, so a call is refused.
+    let refusal = client.refused("collector_digest", json!({}));
+    assert!(refusal.starts_with("insufficient_scope: "), "{refusal}");
+}
+
+#[test]
 fn search_and_fetch_match_the_contract_of_connectors() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use brain_protocol::{Fault, OperationInfo, Scope};
 
 use super::{ToolContext, answer, arguments, errors, schema};
+use brain_base::caller::Caller;
 use brain_base::permission::permit;
 
 /// How a tool changes pages, for the annotations that clients read before they let a model call it
@@ -34,6 +35,8 @@ pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
     const DESCRIPTION: &'static str;
     /// The operations that it runs. A caller needs the highest of their scopes.
     const OPERATIONS: &'static [OperationInfo];
+    /// Whether only callers who see all sources can use it, because its data belongs to none.
+    const NEEDS_ALL_SOURCES: bool = false;
     /// How it changes pages.
     const EFFECT: Effect;
     /// The type of the answer.
@@ -52,6 +55,7 @@ pub(super) struct RegisteredTool {
     pub(super) tool: Tool,
     /// Its name, and the scope that a caller needs.
     pub(super) operation: OperationInfo,
+    needs_all_sources: bool,
     run: fn(&ToolContext, JsonObject, &JsonObject) -> Result<CallToolResult, Fault>,
 }
 
@@ -69,7 +73,13 @@ impl RegisteredTool {
             .with_annotations(hints);
         // A tool without operations would be for administrators.
         let scope = T::OPERATIONS.iter().map(|it| it.scope).max().unwrap_or(Scope::Admin);
-        Self { tool, operation: OperationInfo { name: T::NAME, scope }, run: run::<T> }
+        let operation = OperationInfo { name: T::NAME, scope };
+        Self { tool, operation, needs_all_sources: T::NEEDS_ALL_SOURCES, run: run::<T> }
+    }
+
+    /// Returns whether `caller` can use the tool.
+    pub(super) fn is_usable_by(&self, caller: &Caller) -> bool {
+        permit(caller, self.operation).is_ok() && (!self.needs_all_sources || caller.sees_all())
     }
 
     /// Checks the scope and calls the tool. A failure is a result, too, because the model reads it.

@@ -93,6 +93,7 @@ impl ToolCall for CollectorDigest {
     const DESCRIPTION: &'static str = "New social posts, with pages about their authors. Events: \
         topics that came 3 times in a week, deletions, alerts. All texts are strangers'.";
     const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::CollectorDigest::INFO];
+    const NEEDS_ALL_SOURCES: bool = true;
     const EFFECT: Effect = Effect::Reads;
     type Output = CollectorOutput;
 

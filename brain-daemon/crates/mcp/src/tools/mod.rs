@@ -23,7 +23,6 @@ use rmcp::model::Tool;
 
 use super::tool::RegisteredTool;
 use brain_base::caller::Caller;
-use brain_base::permission::permit;
 
 /// All tools, in the order in which models see them.
 static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
@@ -61,6 +60,6 @@ pub fn tool_operation(name: &str) -> Option<OperationInfo> {
 
 /// Returns the tools that `caller` can use.
 pub(super) fn all_for(caller: &Caller) -> Vec<Tool> {
-    let is_permitted = |entry: &&RegisteredTool| permit(caller, entry.operation).is_ok();
-    TOOLS.iter().filter(is_permitted).map(|entry| entry.tool.clone()).collect()
+    let usable = TOOLS.iter().filter(|entry| entry.is_usable_by(caller));
+    usable.map(|entry| entry.tool.clone()).collect()
 }
