@@ -105,6 +105,28 @@ fn a_token_reads_only_its_sources_and_scopes() {
 }
 
 #[test]
+fn json_shows_direction_controls() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let evil = "safe \u{202e}gpj.exe\u{2069} \u{200f}1 \u{7f} שלום\n";
+    home.put("evil", evil);
+    let token = home.token("reader", "read", &[]);
+    for path in ["/pages/evil", "/search?q=safe"] {
+        let answer = read(&home, &token, path, "application/json").expect(200);
+        let text = answer.text();
+        assert!(!text.contains(['\u{202e}', '\u{2069}', '\u{200f}', '\u{7f}']), "{text:?}");
+        assert!(text.contains(r"\u202e") && text.contains(r"\u200f"), "{text}");
+        assert!(text.contains("שלום"), "letters stay: {text}");
+    }
+    let page = read(&home, &token, "/pages/evil", "application/json").expect(200).json();
+    assert_eq!(page["body"], evil);
+    // The client, in JSON and in a text.
+    let printed = home.brain(["get", "evil", "--json"]).expect(0);
+    assert!(!printed.stdout.contains(['\u{202e}', '\u{200f}']), "{printed:?}");
+    assert_eq!(printed.json()["body"], evil);
+}
+
+#[test]
 fn a_page_and_its_append_have_methods_of_their_own() {
     let home = TestHome::new();
     let _daemon = home.daemon();

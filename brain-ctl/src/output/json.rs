@@ -1,38 +1,16 @@
 //! Formats one JSON value on one line.
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, escape_json};
 use serde::Serialize;
-use std::borrow::Cow;
-
-use super::paint::is_bidi_control;
 
 /// Formats `value` with a line feed. Control characters are escaped.
 pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
     let json = serde_json::to_string(value).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("the answer cannot be converted to JSON: {e}"))
     })?;
-    let mut line = escape(&json).into_owned();
+    let mut line = escape_json(&json).into_owned();
     line.push('\n');
     Ok(line.into_bytes())
-}
-
-/// Escapes control characters and direction marks as `\u…`. They occur only in strings, so the
-/// value stays the same.
-pub(crate) fn escape(json: &str) -> Cow<'_, str> {
-    let is_unsafe =
-        |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi_control(c);
-    if !json.contains(is_unsafe) {
-        return Cow::Borrowed(json);
-    }
-    let mut out = String::with_capacity(json.len() + 64);
-    for c in json.chars() {
-        if is_unsafe(c) {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
 }
 
 /// Formats a fault as `{"error":{"code","message","hint"}}`.
@@ -50,11 +28,11 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped_and_the_value_stays() {
-        let evil = "a\u{1b}[2J\u{7f}\u{9b}31m\u{202e}gpj\u{2066}\n\t\"é\u{1f600}";
+        let evil = "a\u{1b}[2J\u{7f}\u{9b}31m\u{202e}gpj\u{2066}\u{200f}\n\t\"é\u{1f600}";
         let bytes = line(evil).expect("json");
         let text = String::from_utf8(bytes).expect("utf-8");
         let json = text.trim_end();
-        assert!(!json.chars().any(|c| c.is_control() || is_bidi_control(c)), "{json:?}");
+        assert!(!json.chars().any(|c| c.is_control() || brain_protocol::is_direction_control(c)), "{json:?}");
         assert_eq!(serde_json::from_str::<String>(json).expect("a string"), evil);
     }
 

@@ -5,6 +5,8 @@ use std::{
     io::{self, IsTerminal},
 };
 
+use brain_protocol::is_direction_control;
+
 /// Adds colour to text, if enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
@@ -77,16 +79,11 @@ impl Paint {
 /// Replaces a control character.
 const REPLACEMENT: char = '\u{FFFD}';
 
-/// Returns whether `c` changes the direction of the text around it.
-pub(super) fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Replaces a line break by a space, and a control character by [`REPLACEMENT`].
 pub(crate) fn clean_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-        _ if c.is_control() || is_bidi_control(c) => REPLACEMENT,
+        _ if c.is_control() || is_direction_control(c) => REPLACEMENT,
         _ => c,
     }
 }
@@ -106,7 +103,7 @@ pub(crate) fn clean_page(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
         .map(|c| {
-            if matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c)) {
+            if matches!(c, '\n' | '\t') || !(c.is_control() || is_direction_control(c)) {
                 c
             } else {
                 REPLACEMENT
@@ -121,9 +118,9 @@ mod tests {
 
     #[test]
     fn control_characters_are_replaced() {
-        let evil = "a\u{1b}[31mred\u{7}\u{9b}2J\u{202e}x\ty\nz\r\u{7f}";
+        let evil = "a\u{1b}[31mred\u{7}\u{9b}2J\u{202e}\u{200f}x\ty\nz\r\u{7f}";
         let cleaned = clean(evil);
-        assert!(!cleaned.chars().any(|c| c.is_control() || is_bidi_control(c)), "{cleaned:?}");
+        assert!(!cleaned.chars().any(|c| c.is_control() || is_direction_control(c)), "{cleaned:?}");
         assert_eq!(cleaned.chars().count(), evil.chars().count());
         assert_eq!(clean("Café ☕ 日本"), "Café ☕ 日本");
         assert_eq!(clean_lines("a\n\u{1b}b"), "a\n\u{FFFD}b");
@@ -132,6 +129,7 @@ mod tests {
     #[test]
     fn a_page_on_a_terminal_keeps_lines_and_tabs() {
         assert_eq!(clean_page("safe \u{202e}gpj.exe\u{2069}"), "safe \u{FFFD}gpj.exe\u{FFFD}");
+        assert_eq!(clean_page("1\u{200e}2\u{200f}3\u{61c}"), "1\u{FFFD}2\u{FFFD}3\u{FFFD}");
         assert_eq!(
             clean_page("a\tb\r\nc\u{1b}]0;x\u{7}\rd"),
             "a\tb\nc\u{FFFD}]0;x\u{FFFD}\u{FFFD}d"

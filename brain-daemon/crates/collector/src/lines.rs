@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use brain_protocol::is_direction_control;
+
 /// Maximum length of a preview, in characters.
 const MAX_PREVIEW_CHARS: usize = 80;
 
@@ -119,13 +121,7 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
 
 /// Returns whether a character is a line break, control character or bidirectional mark.
 fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{2028}' | '\u{2029}' | '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'
-                ..='\u{202E}'
-        )
-        || matches!(c, '\u{2066}'..='\u{2069}')
+    c.is_control() || is_direction_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Formats an author as a field: no colons, one line.

@@ -26,6 +26,7 @@ use super::guard::{CorsDecision, allow_origin};
 use super::serve::ConnectionInfo;
 use super::{
     AppState, Application, HttpError, Side, client_address, failure_limiter, internal_error,
+    json_escape,
 };
 use brain_base::clock::rfc3339;
 use brain_store::AuditRecord;
@@ -128,7 +129,7 @@ impl Application {
                     (response, DETAILS.with(RequestDetails::clone))
                 };
                 let (response, details) = DETAILS.scope(RequestDetails::default(), answering).await;
-                let mut response = to_json_error(response);
+                let mut response = json_escape::escape(to_json_error(response)).await;
                 if let CorsDecision::Allow(origin) = decision {
                     allow_origin(response.headers_mut(), origin);
                 }

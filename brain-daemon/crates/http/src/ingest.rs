@@ -8,7 +8,10 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Fault, FaultCode, IngestJob, JobId, JobShow, Operation as _, Slug, SourceId};
+use brain_protocol::{
+    Fault, FaultCode, IngestJob, JobId, JobShow, Operation as _, Slug, SourceId,
+    is_direction_control,
+};
 use serde::de::IgnoredAny;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -323,7 +326,7 @@ fn field(headers: &HeaderMap, name: &str, max: usize) -> Result<Option<String>, 
 
 /// Returns whether a character invisibly changes the direction or the line.
 fn is_invisible_control(c: char) -> bool {
-    matches!(c, '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    is_direction_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Returns the media type of the body (RFC 9110 section 8.3.1). Of its parameters, only `charset`

@@ -1,6 +1,6 @@
 //! Errors of language models: what failed, what to do, and whether a retry makes sense.
 
-use brain_protocol::Secret;
+use brain_protocol::{Secret, is_direction_control};
 use serde_json::Value;
 use url::Url;
 
@@ -327,6 +327,5 @@ fn sanitized(words: &str, key: Option<&Secret>) -> String {
 
 /// Returns whether a character breaks lines or changes the text direction.
 fn is_layout_control(c: char) -> bool {
-    matches!(c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    is_direction_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }

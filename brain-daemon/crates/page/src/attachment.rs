@@ -1,5 +1,6 @@
 //! Files that belong to a page: their names, their media types, and whether a text names them.
 
+use brain_protocol::is_direction_control;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{Frontmatter, is_markdown};
@@ -42,7 +43,8 @@ pub fn attachment_name(name: &str) -> Result<String, &'static str> {
     let name: String = name.nfc().collect();
     let is_hidden = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || is_direction_control(c)
+            || matches!(c, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}')
             || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
     };
     if name.is_empty() {

@@ -2,6 +2,7 @@
 
 use super::fence::Fences;
 use super::grapheme;
+use brain_protocol::is_direction_control;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// Maximum length of a derived title, in characters.
@@ -189,18 +190,10 @@ pub(super) fn short(text: &str, max_chars: usize) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// Returns whether `c` is a zero-width space, a direction mark, a word joiner or a byte order mark.
+/// Returns whether `c` is a zero-width space, a direction control, a word joiner or a byte order
+/// mark.
 fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{200B}'
-            | '\u{200E}'
-            | '\u{200F}'
-            | '\u{202A}'..='\u{202E}'
-            | '\u{2060}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{FEFF}'
-    )
+    is_direction_control(c) || matches!(c, '\u{200B}' | '\u{2060}' | '\u{FEFF}')
 }
 
 #[cfg(test)]

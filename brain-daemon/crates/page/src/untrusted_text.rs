@@ -5,6 +5,8 @@
 
 use std::iter::Peekable;
 
+use brain_protocol::is_direction_control;
+
 /// Maximum length of an entity between `&` and `;`.
 const MAX_ENTITY: usize = 32;
 /// Maximum number of digits of a list number (CommonMark 5.2).
@@ -22,11 +24,9 @@ pub fn single_line(text: &str) -> String {
 /// Returns whether a character is invisible. Joiners are not: scripts and emoji need them.
 fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
-        )
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
+        || is_direction_control(c)
+        || matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e01ef}')
 }
 

@@ -1,11 +1,12 @@
 //! Text that escapes itself in HTML, and shows characters that could deceive the reader.
 
+use brain_protocol::{is_direction_control, reorders_text};
 use maud::Render;
 
 /// Text in a page, escaped for an element or a quoted attribute.
 ///
-/// Characters that change the text direction become visible. Joiners stay, since languages need
-/// them.
+/// Characters that reorder text become visible. Joiners and direction marks stay, since languages
+/// need them.
 #[derive(Clone, Copy)]
 pub struct Text<'a>(pub &'a str);
 
@@ -25,8 +26,8 @@ impl Render for Name<'_> {
     fn render_to(&self, out: &mut String) {
         let is_invisible = |c: char| {
             c.is_control()
-                || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}')
-                || matches!(c, '\u{61C}' | '\u{FEFF}')
+                || is_direction_control(c)
+                || matches!(c, '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
         };
         for char in self.0.chars() {
             push_escaped(out, if is_invisible(char) { '\u{FFFD}' } else { char });
@@ -50,9 +51,8 @@ pub(crate) fn visible(text: &str) -> String {
 
 fn visible_char(char: char) -> char {
     match char {
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
         '\n' | '\t' => char,
-        char if char.is_control() => '\u{FFFD}',
+        char if char.is_control() || reorders_text(char) => '\u{FFFD}',
         char => char,
     }
 }
