@@ -12,7 +12,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// How long revoked clients, expired personal tokens and unused clients that registered themselves
 /// are kept, in milliseconds.
 const RETENTION_MS: i64 = 90 * DAY_MS;
-/// Personal tokens that expire within this time are reported, in milliseconds.
+/// Personal tokens that expire within this time are reported, in milliseconds. Tokens with a shorter
+/// lifetime are reported during its last quarter.
 const EXPIRY_WARNING_MS: i64 = 14 * DAY_MS;
 
 /// The clients and tokens, for `brain doctor`.
@@ -22,8 +23,8 @@ pub struct AccessSummary {
     pub clients: usize,
     /// The number of valid personal tokens.
     pub tokens: usize,
-    /// Valid personal tokens that expire within 14 days: name and time in Unix milliseconds, the
-    /// earliest first.
+    /// Valid personal tokens that expire within 14 days, and in the last quarter of their lifetime:
+    /// name and time in Unix milliseconds, the earliest first.
     pub expiring: Vec<(String, i64)>,
     /// Names of valid personal tokens that never expire.
     pub without_expiry: Vec<String>,
@@ -43,10 +44,7 @@ impl Access {
         let mut expiring: Vec<(String, i64)> = tokens
             .iter()
             .filter_map(|token| {
-                // Tokens with a short lifetime expire as intended.
-                let is_soon = |end: &i64| {
-                    *end <= now + EXPIRY_WARNING_MS && token.created_at + EXPIRY_WARNING_MS < *end
-                };
+                let is_soon = |end: &i64| *end - now <= warning_time(token.created_at, *end);
                 Some((token.name.clone(), token.expires_at.filter(is_soon)?))
             })
             .collect();
@@ -116,6 +114,11 @@ impl Access {
         }
         Ok(count)
     }
+}
+
+/// Returns how long before its end a token is reported, in milliseconds.
+fn warning_time(created_at: i64, end: i64) -> i64 {
+    ((end - created_at) / 4).min(EXPIRY_WARNING_MS)
 }
 
 fn is_client_expired(client: &ClientEntry, now: i64) -> bool {

@@ -256,8 +256,8 @@ fn the_summary_has_tokens_that_expire_within_14_days() {
     let fixture = Fixture::new();
     fixture.confidential_client("phone", "read", &[]);
     fixture.personal_token("for ever", "read", Some(0)).unwrap();
-    fixture.personal_token("laptop", "read", Some(15 * 24 * 3600)).unwrap();
-    let end = fixture.clock.now() + 15 * DAY;
+    fixture.personal_token("laptop", "read", None).unwrap();
+    let end = fixture.clock.now() + 90 * DAY;
     let summary = fixture.access().summary();
     assert_eq!((summary.clients, summary.tokens), (1, 2));
     assert_eq!(
@@ -265,7 +265,7 @@ fn the_summary_has_tokens_that_expire_within_14_days() {
         (&[][..], &["for ever".to_owned()][..])
     );
     assert!(summary.admin_token_problem.is_none());
-    fixture.advance(DAY);
+    fixture.advance(76 * DAY);
     fixture.personal_token("for a day", "read", Some(24 * 3600)).unwrap();
     assert_eq!(fixture.access().summary().expiring, [("laptop".to_owned(), end)]);
     fixture.advance(15 * DAY);
@@ -273,6 +273,29 @@ fn the_summary_has_tokens_that_expire_within_14_days() {
         fixture.access().summary().expiring.is_empty(),
         "an expired token is not listed as expiring"
     );
+}
+
+#[test]
+fn short_lived_tokens_are_listed_in_their_last_quarter() {
+    let fixture = Fixture::new();
+    for (name, days) in [("for a day", 1), ("for a week", 8), ("for two weeks", 14)] {
+        fixture.personal_token(name, "read", Some(days * 24 * 3600)).unwrap();
+    }
+    let expiring = || {
+        let names = fixture.access().summary().expiring.into_iter().map(|(name, _)| name);
+        names.collect::<Vec<_>>()
+    };
+    assert!(expiring().is_empty(), "a new token is not about to expire");
+    fixture.advance(DAY * 3 / 4);
+    assert_eq!(expiring(), ["for a day"]);
+    fixture.advance(DAY / 4);
+    assert!(expiring().is_empty(), "it has ended");
+    fixture.advance(5 * DAY - 1);
+    assert!(expiring().is_empty());
+    fixture.advance(1);
+    assert_eq!(expiring(), ["for a week"]);
+    fixture.advance(5 * DAY);
+    assert_eq!(expiring(), ["for two weeks"]);
 }
 
 #[test]
