@@ -1,5 +1,7 @@
 //! The OpenAPI document compared with the server: both accept and refuse the same requests.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::web::{Browser, HttpRequest, Site};
@@ -175,6 +177,23 @@ fn the_telephone_is_in_the_document_of_its_listener() {
             assert!(operation["responses"][answer.status.to_string()].is_object(), "{answer:?}");
         }
     }
+}
+
+#[test]
+fn the_document_about_access_lists_the_public_paths() {
+    let site = Site::with(&[("BRAIN_VOICE_ENABLED", "true")]);
+    let document = document(&site.public);
+    let first = |path: &str| format!("/{}", path.split('/').nth(1).unwrap_or_default());
+    let paths = document["paths"].as_object().unwrap().keys().map(String::as_str);
+    // The document of the server leaves out MCP, and itself.
+    let served: BTreeSet<String> = paths.chain(["/mcp", "/openapi.json"]).map(first).collect();
+    let row = include_str!("../../docs/access.md")
+        .lines()
+        .find(|line| line.starts_with("| public (`http.public`)"))
+        .unwrap();
+    let listed: BTreeSet<String> =
+        row.split('`').filter(|word| word.starts_with('/')).map(str::to_owned).collect();
+    assert_eq!(listed, served);
 }
 
 #[test]
