@@ -1,5 +1,6 @@
 //! Health of the index, compared with the store.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ impl SearchService {
         let count = || -> Result<(u64, u64), Fault> {
             Ok((index.doc_count(), self.store.read(Visibility::All)?.counts()?.active))
         };
+        // Looked up before the count, as an import may end meanwhile.
+        let mut catching_up = self.index.catching_up(None);
         let (mut docs, mut pages) = count()?;
         // A write between the two counts is no finding.
         for _ in 0..5 {
@@ -31,18 +34,47 @@ impl SearchService {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
+            catching_up = self.index.catching_up(None);
             (docs, pages) = count()?;
         }
         if docs != pages {
-            return warn(
-                format!("the index has {docs} pages, the store {pages}"),
-                format!("brain stop && rm -r {}", quoted(self.index.dir())),
-            );
+            return difference([docs, pages], catching_up, self.index.dir());
         }
         let rebuilt = self
             .index
             .rebuilt()
             .map_or_else(String::new, |why| format!("; rebuilt at this start: {why}"));
         ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.uncommitted_count()))
+    }
+}
+
+/// Returns the finding about an index whose number of pages differs from that of the store.
+/// `catching_up` says why it may be behind for a while.
+fn difference([docs, pages]: [u64; 2], catching_up: Option<String>, dir: &Path) -> Finding {
+    let numbers = format!("the index has {docs} pages, the store {pages}");
+    match catching_up {
+        Some(why) => warn(
+            format!("the index is catching up: {numbers}; {why}"),
+            "brain status shows when it is up to date",
+        ),
+        None => warn(numbers, format!("brain stop && rm -r {}", quoted(dir))),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_index_at_rest_with_missing_pages_is_to_be_removed() {
+        let dir = Path::new("/home/me/.brain/index");
+        let (_, message, hint) =
+            difference([5, 9], Some("an import is at work".into()), dir).unwrap();
+        assert!(message.starts_with("the index is catching up"), "{message}");
+        assert!(!hint.unwrap().contains("rm "));
+        let (_, message, hint) = difference([5, 9], None, dir).unwrap();
+        assert_eq!(message, "the index has 5 pages, the store 9");
+        assert_eq!(hint.unwrap(), "brain stop && rm -r /home/me/.brain/index");
     }
 }
