@@ -67,7 +67,18 @@ fn files_changed_by_others_are_never_overwritten() {
     assert_eq!(home.get("a")["body"], "ours again\n", "the store has the page");
     let outbox = check(&home, "outbox");
     assert_eq!(outbox["status"], "warn", "{outbox}");
-    assert!(outbox["message"].as_str().unwrap().contains("a.md"), "{outbox}");
+    let path = file.display();
+    assert_eq!(
+        outbox["message"],
+        format!(
+            "1 file differs from its page: {path} was written by another program, so brain did not \
+             replace it"
+        )
+    );
+    let hint = outbox["hint"].as_str().unwrap();
+    for way in [format!("`brain put a --file {path}`"), format!("`rm {path}`")] {
+        assert!(hint.contains(&way), "both ways out, with the name of the page: {hint}");
+    }
     let status = home.json(["status"]);
     assert!(status["degraded"].to_string().contains("a.md"), "{status}");
     // A restart does not overwrite it either.

@@ -20,6 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::saves::KeptSave;
+use crate::health::quoted;
 use crate::{Caller, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
@@ -49,6 +50,8 @@ pub(crate) struct Outbox {
 #[derive(Debug, Clone)]
 struct Failure {
     message: String,
+    /// What the owner can do about it.
+    hint: Option<String>,
     /// Whether another program's file is at its path.
     is_foreign: bool,
 }
@@ -63,6 +66,16 @@ impl Outbox {
             kept: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
+        }
+    }
+}
+
+impl Failure {
+    /// Returns the message with the hint.
+    fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
         }
     }
 }
@@ -204,9 +217,9 @@ impl FileService {
                 Ok(file_path)
             }
             Err(failure) => {
-                let message = failure.message.clone();
+                let text = failure.text();
                 failing.insert(id, failure);
-                Err(message)
+                Err(text)
             }
         }
     }
@@ -228,7 +241,11 @@ impl FileService {
         recovering: bool,
     ) -> Result<Option<PathBuf>, Failure> {
         let failure =
-            |e: &dyn std::fmt::Display| Failure { message: e.to_string(), is_foreign: false };
+            |e: &dyn std::fmt::Display| Failure {
+                message: e.to_string(),
+                hint: None,
+                is_foreign: false,
+            };
         let reader = self.store.read(Visibility::All).map_err(|e| failure(&e))?;
         let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
         let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {
@@ -309,19 +326,27 @@ impl FileService {
             }
             Ok(Outcome::Foreign) => Err(Failure {
                 message: format!(
-                    "{0} was written by another program and left as it is; \
-                     to store it as the page: `brain put <slug>{1} --file {0}`",
-                    file_path.display(),
-                    self.source_flag(&row.source)
+                    "{} was written by another program, so brain did not replace it",
+                    file_path.display()
                 ),
+                hint: Some(format!(
+                    "to keep that file: `brain put {} --file {1}`; to keep the page: `rm {1}`, \
+                     then `brain doctor --fix`",
+                    self.page_argument(id),
+                    quoted(&file_path)
+                )),
                 is_foreign: true,
             }),
             Ok(Outcome::Emptied) => Err(Failure {
                 message: format!(
-                    "{0} was emptied by another program, which may be about to write it, and was \
-                     left as it is; to write the page there: `rm {0}`, then `brain doctor --fix`",
+                    "{} was emptied by another program, which may be about to write it, so brain \
+                     did not replace it",
                     file_path.display()
                 ),
+                hint: Some(format!(
+                    "to write the page there: `rm {}`, then `brain doctor --fix`",
+                    quoted(&file_path)
+                )),
                 is_foreign: true,
             }),
             Err(e) => Err(io_failure(e)),
@@ -397,20 +422,26 @@ impl FileService {
         self.failing().keys().copied().collect()
     }
 
-    /// Returns the message of one failed file, with the number of the others.
-    pub(crate) fn failing_files(&self) -> Option<String> {
+    /// Returns the message of one failed file, with the number of the others, and what the owner
+    /// can do about it.
+    pub(crate) fn failing_files(&self) -> Option<(String, Option<String>)> {
         let failing = self.failing();
         let (first, others) = (failing.values().next()?, failing.len() - 1);
         let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
-        Some(format!("{}{more}", first.message))
+        Some((format!("{}{more}", first.message), first.hint.clone()))
     }
 
-    /// Returns the flag `--source` for a command about a page of this source, if it is needed.
-    fn source_flag(&self, source: &str) -> String {
-        match self.store.read(Visibility::All).and_then(|reader| reader.sources()) {
-            Ok(sources) if preferred(&sources).as_str() == source => String::new(),
-            _ => format!(" --source {source}"),
-        }
+    /// Returns the arguments that name a page in a command.
+    fn page_argument(&self, id: u64) -> String {
+        let named = || {
+            let reader = self.store.read(Visibility::All)?;
+            let Some((source, slug, _)) = reader.by_id_even_deleted(id)? else { return Ok(None) };
+            Ok::<_, StoreError>(Some(match preferred(&reader.sources()?) == source {
+                true => slug.to_string(),
+                false => format!("{slug} --source {source}"),
+            }))
+        };
+        named().ok().flatten().unwrap_or_else(|| "SLUG".into())
     }
 
     /// Forgets failures of pages without an outbox row.

@@ -122,7 +122,7 @@ fn open_restored(
         Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
     };
     let waiting =
-        brain.files.failing_files().map(|why| format!("a page's file is not written: {why}"));
+        brain.files.failing_files().map(|(why, _)| format!("a page's file is not written: {why}"));
     let summary = brain.access.summary();
     let (clients, tokens) = (summary.clients, summary.tokens);
     brain.settle();

@@ -32,8 +32,13 @@ impl FileService {
             );
         }
         match failing {
-            Some(why) => {
-                warn(format!("{waiting} files differ from the store: {why}"), "brain doctor --fix")
+            Some((why, hint)) => {
+                let differ = match waiting {
+                    1 => "1 file differs from its page".to_owned(),
+                    _ => format!("{waiting} files differ from their pages"),
+                };
+                let hint = hint.unwrap_or_else(|| "brain doctor --fix".into());
+                warn(format!("{differ}: {why}"), hint)
             }
             None => ok(format!("{waiting} files waiting")),
         }
