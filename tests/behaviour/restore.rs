@@ -131,6 +131,20 @@ fn a_restored_brain_is_complete_and_usable() {
 }
 
 #[test]
+fn a_failed_restore_leaves_no_directories() {
+    let home = TestHome::new();
+    let file = home.outside().join("no-store");
+    fs::write(&file, "no store").unwrap();
+    assert_eq!(restore(&home, &file).expect(1).json()["error"]["code"], "store_damaged");
+    assert!(!home.path().exists(), "the home was created for the restore");
+    // What was there before stays.
+    fs::create_dir_all(home.path().join("pages")).unwrap();
+    fs::write(home.path().join("config.toml"), "").unwrap();
+    restore(&home, &file).expect(1);
+    assert_eq!(names(&home.path()), ["config.toml", "pages"]);
+}
+
+#[test]
 fn a_home_with_a_store_is_not_overwritten() {
     let home = TestHome::new();
     let daemon = home.daemon();

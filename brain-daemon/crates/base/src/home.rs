@@ -122,6 +122,15 @@ impl Home {
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
     }
 
+    /// Returns the directories that [`Home::prepare`] would create, inner ones first.
+    #[must_use]
+    pub fn missing_directories(&self) -> Vec<PathBuf> {
+        let is_missing = |dir: &Path| std::fs::symlink_metadata(dir).is_err();
+        let inner = [self.run(), self.pages()].into_iter().filter(|dir| is_missing(dir));
+        let outer = self.root.ancestors().take_while(|dir| is_missing(dir)).map(Path::to_owned);
+        inner.chain(outer).collect()
+    }
+
     /// Keeps the directory open, so that [`Home::has_moved`] detects a move or replacement.
     ///
     /// # Errors

@@ -24,7 +24,8 @@ use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 ///
 /// # Errors
 /// `conflict` if the home has a store, `unknown_source` if the backup has no source of that name,
-/// `store_damaged`, `store_newer`, and faults of the disk. The home then has no store.
+/// `store_damaged`, `store_newer`, and faults of the disk. The home then has no store, and no
+/// directory that was created for it.
 pub fn restore(
     home: Home,
     config: Config,
@@ -40,7 +41,27 @@ pub fn restore(
         Fault::new(FaultCode::Io, format!("cannot read {}: {e}", file.display()))
             .hint("name a file that `brain backup` wrote")
     })?;
-    home.prepare().map_err(|e| home_fault(&home, &e))?;
+    let created = home.missing_directories();
+    let restored = home
+        .prepare()
+        .map_err(|e| home_fault(&home, &e))
+        .and_then(|()| restore_prepared(home, config, &file, write_sources, clock, new_store_id));
+    if restored.is_err() {
+        // Directories with files of others stay.
+        created.iter().for_each(|dir| _ = std::fs::remove_dir(dir));
+    }
+    restored
+}
+
+/// Does the work of [`restore`] in a home that has its directories.
+fn restore_prepared(
+    home: Home,
+    config: Config,
+    file: &Path,
+    write_sources: &[SourceId],
+    clock: Arc<dyn Clock>,
+    new_store_id: u64,
+) -> Result<BackupReply, Fault> {
     let options = StoreOptions {
         cache_bytes: config.store.cache_mb * 1_000_000,
         min_free_bytes: config.store.min_free_mb * 1_000_000,
@@ -48,7 +69,7 @@ pub fn restore(
         new_store_id,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
-    check_sources(&file, write_sources)?;
+    check_sources(file, write_sources)?;
     let mut absent = Vec::new();
     let mut untouched: BTreeMap<String, (String, u64)> = BTreeMap::new();
     let mut in_use: HashMap<String, bool> = HashMap::new();
@@ -81,7 +102,7 @@ pub fn restore(
         let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
         is_missing && !(is_from_sync && has_other_files())
     };
-    let report = store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true)
+    let report = store::restore(file, &home.store(), &options, &mut wants_file, &|_, _| true)
         .map_err(|e| {
             match e {
                 // Another process created the store meanwhile.
@@ -89,7 +110,7 @@ pub fn restore(
                 other => backup_fault(other),
             }
         })?;
-    let mut restored = reply("restored", &file, &report);
+    let mut restored = reply("restored", file, &report);
     restored.warnings.extend(absent.into_iter().map(|(source, root)| {
         format!(
             "the directory {root} of source \"{source}\" is not there: its pages are in the store, \
