@@ -6,7 +6,7 @@ use clap::Args;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text, clean},
+    output::{Outcome, Show, Text, clean, width},
 };
 
 /// Arguments of `doctor`.
@@ -47,6 +47,11 @@ fn without_daemon(fault: Fault) -> DoctorReply {
     DoctorReply { status: "unhealthy".into(), health_score: 0, checks: vec![check] }
 }
 
+/// Returns whether a hint is one command, and not a sentence.
+fn is_command(hint: &str) -> bool {
+    !["; ", ", ", ": ", "`"].iter().any(|mark| hint.contains(mark))
+}
+
 impl Show for DoctorReply {
     fn text(&self, t: &mut Text) {
         let names = self.checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
@@ -57,11 +62,22 @@ impl Show for DoctorReply {
                 CheckStatus::Fail => t.paint.red("fail"),
             };
             let name = clean(&check.name);
-            t.prose(&format!("{status}  {name:<names$}  "), names + 8, &check.message);
-            // A hint is never cut, because users copy the command in it.
-            if let Some(hint) = check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
-                let line = format!("      {}", t.paint.dim(&clean(hint)));
-                t.raw(&line);
+            // A path that is longer than the room beside the names has a line of its own.
+            let is_narrow = t.width.is_some_and(|columns| {
+                let room = columns.saturating_sub(names + 8);
+                check.message.split_whitespace().any(|word| width(word) > room)
+            });
+            if is_narrow {
+                t.raw(&format!("{status}  {name}"));
+                t.prose("      ", 6, &check.message);
+            } else {
+                t.prose(&format!("{status}  {name:<names$}  "), names + 8, &check.message);
+            }
+            match check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
+                // A command stays on one line, because users copy it.
+                Some(hint) if is_command(hint) => t.raw(&format!("      {}", clean(hint))),
+                Some(hint) => t.prose("      ", 6, hint),
+                None => {}
             }
         }
         t.line(&format!("{} ({}/100)", self.status, self.health_score));
@@ -94,5 +110,26 @@ mod tests {
             t.as_str(),
             "fail  daemon  no daemon answers\n      brain serve\nunhealthy (0/100)\n"
         );
+    }
+
+    #[test]
+    fn messages_and_sentences_fit_a_narrow_terminal_and_commands_stay_whole() {
+        let command = "systemctl --user restart brain-daemon.socket && brain status --no-start";
+        let sentence = "where brain is stopped and has no brain.redb.spool, put it beside its \
+                        store under that name; or remove it";
+        let path = "/home/a-long-name-of-a-user/.brain/run/brain.sock, mode 0666: others can";
+        let check = |hint: &str| Check {
+            name: "socket permissions".into(),
+            status: CheckStatus::Fail,
+            message: path.into(),
+            hint: Some(hint.into()),
+        };
+        let mut t = Text::plain(Some(60));
+        let checks = vec![check(command), check(sentence)];
+        DoctorReply { status: "unhealthy".into(), health_score: 0, checks }.text(&mut t);
+        for line in t.as_str().lines() {
+            assert!(width(line) <= 60 || line.trim() == command, "{line}");
+        }
+        assert!(t.as_str().contains(command), "{}", t.as_str());
     }
 }
