@@ -29,6 +29,18 @@ impl User {
         user
     }
 
+    /// Lets the manager run services with private users, or not.
+    fn allow_private_users(&self, is_allowed: bool) {
+        let run = self.path("bin").join("systemd-run");
+        let script = format!(
+            "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nexit {}\n",
+            self.path("").join("systemd-run.log").display(),
+            u8::from(!is_allowed)
+        );
+        fs::write(&run, script).unwrap();
+        fs::set_permissions(run, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         let dir = self.brain.outside().join(name);
         fs::create_dir_all(&dir).unwrap();
@@ -109,6 +121,42 @@ fn install_starts_the_service_and_a_second_one_restarts_it() {
         "\nListenStream={}\n",
         user.brain.path().join("run/other.sock").display()
     )));
+}
+
+#[test]
+fn install_restricts_the_service_as_far_as_the_system_allows() {
+    let user = User::new("");
+    let drop_in = user.unit("service.d").join("private-users.conf");
+    user.allow_private_users(false);
+    user.run(&["service", "install"]).expect(0);
+    assert!(!drop_in.exists(), "the service would not start");
+    let tried = fs::read_to_string(user.path("").join("systemd-run.log")).unwrap();
+    assert!(tried.contains("--user") && tried.contains("PrivateUsers=yes"), "{tried}");
+
+    user.allow_private_users(true);
+    let files = user.json(&["service", "install"])["files"].to_string();
+    assert!(files.contains("private-users.conf"), "{files}");
+    let text = fs::read_to_string(&drop_in).unwrap();
+    assert!(text.starts_with("# Written by `brain service install`"), "{text}");
+    for line in ["[Service]", "PrivateUsers=yes", "CapabilityBoundingSet="] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    // The system no longer allows it.
+    user.allow_private_users(false);
+    user.run(&["service", "install"]).expect(0);
+    assert!(!drop_in.exists());
+
+    user.allow_private_users(true);
+    user.run(&["service", "install"]).expect(0);
+    user.run(&["service", "uninstall"]).expect(0);
+    assert!(!drop_in.parent().unwrap().exists(), "nothing is left");
+
+    // A drop-in of the owner's stays.
+    fs::create_dir_all(drop_in.parent().unwrap()).unwrap();
+    fs::write(&drop_in, "[Service]\nPrivateUsers=no\n").unwrap();
+    user.run(&["service", "install"]).expect(0);
+    user.run(&["service", "uninstall"]).expect(0);
+    assert_eq!(fs::read_to_string(&drop_in).unwrap(), "[Service]\nPrivateUsers=no\n");
 }
 
 #[test]

@@ -82,6 +82,8 @@ pub(super) fn is_running() -> bool {
 struct Files {
     socket: PathBuf,
     service: PathBuf,
+    /// The drop-in with restrictions that not every system allows.
+    restrictions: PathBuf,
 }
 
 /// The file of a unit.
@@ -99,11 +101,35 @@ impl Files {
     fn find() -> Result<Self, Fault> {
         let dir = xdg::config_home()?.join("systemd/user");
         let [socket, service] = manager::UNITS.map(|unit| dir.join(unit));
-        Ok(Self { socket, service })
+        let restrictions = dir.join(format!("{}.d/{}", manager::UNITS[1], unit::RESTRICTIONS));
+        Ok(Self { socket, service, restrictions })
     }
 
     fn paths(&self) -> [&Path; 2] {
         [&self.socket, &self.service]
+    }
+
+    /// Writes the drop-in if this system allows its restrictions, and else removes it. A file of
+    /// this name that brain did not write is left as it is. Returns whether brain's file is there.
+    fn restrict(&self) -> Result<bool, Fault> {
+        let found = read_unit(&self.restrictions)?;
+        match (found, manager::has_private_users()) {
+            (UnitFile::Foreign, _) => Ok(false),
+            (_, true) => write(&self.restrictions, &unit::restrictions()).map(|()| true),
+            (_, false) => self.remove_restrictions().map(|_| false),
+        }
+    }
+
+    /// Removes brain's drop-in, and its directory if that has no other files. Returns whether it
+    /// was there.
+    fn remove_restrictions(&self) -> Result<bool, Fault> {
+        if !matches!(read_unit(&self.restrictions)?, UnitFile::Ours(_)) {
+            return Ok(false);
+        }
+        fs::remove_file(&self.restrictions)
+            .map_err(|e| fail::file("remove", &self.restrictions, &e))?;
+        let _ = self.restrictions.parent().map(fs::remove_dir);
+        Ok(true)
     }
 
     /// Returns the links that `systemctl enable` creates for `WantedBy=` of the units.
@@ -203,6 +229,9 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
         );
         return context.show(&result);
     }
+    if files.restrict()? {
+        result.files.push(files.restrictions.display().to_string());
+    }
     manager::systemctl(&["daemon-reload"])?;
     let [socket_unit, service_unit] = manager::UNITS;
     result.stopped = stop_other_daemon(&home, service_unit)?;
@@ -253,6 +282,9 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(e) => return Err(fail::file("remove", path, &e)),
         }
+    }
+    if files.remove_restrictions()? {
+        result.files.push(files.restrictions.display().to_string());
     }
     if context.no_start {
         for link in files.links() {

@@ -98,6 +98,16 @@ pub(super) fn is_linger_enabled() -> Option<bool> {
     Some(output.stdout.starts_with(b"yes"))
 }
 
+/// Returns whether the user manager can run services in user namespaces of their own, with no
+/// devices. It runs one that does nothing.
+pub(super) fn has_private_users() -> bool {
+    let mut command = Command::new("systemd-run");
+    command.args(["--user", "--wait", "--quiet", "--collect"]);
+    command.args(["-p", "PrivateUsers=yes", "-p", "PrivateDevices=yes", "true"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
 /// Runs systemctl. Returns whether it succeeded, its standard output and its standard error.
 fn run(arguments: &[&str]) -> Result<(bool, String, String), Fault> {
     let mut command = Command::new("systemctl");

@@ -11,7 +11,12 @@ const NOTICE: &str = ", which overwrites it. Put your own settings into a drop-i
     `systemctl --user edit brain-daemon`.";
 
 const SERVICE: &str = include_str!("../../../../systemd/user/brain-daemon.service");
+const PRIVATE_USERS: &str =
+    include_str!("../../../../systemd/user/examples/private-users.conf");
 const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
+
+/// The file name of the drop-in with further restrictions.
+pub(super) const RESTRICTIONS: &str = "private-users.conf";
 
 /// Maximum length of a socket path in bytes.
 const MAX_SOCKET_PATH: usize = 107;
@@ -56,6 +61,11 @@ pub(super) fn socket(paths: &Paths<'_>) -> Result<String, Fault> {
         .hint("set BRAIN_SOCKET to a shorter path"));
     }
     Ok(render(SOCKET, "ListenStream=", &[format!("ListenStream={}", path.replace('%', "%%"))]))
+}
+
+/// Renders the drop-in with the restrictions that need user namespaces.
+pub(super) fn restrictions() -> String {
+    render(PRIVATE_USERS, "\n", &[])
 }
 
 /// Replaces the introduction of `template` with the marker, and the line of `key` with `lines`.
