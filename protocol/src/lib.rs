@@ -83,7 +83,7 @@ pub const VERSION: &str = "0.1.0.0";
 /// Types are encoded by position: fields and variants are appended, and every change of the
 /// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
 /// versioning.
-pub const PROTOCOL: u16 = 12;
+pub const PROTOCOL: u16 = 13;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");
