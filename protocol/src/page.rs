@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MarkedLines, Slug, SourceId, TrustLevel};
+use crate::{Fault, MarkedLines, Slug, SourceId, TrustLevel};
 
 /// Identifies a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +139,8 @@ pub struct Pages {
     pub next: Option<String>,
     /// The source that a slug without source means.
     pub default_source: SourceId,
+    /// What is wrong with damaged pages, which the list leaves out, and what helps.
+    pub damaged: Vec<Fault>,
 }
 
 /// A page in a list.

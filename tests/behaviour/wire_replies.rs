@@ -172,6 +172,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 truncated: true,
                 next: some("n"),
                 default_source: source("work"),
+                damaged: vec![Fault::new(FaultCode::StoreDamaged, "d").hint("h")],
             }),
         ),
         (

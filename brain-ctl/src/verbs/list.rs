@@ -1,6 +1,6 @@
 //! `brain list`: lists pages.
 
-use brain_protocol::{Fault, PageRow, Pages, Sort, SourceId, page_name};
+use brain_protocol::{Exit, Fault, PageRow, Pages, Sort, SourceId, page_name};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -117,6 +117,7 @@ impl Verb for List {
             truncated: false,
             next: None,
             default_source: SourceId::default(),
+            damaged: Vec::new(),
         };
         let mut parts = 1;
         loop {
@@ -128,6 +129,8 @@ impl Verb for List {
             all.truncated = pages.truncated;
             all.next = pages.next;
             all.default_source = pages.default_source;
+            pages.damaged.retain(|fault| !all.damaged.contains(fault));
+            all.damaged.append(&mut pages.damaged);
             let has_more = all.truncated && all.next.is_some() && all.next != request.after;
             if has_more && (self.all || parts < self.page) {
                 parts += 1;
@@ -236,6 +239,18 @@ impl Show for PageList {
         for page in &self.pages.pages {
             t.raw(&name_in(&self.pages, page));
         }
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let text = |fault: &Fault| match &fault.hint {
+            Some(hint) => format!("{}\n  {hint}", fault.message),
+            None => fault.message.clone(),
+        };
+        self.pages.damaged.iter().map(text).collect()
+    }
+
+    fn exit(&self) -> Exit {
+        if self.pages.damaged.is_empty() { Exit::Done } else { Exit::Failed }
     }
 
     fn notes(&self) -> Vec<String> {

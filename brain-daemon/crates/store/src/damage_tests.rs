@@ -102,6 +102,54 @@ fn a_damaged_block_is_reported_with_the_file() {
     );
 }
 
+#[test]
+fn lists_leave_out_a_damaged_record_and_name_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    let all: Vec<_> = (0..5)
+        .map(|n| (slug(&format!("note-{n}")), page(&format!("text {n}"), &[], None)))
+        .collect();
+    let write = move |draft: &mut Draft<'_>| {
+        all.iter().try_for_each(|(slug, new)| {
+            draft.write_page(&SourceId::default(), slug, new.clone(), 1).map(drop)
+        })
+    };
+    store.write(write).unwrap();
+    drop(store);
+    let uncached = StoreOptions { cache_bytes: 0, ..options() };
+    let store = Store::open(&path, &uncached, Box::new(|_| {})).unwrap();
+    // The record has the path of the file. Other tables have it, too, but lists do not read them.
+    let good = fs::read(&path).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    let text = b"note-2.md";
+    for at in (0..good.len() - text.len()).filter(|at| good[*at..].starts_with(text)) {
+        file.write_all_at(b"N", at as u64).unwrap();
+    }
+    let reader = store.read(Visibility::All).unwrap();
+    let failed = reader.in_order(("", ""), |_| Ok(true)).unwrap_err();
+    assert!(matches!(failed, StoreError::DamagedPage(_)), "{failed}");
+    let reader = reader.leaving_out_damage();
+    let (mut by_slug, mut by_date) = (Vec::new(), Vec::new());
+    let mut add_by_slug = |(_, slug, _): PageEntry| {
+        by_slug.push(slug.to_string());
+        Ok(true)
+    };
+    reader.in_order(("", ""), &mut add_by_slug).unwrap();
+    let mut add_by_date = |(_, slug, _): PageEntry| {
+        by_date.push(slug.to_string());
+        Ok(true)
+    };
+    reader.latest(None, LATEST, &mut add_by_date).unwrap();
+    by_date.sort();
+    assert_eq!(by_slug, ["note-0", "note-1", "note-3", "note-4"]);
+    assert_eq!(by_date, by_slug);
+    let left_out = reader.left_out();
+    assert_eq!(left_out.len(), 1, "{left_out:?}");
+    assert!(left_out[0].message.contains("page \"note-2\" is damaged"), "{left_out:?}");
+    assert!(left_out[0].hint.as_ref().unwrap().contains("brain "), "{left_out:?}");
+}
+
 /// Returns a generator of random numbers, the same in each run.
 fn random_numbers(mut state: u64) -> impl FnMut() -> usize {
     move || {

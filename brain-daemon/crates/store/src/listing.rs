@@ -88,10 +88,11 @@ impl Reader {
             if !self.view.shows(source) {
                 continue;
             }
-            let record: PageRecord = self.with_page_damage(
+            let record = self.with_page_damage(
                 PageKey { source, slug, version: None, is_text: false },
                 || super::record::from_bytes(value.value()),
-            )?;
+            );
+            let Some::<PageRecord>(record) = self.unless_left_out(record)? else { continue };
             if !self.admits(source, &record) {
                 continue;
             }
@@ -115,7 +116,7 @@ impl Reader {
     ) -> Result<(), StoreError> {
         for row in self.table(t::DELETED)?.range(..below)?.rev() {
             let (_, id) = row?.0.value();
-            if let Some(found) = self.by_id_even_deleted(id)?
+            if let Some(found) = self.unless_left_out(self.by_id_even_deleted(id))?.flatten()
                 && !each(found)?
             {
                 break;
@@ -260,7 +261,7 @@ impl Reader {
                 Some(further) => *head = further,
                 None => _ = heads.swap_remove(latest),
             }
-            if let Some(found) = self.by_id(id)?
+            if let Some(found) = self.unless_left_out(self.by_id(id))?.flatten()
                 && !each(found)?
             {
                 break;

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use brain_base::caller::Visibility;
-use brain_protocol::{Slug, SourceId};
+use brain_protocol::{Fault, Slug, SourceId};
+use parking_lot::Mutex;
 use redb::{ReadOnlyTable, ReadableTable, ReadableTableMetadata};
 
 use super::damage::{PageKey, check_text, check_version};
@@ -17,6 +18,8 @@ use super::shared::Snapshot;
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, migrate, sources::after, tables as t};
 
+/// Maximum number of damaged pages that [`Reader::left_out`] names.
+const MAX_LEFT_OUT: usize = 20;
 /// Approximate maximum bytes of text that [`Reader::changes_after`] returns.
 const MAX_FEED_BYTES: usize = 16_000_000;
 
@@ -48,6 +51,8 @@ pub struct Reader {
     next_acknowledged_job: u64,
     /// Number of damaged pages for which a backup was searched.
     lookups: AtomicU32,
+    /// The damaged pages that lists left out, if they may.
+    left_out: Option<Mutex<Vec<Fault>>>,
 }
 
 impl Reader {
@@ -57,6 +62,36 @@ impl Reader {
             view,
             next_acknowledged_job: next_acknowledged_job.load(Ordering::Acquire),
             lookups: AtomicU32::new(0),
+            left_out: None,
+        }
+    }
+
+    /// Lets lists leave out pages with a damaged record, instead of failing.
+    #[must_use]
+    pub fn leaving_out_damage(self) -> Self {
+        Self { left_out: Some(Mutex::default()), ..self }
+    }
+
+    /// Returns the damage of the pages that lists left out, each page once.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<Fault> {
+        self.left_out.as_ref().map(|faults| faults.lock().clone()).unwrap_or_default()
+    }
+
+    /// Returns `None` for a damaged page that a list leaves out.
+    pub(super) fn unless_left_out<T>(
+        &self,
+        read: Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match (read, &self.left_out) {
+            (Err(error @ StoreError::DamagedPage(_)), Some(faults)) => {
+                let (fault, mut faults) = (Fault::from(error), faults.lock());
+                if faults.len() < MAX_LEFT_OUT && !faults.contains(&fault) {
+                    faults.push(fault);
+                }
+                Ok(None)
+            }
+            (read, _) => read.map(Some),
         }
     }
 

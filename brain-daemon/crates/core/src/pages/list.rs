@@ -39,7 +39,7 @@ impl PageService {
     }
 
     fn list_from(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.store.read(caller.visibility())?.leaving_out_damage();
         let source = match &request.source {
             Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
             None => None,
@@ -81,7 +81,7 @@ impl PageService {
         let next = found.last().filter(|_| truncated).map(|last| cursor(request, last));
         let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
         let default_source = preferred(&reader.sources()?);
-        Ok(Pages { pages, truncated, next, default_source })
+        Ok(Pages { pages, truncated, next, default_source, damaged: reader.left_out() })
     }
 
     /// Returns a page as a row of a list.

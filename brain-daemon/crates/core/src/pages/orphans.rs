@@ -29,7 +29,7 @@ impl PageService {
         found.truncate(limit);
         let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
         let default_source = preferred(&reader.sources()?);
-        Ok(Pages { pages, truncated, next: None, default_source })
+        Ok(Pages { pages, truncated, next: None, default_source, damaged: Vec::new() })
     }
 }
 
