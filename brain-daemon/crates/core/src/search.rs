@@ -26,6 +26,7 @@ mod hits;
 mod named;
 mod neighbours;
 mod question;
+mod relation_words;
 mod relations;
 mod rerank;
 pub(crate) mod times;
