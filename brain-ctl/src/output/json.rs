@@ -32,7 +32,10 @@ mod tests {
         let bytes = line(evil).expect("json");
         let text = String::from_utf8(bytes).expect("utf-8");
         let json = text.trim_end();
-        assert!(!json.chars().any(|c| c.is_control() || brain_protocol::is_direction_control(c)), "{json:?}");
+        assert!(
+            !json.chars().any(|c| c.is_control() || brain_protocol::is_direction_control(c)),
+            "{json:?}"
+        );
         assert_eq!(serde_json::from_str::<String>(json).expect("a string"), evil);
     }
 

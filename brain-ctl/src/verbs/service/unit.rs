@@ -11,8 +11,7 @@ const NOTICE: &str = ", which overwrites it. Put your own settings into a drop-i
     `systemctl --user edit brain-daemon`.";
 
 const SERVICE: &str = include_str!("../../../../systemd/user/brain-daemon.service");
-const PRIVATE_USERS: &str =
-    include_str!("../../../../systemd/user/examples/private-users.conf");
+const PRIVATE_USERS: &str = include_str!("../../../../systemd/user/examples/private-users.conf");
 const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
 
 /// The file name of the drop-in with further restrictions.

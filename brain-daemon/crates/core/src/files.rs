@@ -240,12 +240,11 @@ impl FileService {
         strict: bool,
         recovering: bool,
     ) -> Result<Option<PathBuf>, Failure> {
-        let failure =
-            |e: &dyn std::fmt::Display| Failure {
-                message: e.to_string(),
-                hint: None,
-                is_foreign: false,
-            };
+        let failure = |e: &dyn std::fmt::Display| Failure {
+            message: e.to_string(),
+            hint: None,
+            is_foreign: false,
+        };
         let reader = self.store.read(Visibility::All).map_err(|e| failure(&e))?;
         let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
         let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {

@@ -21,8 +21,9 @@ impl Brain {
         degraded.extend(self.changed_config());
         degraded.extend(self.index.degraded());
         degraded.extend(self.access.http_addresses().missing);
-        degraded
-            .extend(self.files.failing_files().map(|(why, _)| format!("a file is not written: {why}")));
+        degraded.extend(
+            self.files.failing_files().map(|(why, _)| format!("a file is not written: {why}")),
+        );
         let mut workers = self.workers.list();
         let failing = workers.iter().filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
         degraded.extend(failing.map(|(name, failure)| {
