@@ -26,7 +26,6 @@ mod hits;
 mod named;
 mod neighbours;
 mod question;
-mod relation_words;
 mod relations;
 mod rerank;
 pub(crate) mod times;

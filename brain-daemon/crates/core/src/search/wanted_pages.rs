@@ -7,12 +7,9 @@ use brain_store::PageEntry;
 
 use super::neighbours::{Neighbour, kinds};
 use super::question::{Form, is_person, names_kind, other_forms, role_root};
-use super::relation_words::{names_relation, relation_of};
 
 /// The factor for another form of a word of the question.
 const OTHER_FORM_FACTOR: f32 = 0.8;
-/// The factor for another word for the same relation.
-const SAME_RELATION_FACTOR: f32 = 0.7;
 
 /// The kind of pages that a question asks for, and the words that describe their relation.
 pub(super) struct WantedPages<'a> {
@@ -21,8 +18,6 @@ pub(super) struct WantedPages<'a> {
     pub(super) content: Vec<&'a QuestionWord>,
     /// Other forms of each word: see [`other_forms`].
     pub(super) forms: Vec<Vec<QuestionWord>>,
-    /// Other words for the relation that each word names: see [`relation_of`].
-    pub(super) relations: Vec<Option<&'static [&'static str]>>,
 }
 
 impl WantedPages<'_> {
@@ -38,19 +33,12 @@ impl WantedPages<'_> {
         if own >= OTHER_FORM_FACTOR {
             return own;
         }
-        let root = role_root(word);
-        let is_root = |form: &QuestionWord| root.is_some_and(|root| form.similarity(root) >= 1.0);
-        let is_form = |form: &QuestionWord| form.similarity(word) > 0.0 || is_root(form);
+        let is_root =
+            |own: &QuestionWord| role_root(word).is_some_and(|root| own.similarity(root) >= 1.0);
         let forms = self.forms.get(content);
-        if forms.is_some_and(|forms| forms.iter().any(is_form))
-            || self.content.get(content).copied().is_some_and(is_root)
-        {
-            return OTHER_FORM_FACTOR;
-        }
-        match self.relations.get(content) {
-            Some(Some(words)) if names_relation(word, words) => own.max(SAME_RELATION_FACTOR),
-            _ => own,
-        }
+        let is_form = forms.is_some_and(|forms| forms.iter().any(|f| f.similarity(word) > 0.0))
+            || self.content.get(content).copied().is_some_and(is_root);
+        if is_form { OTHER_FORM_FACTOR } else { own }
     }
 
     /// Returns how much of the question's content words the texts have, 0 to 1.
@@ -86,8 +74,7 @@ pub(super) fn wanted<'a>(
     let content: Vec<&QuestionWord> =
         words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
     let forms = content.iter().map(|word: &&QuestionWord| other_forms(&word.text)).collect();
-    let relations = content.iter().map(|word| relation_of(&word.text)).collect();
-    WantedPages { person: form.asks_for_persons, noun, content, forms, relations }
+    WantedPages { person: form.asks_for_persons, noun, content, forms }
 }
 
 /// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
@@ -115,34 +102,4 @@ pub(super) fn strength(
         || (wanted.noun.is_some() && form.asks_for_kind)
         || (form.has_possessive && has_few_words && names_kind);
     (is_strong, form.has_possessive && has_few_words && !wanted.content.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn similarity(asked: &str, written: &str) -> f32 {
-        let word = QuestionWord::new(asked);
-        let wanted = WantedPages {
-            person: false,
-            noun: None,
-            content: vec![&word],
-            forms: vec![other_forms(asked)],
-            relations: vec![relation_of(asked)],
-        };
-        wanted.similarity(0, written)
-    }
-
-    #[test]
-    fn a_participle_and_the_noun_of_its_verb_are_similar() {
-        for (asked, written) in
-            [("fondee", "fondateurs"), ("fondees", "fondatrice"), ("gegrundet", "grunder")]
-        {
-            assert!(similarity(asked, written) >= OTHER_FORM_FACTOR, "{asked} {written}");
-        }
-        assert!(similarity("travaille", "employes") >= SAME_RELATION_FACTOR);
-        for (asked, written) in [("fondee", "investisseurs"), ("travaille", "conseillers")] {
-            assert!(similarity(asked, written) < 0.1, "{asked} {written}");
-        }
-    }
 }
