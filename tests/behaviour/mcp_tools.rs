@@ -92,7 +92,7 @@ fn a_limited_grant_sees_only_tools_that_it_can_call() {
     assert_eq!(names(&tools), expected);
     // Its posts belong to no source, so a call is refused.
     let refusal = client.refused("collector_digest", json!({}));
-    assert!(refusal.starts_with("forbidden: "), "{refusal}");
+    assert!(refusal.starts_with("insufficient_scope: "), "{refusal}");
 }
 
 #[test]
