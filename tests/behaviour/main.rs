@@ -103,6 +103,7 @@ mod page_collector;
 mod page_graph;
 mod page_install;
 mod page_live;
+mod page_long;
 mod page_operations;
 mod page_reader;
 mod page_view;

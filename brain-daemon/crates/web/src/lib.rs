@@ -74,6 +74,7 @@ pub const SCREENS: &[&str] = &[
     "/web/configuration",
     live::PATH,
     mentions::ROUTE,
+    reader::links::ROUTE,
     install::MANIFEST,
     install::ICONS,
     install::SHARE,
@@ -139,6 +140,7 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/preview", post(writer::preview))
         .route(live::PATH, get(live::events))
         .route(mentions::ROUTE, get(mentions::show))
+        .route(reader::links::ROUTE, get(reader::links::show))
         .route("/web/today", post(changes::today))
         .route("/web/fields", post(fields::apply))
         .merge(install::routes())
