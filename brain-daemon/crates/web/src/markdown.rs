@@ -6,6 +6,7 @@
 //! names of elements and escapes everything else. No sanitizer is needed, because raw HTML is never
 //! written. No I/O.
 
+mod bare_links;
 mod callout;
 mod embedded_pages;
 mod footnotes;
@@ -21,6 +22,7 @@ use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
 
 use crate::text::Text;
+use bare_links::bare_links;
 use callout::Callout;
 pub(crate) use embedded_pages::embedded_pages;
 use headings::Ids;
@@ -103,6 +105,7 @@ fn render_text(
         out,
         text,
         ids,
+        plain: String::new(),
         page,
         picture,
         embed,
@@ -130,6 +133,7 @@ fn render_text(
             ControlFlow::Continue(())
         }
     });
+    renderer.write_plain();
     if renderer.out.html.len() > max {
         // Some nested structures grow quadratically; they are shown as written.
         return Rendered { html: html! { pre { (Text(text)) } }, headings: Vec::new() };
@@ -141,6 +145,8 @@ struct Renderer<'a, F, P, E> {
     out: Writer,
     text: &'a str,
     ids: Ids<'a>,
+    /// Text that is not written yet: the parser splits text, and so addresses.
+    plain: String,
     page: F,
     picture: P,
     embed: E,
@@ -192,6 +198,10 @@ where
         {
             heading.text.push_str(text);
         }
+        if let Event::Text(text) = &event {
+            return self.plain.push_str(text);
+        }
+        self.write_plain();
         match event {
             Event::Start(tag) => self.start(tag, range),
             Event::End(tag) => self.end(tag),
@@ -212,6 +222,32 @@ where
                 self.out.text(" ");
             }
         }
+    }
+
+    /// Writes the text before the current event, with links for the addresses in it.
+    fn write_plain(&mut self) {
+        let plain = std::mem::take(&mut self.plain);
+        let mut written = 0;
+        let is_linked = self.links.contains(&true);
+        let links = if is_linked { Vec::new() } else { bare_links(&plain) };
+        for range in links {
+            let address = plain.get(range.clone()).unwrap_or_default();
+            let Some(url) = web_url(address) else { continue };
+            self.out.text(plain.get(written..range.start).unwrap_or_default());
+            self.web_link(&url);
+            self.out.text(address);
+            self.out.end();
+            written = range.end;
+        }
+        self.out.text(plain.get(written..).unwrap_or_default());
+        self.plain = plain;
+        self.plain.clear();
+    }
+
+    /// Begins a link of the text, which the page does not vouch for.
+    fn web_link(&mut self, url: &str) {
+        let rel = "noopener noreferrer nofollow";
+        self.out.start_with("a", &[("href", url), ("rel", rel)]);
     }
 
     /// Returns whether an event belongs to the title of a callout or to an embedded image.
@@ -374,8 +410,7 @@ where
                 let url = self.url(&dest_url).filter(|_| !self.links.contains(&true));
                 self.links.push(url.is_some());
                 if let Some(url) = url {
-                    let rel = "noopener noreferrer nofollow";
-                    self.out.start_with("a", &[("href", &url), ("rel", rel)]);
+                    self.web_link(&url);
                 }
             }
             Tag::Image { link_type, dest_url, .. } => match (self.picture)(&dest_url) {
