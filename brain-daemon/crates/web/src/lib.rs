@@ -94,6 +94,7 @@ pub const CHANGES: &[&str] = &[
     "/web/revert/{*name}",
     "/web/trust/{*name}",
     attachments::ATTACH,
+    attachments::DETACH,
     "/web/save",
     "/web/preview",
     "/web/status/fix",
@@ -130,6 +131,7 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/trust/{*name}", post(changes::trust))
         .route("/web/sign-out", post(sign_in::sign_out))
         .route(attachments::FILE, get(attachments::show))
+        .route(attachments::DETACH, post(attachments::detach))
         .route("/web/new", get(writer::new))
         .route("/web/edit/{*name}", get(writer::edit))
         .route("/web/complete", get(search::complete))
