@@ -173,6 +173,7 @@ impl Brain {
             store.clone(),
             index.clone(),
             files.clone(),
+            pages.clone(),
             sources.clone(),
             embedding.clone(),
             syncing,

@@ -11,6 +11,7 @@
 //! One sync runs at a time; the next one waits.
 
 pub(crate) mod import;
+pub(crate) mod import_attachments;
 
 mod apply;
 mod compare;
@@ -36,7 +37,8 @@ use tally::Tally;
 use crate::batch::in_batches;
 use crate::index::IndexFollower;
 use crate::{
-    Caller, EmbeddingService, Environment, FileService, NoProgress, Progress, SourceService,
+    Caller, EmbeddingService, Environment, FileService, NoProgress, PageService, Progress,
+    SourceService,
 };
 use brain_base::caller::Visibility;
 use brain_store::files::{self, GitHistory, IgnoreRules, PullOutcome};
@@ -79,6 +81,7 @@ pub struct SyncService {
     pub(crate) store: Arc<Store>,
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) files: Arc<FileService>,
+    pub(crate) pages: Arc<PageService>,
     pub(crate) sources: Arc<SourceService>,
     pub(crate) embedding: Arc<EmbeddingService>,
     pub(crate) syncing: Arc<Mutex<()>>,
@@ -93,6 +96,7 @@ impl SyncService {
         store: Arc<Store>,
         index: Arc<IndexFollower>,
         files: Arc<FileService>,
+        pages: Arc<PageService>,
         sources: Arc<SourceService>,
         embedding: Arc<EmbeddingService>,
         syncing: Arc<Mutex<()>>,
@@ -102,6 +106,7 @@ impl SyncService {
             store,
             index,
             files,
+            pages,
             sources,
             embedding,
             syncing,

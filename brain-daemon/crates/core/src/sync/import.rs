@@ -18,6 +18,7 @@ use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_false_claims};
 use crate::sources::overlap;
+use crate::sync::import_attachments::PageWithFiles;
 use crate::sync::read::file_times;
 use crate::write_page::{read_document, written_page};
 use crate::{Caller, Progress, SyncService};
@@ -39,6 +40,12 @@ struct ImportPage {
     /// The frontmatter of the file, and the same without false claims.
     frontmatters: [Frontmatter; 2],
     page: NewPage,
+}
+
+impl ImportPage {
+    fn with_files(&self) -> Option<PageWithFiles> {
+        PageWithFiles::of(&self.path, &self.slug, &self.frontmatters[0])
+    }
 }
 
 /// The counts and failures of an import.
@@ -119,6 +126,7 @@ impl SyncService {
         });
         let now = self.env.clock.now();
         let _settled = self.index.settle_at_end();
+        let mut with_files = Vec::new();
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While one batch is stored, the next one is read, and the files of the previous one
             // are written.
@@ -143,7 +151,9 @@ impl SyncService {
                         ));
                     }
                     let count = batch.len() as u64;
-                    let pages = batch.into_iter().filter_map(|file| tally.accept(file)).collect();
+                    let pages: Vec<ImportPage> =
+                        batch.into_iter().filter_map(|file| tally.accept(file)).collect();
+                    with_files.extend(pages.iter().filter_map(ImportPage::with_files));
                     let stored = self.store_batch(&source, pages, request.dry_run, &mut tally);
                     let changed = stored.map_err(|fault| Fault {
                         message: format!(
@@ -164,6 +174,9 @@ impl SyncService {
             tally.warn(writing);
             Ok(())
         })?;
+        if !request.dry_run {
+            self.attach_exported(caller, &dir, &source, &with_files, &mut tally.failures)?;
+        }
         progress.at(total, total);
         Ok(ImportReply {
             status: if tally.failures.total == 0 { "done" } else { "partial" }.into(),
