@@ -105,6 +105,7 @@ mod page_install;
 mod page_live;
 mod page_long;
 mod page_operations;
+mod page_other_user;
 mod page_reader;
 mod page_view;
 mod page_write;
