@@ -337,9 +337,58 @@ fn an_export_has_the_files_beside_their_pages() {
     let reply: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&reply["status"], &reply["failed_total"]), (&json!("partial"), &json!(1)));
     assert!(reply["failed"][0]["reason"].as_str().unwrap().contains("another file"), "{reply}");
-    let other = target.join("attachments").join(hash(b"three")).join("x.png");
-    assert_eq!(fs::read(other).unwrap(), b"three");
+    assert_eq!(fs::read(target.join("attachments/t/d/x.png")).unwrap(), b"three");
     assert_eq!(fs::read(target.join("t/x.png")).unwrap(), b"one");
+}
+
+#[test]
+fn an_import_takes_exported_files_back() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let large: Vec<u8> = (0..3_000_000_u32).map(|n| (n / 7 % 251) as u8).collect();
+    let files: [(&str, &str, &[u8]); 5] = [
+        ("t/a", "x.png", b"one"),
+        ("t/b", "x.png", b"two"),
+        ("t/b", "\u{dc}bung 1.bin", b"\0\xff\r\n"),
+        ("u/c", "large.bin", &large),
+        ("plain", "page.html", b"<p>"),
+    ];
+    for (slug, name, bytes) in files {
+        if home.brain(["get", slug]).code != 0 {
+            home.put(slug, &format!("# {slug}\n\nwords\n"));
+        }
+        attach(&home, slug, name, bytes);
+    }
+    let target = home.outside().join("export");
+    home.brain(["export", target.to_str().unwrap()]).expect(1);
+    // A file that no page lists, and one that leads out of the directory.
+    fs::write(target.join("t/other.png"), "other").unwrap();
+    fs::write(home.outside().join("secret"), "secret").unwrap();
+    fs::write(target.join("t/d.md"), "---\nattachments: [secret, none.png]\n---\nx\n").unwrap();
+    std::os::unix::fs::symlink(home.outside().join("secret"), target.join("t/secret")).unwrap();
+
+    let other = TestHome::new();
+    let _other = other.daemon();
+    let reply = other.json(["import", target.to_str().unwrap(), "--dry-run"]);
+    assert_eq!((&reply["created"], &reply["failed_total"]), (&json!(5), &json!(0)), "{reply}");
+    assert!(names(&other.json(["attachments"])).is_empty());
+    for _ in 0..2 {
+        let reply = other.json(["import", target.to_str().unwrap()]);
+        assert_eq!((&reply["status"], &reply["failed_total"]), (&json!("done"), &json!(0)));
+        for (slug, name, bytes) in files {
+            let copy = other.outside().join(format!("copy-{}-{name}", slug.replace('/', "-")));
+            let _ = fs::remove_file(&copy);
+            let to = copy.to_str().unwrap();
+            other.json(["attachments", slug, "--get", name, "--to", to]);
+            assert!(fs::read(&copy).unwrap() == bytes, "{slug} {name}");
+        }
+        assert_eq!(names(&other.json(["attachments"])).len(), files.len());
+        assert!(names(&other.json(["attachments", "t/d"])).is_empty());
+    }
+    // Another file of that name is not replaced.
+    fs::write(target.join("u/large.bin"), "changed").unwrap();
+    let run = other.brain(["import", target.to_str().unwrap(), "--json"]).expect(1);
+    assert!(run.stdout.contains("another file"), "{}", run.stdout);
 }
 
 #[test]

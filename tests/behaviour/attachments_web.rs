@@ -218,3 +218,33 @@ fn a_foreign_form_attaches_nothing() {
     assert!(!site.home.path().join("attachments").exists());
     assert_eq!(site.home.get("p")["version"], 1);
 }
+
+#[test]
+fn a_file_is_removed_with_a_button() {
+    let site = Site::new();
+    site.home.put("p", "# P\n\nwords\n");
+    site.home.put("q", "# Q\n\n![[shown.png]]\n");
+    attach(&site.home, "p", "a \"b\" <i>.png", "bytes");
+    attach(&site.home, "q", "shown.png", "bytes");
+    let mut browser = site.open();
+    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
+    assert!(page.contains("action=\"/web/detach/default:p\""), "{page}");
+    assert!(page.contains("The file stays on the disk for 72 hours."), "{page}");
+    assert!(page.contains("Remove <bdi>a &quot;b&quot; &lt;i&gt;.png</bdi>"), "{page}");
+    let fields = [("file", "a \"b\" <i>.png")];
+    let done = browser.change(&site, "/web/detach/default:p", &fields).expect(303);
+    assert_eq!(done.header("location"), Some("/page/default:p"));
+    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
+    assert!(!page.contains("/web/detach/"), "{page}");
+    assert_eq!(site.home.json(["attachments", "p"])["attachments"], serde_json::json!([]));
+    browser.change(&site, "/web/detach/default:p", &fields).expect(404);
+
+    // The version that names it brings it back.
+    browser.change(&site, "/web/revert/default:p", &[("version", "2")]).expect(303);
+    let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
+    assert!(page.contains("/web/detach/default:p"), "{page}");
+    // A file that the text shows is not taken away under it.
+    let refused = browser.change(&site, "/web/detach/q", &[("file", "shown.png")]).expect(409);
+    assert!(refused.body.contains("names the file"), "{}", refused.body);
+    assert_eq!(site.home.json(["attachments", "q"])["attachments"][0]["name"], "shown.png");
+}

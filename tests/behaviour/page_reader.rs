@@ -171,3 +171,32 @@ fn days_narrow_a_search() {
     let bad = read(&site, &mut browser, "/?q=zebra&since=%22%3E%3Cscript%3E");
     assert!(bad.contains("role=\"alert\"") && !bad.contains("<script>"), "{bad}");
 }
+
+#[test]
+fn an_address_in_the_text_is_a_link() {
+    let site = Site::new();
+    site.home.put(
+        "links",
+        "# Links\n\nSee https://a.example/x_y_z?q=1&r=2, (https://b.example/). \
+         [here](https://c.example/) `https://code.example`\n\n    https://indented.example\n\n\
+         ```\nhttps://fence.example\n```\n\nhttps://d.example/\"onclick=x\n",
+    );
+    let mut browser = site.open();
+    let page = read(&site, &mut browser, "/page/links");
+    let rel = "rel=\"noopener noreferrer nofollow\"";
+    assert_shows(
+        &page,
+        &[
+            &format!(
+                "See <a href=\"https://a.example/x_y_z?q=1&amp;r=2\" {rel}>\
+                 https://a.example/x_y_z?q=1&amp;r=2</a>, (<a href=\"https://b.example/\" {rel}>\
+                 https://b.example/</a>)."
+            ),
+            &format!("<a href=\"https://c.example/\" {rel}>here</a>"),
+            "<code>https://code.example</code>",
+            "<pre><code>https://indented.example",
+            "<pre><code>https://fence.example",
+        ],
+    );
+    assert!(page.contains("https://d.example/</a>&quot;onclick=x"), "{page}");
+}

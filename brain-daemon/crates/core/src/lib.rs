@@ -80,6 +80,7 @@ pub use ingest::IngestService;
 pub use pages::PageService;
 pub use pages::broken_links::IdleLinkCheck;
 pub use pages::similar_pages::SimilarPage;
+pub use pages::surroundings::{FirstOf, LinkedPage, Surroundings};
 pub use search::SearchService;
 pub use sources::SourceService;
 pub use sources::watch_state::{IgnoreRules, WatchState, is_markdown, is_rule_file};

@@ -172,7 +172,7 @@ impl Brain {
             env.clone(),
             store.clone(),
             index.clone(),
-            files.clone(),
+            pages.clone(),
             sources.clone(),
             embedding.clone(),
             syncing,

@@ -19,6 +19,7 @@ pub(crate) mod random_page;
 pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod similar_pages;
+pub(crate) mod surroundings;
 pub(crate) mod timeline;
 pub(crate) mod today;
 pub(crate) mod todos;

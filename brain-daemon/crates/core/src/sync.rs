@@ -11,6 +11,7 @@
 //! One sync runs at a time; the next one waits.
 
 pub(crate) mod import;
+pub(crate) mod import_attachments;
 
 mod apply;
 mod compare;
@@ -36,7 +37,7 @@ use tally::Tally;
 use crate::batch::in_batches;
 use crate::index::IndexFollower;
 use crate::{
-    Caller, EmbeddingService, Environment, FileService, NoProgress, Progress, SourceService,
+    Caller, EmbeddingService, Environment, NoProgress, PageService, Progress, SourceService,
 };
 use brain_base::caller::Visibility;
 use brain_store::files::{self, GitHistory, IgnoreRules, PullOutcome};
@@ -78,7 +79,7 @@ pub struct SyncService {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
     pub(crate) index: Arc<IndexFollower>,
-    pub(crate) files: Arc<FileService>,
+    pub(crate) pages: Arc<PageService>,
     pub(crate) sources: Arc<SourceService>,
     pub(crate) embedding: Arc<EmbeddingService>,
     pub(crate) syncing: Arc<Mutex<()>>,
@@ -92,7 +93,7 @@ impl SyncService {
         env: Environment,
         store: Arc<Store>,
         index: Arc<IndexFollower>,
-        files: Arc<FileService>,
+        pages: Arc<PageService>,
         sources: Arc<SourceService>,
         embedding: Arc<EmbeddingService>,
         syncing: Arc<Mutex<()>>,
@@ -101,7 +102,7 @@ impl SyncService {
             env,
             store,
             index,
-            files,
+            pages,
             sources,
             embedding,
             syncing,
@@ -215,7 +216,7 @@ impl SyncService {
             tally.report.pull = self.pull(&root, options, progress);
         }
         if !options.dry_run {
-            let kept = self.files.keep_saves().into_iter().filter(|kept| kept.source == *id);
+            let kept = self.pages.files.keep_saves().into_iter().filter(|kept| kept.source == *id);
             tally.report.conflicts.extend(kept.map(|kept| kept.conflict));
         }
         let _refresh = self.index.refresh_on_drop();
@@ -360,7 +361,7 @@ impl SyncService {
             if result.is_some() || !stale.is_empty() {
                 self.record_result(&context, stale, result)?;
             }
-            self.files.forget_failures();
+            self.pages.files.forget_failures();
         }
         Ok(report)
     }

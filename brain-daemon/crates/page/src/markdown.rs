@@ -105,10 +105,15 @@ fn each_part<'a>(
     }
 }
 
-/// Returns the length of the longest beginning of `text` with at most [`MAX_PUNCTUATION`] such
-/// characters.
+/// Returns the length of the longest beginning of `text` that is parsed at once.
 fn window(text: &str) -> usize {
-    let mut left = MAX_PUNCTUATION;
+    window_of(text, MAX_PUNCTUATION)
+}
+
+/// Returns the length of the longest beginning of `text` with at most `max` ASCII punctuation
+/// characters and line ends.
+pub(super) fn window_of(text: &str, max: usize) -> usize {
+    let mut left = max;
     for (at, byte) in text.bytes().enumerate() {
         if byte.is_ascii_punctuation() || byte == b'\n' || byte == b'\r' {
             if left == 0 {
@@ -193,7 +198,7 @@ fn is_block(tag: &Tag<'_>) -> bool {
 
 /// Returns where to cut a paragraph that continues after `text`: at a line end in the second half,
 /// else at a space, else at the end. The cut moves before an unclosed bracket, if one is near.
-fn paragraph(text: &str) -> usize {
+pub(super) fn paragraph(text: &str) -> usize {
     let half = text.floor_char_boundary(text.len() / 2);
     let later = &text[half..];
     let spaced = [&['\n'][..], &[' ', '\t'][..]]

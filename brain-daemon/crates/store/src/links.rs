@@ -133,9 +133,20 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn linking(&self, to: &PageEntry, limit: usize) -> Result<Vec<u64>, StoreError> {
-        let (source, slug, record) = to;
-        let keys: BTreeSet<_> =
-            self.derived(record.id)?.names.into_iter().chain(link_keys(slug.as_str())).collect();
+        self.linking_by(to, &self.derived(to.2.id)?.names, limit)
+    }
+
+    /// As [`Reader::linking`], for a page whose names are known (`DerivedRows::names`).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn linking_by(
+        &self,
+        (source, slug, _): &PageEntry,
+        names: &[String],
+        limit: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        let keys: BTreeSet<_> = names.iter().cloned().chain(link_keys(slug.as_str())).collect();
         let table = self.table(t::LINKS_IN)?;
         let mut from = BTreeSet::new();
         for key in keys {

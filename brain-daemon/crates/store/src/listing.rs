@@ -1,7 +1,7 @@
 //! Lists pages: by change, by key, by tag or type, deleted, captured, and by dated lines.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use brain_protocol::SourceId;
 use redb::{ReadOnlyTable, ReadableTable};
@@ -78,13 +78,44 @@ impl Reader {
     pub fn in_order(
         &self,
         after: (&str, &str),
+        each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.pages_from(Excluded(after), |_, _| true, each)
+    }
+
+    /// Calls `each` with the active pages of a source whose slugs begin with `prefix` and follow
+    /// `after`, ordered by slug. Reads no other page. Stops when `each` returns `false`.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn in_order_below(
+        &self,
+        source: &SourceId,
+        (prefix, after): (&str, &str),
+        each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let from = match prefix > after {
+            true => Included((source.as_str(), prefix)),
+            false => Excluded((source.as_str(), after)),
+        };
+        let is_within = |of: &str, slug: &str| of == source.as_str() && slug.starts_with(prefix);
+        self.pages_from(from, is_within, each)
+    }
+
+    /// Calls `each` with active pages from a key on, while `is_within` accepts their keys.
+    fn pages_from(
+        &self,
+        from: Bound<(&str, &str)>,
+        is_within: impl Fn(&str, &str) -> bool,
         mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
-        use std::ops::Bound::{Excluded, Unbounded};
         let pages = self.table(t::PAGES)?;
-        for row in pages.range::<(&str, &str)>((Excluded(after), Unbounded))? {
+        for row in pages.range::<(&str, &str)>((from, Unbounded))? {
             let (key, value) = row?;
             let (source, slug) = key.value();
+            if !is_within(source, slug) {
+                break;
+            }
             if !self.view.shows(source) {
                 continue;
             }

@@ -16,8 +16,8 @@ use axum::response::{IntoResponse as _, Response};
 use brain_core::{Brain, NoProgress};
 use brain_page::{is_picture, listed_name};
 use brain_protocol::{
-    Attach, Attachment, AttachmentContent, AttachmentGet, AttachmentList, Fault, FaultCode, Get,
-    MAX_ATTACHMENT, PageRef,
+    Attach, Attachment, AttachmentContent, AttachmentGet, AttachmentList, Detach, Fault, FaultCode,
+    Get, MAX_ATTACHMENT, PageRef,
 };
 use maud::{Markup, html};
 use serde::Serialize;
@@ -26,13 +26,15 @@ use crate::changes::see_other;
 use crate::history::parse_page;
 use crate::layout::{self, csrf};
 use crate::page_path::{page_path, path};
-use crate::session::{Session, Upload};
+use crate::session::{Change, Session, Upload};
 use crate::text::{Name, Text};
 
 /// The route of a file: `source:slug/name`.
 pub(crate) const FILE: &str = "/web/attachment/{*file}";
 /// The route that attaches a file.
 pub(crate) const ATTACH: &str = "/web/attach/{*name}";
+/// The route that takes a file from its page.
+pub(crate) const DETACH: &str = "/web/detach/{*name}";
 /// The longest form with a file, in bytes.
 pub(crate) const MAX_UPLOAD: usize = MAX_ATTACHMENT + 64 * 1024;
 
@@ -92,6 +94,7 @@ impl PageFiles {
                             li {
                                 a href=(Text(&self.path(name))) { bdi { (Name(name)) } }
                                 " " span class="facts" { (size(file.bytes)) }
+                                (self.removal(session, name))
                             }
                         }
                     }
@@ -108,6 +111,42 @@ impl PageFiles {
                 }
             }
         }
+    }
+}
+
+impl PageFiles {
+    /// Shows the form that takes a file from the page.
+    fn removal(&self, session: &Session, name: &str) -> Markup {
+        html! {
+            details class="danger" {
+                summary { "Remove" span class="hidden" { " " (Name(name)) } }
+                form method="post" action=(Text(&path("/web/detach/", &self.page))) {
+                    (csrf(session))
+                    input type="hidden" name="file" value=(name);
+                    p {
+                        "The file stays on the disk for 72 hours. Until then, a version of the "
+                        "page that names it brings it back."
+                    }
+                    button { "Remove " bdi { (Name(name)) } }
+                }
+            }
+        }
+    }
+}
+
+/// `POST /web/detach/{name}`: takes the file in the field `file` from a page, and shows the page.
+pub(crate) async fn detach(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    change: Change,
+) -> Response {
+    let work = async {
+        let request = Detach { page: parse_page(&name)?, name: change.field("file").to_owned() };
+        change.session.ask(&brain, request).await
+    };
+    match work.await {
+        Ok(done) => see_other(&page_path(&PageRef::new(&done.source_id, &done.slug).to_string())),
+        Err(fault) => layout::fault(&change.session, &fault),
     }
 }
 

@@ -1,40 +1,34 @@
 //! Pages that are shown inside another page: `![[page]]` and `![[page#heading]]`, one level deep.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use brain_core::{Brain, NoProgress};
+use brain_core::NoProgress;
 use brain_page::section;
-use brain_protocol::{Get, LinkRow, Links, Page, PageRef, Slug, TrustLevel};
+use brain_protocol::{Get, Page, PageRef, Slug, TrustLevel};
 use maud::{Markup, html};
 
 use crate::markdown::{self, MAX_EMBED_HTML};
 use crate::page_path::page_path;
-use crate::reader::{link_urls, resolve, without_title};
-use crate::session::Session;
+use crate::reader::{Reading, url_of, without_title};
 use crate::text::Text;
 
 /// Maximum number of shown bytes of an embedded text.
 const MAX_TEXT: usize = 20_000;
 
-/// Returns the HTML of the pages that `page` embeds, by their targets. `links` are its links. A
-/// page that cannot be shown is omitted. Blocks.
-pub(crate) fn read(
-    brain: &Arc<Brain>,
-    session: &Session,
-    page: &Page,
-    links: &[LinkRow],
-) -> HashMap<String, Markup> {
-    let targets = markdown::embedded_pages(&page.body);
+/// Returns the HTML of the pages that `text`, a part of the page, embeds, by their targets. A page
+/// that cannot be shown is left out. Blocks.
+pub(crate) fn read(reading: &Reading<'_>, text: &str) -> HashMap<String, Markup> {
+    let page = &reading.page;
+    let targets = markdown::embedded_pages(text);
     let embedded = targets.into_iter().enumerate().filter_map(|(number, target)| {
         let (name, heading) = split(&target);
-        let wanted = find(page, links, &target, name)?;
+        let wanted = find(reading, &target, name)?;
         if wanted.slug == page.slug && wanted.source.as_ref() == Some(&page.source_id) {
             return None;
         }
         let get = Get { page: wanted, version: None };
-        let found = brain.run(&session.caller, get, &NoProgress).ok()?;
-        let shown = show(brain, session, &found, heading, &format!("e{number}"))?;
+        let found = reading.brain.run(&reading.session.caller, get, &NoProgress).ok()?;
+        let shown = show(reading, &found, heading, &format!("e{number}"))?;
         Some((target, shown))
     });
     embedded.collect()
@@ -49,21 +43,13 @@ fn split(target: &str) -> (&str, Option<&str>) {
 }
 
 /// Returns the page that a target names.
-fn find(page: &Page, links: &[LinkRow], target: &str, name: &str) -> Option<PageRef> {
-    let row = links.iter().find(|row| row.target == target || row.target == name);
-    match row.and_then(|row| Some((row.source_id.as_ref()?, row.slug.as_ref()?))) {
-        Some((source, slug)) => Some(PageRef::new(source, slug)),
-        None => Some(PageRef::new(&page.source_id, &Slug::parse(name).ok()?)),
-    }
+fn find(reading: &Reading<'_>, target: &str, name: &str) -> Option<PageRef> {
+    let found = reading.target(target).or_else(|| reading.target(name));
+    let by_name = || Some(PageRef::new(&reading.page.source_id, &Slug::parse(name).ok()?));
+    found.or_else(by_name)
 }
 
-fn show(
-    brain: &Arc<Brain>,
-    session: &Session,
-    page: &Page,
-    heading: Option<&str>,
-    prefix: &str,
-) -> Option<Markup> {
+fn show(reading: &Reading<'_>, page: &Page, heading: Option<&str>, prefix: &str) -> Option<Markup> {
     let text = match heading {
         // A target such as `page#^block` names a block instead of a heading, and the whole page is
         // shown.
@@ -73,9 +59,9 @@ fn show(
     let text = text.unwrap_or_else(|| without_title(&page.body, &page.title));
     let (text, is_whole) = shortened(text);
     let this = PageRef::new(&page.source_id, &page.slug);
-    let links = brain.run(&session.caller, Links { page: this.clone() }, &NoProgress).ok()?;
-    let urls = link_urls(&links.links);
-    let urls = |target: &str| resolve(page, &urls, target);
+    let caller = &reading.session.caller;
+    let around = reading.brain.pages.surroundings(caller, &this).ok()?;
+    let urls = |target: &str| url_of(&around, page, target);
     let rendered = markdown::render_with(text, prefix, urls, |_| None, |_| None).html;
     let path = page_path(&this.to_string());
     let shown = html! {

@@ -74,6 +74,7 @@ pub const SCREENS: &[&str] = &[
     "/web/configuration",
     live::PATH,
     mentions::ROUTE,
+    reader::links::ROUTE,
     install::MANIFEST,
     install::ICONS,
     install::SHARE,
@@ -93,6 +94,7 @@ pub const CHANGES: &[&str] = &[
     "/web/revert/{*name}",
     "/web/trust/{*name}",
     attachments::ATTACH,
+    attachments::DETACH,
     "/web/save",
     "/web/preview",
     "/web/status/fix",
@@ -129,6 +131,7 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/trust/{*name}", post(changes::trust))
         .route("/web/sign-out", post(sign_in::sign_out))
         .route(attachments::FILE, get(attachments::show))
+        .route(attachments::DETACH, post(attachments::detach))
         .route("/web/new", get(writer::new))
         .route("/web/edit/{*name}", get(writer::edit))
         .route("/web/complete", get(search::complete))
@@ -139,6 +142,7 @@ pub fn routes(brain: &Arc<Brain>) -> Router {
         .route("/web/preview", post(writer::preview))
         .route(live::PATH, get(live::events))
         .route(mentions::ROUTE, get(mentions::show))
+        .route(reader::links::ROUTE, get(reader::links::show))
         .route("/web/today", post(changes::today))
         .route("/web/fields", post(fields::apply))
         .merge(install::routes())

@@ -5,28 +5,34 @@
 //! templates cannot be used; [`Writer`] takes only constant names of elements and escapes
 //! everything else. No sanitizer is needed, because raw HTML is never written. No I/O.
 
+mod bare_links;
 mod callout;
 mod embedded_pages;
+mod footnotes;
+mod headings;
 mod highlight;
 mod writer;
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-use brain_page::{for_each_event, is_attachment};
+use brain_page::{PartText, for_each_event, is_attachment};
 use maud::{Markup, PreEscaped, html};
-use pulldown_cmark::{
-    Alignment, CodeBlockKind, Event, HeadingLevel, LinkType, Options, Tag, TagEnd,
-};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
 
 use crate::text::Text;
+use bare_links::bare_links;
 use callout::Callout;
 pub(crate) use embedded_pages::embedded_pages;
+use headings::Ids;
+pub(crate) use headings::outline_of;
 use highlight::highlight;
-use writer::{Writer, heading_element};
+use writer::Writer;
 
-/// Maximum length of the HTML as a multiple of the text. Longer results are shown as plain text.
+/// Maximum length of the HTML as a multiple of the text, and what a text of many short links may
+/// have in addition. Longer results are shown as plain text.
 const MAX_GROWTH: usize = 6;
+const MAX_EXTRA: usize = 1_000_000;
 
 /// Maximum number of pages that are embedded in one page, and maximum length of the HTML of each.
 pub(crate) const MAX_EMBEDS: usize = 8;
@@ -72,11 +78,33 @@ pub(crate) fn render_with(
     picture: impl Fn(&str) -> Option<String>,
     embed: impl Fn(&str) -> Option<Markup>,
 ) -> Rendered {
+    render_text(text, Ids { prefix, part: None }, page, picture, embed)
+}
+
+/// As [`render_with`], for a part of a longer text.
+pub(crate) fn render_part(
+    part: &PartText<'_>,
+    page: impl Fn(&str) -> Option<String>,
+    picture: impl Fn(&str) -> Option<String>,
+    embed: impl Fn(&str) -> Option<Markup>,
+) -> Rendered {
+    let ids = Ids { prefix: "", part: Some((part.start, part.head)) };
+    render_text(&part.text, ids, page, picture, embed)
+}
+
+fn render_text(
+    text: &str,
+    ids: Ids<'_>,
+    page: impl Fn(&str) -> Option<String>,
+    picture: impl Fn(&str) -> Option<String>,
+    embed: impl Fn(&str) -> Option<Markup>,
+) -> Rendered {
     let out = Writer { html: String::with_capacity(text.len() * 5 / 4), open: Vec::new() };
     let mut renderer = Renderer {
         out,
         text,
-        prefix,
+        ids,
+        plain: String::new(),
         page,
         picture,
         embed,
@@ -95,7 +123,7 @@ pub(crate) fn render_with(
         in_heading: false,
     };
     let embeds = if text.contains("![[") { MAX_EMBEDS * MAX_EMBED_HTML } else { 0 };
-    let max = MAX_GROWTH * text.len() + MAX_GROWTH * 1024 + embeds;
+    let max = MAX_GROWTH * text.len() + MAX_EXTRA + embeds;
     for_each_event(text, OPTIONS, |event, range| {
         renderer.event(event, &range);
         if renderer.out.html.len() > max {
@@ -104,6 +132,7 @@ pub(crate) fn render_with(
             ControlFlow::Continue(())
         }
     });
+    renderer.write_plain();
     if renderer.out.html.len() > max {
         // Some nested structures grow quadratically; they are shown as written.
         return Rendered { html: html! { pre { (Text(text)) } }, headings: Vec::new() };
@@ -114,7 +143,9 @@ pub(crate) fn render_with(
 struct Renderer<'a, F, P, E> {
     out: Writer,
     text: &'a str,
-    prefix: &'a str,
+    ids: Ids<'a>,
+    /// Text that is not written yet: the parser splits text, and so addresses.
+    plain: String,
     page: F,
     picture: P,
     embed: E,
@@ -140,7 +171,7 @@ struct Renderer<'a, F, P, E> {
     in_table_head: bool,
     headings: Vec<Heading>,
     /// The levels of the headings around the current event.
-    levels: Vec<HeadingLevel>,
+    levels: Vec<u8>,
     in_heading: bool,
 }
 
@@ -166,6 +197,10 @@ where
         {
             heading.text.push_str(text);
         }
+        if let Event::Text(text) = &event {
+            return self.plain.push_str(text);
+        }
+        self.write_plain();
         match event {
             Event::Start(tag) => self.start(tag, range),
             Event::End(tag) => self.end(tag),
@@ -186,6 +221,32 @@ where
                 self.out.text(" ");
             }
         }
+    }
+
+    /// Writes the text before the current event, with links for the addresses in it.
+    fn write_plain(&mut self) {
+        let plain = std::mem::take(&mut self.plain);
+        let mut written = 0;
+        let is_linked = self.links.contains(&true);
+        let links = if is_linked { Vec::new() } else { bare_links(&plain) };
+        for range in links {
+            let address = plain.get(range.clone()).unwrap_or_default();
+            let Some(url) = web_url(address) else { continue };
+            self.out.text(plain.get(written..range.start).unwrap_or_default());
+            self.web_link(&url);
+            self.out.text(address);
+            self.out.end();
+            written = range.end;
+        }
+        self.out.text(plain.get(written..).unwrap_or_default());
+        self.plain = plain;
+        self.plain.clear();
+    }
+
+    /// Begins a link of the text, which the page does not vouch for.
+    fn web_link(&mut self, url: &str) {
+        let rel = "noopener noreferrer nofollow";
+        self.out.start_with("a", &[("href", url), ("rel", rel)]);
     }
 
     /// Returns whether an event belongs to the title of a callout or to an embedded image.
@@ -243,54 +304,6 @@ where
         self.out.end();
     }
 
-    /// Returns the number of a footnote, and whether the text referred to it before.
-    fn footnote(&mut self, label: &str, is_reference: bool) -> (usize, bool) {
-        let next = self.footnotes.len() + 1;
-        let known = self.footnotes.entry(label.to_owned()).or_insert((next, false));
-        let before = *known;
-        known.1 |= is_reference;
-        before
-    }
-
-    fn footnote_reference(&mut self, label: &str) {
-        let (number, is_known) = self.footnote(label, true);
-        let (id, target) =
-            (format!("{}r{number}", self.prefix), format!("#{}f{number}", self.prefix));
-        if is_known {
-            self.out.start("sup");
-        } else {
-            self.out.start_with("sup", &[("id", &id)]);
-        }
-        if self.links.contains(&true) {
-            self.out.text(&number.to_string());
-        } else {
-            let label = format!("Footnote {number}");
-            self.out.start_with("a", &[("href", &target), ("aria-label", &label)]);
-            self.out.text(&number.to_string());
-            self.out.end();
-        }
-        self.out.end();
-    }
-
-    fn footnote_definition(&mut self, label: &str) {
-        let (number, is_known) = self.footnote(label, false);
-        let id = format!("{}f{number}", self.prefix);
-        self.out.start_with("div", &[("class", "footnote"), ("id", &id)]);
-        let number = number.to_string();
-        if is_known {
-            let (target, label) =
-                (format!("#{}r{number}", self.prefix), format!("Back to reference {number}"));
-            self.out.start("sup");
-            self.out.start_with("a", &[("href", &target), ("aria-label", &label)]);
-            self.out.text(&number);
-            self.out.end();
-            self.out.end();
-        } else {
-            self.out.element("sup", &number);
-        }
-        self.out.text(" ");
-    }
-
     /// Writes the page that `target` names, or a link to it.
     fn embedded(&mut self, target: &str) {
         let place = self.out.open.last().copied().unwrap_or("div");
@@ -339,19 +352,6 @@ where
         self.out.element("strong", &callout.title);
     }
 
-    fn heading(&mut self, level: HeadingLevel) {
-        let id = format!("{}s{}", self.prefix, self.headings.len() + 1);
-        // Levels that the author skips are not skipped in the outline of the screen.
-        while self.levels.last().is_some_and(|above| *above >= level) {
-            self.levels.pop();
-        }
-        self.levels.push(level);
-        let depth = self.levels.len();
-        self.out.start_with(heading_element(depth), &[("id", &id)]);
-        self.headings.push(Heading { level: depth as u8, text: String::new(), id });
-        self.in_heading = true;
-    }
-
     fn cell(&mut self) {
         let name = if self.in_table_head { "th" } else { "td" };
         match self.alignments.get(self.cell) {
@@ -365,15 +365,17 @@ where
     fn start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
         match tag {
             Tag::Paragraph => self.out.start("p"),
-            Tag::Heading { level, .. } => self.heading(level),
+            Tag::Heading { level, .. } => self.heading(level, range),
             Tag::BlockQuote(None) => self.quote(range),
             Tag::BlockQuote(Some(kind)) => self.callout(&Callout::of(kind)),
             Tag::CodeBlock(kind) => {
                 self.out.start("pre");
                 self.out.start("code");
-                if let CodeBlockKind::Fenced(language) = kind {
-                    self.code = Some((language.into_string(), String::new()));
-                }
+                let language = match kind {
+                    CodeBlockKind::Fenced(language) => language.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((language, String::new()));
             }
             Tag::HtmlBlock => {
                 self.out.start("pre");
@@ -407,8 +409,7 @@ where
                 let url = self.url(&dest_url).filter(|_| !self.links.contains(&true));
                 self.links.push(url.is_some());
                 if let Some(url) = url {
-                    let rel = "noopener noreferrer nofollow";
-                    self.out.start_with("a", &[("href", &url), ("rel", rel)]);
+                    self.web_link(&url);
                 }
             }
             Tag::Image { link_type, dest_url, .. } => match (self.picture)(&dest_url) {
@@ -475,16 +476,20 @@ where
     /// Returns the URL of a link; `None` if it is not allowed or leads to no page.
     fn url(&self, target: &str) -> Option<String> {
         let target = target.trim();
-        if let Ok(url) = url::Url::parse(target)
-            && matches!(url.scheme(), "http" | "https")
-        {
-            return Some(url.into());
+        if let Some(url) = web_url(target) {
+            return Some(url);
         }
         if target.starts_with("//") || target.starts_with('#') {
             return None;
         }
         (self.page)(target)
     }
+}
+
+/// Returns an address of the web, normalised; `None` for other addresses.
+fn web_url(address: &str) -> Option<String> {
+    let url = url::Url::parse(address).ok()?;
+    matches!(url.scheme(), "http" | "https").then(|| url.into())
 }
 
 #[cfg(test)]

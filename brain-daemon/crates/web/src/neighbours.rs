@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use brain_protocol::LinkRow;
+use brain_core::{FirstOf, LinkedPage};
 use maud::{Markup, html};
 
 use crate::graph;
@@ -39,8 +39,13 @@ impl Neighbour<'_> {
 }
 
 /// Draws the neighbours of the page `name`. Nothing if it has none.
-pub(crate) fn drawing(name: &str, linked: &[LinkRow], backlinks: &[LinkRow]) -> Markup {
-    let all = neighbours(name, linked, backlinks);
+pub(crate) fn drawing(
+    name: &str,
+    linked: &FirstOf<LinkedPage>,
+    backlinks: &FirstOf<LinkedPage>,
+) -> Markup {
+    let all = neighbours(name, &linked.items, &backlinks.items);
+    let has_more = linked.has_more || backlinks.has_more;
     let drawn = &all[..all.len().min(MAX_DRAWN)];
     let height = drawn.len() * ROW + 4;
     let around = graph::path_around(name);
@@ -57,7 +62,8 @@ pub(crate) fn drawing(name: &str, linked: &[LinkRow], backlinks: &[LinkRow]) -> 
                 }
                 p class="facts" {
                     span aria-hidden="true" { "● this page links to it · ○ it links here. " }
-                    @if all.len() > drawn.len() { (all.len() - drawn.len()) " more. " }
+                    @if has_more { "More are not drawn. " }
+                    @else if all.len() > drawn.len() { (all.len() - drawn.len()) " more. " }
                     a href=(Text(&around)) { "Larger graph" }
                 }
             }
@@ -68,20 +74,19 @@ pub(crate) fn drawing(name: &str, linked: &[LinkRow], backlinks: &[LinkRow]) -> 
 /// Returns the linked pages, each once; first those that are linked both ways.
 fn neighbours<'a>(
     name: &str,
-    linked: &'a [LinkRow],
-    backlinks: &'a [LinkRow],
+    linked: &'a [LinkedPage],
+    backlinks: &'a [LinkedPage],
 ) -> Vec<Neighbour<'a>> {
     let own = page_path(name);
     let (mut all, mut position) = (Vec::<Neighbour<'a>>::new(), HashMap::new());
     let rows = linked.iter().map(|row| (row, true)).chain(backlinks.iter().map(|row| (row, false)));
     for (row, is_linked) in rows {
-        let (Some(source), Some(slug)) = (&row.source_id, &row.slug) else { continue };
-        let path = page_path(&format!("{source}:{slug}"));
+        let path = page_path(&row.page.to_string());
         if path == own {
             continue;
         }
         let at = *position.entry(path.clone()).or_insert_with(|| {
-            let title = row.title.as_deref().unwrap_or(slug.as_str());
+            let title = &row.title;
             all.push(Neighbour { path, title, is_linked: false, links_here: false });
             all.len() - 1
         });
@@ -128,45 +133,46 @@ fn shortened(title: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use brain_protocol::{Slug, SourceId, TrustLevel};
+    use brain_protocol::{PageRef, Slug, SourceId};
 
     use super::*;
 
-    fn row(slug: &str, title: &str) -> LinkRow {
-        LinkRow {
-            slug: Slug::parse(slug).ok(),
-            source_id: Some(SourceId::default()),
-            title: Some(title.to_owned()),
-            target: slug.to_owned(),
+    fn row(slug: &str, title: &str) -> LinkedPage {
+        LinkedPage {
+            page: PageRef::new(&SourceId::default(), &Slug::parse(slug).unwrap()),
+            title: title.to_owned(),
             kind: "mentions".to_owned(),
-            status: "live".to_owned(),
-            source_kind: None,
-            trust: TrustLevel::Owner,
-            path: None,
             sentence: None,
         }
+    }
+
+    fn all(rows: &[LinkedPage]) -> FirstOf<LinkedPage> {
+        FirstOf { items: rows.to_vec(), has_more: false }
     }
 
     #[test]
     fn each_neighbour_is_drawn_once_and_escaped() {
         let linked = [row("b", "B"), row("a", "Self"), row("c", "<script>&"), row("b", "B")];
         let backlinks = [row("c", "<script>&"), row("d", "D")];
-        let shown = drawing("default:a", &linked, &backlinks).0;
+        let shown = drawing("default:a", &all(&linked), &all(&backlinks)).0;
         assert_eq!(shown.matches("<a href=\"/page/").count(), 3, "{shown}");
         let (first, _) = shown.split_once("/page/default:b").unwrap_or_default();
         assert!(first.contains("/page/default:c"), "linked both ways, so first: {shown}");
         assert!(shown.contains("&lt;script&gt;&amp; (linked both ways)"), "{shown}");
         assert!(!shown.contains("<script") && !shown.contains("Self"), "{shown}");
-        assert_eq!(drawing("default:a", &linked[1..2], &[]).0, "");
+        assert_eq!(drawing("default:a", &all(&linked[1..2]), &all(&[])).0, "");
     }
 
     #[test]
     fn many_neighbours_are_counted() {
-        let linked: Vec<LinkRow> = (0..30).map(|at| row(&format!("p{at}"), "A title")).collect();
-        let shown = drawing("default:a", &linked, &[]).0;
+        let linked: Vec<LinkedPage> = (0..30).map(|at| row(&format!("p{at}"), "A title")).collect();
+        let shown = drawing("default:a", &all(&linked), &all(&[])).0;
         assert_eq!(shown.matches("<circle class=\"linked\"").count(), MAX_DRAWN, "{shown}");
         assert!(shown.contains("18 more. "), "{shown}");
+        let first = FirstOf { items: linked, has_more: true };
+        assert!(drawing("default:a", &first, &all(&[])).0.contains("More are not drawn. "));
         assert_eq!(shortened(&"日本".repeat(20)).chars().count(), 15);
         assert_eq!(shortened("A short title"), "A short title");
     }

@@ -18,7 +18,16 @@ pub struct Name<'a>(pub &'a str);
 impl Render for Text<'_> {
     fn render_to(&self, out: &mut String) {
         out.reserve(self.0.len());
-        self.0.chars().for_each(|char| push_escaped(out, char));
+        let (bytes, mut written) = (self.0.as_bytes(), 0);
+        // Most text is copied in long pieces.
+        while let Some(found) = bytes[written..].iter().position(|byte| may_change(*byte)) {
+            let rest = &self.0[written..];
+            let Some(char) = rest[found..].chars().next() else { break };
+            out.push_str(&rest[..found]);
+            push_escaped(out, char);
+            written += found + char.len_utf8();
+        }
+        out.push_str(&self.0[written..]);
     }
 }
 
@@ -74,6 +83,12 @@ pub(crate) fn direction(text: &str) -> &'static str {
     }
 }
 
+/// Returns whether a character that begins with this byte may be written in another way: a sign of
+/// HTML, a control character (also U+0080 to U+009F), or one of U+2000 to U+2FFF.
+fn may_change(byte: u8) -> bool {
+    matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | 0..0x20 | 0x7F | 0xC2 | 0xE2)
+}
+
 fn push_escaped(out: &mut String, char: char) {
     match char {
         '&' => out.push_str("&amp;"),
@@ -99,6 +114,14 @@ mod tests {
         assert_eq!(Name(given).render().0, format!("{begins}\u{fffd}👩\u{fffd}💻"));
         assert_eq!(Name("a\u{202E}b\u{200B}c").render().0, "a\u{FFFD}b\u{FFFD}c");
         assert_eq!(Name("Ünïcode 日本").render().0, "Ünïcode 日本");
+    }
+
+    #[test]
+    fn every_character_is_escaped_alike() {
+        let all: String = ('\0'..='\u{FFFF}').collect();
+        let mut one_by_one = String::new();
+        all.chars().for_each(|char| push_escaped(&mut one_by_one, char));
+        assert!(Text(&all).render().0 == one_by_one);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use brain_core::{Brain, INGEST_KEYS};
-use brain_page::Document;
+use brain_page::{Document, LongText};
 use brain_protocol::{
     Capture, Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, Slug,
 };
@@ -267,20 +267,33 @@ fn with_provenance_of(mine: &str, before: &str, theirs: &str) -> String {
 /// Returns the text as it will be shown.
 fn rendered(text: &str, files: &PageFiles) -> Markup {
     match Document::parse(text) {
-        Ok(document) => html! {
-            @if let Some(title) = document.frontmatter.title() { h1 { bdi { (Text(&title)) } } }
-            // Links to pages are looked up when the page is saved.
-            div dir=(direction(&document.body)) {
-                (markdown::render_with(
-                    &document.body, "", |it| files.url(it), |it| files.picture(it), |_| None,
-                ).html)
-            }
-        },
+        Ok(document) => preview_of(&document, files),
         Err(error) => html! {
             p class="notice bad" role="alert" {
                 "Line " (error.line) " of the frontmatter: " bdi { (Text(&error.message)) }
             }
         },
+    }
+}
+
+/// Shows the text of a document, or the first part of a long one.
+fn preview_of(document: &Document, files: &PageFiles) -> Markup {
+    let long = LongText::new(&document.body);
+    let first = long.part(1).text;
+    // Links to pages are looked up when the page is saved.
+    let rendered = markdown::render_with(
+        &first,
+        "",
+        |target| files.url(target),
+        |target| files.picture(target),
+        |_| None,
+    );
+    html! {
+        @if let Some(title) = document.frontmatter.title() { h1 { bdi { (Text(&title)) } } }
+        div dir=(direction(&document.body)) { (rendered.html) }
+        @if long.count() > 1 {
+            p class="facts" { "The preview ends here: it shows the first part of a long text." }
+        }
     }
 }
 

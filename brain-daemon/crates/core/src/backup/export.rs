@@ -16,9 +16,9 @@ use brain_protocol::{
 };
 
 use crate::backup::{absolute, target_fault};
+use crate::sync::import_attachments::export_dir;
 use crate::{BackupService, Caller, Progress};
 use brain_page as page;
-use brain_store::files::digest;
 use brain_store::{Attached, Content, PageEntry, Reader, StoreError};
 
 /// The maximum number of pages in one read, and about the maximum number of bytes.
@@ -267,8 +267,8 @@ impl Target {
     }
 
     /// Writes an attachment into the directory of its page. Pages with the same file share it. If
-    /// another file has its name, it gets its hash as name, which is a failure: links do not find
-    /// it.
+    /// another file has its name, it gets a directory of its own. That is a failure, because links
+    /// do not find it; an import does.
     fn write_attachment(
         &mut self,
         under: Option<&str>,
@@ -292,7 +292,8 @@ impl Target {
         if fs::read(&path)? == content {
             return Ok(());
         }
-        let other = root.join("attachments").join(page::hex(&digest(content))).join(name);
+        let page_path = inside(page_path).unwrap_or(Path::new(""));
+        let other = root.join(export_dir(page_path)).join(name);
         self.write_file(&other, content)?;
         self.reply.attachments += 1;
         let message = format!("another file has its name; it is {}", other.display());

@@ -1,5 +1,6 @@
 //! Links, backlinks and the neighbourhood of a page.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{
@@ -208,9 +209,9 @@ fn edges_between(
     Ok(edges)
 }
 
-/// Returns the sentence of a page with this link, on one line; `None` for a link in the
-/// frontmatter, and for a damaged page.
-fn sentence(
+/// Returns the sentence of a page with this link, on one line; `None` for a link in the frontmatter
+/// and for a damaged page, which the link describes all the same.
+pub(super) fn sentence(
     reader: &Reader,
     record: &PageRecord,
     link: &LinkRecord,
@@ -219,11 +220,13 @@ fn sentence(
         return Ok(None);
     }
     let Some(content) = unless_damaged(reader.content(record))? else { return Ok(None) };
-    let mut found = None;
-    each_link(&content.body, &|raw| raw == link.raw, &mut |context| {
-        found.get_or_insert_with(|| plain_sentence(context.sentence, MAX_SENTENCE));
+    let found = OnceCell::new();
+    // Only the first link counts: a page may have thousands.
+    let wants = |raw: &str| found.get().is_none() && raw == link.raw;
+    each_link(&content.body, &wants, &mut |context| {
+        found.get_or_init(|| plain_sentence(context.sentence, MAX_SENTENCE));
     });
-    Ok(found.filter(|sentence| !sentence.is_empty()))
+    Ok(found.into_inner().filter(|sentence| !sentence.is_empty()))
 }
 
 fn node(

@@ -1,6 +1,6 @@
 //! Listing pages.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
@@ -68,10 +68,10 @@ impl PageService {
         } else if request.sort == Sort::Slug {
             match sorted_by_slug(&reader, request, label, source.as_ref(), limit, is_match)? {
                 Some(found) => found,
-                None => in_slug_order(&reader, request, limit, is_match)?,
+                None => in_slug_order(&reader, request, source.as_ref(), limit, is_match)?,
             }
         } else if label.is_none() && request.prefix.is_some() {
-            latest_by_scan(&reader, request, limit, is_match)?
+            latest_by_scan(&reader, request, source.as_ref(), limit, is_match)?
         } else {
             let below = after_place(request)?.min(until.map_or(LATEST, |until| (until, u64::MAX)));
             latest(&reader, (label, source.as_ref()), (since, below), limit, is_match)?
@@ -158,33 +158,29 @@ fn sorted_by_slug(
     Ok(Some(pages))
 }
 
-/// Returns the matching pages, last changed first, for filters without an index. Reads all pages
-/// once.
+/// Returns the matching pages below a prefix, last changed first. Reads all pages below it once.
 fn latest_by_scan(
     reader: &Reader,
     request: &List,
+    source: Option<&SourceId>,
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let below = after_place(request)?;
     let mut kept: BinaryHeap<Reverse<(DateKey, String, String)>> = BinaryHeap::new();
-    let named = request.source.as_ref();
-    let first = named.map_or("", SourceId::as_str);
     let prefix = request.prefix.as_deref().unwrap_or_default();
-    reader.in_order((first, ""), |found| {
-        let is_behind = found.1.as_str() > prefix && !found.1.as_str().starts_with(prefix);
-        if named.is_some_and(|source| found.0 > *source || (found.0 == *source && is_behind)) {
-            return Ok(false);
-        }
-        let place = date_key(&found);
-        if is_match(&found) && place < below {
-            kept.push(Reverse((place, found.0.into(), found.1.into())));
-            if kept.len() > limit + 1 {
-                kept.pop();
+    for source in searched(reader, source)? {
+        reader.in_order_below(&source, (prefix, ""), |found| {
+            let place = date_key(&found);
+            if is_match(&found) && place < below {
+                kept.push(Reverse((place, found.0.into(), found.1.into())));
+                if kept.len() > limit + 1 {
+                    kept.pop();
+                }
             }
-        }
-        Ok(true)
-    })?;
+            Ok(true)
+        })?;
+    }
     let mut out = Vec::with_capacity(kept.len());
     for Reverse((_, source, slug)) in kept.into_sorted_vec() {
         let (Ok(source), Ok(slug)) = (SourceId::parse(source), Slug::parse(slug)) else { continue };
@@ -195,20 +191,42 @@ fn latest_by_scan(
     Ok(out)
 }
 
+/// Returns the matching pages in the order of sources and slugs. Reads only pages with the prefix.
 fn in_slug_order(
     reader: &Reader,
     request: &List,
+    source: Option<&SourceId>,
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
+    let (after_source, after) = after_slug(request)?;
+    let prefix = request.prefix.as_deref().unwrap_or_default();
     let mut out = Vec::new();
-    reader.in_order(after_slug(request)?, |found| {
-        if is_match(&found) {
-            out.push(found);
+    for source in searched(reader, source)? {
+        let after = match source.as_str().cmp(after_source) {
+            Ordering::Less => continue,
+            Ordering::Equal => after,
+            Ordering::Greater => "",
+        };
+        reader.in_order_below(&source, (prefix, after), |found| {
+            if is_match(&found) {
+                out.push(found);
+            }
+            Ok(out.len() <= limit)
+        })?;
+        if out.len() > limit {
+            break;
         }
-        Ok(out.len() <= limit)
-    })?;
+    }
     Ok(out)
+}
+
+/// Returns the named source, or all that the caller can see, in order.
+fn searched(reader: &Reader, source: Option<&SourceId>) -> Result<Vec<SourceId>, Fault> {
+    match source {
+        Some(source) => Ok(vec![source.clone()]),
+        None => Ok(reader.sources()?.into_iter().map(|(source, _)| source).collect()),
+    }
 }
 
 fn deleted(

@@ -116,7 +116,10 @@ fn check_day<'a>(day: Option<&'a str>, default: &'a str) -> Result<&'a str, Faul
 }
 
 /// Returns the entries in the marked lines of a page.
-fn outside_entries(reader: &Reader, page: &PageRecord) -> Result<Vec<TimelineEntry>, StoreError> {
+pub(super) fn outside_entries(
+    reader: &Reader,
+    page: &PageRecord,
+) -> Result<Vec<TimelineEntry>, StoreError> {
     if page.marks.is_empty() {
         return Ok(Vec::new());
     }
@@ -126,7 +129,7 @@ fn outside_entries(reader: &Reader, page: &PageRecord) -> Result<Vec<TimelineEnt
     Ok(parts.filter(|(mark, _)| mark.is_some()).flat_map(|(_, part)| timeline(part)).collect())
 }
 
-fn row(
+pub(super) fn row(
     entry: TimelineRecord,
     slug: Slug,
     source_id: SourceId,

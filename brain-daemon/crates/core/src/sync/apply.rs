@@ -33,8 +33,8 @@ impl SyncService {
             registered: record.path.clone(),
             root: self.sources.source_dir(record),
             finished: self.store.finished_outbox_rows(),
-            failing: self.files.failing_ids(),
-            recovering: self.files.recovering_ids(),
+            failing: self.pages.files.failing_ids(),
+            recovering: self.pages.files.recovering_ids(),
             freed: std::collections::HashSet::new(),
             observations: Observations::default(),
         }

@@ -18,6 +18,7 @@ use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_unverified_provenance};
 use crate::sources::overlap;
+use crate::sync::import_attachments::PageWithFiles;
 use crate::sync::read::file_times;
 use crate::write_page::{read_document, written_page};
 use crate::{Caller, Progress, SyncService};
@@ -41,6 +42,12 @@ struct ImportPage {
     /// The same, with unverified provenance keys moved to `received`.
     verified_frontmatter: Frontmatter,
     page: NewPage,
+}
+
+impl ImportPage {
+    fn with_files(&self) -> Option<PageWithFiles> {
+        PageWithFiles::of(&self.path, &self.slug, &self.frontmatter)
+    }
 }
 
 /// The counts and failures of an import.
@@ -120,6 +127,7 @@ impl SyncService {
         });
         let now = self.env.clock.now();
         let _refresh = self.index.refresh_on_drop();
+        let mut with_files = Vec::new();
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While one batch is stored, the next one is read, and the files of the previous one
             // are written.
@@ -144,7 +152,9 @@ impl SyncService {
                         ));
                     }
                     let count = batch.len() as u64;
-                    let pages = batch.into_iter().filter_map(|file| tally.accept(file)).collect();
+                    let pages: Vec<ImportPage> =
+                        batch.into_iter().filter_map(|file| tally.accept(file)).collect();
+                    with_files.extend(pages.iter().filter_map(ImportPage::with_files));
                     let stored = self.store_batch(&source, pages, request.dry_run, &mut tally);
                     let changed = stored.map_err(|fault| Fault {
                         message: format!(
@@ -165,6 +175,9 @@ impl SyncService {
             tally.warn(writing);
             Ok(())
         })?;
+        if !request.dry_run {
+            self.attach_exported(caller, &dir, &source, &with_files, &mut tally.failures)?;
+        }
         progress.at(total, total);
         Ok(ImportReply {
             status: if tally.failures.total == 0 { "done" } else { "partial" }.into(),
@@ -257,7 +270,7 @@ impl SyncService {
 
     /// Writes the files of stored pages. Returns the problems.
     fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
-        let write = |record: &PageRecord| self.files.update_file(source, record).problem;
+        let write = |record: &PageRecord| self.pages.files.update_file(source, record).problem;
         on_all_cores(changed, write).into_iter().flatten().collect()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use brain_core::Brain;
+use brain_page::LongText;
 use brain_protocol::{Fault, Get, Page, TrustLevel};
 use maud::{Markup, html};
 
@@ -39,7 +40,9 @@ pub(super) async fn show(
 fn view(page: &Page) -> Markup {
     let name = format!("{}:{}", page.source_id, page.slug);
     let body = reader::without_title(&page.body, &page.title);
-    let rendered = markdown::render(body, |target| reader::target_path(page, target));
+    let long = LongText::new(body);
+    let first = long.part(1).text;
+    let rendered = markdown::render(&first, |target| reader::target_path(page, target));
     html! {
         h2 { a href=(Text(&page_path(&name))) { bdi { (Text(&page.title)) } } }
         p class="facts" { code { (Text(page.slug.as_str())) } }
@@ -55,5 +58,8 @@ fn view(page: &Page) -> Markup {
             TrustLevel::Owner => {}
         }
         div dir="auto" { (rendered.html) }
+        @if long.count() > 1 {
+            p { a href=(Text(&page_path(&name))) { "Read the whole page" } }
+        }
     }
 }

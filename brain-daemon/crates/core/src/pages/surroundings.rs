@@ -1,0 +1,169 @@
+//! What is around a page that somebody reads: its links, links to it, and dated lines.
+//!
+//! The reader in the browser asks for each part only as far as it shows it, so that a page with
+//! 100,000 links is read as fast as one with three. A caller sees what the operations `links`,
+//! `backlinks` and `timeline` would show it.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use brain_protocol::{Fault, PageRef, TimelineRow};
+
+use super::links::sentence;
+use super::timeline::{outside_entries, row};
+use crate::{Caller, PageService};
+use brain_store::{DerivedRows, LinkRecord, PageEntry, Reader, Resolution, StoreError};
+
+/// Pages that are looked through for links to a page, as a multiple of those that are wanted. Some
+/// name the page only almost, or are deleted.
+const LOOKED_THROUGH: usize = 4;
+
+/// What is around one page, in one snapshot of the store.
+pub struct Surroundings {
+    reader: Reader,
+    page: PageEntry,
+    derived: DerivedRows,
+    /// The positions of the links, by their targets as written.
+    positions: HashMap<String, usize>,
+    /// The pages of the links that were resolved, by position.
+    resolved: RefCell<HashMap<usize, Option<LinkedPage>>>,
+    /// The absolute path of the page's file, if the caller may know it.
+    pub file: Option<String>,
+}
+
+/// A page at the other end of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedPage {
+    /// The page, with its source.
+    pub page: PageRef,
+    /// Its title.
+    pub title: String,
+    /// `mentions` or the frontmatter key of the link.
+    pub kind: String,
+    /// The sentence with the link, for links to the page.
+    pub sentence: Option<String>,
+}
+
+/// The first items of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstOf<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Whether there are more, or may be.
+    pub has_more: bool,
+}
+
+impl PageService {
+    /// Returns what is around a page, which is named by its whole slug.
+    ///
+    /// # Errors
+    /// `not_found`, `unknown_source`, or the store cannot be read.
+    pub fn surroundings(&self, caller: &Caller, page: &PageRef) -> Result<Surroundings, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (source, record) = self.active(caller, &reader, page)?;
+        let derived = reader.derived(record.id)?;
+        let mut positions = HashMap::with_capacity(derived.links.len());
+        for (position, link) in derived.links.iter().enumerate() {
+            positions.entry(link.raw.clone()).or_insert(position);
+        }
+        let file = self.files.visible_path(caller, &source, &record);
+        let page = (source, page.slug.clone(), record);
+        Ok(Surroundings { reader, page, derived, positions, resolved: RefCell::default(), file })
+    }
+}
+
+impl Surroundings {
+    /// Returns the page that a link of this page leads to. `None` if it leads to none, to several,
+    /// or is no link of the page.
+    pub fn target(&self, raw: &str) -> Option<PageRef> {
+        let position = *self.positions.get(raw)?;
+        Some(self.resolve(position)?.page)
+    }
+
+    fn resolve(&self, position: usize) -> Option<LinkedPage> {
+        if let Some(known) = self.resolved.borrow().get(&position) {
+            return known.clone();
+        }
+        let link = self.derived.links.get(position)?;
+        let found = match self.reader.resolve(link, (&self.page.0, &self.page.1)) {
+            Ok(Resolution::Page(page)) => Some(linked_page(&page, link, None)),
+            // The text can be read all the same.
+            Ok(Resolution::Missing | Resolution::Ambiguous) | Err(_) => None,
+        };
+        self.resolved.borrow_mut().insert(position, found.clone());
+        found
+    }
+
+    /// Returns the first pages that this page links to, each once.
+    pub fn linked(&self, limit: usize) -> FirstOf<LinkedPage> {
+        let mut first = FirstOf { items: Vec::new(), has_more: false };
+        let mut seen = HashSet::new();
+        for position in 0..self.derived.links.len() {
+            if position == limit * LOOKED_THROUGH || first.items.len() == limit {
+                first.has_more = true;
+                break;
+            }
+            let found = self.resolve(position).filter(|it| seen.insert(it.page.to_string()));
+            first.items.extend(found);
+        }
+        first
+    }
+
+    /// Returns links to this page, those of new pages first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn backlinks(&self, limit: usize) -> Result<FirstOf<LinkedPage>, Fault> {
+        let mut first = FirstOf { items: Vec::new(), has_more: false };
+        let names = &self.derived.names;
+        let max = limit * LOOKED_THROUGH;
+        let ids = self.reader.linking_by(&self.page, names, max + 1)?;
+        first.has_more = ids.len() > max;
+        for id in ids.into_iter().take(max) {
+            let Some(from) = self.reader.by_id(id)? else { continue };
+            for link in self.reader.links_between(&from, &self.page, names)? {
+                if first.items.len() == limit {
+                    first.has_more = true;
+                    return Ok(first);
+                }
+                let sentence = sentence(&self.reader, &from.2, &link)?;
+                first.items.push(linked_page(&from, &link, sentence));
+            }
+        }
+        Ok(first)
+    }
+
+    /// Returns the dated lines of this page, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn timeline(&self, limit: usize) -> Result<FirstOf<TimelineRow>, Fault> {
+        let (source, slug, record) = &self.page;
+        let mut lines: Vec<_> = self.derived.timeline.iter().collect();
+        lines.sort_by(|a, b| b.date.cmp(&a.date));
+        let has_more = lines.len() > limit;
+        lines.truncate(limit);
+        let outside = if lines.is_empty() { Vec::new() } else { self.outside_lines()? };
+        let rows = lines
+            .into_iter()
+            .map(|line| row(line.clone(), slug.clone(), source.clone(), record, &outside));
+        Ok(FirstOf { items: rows.collect(), has_more })
+    }
+
+    fn outside_lines(&self) -> Result<Vec<brain_page::TimelineEntry>, StoreError> {
+        outside_entries(&self.reader, &self.page.2)
+    }
+}
+
+fn linked_page(
+    (source, slug, record): &PageEntry,
+    link: &LinkRecord,
+    sentence: Option<String>,
+) -> LinkedPage {
+    LinkedPage {
+        page: PageRef::new(source, slug),
+        title: record.title.clone(),
+        kind: link.kind.clone(),
+        sentence,
+    }
+}

@@ -1,0 +1,90 @@
+//! Links to a page: the first ones beside it, and `GET /web/links/{name}` with all.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use brain_core::{Brain, FirstOf, LinkedPage};
+use brain_protocol::{Backlinks, LinkRow, LinksReply, PageRef};
+use maud::{Markup, html};
+
+use crate::history::parse_page;
+use crate::layout::{self, Screen};
+use crate::page_path::{page_path, path};
+use crate::session::Session;
+use crate::text::Text;
+
+/// The route of all links to a page.
+pub(crate) const ROUTE: &str = "/web/links/{*name}";
+/// Links to the page that are shown at once; more unfold.
+const AT_ONCE: usize = 12;
+
+/// Shows the first links to the page `name`.
+pub(super) fn backlinks(name: &str, links: &FirstOf<LinkedPage>) -> Markup {
+    let (first, rest) = links.items.split_at(links.items.len().min(AT_ONCE));
+    html! {
+        @if !first.is_empty() {
+            section {
+                h2 { "Links to this page" }
+                ul { @for link in first { (row(link)) } }
+                @if !rest.is_empty() {
+                    details {
+                        summary { (rest.len()) " more" }
+                        ul { @for link in rest { (row(link)) } }
+                    }
+                }
+                @if links.has_more {
+                    p { a href=(Text(&path("/web/links/", name))) { "All links to this page" } }
+                }
+            }
+        }
+    }
+}
+
+fn row(link: &LinkedPage) -> Markup {
+    html! {
+        li {
+            a href=(Text(&page_path(&link.page.to_string()))) { bdi { (Text(&link.title)) } }
+            @if link.kind != brain_page::MENTIONS {
+                " " span class="facts" { (Text(&link.kind)) }
+            }
+            @if let Some(sentence) = &link.sentence {
+                p class="facts" { bdi { (Text(sentence)) } }
+            }
+        }
+    }
+}
+
+/// `GET /web/links/{name}`: all links to a page.
+pub(crate) async fn show(
+    State(brain): State<Arc<Brain>>,
+    Path(name): Path<String>,
+    session: Session,
+) -> Response {
+    let work = async { session.ask(&brain, Backlinks { page: parse_page(&name)? }).await };
+    match work.await {
+        Ok(found) => Screen::new(&session, "Links to a page", all(&found)).respond(),
+        Err(fault) => layout::fault(&session, &fault),
+    }
+}
+
+fn all(found: &LinksReply) -> Markup {
+    let name = PageRef::new(&found.source_id, &found.slug).to_string();
+    let links: Vec<LinkedPage> = found.links.iter().filter_map(linked_page).collect();
+    html! {
+        h1 { "Links to " a href=(Text(&page_path(&name))) { code { (Text(&name)) } } }
+        @if links.is_empty() { p { "No page links to it." } }
+        ul class="mentions" { @for link in &links { (row(link)) } }
+        @if found.truncated { p { "There are more links than this list shows." } }
+    }
+}
+
+fn linked_page(row: &LinkRow) -> Option<LinkedPage> {
+    let (source, slug) = (row.source_id.as_ref()?, row.slug.as_ref()?);
+    Some(LinkedPage {
+        page: PageRef::new(source, slug),
+        title: row.title.clone().unwrap_or_else(|| slug.to_string()),
+        kind: row.kind.clone(),
+        sentence: row.sentence.clone(),
+    })
+}

@@ -1,0 +1,70 @@
+//! Lists the lines that somebody other than the page's author wrote.
+
+use brain_protocol::{MarkedLines, Page};
+use maud::{Markup, html};
+
+use super::parts::View;
+use crate::layout::csrf;
+use crate::page_path::path;
+use crate::session::Session;
+use crate::text::Text;
+
+/// Places that are shown, and the length of the text of each in bytes.
+const MAX_MARKS: usize = 200;
+const MAX_TEXT: usize = 10_000;
+
+/// Shows the lines with a button that makes them the owner's. In a page of several parts, they are
+/// at the end of the last one.
+pub(super) fn section(
+    session: &Session,
+    name: &str,
+    page: &Page,
+    view: View,
+    parts: usize,
+) -> Markup {
+    if page.outside_lines.is_empty() {
+        return html! {};
+    }
+    if view.part < parts {
+        let path = View { part: parts, ..view }.path(name);
+        return html! {
+            p class="notice" role="note" {
+                "Others changed lines of this page. "
+                a href={ (Text(&path)) "#others" } { "Show them" }
+                " at the end of the last part."
+            }
+        };
+    }
+    let lines: Vec<&str> = page.content.lines().collect();
+    let more = page.outside_lines.len().saturating_sub(MAX_MARKS);
+    html! {
+        section dir="auto" aria-labelledby="others" {
+            h2 id="others" { "Lines by others" }
+            p { "Others changed these lines. Check them before you rely on them." }
+            @for mark in page.outside_lines.iter().take(MAX_MARKS) { (place(mark, &lines)) }
+            @if more > 0 { p { (more) " more places are not listed." } }
+            form method="post" action=(Text(&path("/web/trust/", name))) {
+                (csrf(session))
+                input type="hidden" name="version" value=(page.version);
+                button { "I checked them: make them mine" }
+            }
+        }
+    }
+}
+
+/// Shows the lines of one mark. `lines` are those of the page.
+fn place(mark: &MarkedLines, lines: &[&str]) -> Markup {
+    let first = (mark.first.saturating_sub(1) as usize).min(lines.len());
+    let last = (mark.last as usize).clamp(first, lines.len());
+    let text = lines.get(first..last).unwrap_or_default().join("\n");
+    let shown = text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default();
+    html! {
+        p {
+            @if mark.first == mark.last { "Line " (mark.first) }
+            @else { "Lines " (mark.first) "–" (mark.last) }
+            ": " bdi { (Text(&mark.source_uri)) } ", "
+            (Text(&mark.source_kind)) ", " (Text(&mark.written_at))
+        }
+        pre { (Text(shown)) @if shown.len() < text.len() { "…" } }
+    }
+}

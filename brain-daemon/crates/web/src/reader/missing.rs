@@ -1,0 +1,53 @@
+//! The screen for a page that does not exist.
+
+use std::sync::Arc;
+
+use brain_core::{Brain, SimilarPage};
+use brain_protocol::{Fault, PageRef};
+use maud::{Markup, html};
+
+use crate::page_path::page_path;
+use crate::session::Session;
+use crate::text::Text;
+
+/// Returns the addresses and names of the pages that a name may mean, and of similar ones.
+pub(super) fn similar(
+    brain: &Arc<Brain>,
+    session: &Session,
+    page: &PageRef,
+) -> Result<Vec<(String, String)>, Fault> {
+    let similar = brain.pages.similar(&session.caller, &page.slug)?;
+    let named = |page: SimilarPage| {
+        let path = page_path(&format!("{}:{}", page.source, page.slug));
+        (path, format!("{} ({})", page.title, page.slug))
+    };
+    Ok(similar.into_iter().map(named).collect())
+}
+
+/// Returns the path of the form for a new page.
+fn new_path(name: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("slug", name);
+    format!("/web/new?{}", query.finish())
+}
+
+pub(super) fn screen(message: &str, slug: Option<&str>, similar: &[(String, String)]) -> Markup {
+    html! {
+        h1 { "No such page" }
+        p class="notice" role="alert" { bdi { (Text(message)) } }
+        @if !similar.is_empty() {
+            p { "Perhaps one of these:" }
+            ul {
+                @for (path, name) in similar {
+                    li { a href=(Text(path)) { bdi { (Text(name)) } } }
+                }
+            }
+        }
+        @if let Some(slug) = slug {
+            p {
+                a class="button" href=(Text(&new_path(slug))) { "Write this page" }
+            }
+        }
+        p { a href="/web/deleted" { "Deleted pages" } " can be restored for 72 hours." }
+    }
+}
