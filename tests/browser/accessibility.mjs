@@ -1,4 +1,4 @@
-// Every screen, in light and dark and four widths: accessible, no wider than the window, no report
+// Every screen, in light and dark and five widths: accessible, no wider than the window, no report
 // of the content security policy, no error of a script, and nothing loaded from elsewhere.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -10,7 +10,8 @@ import { usualPages, vault } from './content.mjs'
 import { declaredPaths, visitScreens } from './screens.mjs'
 
 const SCHEMES = isChromium ? ['light', 'dark'] : ['light']
-const WIDTHS = isChromium && !process.env.QUICK ? [360, 768, 1280, 2560] : [360]
+const isWhole = isChromium && !process.env.QUICK
+const WIDTHS = isWhole ? [360, 768, 1280, 1920, 2560] : isChromium ? [360, 1280] : [360]
 const MISSING = ['/page/nobody', '/page/not%20a%20name', '/web/diff/nobody', '/web/history/nobody']
 const STARTS = ['/', '/page/all', '/?q=ada', '/?q=ada&explain=1', '/?q=nothingatall',
   '/?q=ada&type=person', ...MISSING]
@@ -68,7 +69,8 @@ test('every screen is accessible, fits, and loads and reports nothing strange', 
   screens = await visitScreens(page, brain, STARTS, async (path) => {
     problems.push(...await wrong(path, SCHEMES, WIDTHS))
   })
-  console.log(`${screens.length} screens: ${screens.join(' ')}`)
+  console.log(`${screens.length} screens in ${SCHEMES.join(' and ')}, at ${WIDTHS.join(', ')} px: `
+    + screens.join(' '))
   assert.deepEqual(problems, [])
 })
 

@@ -32,8 +32,10 @@ function freePort() {
 }
 
 export class Brain {
-  static async start(name) {
+  /** Starts a daemon in a new home, of the programs in `directory`. */
+  static async start(name, directory = programs) {
     const brain = new Brain()
+    brain.programs = directory
     brain.dir = mkdtempSync(join(tmpdir(), `brain-${name}-`))
     brain.port = await freePort()
     brain.url = `http://127.0.0.1:${brain.port}`
@@ -52,7 +54,7 @@ export class Brain {
 
   /** Starts the daemon; again after `end`, at the same address. */
   async begin() {
-    this.daemon = spawn(join(programs, 'brain-daemon'), { env: this.environment })
+    this.daemon = spawn(join(this.programs, 'brain-daemon'), { env: this.environment })
     this.daemon.stderr.on('data', (text) => { this.log += text })
     this.daemon.stdout.resume()
     await until('the daemon answers', async () => {
@@ -80,7 +82,7 @@ export class Brain {
   run(args, input = '') {
     return new Promise((done, failed) => {
       const options = { env: this.environment, maxBuffer: 64 << 20 }
-      const child = execFile(join(programs, 'brain'), args, options, (error, out, errors) => {
+      const child = execFile(join(this.programs, 'brain'), args, options, (error, out, errors) => {
         if (error) failed(new Error(`brain ${args.join(' ')}: ${out}${errors}`))
         else done(out)
       })

@@ -8,12 +8,15 @@ const PATHS = { chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr' }
 export const browserName = process.env.BROWSER ?? 'chromium'
 export const isChromium = browserName === 'chromium'
 
-/** Starts the browser. Only Chromium takes `rules` that lead names to addresses. */
-export function launch({ rules = '', dark = false } = {}) {
+/** Starts the browser. The host name `local` leads to this machine. */
+export function launch({ local = '', dark = false } = {}) {
   const common = { headless: true, protocolTimeout: PATIENCE * 2 }
   if (!isChromium) {
     // Firefox speaks WebDriver BiDi. It has no call for the colour scheme; 0 is dark, 1 is light.
-    const extraPrefsFirefox = { 'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1 }
+    const extraPrefsFirefox = {
+      'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1,
+      'network.dns.localDomains': local,
+    }
     return puppeteer.launch({
       ...common, browser: 'firefox', executablePath: PATHS.firefox, extraPrefsFirefox,
     })
@@ -22,7 +25,7 @@ export function launch({ rules = '', dark = false } = {}) {
     '--disable-component-update', '--disable-sync', '--disable-gpu',
     '--disable-features=Translate,OptimizationHints,MediaRouter']
   if (process.getuid() === 0) args.push('--no-sandbox')
-  if (rules) args.push(`--host-resolver-rules=${rules}`)
+  if (local) args.push(`--host-resolver-rules=MAP ${local} 127.0.0.1`)
   return puppeteer.launch({ ...common, executablePath: PATHS.chromium, args })
 }
 

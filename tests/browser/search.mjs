@@ -1,7 +1,7 @@
 // The search as its owner uses it: results while typing, and the keys.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { Brain } from './brain.mjs'
+import { Brain, until } from './brain.mjs'
 import {
   complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
 } from './browsers.mjs'
@@ -60,14 +60,13 @@ test('an older answer never replaces a newer one', async () => {
   await page.setRequestInterception(true)
   page.on('request', slow)
   await page.keyboard.type('l')
-  for (let n = 0; n < 100 && delayed.length === 0; n += 1) {
-    await new Promise((done) => setTimeout(done, 50))
-  }
+  await until('the first question is asked', () => delayed.length > 0)
   await page.keyboard.type('anternfish')
   await shows(page, '#results .count', '1 page')
   assert.equal(delayed.length, 1)
   await delayed[0].continue().catch(() => {}) // The page may have given it up.
-  await new Promise((done) => setTimeout(done, 500))
+  // An answer that was asked for later is here, so the delayed one has been.
+  await page.evaluate(() => fetch('/web/results?q=late').then((answer) => answer.text()))
   assert.match(await page.$eval('#results .count', (it) => it.textContent), /^1 page/)
   page.off('request', slow)
   await page.setRequestInterception(false)

@@ -1,7 +1,7 @@
 // Writing in the browser: captures, drops, links, conflicts, drafts, deletes.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { Brain } from './brain.mjs'
+import { Brain, until } from './brain.mjs'
 import {
   complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
 } from './browsers.mjs'
@@ -107,9 +107,17 @@ test('a list of completions does not open after the field was left', async () =>
   page.on('request', hold)
   await page.type('#text', '[[ad')
   await page.focus('#slug')
-  while (held.length > 0) await held.pop().continue().catch(() => {})
-  await new Promise((done) => setTimeout(done, 300))
-  assert.ok(await page.$('#pages[hidden]'))
+  await until('the questions are held', () => held.length > 1)
+  await page.evaluate(() => {
+    window.__opened = false
+    const list = document.getElementById('pages')
+    new MutationObserver(() => { window.__opened ||= !list.hidden })
+      .observe(list, { attributes: true, childList: true })
+  })
+  for (const request of held) await request.continue().catch(() => {})
+  // An answer that was asked for later is here, so those have been.
+  await page.evaluate(() => fetch('/web/results?q=x').then((answer) => answer.text()))
+  assert.equal(await page.evaluate(() => window.__opened), false)
   page.off('request', hold)
   await page.setRequestInterception(false)
 })
