@@ -113,13 +113,15 @@ try {
   const read = async (path, times = 1) => requests(brain.url + path, headers, times)
 
   console.log(`programs: ${programs}; ${PAGES} pages; ${await browser.version()}\n`)
-  const files = ['style.css', 'page.js', 'search.js', 'write.js', 'drop.js', 'html.js']
+  await page.goto(`${brain.url}/page/small`)
+  const files = await page.evaluate(() => performance.getEntriesByType('resource')
+    .map((it) => new URL(it.name).pathname).filter((it) => it.startsWith('/web/assets/')))
   let size = 0
-  for (const path of ['/', '/page/small', ...files.map((file) => `/web/assets/${file}`)]) {
+  for (const path of ['/', '/page/small', ...new Set(files)]) {
     const { text } = await read(path)
     size += gzipSync(text).length
   }
-  console.log(`search and reader, with style and scripts, gzip: ${(size / 1000).toFixed(1)} KB`
+  console.log(`search and reader, with style and ${files.length - 1} scripts, gzip: ${(size / 1000).toFixed(1)} KB`
     + ' (reach: 150 KB)\n')
 
   const results = (await read('/web/results?q=lantern&typing=1')).text
