@@ -72,13 +72,15 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
     Screen { path: STATUS, ..Screen::new(session, title, framed) }.respond()
 }
 
-/// Shows rows under headings. `empty` is said if there are none.
+/// Shows rows under headings; on a narrow screen, each row as a list of its cells. `empty` is said
+/// if there are none.
 pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
+    let label = |at: usize| headings.get(at).filter(|heading| !heading.is_empty());
     html! {
         @if rows.is_empty() { p { (empty) } }
         @else {
             div class="wide" tabindex="0" role="region" aria-label=(name) {
-                table {
+                table class="stack" {
                     thead {
                         tr {
                             @for heading in headings {
@@ -88,7 +90,15 @@ pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: 
                             }
                         }
                     }
-                    tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                @for (at, cell) in row.iter().enumerate() {
+                                    td data-label=[label(at)] { (cell) }
+                                }
+                            }
+                        }
+                    }
                 }
             }
         }
