@@ -44,6 +44,9 @@ const actions = {
   "?": () => keys.showModal(),
 };
 
+// On a narrow screen, the row of screens begins with the one that is shown.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest" });
+
 document.addEventListener("keydown", (event) => {
   if (event.key === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
     event.preventDefault();
