@@ -75,7 +75,8 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
 /// Shows rows under headings; on a narrow screen, each row as a list of its cells. `empty` is said
 /// if there are none.
 pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
-    let label = |at: usize| headings.get(at).filter(|heading| !heading.is_empty());
+    // The first cell names the row.
+    let label = |at: usize| headings.get(at).filter(|it| at > 0 && !it.is_empty());
     html! {
         @if rows.is_empty() { p { (empty) } }
         @else {
