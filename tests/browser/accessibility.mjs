@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'
 import {
-  COLOURS, NO_COLOURS, complaints, inaccessible, isChromium, launch, signedIn,
+  COLOURS, NO_COLOURS, complaints, inaccessible, isChromium, launch, open, signIn, signedIn,
 } from './browsers.mjs'
 import { usualPages, vault } from './content.mjs'
 import { declaredPaths, visitScreens } from './screens.mjs'
@@ -109,6 +109,20 @@ test('the watch sees what is forbidden', async () => {
 })
 
 if (isChromium) {
+  test('what a finger touches has 24 pixels', async () => {
+    const context = await browser.createBrowserContext()
+    const phone = await signIn(await open(context), brain)
+    await phone.setViewport({ width: 360, height: 740, hasTouch: true, isMobile: true })
+    const problems = []
+    for (const path of screens.filter((_, at) => isWhole || at % 4 === 0)) {
+      await phone.goto(brain.url + path)
+      const here = await inaccessible(phone, { runOnly: ['target-size'] })
+      problems.push(...here.map((it) => `${path}: ${it}`))
+    }
+    await context.close()
+    assert.deepEqual(problems, [])
+  })
+
   test('every screen, forced colours and reduced motion', async () => {
     const session = await page.createCDPSession()
     const problems = []
@@ -116,7 +130,7 @@ if (isChromium) {
       { name: 'forced-colors', value: 'active' },
       { name: 'prefers-reduced-motion', value: 'reduce' },
     ]
-    for (const path of screens) {
+    for (const path of screens.filter((_, at) => isWhole || at % 4 === 0)) {
       await page.goto(brain.url + path)
       await session.send('Emulation.setEmulatedMedia', { features })
       assert.ok(await page.evaluate(() => matchMedia('(forced-colors: active)').matches))

@@ -111,7 +111,7 @@ test('no stored script runs on any screen', async () => {
 test('no script runs where scripts write HTML: results, preview, completions', async () => {
   await page.goto(brain.url)
   await page.keyboard.type('window')
-  await page.waitForFunction(() => document.title.startsWith('window '))
+  await page.waitForFunction(() => document.title.startsWith('window '), { polling: 50 })
   await page.waitForSelector('#results a.title')
   assert.equal(await ran(page), undefined)
   await page.goto(`${brain.url}/web/new`)

@@ -2,14 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { isChromium } from './browsers.mjs'
 
+const isWhole = isChromium && !process.env.QUICK
 /** Addresses of one kind that are visited, and all. Firefox takes long for each. */
-const OF_A_KIND = isChromium && !process.env.QUICK ? 2 : 1
+const OF_A_KIND = isWhole ? 2 : 1
 const MAX = 100
 
 /** Returns the kind of an address: its route, as far as it shows, and the names in its query. */
 function kind(url) {
   const [, area, screen] = url.pathname.split('/')
-  const fields = [...new Set(url.searchParams.keys())].sort().join('&')
+  const fields = [...new Set(url.searchParams.keys())].sort().slice(0, isWhole ? 9 : 1).join('&')
   const route = area === 'web' ? `/web/${screen}` : `/${area}`
   const depth = url.pathname.split('/').length > 3 && area === 'web' ? '/…' : ''
   return `${route}${depth}?${fields}`
