@@ -21,7 +21,7 @@ function writeAddress() {
   clearTimeout(pause);
   pause = 0;
   history.replaceState(null, "", answered ? `/?${answered}` : "/");
-  document.title = `${field.value || "Search"} · brain`;
+  document.title = `${new URLSearchParams(answered).get("q") || "Search"} · brain`;
 }
 
 function address() {
