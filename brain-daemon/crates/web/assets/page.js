@@ -44,8 +44,9 @@ const actions = {
   "?": () => keys.showModal(),
 };
 
-// On a narrow screen, the row of screens begins with the one that is shown.
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest" });
+// On a narrow screen, the row of screens is scrolled to the one that is shown.
+document.querySelector(".tabs [aria-current]")
+  ?.scrollIntoView({ block: "nearest", inline: "center" });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
