@@ -169,15 +169,6 @@ pub(crate) fn hit_row(default_source: &str, hit: &Hit) -> Markup {
             @if !hit.snippet.is_empty() {
                 p class="snippet" dir="auto" { (marked(&hit.snippet, &hit.highlights)) }
             }
-            @if !hit.also_in.is_empty() {
-                p class="facts" {
-                    "The same text: "
-                    @for (at, name) in hit.also_in.iter().enumerate() {
-                        @if at > 0 { ", " }
-                        a href=(Text(&page_path(name))) { bdi { (Text(name)) } }
-                    }
-                }
-            }
             @if !hit.explain.is_empty() {
                 table class="scores" {
                     @for part in &hit.explain {
