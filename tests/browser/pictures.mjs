@@ -55,7 +55,11 @@ try {
         await page.goto(brain.url + path)
         await page.waitForNetworkIdle({ idleTime: 100, concurrency: 1 })
         if (screen === 'graph') await page.waitForSelector('#graph[data-state=drawn]')
-        await page.evaluate(() => document.activeElement?.blur())
+        // The programs may be debug ones, so their times are left out.
+        await page.evaluate(() => {
+          document.activeElement?.blur()
+          document.querySelector('.took')?.remove()
+        })
         const file = join(dir, `${screen}-${device}-${scheme}.png`)
         await page.screenshot({ path: file })
         shrink(file)
