@@ -128,6 +128,9 @@ test('changes of two tabs in other lines are merged to be checked', async () => 
   const tab = await open(page.browserContext())
   await edit(tab, 'both', '# Both\n\none\n\ntwo\n\nTHREE\n')
   await press(tab, SAVE)
+  // The notice moves the form, so the button is pressed after it.
+  await page.bringToFront()
+  await shows(page, '#live-notice', 'changed while you write')
   await press(page, SAVE)
   assert.match(await text(page), /The changes are in other lines than yours/)
   assert.deepEqual(await inaccessible(page), [])
@@ -144,6 +147,9 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   const tab = await open(page.browserContext())
   await edit(tab, 'same', '# Same\n\ntheirs\n')
   await press(tab, SAVE)
+  // The notice moves the form, so the button is pressed after it.
+  await page.bringToFront()
+  await shows(page, '#live-notice', 'changed while you write')
   await press(page, SAVE)
   assert.match(await text(page), /Nothing is lost/)
   assert.deepEqual(await inaccessible(page), [])
