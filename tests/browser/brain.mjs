@@ -109,9 +109,9 @@ export class Brain {
     return readFileSync(join(this.environment.BRAIN_HOME, 'secrets/admin-token'), 'utf8').trim()
   }
 
-  /** Returns the resident memory of the daemon, in bytes. */
-  memory() {
+  /** Returns the resident memory of the daemon, in bytes; `RssAnon` is the part without files. */
+  memory(field = 'VmRSS') {
     const status = readFileSync(`/proc/${this.daemon.pid}/status`, 'utf8')
-    return Number(status.match(/VmRSS:\s+(\d+)/)[1]) * 1024
+    return Number(status.match(new RegExp(`${field}:\\s+(\\d+)`))[1]) * 1024
   }
 }

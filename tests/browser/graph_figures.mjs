@@ -16,6 +16,8 @@ const FORGOTTEN_MS = 240_000
 
 const seconds = (value) => `${(value / 1000).toFixed(2)} s`
 const megabytes = (value) => `${(value / 1e6).toFixed(0)} MB`
+/** The resident memory, and its part that is not the program or another file. */
+const memory = (brain) => `${megabytes(brain.memory())} (own ${megabytes(brain.memory('RssAnon'))})`
 
 /** Keeps when the drawing was painted. Runs in the page. */
 function watchDrawing() {
@@ -64,21 +66,20 @@ async function measure(browser, count) {
     await brain.end()
     await brain.begin()
     await idle(brain)
-    const before = brain.memory()
+    const before = memory(brain)
     const page = await signIn(await open(await browser.createBrowserContext()), brain)
     await page.setViewport({ width: 1280, height: 800 })
     await page.evaluateOnNewDocument(watchDrawing)
     const first = await draw(page, brain)
     const again = []
     for (let n = 0; n < 5; n++) again.push(await draw(page, brain))
-    const after = brain.memory()
+    const after = memory(brain)
     await page.goto('about:blank')
     const end = Date.now() + FORGOTTEN_MS
     while (brain.memory() > MEMORY_REACH && Date.now() < end) await sleep(1000)
     const waited = FORGOTTEN_MS - (end - Date.now())
     const row = [count, seconds(first), seconds(again.sort((a, b) => a - b)[2]),
-      REACH[count] ?? '–', megabytes(before), megabytes(after),
-      `${megabytes(brain.memory())} after ${seconds(waited)}`]
+      REACH[count] ?? '–', before, after, `${memory(brain)} after ${seconds(waited)}`]
     console.log(`| ${row.join(' | ')} |`)
   } finally {
     await brain.remove()
