@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** The directory of the built programs. */
 export const programs = resolve(process.env.PROGRAMS ?? 'target/debug')
 /** No wait is longer. It is generous because the machine may be busy. */
-export const PATIENCE = 60_000
+export const PATIENCE = 120_000
 
 /** Returns the first truthy result of `look`, which is tried until `PATIENCE` is over. */
 export async function until(what, look) {
