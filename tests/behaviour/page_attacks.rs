@@ -1,6 +1,6 @@
 //! Attacks on the page in the owner's browser.
 
-use crate::page_view::assert_sealed;
+use crate::page_view::{assert_sealed, without_own_script};
 use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
 /// Every path that changes something, with `p` as the page. `brain_web::CHANGES` has the routes.
@@ -135,7 +135,7 @@ fn another_host_name_is_refused() {
     site.home.put("p", "# Private\nwords");
     let browser = site.open();
     let cookie = format!("{}={}", browser.cookies[0].0, browser.cookies[0].1);
-    for path in ["/", "/page/p", "/web/results?q=words", "/web/assets/page.js"] {
+    for path in ["/", "/page/p", "/web/results?q=words", "/web/assets/now/page.js"] {
         let request = HttpRequest::get(path).header("Host", "evil.example");
         let answer = site.local(&request.header("Cookie", &cookie)).refused(403, "forbidden_host");
         assert!(!answer.body.contains("words"));
@@ -197,8 +197,7 @@ fn script_in_every_part_of_a_page_stays_text() {
     let mut browser = site.open();
     for path in SCREENS_WITH_TEXT {
         let shown = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-        let own = r#"<script type="module" src="/web/assets/page.js"></script>"#;
-        let text = shown.body.replace(own, "");
+        let text = without_own_script(&shown.body);
         for tag in [
             "<script",
             "<img",

@@ -86,14 +86,14 @@ fn a_post_has_a_curve_with_its_alert() {
     for shown in [
         "@<bdi>ada</bdi>",
         "Collect now",
-        "<td>own</td>",
+        ">own</td>",
         "state good\">complete",
         "/2/users/:id/tweets",
         "A post that spreads",
         &format!("href=\"{path}\""),
         "Likes 0 → 512",
         "512 likes, 34 reposts, 7 replies",
-        "<td>velocity</td>",
+        ">velocity</td>",
         "likes 0 → 512 within 0 minutes",
         "<polyline points=",
     ] {
@@ -101,7 +101,7 @@ fn a_post_has_a_curve_with_its_alert() {
     }
     let post = fixture.get(&path);
     // A table has the numbers; the alert is a mark on the curve and a line of text.
-    for cell in ["<td>0</td>", "<td>512</td>", "<td>34</td>", "<td>7</td>"] {
+    for cell in [">0</td>", ">512</td>", ">34</td>", ">7</td>"] {
         assert!(post.contains(cell), "{cell}: {post}");
     }
     assert!(post.contains("aria-label=\"Likes: from 0 to 512, between 0 and 512\""), "{post}");

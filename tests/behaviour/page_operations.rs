@@ -12,7 +12,7 @@ fn every_screen_shows_the_state() {
     for (path, shown) in [
         ("/web/status", "Everything works."),
         ("/web/status?check=1", "checks are fine"),
-        ("/web/deleted", "There are none."),
+        ("/web/deleted", "No page was deleted in this time."),
         ("/web/timeline", "Made the first"),
         ("/web/timeline?since=2030-01-01", "Nothing is dated here."),
         ("/web/queue", "0 waiting, 0 failed"),

@@ -1,16 +1,17 @@
-// Checks every screen in light and dark and in four widths: it is accessible and fits the window,
-// follows the content security policy, has no script error, and loads nothing from elsewhere.
+// Every screen, in light and dark and five widths: accessible, no wider than the window, no report
+// of the content security policy, no error of a script, and nothing loaded from elsewhere.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'
 import {
-  axeViolations, COLOURS, isChromium, launch, NO_COLOURS, signedIn, takeProblems,
+  COLOURS, NO_COLOURS, complaints, inaccessible, isChromium, launch, open, signIn, signedIn,
 } from './browsers.mjs'
 import { usualPages, vault } from './content.mjs'
 import { declaredPaths, visitScreens } from './screens.mjs'
 
 const SCHEMES = isChromium ? ['light', 'dark'] : ['light']
-const WIDTHS = isChromium && !process.env.QUICK ? [360, 768, 1280, 2560] : [360]
+const isWhole = isChromium && !process.env.QUICK
+const WIDTHS = isWhole ? [360, 768, 1280, 1920, 2560] : isChromium ? [360, 1280] : [360]
 const MISSING = ['/page/nobody', '/page/not%20a%20name', '/web/diff/nobody', '/web/history/nobody']
 const STARTS = ['/', '/page/all', '/?q=ada', '/?q=ada&explain=1', '/?q=nothingatall',
   '/?q=ada&type=person', ...MISSING]
@@ -24,7 +25,7 @@ before(async () => {
   await usualPages(brain)
   browser = await launch()
   page = await signedIn(browser, brain)
-  await takeProblems(page, brain)
+  await complaints(page, brain)
 })
 
 after(async () => {
@@ -42,10 +43,10 @@ function tooWide() {
   return [`${excess} px too wide: ${wide.slice(-3).map((it) => it.outerHTML.slice(0, 80))}`]
 }
 
-/** Returns the problems of the current screen. */
-async function problemsOn(path, schemes, widths) {
+/** Returns what is wrong on the screen that is shown. */
+async function wrong(path, schemes, widths) {
   // The answer 404 is also an error on the console.
-  const found = await takeProblems(page, brain)
+  const found = await complaints(page, brain)
   const problems = found.filter((it) => !(MISSING.includes(path) && it.includes('404')))
   for (const scheme of schemes) {
     if (isChromium) {
@@ -55,7 +56,7 @@ async function problemsOn(path, schemes, widths) {
       await page.setViewport({ width, height: 900 })
       // The dark scheme changes nothing but colours.
       const rules = scheme === 'dark' ? COLOURS : {}
-      const here = [...await axeViolations(page, rules), ...await page.evaluate(tooWide)]
+      const here = [...await inaccessible(page, rules), ...await page.evaluate(tooWide)]
       problems.push(...here.map((it) => `${scheme}, ${width} px: ${it}`))
     }
   }
@@ -63,12 +64,13 @@ async function problemsOn(path, schemes, widths) {
   return problems.map((it) => `${path}: ${it}`)
 }
 
-test('every screen is accessible, fits, and causes no errors', async () => {
+test('every screen is accessible, fits, and loads and reports nothing strange', async () => {
   const problems = []
   screens = await visitScreens(page, brain, STARTS, async (path) => {
-    problems.push(...await problemsOn(path, SCHEMES, WIDTHS))
+    problems.push(...await wrong(path, SCHEMES, WIDTHS))
   })
-  console.log(`${screens.length} screens: ${screens.join(' ')}`)
+  console.log(`${screens.length} screens in ${SCHEMES.join(' and ')}, at ${WIDTHS.join(', ')} px: `
+    + screens.join(' '))
   assert.deepEqual(problems, [])
 })
 
@@ -76,7 +78,7 @@ test('links lead to every screen', async () => {
   const visited = screens.map((path) => path.split('?')[0])
   const lost = []
   for (const path of declaredPaths().filter((it) => !visited.includes(it))) {
-    // Addresses of data and of parts of screens return no document.
+    // Parts of screens and data are no documents.
     const text = await page.evaluate((it) => fetch(it).then((answer) => answer.text()), path)
     if (/^<!DOCTYPE html>/i.test(text) && !text.includes('That did not work')) lost.push(path)
   }
@@ -84,9 +86,9 @@ test('links lead to every screen', async () => {
   assert.ok(screens.length > 25, screens.join('\n'))
 })
 
-test('the checks detect forbidden content', async () => {
+test('the watch sees what is forbidden', async () => {
   await page.goto(brain.url)
-  await takeProblems(page, brain)
+  await complaints(page, brain)
   await page.evaluate(() => {
     const attempts = [
       () => { document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/x' })) },
@@ -98,32 +100,46 @@ test('the checks detect forbidden content', async () => {
     }
   })
   await page.waitForFunction(() => window.__violations.length > 1, { polling: 50 })
-  const found = (await takeProblems(page, brain)).join('\n')
+  const found = (await complaints(page, brain)).join('\n')
   assert.match(found, /img-src: http:\/\/127\.0\.0\.1:9/)
   assert.match(found, /require-trusted-types-for|script-src/)
   await page.evaluate(() => { document.body.append(document.createElement('img')) })
-  const violations = await axeViolations(page)
+  const violations = await inaccessible(page)
   assert.ok(violations.some((it) => it.startsWith('image-alt')), violations.join('\n'))
 })
 
 if (isChromium) {
-  test('every screen works with forced colours and reduced motion', async () => {
+  test('what a finger touches has 24 pixels', async () => {
+    const context = await browser.createBrowserContext()
+    const phone = await signIn(await open(context), brain)
+    await phone.setViewport({ width: 360, height: 740, hasTouch: true, isMobile: true })
+    const problems = []
+    for (const path of screens.filter((_, at) => isWhole || at % 4 === 0)) {
+      await phone.goto(brain.url + path)
+      const here = await inaccessible(phone, { runOnly: ['target-size'] })
+      problems.push(...here.map((it) => `${path}: ${it}`))
+    }
+    await context.close()
+    assert.deepEqual(problems, [])
+  })
+
+  test('every screen, forced colours and reduced motion', async () => {
     const session = await page.createCDPSession()
     const problems = []
     const features = [
       { name: 'forced-colors', value: 'active' },
       { name: 'prefers-reduced-motion', value: 'reduce' },
     ]
-    for (const path of screens) {
+    for (const path of screens.filter((_, at) => isWhole || at % 4 === 0)) {
       await page.goto(brain.url + path)
       await session.send('Emulation.setEmulatedMedia', { features })
       assert.ok(await page.evaluate(() => matchMedia('(forced-colors: active)').matches))
-      problems.push(...await problemsOn(path, [], []))
-      // axe-core does not know the colours that the system chooses.
-      const here = [...await axeViolations(page, NO_COLOURS), ...await page.evaluate(tooWide)]
+      problems.push(...await wrong(path, [], []))
+      // The system chooses the colours, which axe-core does not know.
+      const here = [...await inaccessible(page, NO_COLOURS), ...await page.evaluate(tooWide)]
       problems.push(...here.map((it) => `${path}, forced colours: ${it}`))
     }
-    // Forced colours remove shadows and backgrounds, so a line marks the current screen.
+    // Shadows and backgrounds are not drawn: the current screen is marked by a line.
     await page.goto(`${brain.url}/web/queue`)
     await session.send('Emulation.setEmulatedMedia', { features })
     const marked = await page.$$eval('[aria-current], .chip.on', (all) => all.map((it) => (
@@ -133,13 +149,13 @@ if (isChromium) {
   })
 }
 
-test('screens for signed-out browsers are accessible', async () => {
+test('screens of browsers that are not signed in', async () => {
   const context = await browser.createBrowserContext()
   const guest = await context.newPage()
   await guest.setViewport({ width: 360, height: 740 })
   for (const path of ['/', '/web/status', '/open/used', '/page/all', '/clip']) {
     await guest.goto(brain.url + path)
-    assert.deepEqual(await axeViolations(guest), [], path)
+    assert.deepEqual(await inaccessible(guest), [], path)
     assert.deepEqual(await guest.evaluate(tooWide), [], path)
   }
   await context.close()

@@ -8,16 +8,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The directory of the built programs. */
 export const programs = resolve(process.env.PROGRAMS ?? 'target/debug')
-/** The longest wait. It is generous because the machine may be busy. */
-export const MAX_WAIT_MS = 60_000
+/** No wait is longer. It is generous because the machine may be busy. */
+export const PATIENCE = 120_000
 
-/** Calls `look` until its result is truthy, for at most `MAX_WAIT_MS`. Returns the result. */
+/** Returns the first truthy result of `look`, which is tried until `PATIENCE` is over. */
 export async function until(what, look) {
-  const end = Date.now() + MAX_WAIT_MS
+  const end = Date.now() + PATIENCE
   for (;;) {
     const found = await look()
     if (found) return found
-    if (Date.now() > end) throw new Error(`not within ${MAX_WAIT_MS} ms: ${what}`)
+    if (Date.now() > end) throw new Error(`not within ${PATIENCE} ms: ${what}`)
     await sleep(20)
   }
 }
@@ -32,8 +32,10 @@ function freePort() {
 }
 
 export class Brain {
-  static async start(name) {
+  /** Starts a daemon in a new home, of the programs in `directory`. */
+  static async start(name, directory = programs) {
     const brain = new Brain()
+    brain.programs = directory
     brain.dir = mkdtempSync(join(tmpdir(), `brain-${name}-`))
     brain.port = await freePort()
     brain.url = `http://127.0.0.1:${brain.port}`
@@ -50,9 +52,9 @@ export class Brain {
     return brain
   }
 
-  /** Starts the daemon, also again after `end`. The address stays the same. */
+  /** Starts the daemon; again after `end`, at the same address. */
   async begin() {
-    this.daemon = spawn(join(programs, 'brain-daemon'), { env: this.environment })
+    this.daemon = spawn(join(this.programs, 'brain-daemon'), { env: this.environment })
     this.daemon.stderr.on('data', (text) => { this.log += text })
     this.daemon.stdout.resume()
     await until('the daemon answers', async () => {
@@ -80,11 +82,11 @@ export class Brain {
   run(args, input = '') {
     return new Promise((done, failed) => {
       const options = { env: this.environment, maxBuffer: 64 << 20 }
-      const child = execFile(join(programs, 'brain'), args, options, (error, out, errors) => {
+      const child = execFile(join(this.programs, 'brain'), args, options, (error, out, errors) => {
         if (error) failed(new Error(`brain ${args.join(' ')}: ${out}${errors}`))
         else done(out)
       })
-      child.stdin.on('error', () => {}) // `brain` may end without reading its input.
+      child.stdin.on('error', () => {}) // It may end without reading its input.
       child.stdin.end(input)
     })
   }
@@ -97,7 +99,7 @@ export class Brain {
     return this.run(['put', slug], text)
   }
 
-  /** Returns an address that signs one browser in and opens this page. */
+  /** Returns an address that signs one browser in, to this page. */
   async address(...page) {
     return (await this.run(['open', '--print', '--quiet', ...page])).trim()
   }
@@ -107,9 +109,9 @@ export class Brain {
     return readFileSync(join(this.environment.BRAIN_HOME, 'secrets/admin-token'), 'utf8').trim()
   }
 
-  /** Returns the resident memory of the daemon, in bytes. */
-  memory() {
+  /** Returns the resident memory of the daemon, in bytes; `RssAnon` is the part without files. */
+  memory(field = 'VmRSS') {
     const status = readFileSync(`/proc/${this.daemon.pid}/status`, 'utf8')
-    return Number(status.match(/VmRSS:\s+(\d+)/)[1]) * 1024
+    return Number(status.match(new RegExp(`${field}:\\s+(\\d+)`))[1]) * 1024
   }
 }

@@ -1,19 +1,22 @@
-// Starts the browsers of this system, and opens pages that record their requests and problems.
+// The browsers of this system, and pages that watch what they load and report.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import puppeteer from 'puppeteer-core'
-import { MAX_WAIT_MS } from './brain.mjs'
+import { PATIENCE } from './brain.mjs'
 
 const PATHS = { chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr' }
 export const browserName = process.env.BROWSER ?? 'chromium'
 export const isChromium = browserName === 'chromium'
 
-/** Starts the browser. Only Chromium supports `rules`, which map host names to addresses. */
-export function launch({ rules = '', dark = false } = {}) {
-  const common = { headless: true, protocolTimeout: MAX_WAIT_MS * 2 }
+/** Starts the browser. The host name `local` leads to this machine. */
+export function launch({ local = '', dark = false } = {}) {
+  const common = { headless: true, protocolTimeout: PATIENCE * 2 }
   if (!isChromium) {
     // Firefox speaks WebDriver BiDi. It has no call for the colour scheme; 0 is dark, 1 is light.
-    const extraPrefsFirefox = { 'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1 }
+    const extraPrefsFirefox = {
+      'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1,
+      'network.dns.localDomains': local,
+    }
     return puppeteer.launch({
       ...common, browser: 'firefox', executablePath: PATHS.firefox, extraPrefsFirefox,
     })
@@ -22,12 +25,12 @@ export function launch({ rules = '', dark = false } = {}) {
     '--disable-component-update', '--disable-sync', '--disable-gpu',
     '--disable-features=Translate,OptimizationHints,MediaRouter']
   if (process.getuid() === 0) args.push('--no-sandbox')
-  if (rules) args.push(`--host-resolver-rules=${rules}`)
+  if (local) args.push(`--host-resolver-rules=MAP ${local} 127.0.0.1`)
   return puppeteer.launch({ ...common, executablePath: PATHS.chromium, args })
 }
 
-/** Records the document's violations of the content security policy. */
-function recordViolations() {
+/** Keeps violations of the policy that a document reports, and dialogs that it opens. */
+function watch() {
   window.__violations = []
   document.addEventListener('securitypolicyviolation', (event) => {
     const { violatedDirective, blockedURI, sourceFile, lineNumber } = event
@@ -35,10 +38,10 @@ function recordViolations() {
   })
 }
 
-/** Opens a page in `context`. `page.problems` has its problems since the last `takeProblems`. */
+/** Opens a page in `context`. `page.problems` has what went wrong on it since `reset`. */
 export async function open(context) {
   const page = await context.newPage()
-  page.setDefaultTimeout(MAX_WAIT_MS)
+  page.setDefaultTimeout(PATIENCE)
   page.problems = []
   page.loaded = []
   page.on('console', (message) => {
@@ -50,7 +53,7 @@ export async function open(context) {
     dialog.dismiss().catch(() => {})
   })
   page.on('request', (request) => page.loaded.push(request.url()))
-  await page.evaluateOnNewDocument(recordViolations)
+  await page.evaluateOnNewDocument(watch)
   return page
 }
 
@@ -67,9 +70,9 @@ export async function signIn(page, brain, ...name) {
   return page
 }
 
-/** Returns and clears the problems of the screen and its requests to other servers. */
-export async function takeProblems(page, brain) {
-  const violations = await page.evaluate(() => window.__violations ?? ['nothing is recorded'])
+/** Returns what went wrong on the screen, and requests that left `brain`; forgets both. */
+export async function complaints(page, brain) {
+  const violations = await page.evaluate(() => window.__violations ?? ['the watch is missing'])
   const foreign = page.loaded.filter((url) => !url.startsWith(`${brain.url}/`)
     && !/^(about|data|blob|chrome|moz-extension):/.test(url))
   const found = [...page.problems, ...violations, ...foreign.map((url) => `loaded ${url}`)]
@@ -81,14 +84,14 @@ export async function takeProblems(page, brain) {
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const colours = ['color-contrast', 'link-in-text-block']
-/** Options of axe-core: only the rules about colours, and all rules except those. */
+/** The rules of axe-core that look at colours, and all others. */
 export const COLOURS = { runOnly: colours }
 export const NO_COLOURS = {
   rules: Object.fromEntries(colours.map((it) => [it, { enabled: false }])),
 }
 
-/** Returns the violations that axe-core finds on the screen with the options `how`. */
-export async function axeViolations(page, how = {}) {
+/** Returns the violations that axe-core finds on the screen, by all rules or as `how` says. */
+export async function inaccessible(page, how = {}) {
   if (!await page.evaluate('typeof axe === "object"')) await page.evaluate(axe)
   return page.evaluate(async (options) => {
     const { violations } = await axe.run(document, { ...options, preload: false })
@@ -105,8 +108,8 @@ export async function type(page, selector, text) {
   await page.keyboard.type(text)
 }
 
-/** Waits until an element that matches `selector` contains `text`. */
-export function waitForText(page, selector, text) {
+/** Waits until `selector` is there and its text contains `text`. */
+export function shows(page, selector, text) {
   return page.waitForFunction(
     (where, what) => [...document.querySelectorAll(where)].some((it) => (
       it.textContent.includes(what))),

@@ -1,4 +1,4 @@
-// Pages for the tests. This file makes all of them, except the vault of sample pages.
+// Pages for the tests. All are made here, apart from the vault of sample pages.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -17,7 +17,7 @@ const WORDS = ('river stone market garden winter letter engine summer harbour mu
 const TYPES = ['note', 'person', 'company', 'concept', 'meeting']
 const TAGS = ['work', 'home', 'idea', 'later', 'reading', 'project']
 
-/** Returns a generator of random numbers, which are the same on every run. */
+/** A generator of numbers that are the same on every run. */
 function numbers(seed) {
   let state = seed
   return (below) => {

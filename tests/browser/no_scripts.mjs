@@ -1,5 +1,5 @@
-// Reading, searching, capturing, editing and revoking without JavaScript. Only in Chromium: Firefox
-// cannot switch scripts off over WebDriver BiDi.
+// Reading, searching, capturing, editing and revoking without JavaScript. In Chromium alone:
+// Firefox cannot switch scripts off over WebDriver BiDi.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'

@@ -1,5 +1,5 @@
-// Writes pictures of the main screens, in light and dark, in the sizes of a desktop and a
-// telephone.
+// Writes pictures of the main screens, in light and dark, for a desk and a telephone. The pattern
+// SCREENS selects some.
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,14 +45,21 @@ try {
   await page.goto(`${brain.url}/web/status`)
   links.push(...await page.$$eval('nav.tabs a', (all) => all.map((it) => it.pathname)))
   for (const path of new Set(links)) screens[path.split('/').pop() || 'home'] = path
+  const chosen = new RegExp(`^(${process.env.SCREENS ?? '.*'})$`)
   for (const [screen, path] of Object.entries(screens)) {
+    if (!chosen.test(screen)) continue
     for (const [device, [width, height]] of Object.entries(SIZES)) {
       await page.setViewport({ width, height })
       for (const scheme of ['light', 'dark']) {
         await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
         await page.goto(brain.url + path)
         await page.waitForNetworkIdle({ idleTime: 100, concurrency: 1 })
-        await page.evaluate(() => document.activeElement?.blur())
+        if (screen === 'graph') await page.waitForSelector('#graph[data-state=drawn]')
+        // The programs may be debug ones, so their times are left out.
+        await page.evaluate(() => {
+          document.activeElement?.blur()
+          document.querySelector('.took')?.remove()
+        })
         const file = join(dir, `${screen}-${device}-${scheme}.png`)
         await page.screenshot({ path: file })
         shrink(file)

@@ -1,9 +1,9 @@
 // Writing in the browser: captures, drops, links, conflicts, drafts, deletes.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { Brain } from './brain.mjs'
+import { Brain, until } from './brain.mjs'
 import {
-  axeViolations, launch, open, signIn, signedIn, takeProblems, type, waitForText,
+  complaints, inaccessible, launch, open, shows, signIn, signedIn, type,
 } from './browsers.mjs'
 
 let browser, brain, page
@@ -24,7 +24,7 @@ beforeEach(async () => {
   await page.bringToFront()
   await page.goto(brain.url)
   await page.evaluate(() => localStorage.clear())
-  await takeProblems(page, brain)
+  await complaints(page, brain)
 })
 
 // A tab in the background draws nothing, so clicks in it would wait.
@@ -43,11 +43,11 @@ async function edit(tab, slug, content) {
   await type(tab, '#text', content)
 }
 
-test('the capture box on a screen saves a note', async () => {
+test('the capture box keeps a thought from every screen', async () => {
   await page.goto(`${brain.url}/web/timeline`)
   await page.keyboard.press('c')
   await page.waitForSelector('#capture[open]')
-  assert.deepEqual(await axeViolations(page), [])
+  assert.deepEqual(await inaccessible(page), [])
   await page.keyboard.type('A thought about c and n')
   await page.type('#capture-tags', '#idea, later')
   await press(page, '#capture form button')
@@ -56,7 +56,7 @@ test('the capture box on a screen saves a note', async () => {
   await page.keyboard.press('c')
   await page.keyboard.press('Escape')
   await page.waitForSelector('#capture:not([open])')
-  assert.deepEqual(await takeProblems(page, brain), [])
+  assert.deepEqual(await complaints(page, brain), [])
 })
 
 test('a file that is dropped becomes a page', async () => {
@@ -73,30 +73,30 @@ test('a file that is dropped becomes a page', async () => {
   await Promise.all([page.waitForNavigation(), drop([['note.md', '', '# Dropped\n\nBy hand.\n']])])
   assert.equal(await heading(page), 'Dropped')
   await drop([['a.txt', 'text/plain', 'one text'], ['b.exe', 'application/x-exe', 'MZ']])
-  await waitForText(page, '#message', '1 of 2 kept. b.exe is not a text')
+  await shows(page, '#message', '1 of 2 kept. b.exe is not a text')
   assert.match(await brain.run(['search', 'one text']), /one text/)
 })
 
-test('a new page has link completions and a preview', async () => {
+test('a new page with a completed link and a preview', async () => {
   await page.goto(`${brain.url}/web/new`)
   await page.type('#slug', 'texts/first')
   await page.type('#text', '# First\n\nBy [[ad')
   await page.waitForSelector('#pages:not([hidden]) li')
-  assert.deepEqual(await axeViolations(page), [])
+  assert.deepEqual(await inaccessible(page), [])
   const marked = () => page.$eval('#text', (it) => (
     document.getElementById(it.getAttribute('aria-activedescendant'))?.textContent))
   assert.match(await marked(), /people\/ada/)
   await page.keyboard.press('Enter')
   assert.equal(await page.$eval('#text', (it) => it.value), '# First\n\nBy [[people/ada]]')
-  await waitForText(page, '#preview', 'First')
+  await shows(page, '#preview', 'First')
   await press(page, SAVE)
   await press(page, 'article a[href$=":people/ada"]')
   assert.equal(await heading(page), 'Ada Lovelace')
   assert.match(await text(page), /Links to this page\s+First/)
-  assert.deepEqual(await takeProblems(page, brain), [])
+  assert.deepEqual(await complaints(page, brain), [])
 })
 
-test('completions do not open after the field lost the focus', async () => {
+test('a list of completions does not open after the field was left', async () => {
   await page.goto(`${brain.url}/web/new`)
   await page.setRequestInterception(true)
   const held = []
@@ -107,22 +107,33 @@ test('completions do not open after the field lost the focus', async () => {
   page.on('request', hold)
   await page.type('#text', '[[ad')
   await page.focus('#slug')
-  while (held.length > 0) await held.pop().continue().catch(() => {})
-  await new Promise((done) => setTimeout(done, 300))
-  assert.ok(await page.$('#pages[hidden]'))
+  await until('the questions are held', () => held.length > 1)
+  await page.evaluate(() => {
+    window.__opened = false
+    const list = document.getElementById('pages')
+    new MutationObserver(() => { window.__opened ||= !list.hidden })
+      .observe(list, { attributes: true, childList: true })
+  })
+  for (const request of held) await request.continue().catch(() => {})
+  // An answer that was asked for later is here, so those have been.
+  await page.evaluate(() => fetch('/web/results?q=x').then((answer) => answer.text()))
+  assert.equal(await page.evaluate(() => window.__opened), false)
   page.off('request', hold)
   await page.setRequestInterception(false)
 })
 
-test('changes of two tabs in different lines are merged', async () => {
+test('changes of two tabs in other lines are merged to be checked', async () => {
   await brain.put('both', '# Both\n\none\n\ntwo\n\nthree\n')
   await edit(page, 'both', '# Both\n\nONE\n\ntwo\n\nthree\n')
   const tab = await open(page.browserContext())
   await edit(tab, 'both', '# Both\n\none\n\ntwo\n\nTHREE\n')
   await press(tab, SAVE)
+  // The notice moves the form, so the button is pressed after it.
+  await page.bringToFront()
+  await shows(page, '#live-notice', 'changed while you write')
   await press(page, SAVE)
   assert.match(await text(page), /The changes are in other lines than yours/)
-  assert.deepEqual(await axeViolations(page), [])
+  assert.deepEqual(await inaccessible(page), [])
   assert.match(await page.$eval('#text', (it) => it.value), /ONE[^]*THREE/)
   await press(page, SAVE)
   assert.match(await brain.run(['get', 'both']), /ONE[^]*THREE/)
@@ -136,9 +147,12 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   const tab = await open(page.browserContext())
   await edit(tab, 'same', '# Same\n\ntheirs\n')
   await press(tab, SAVE)
+  // The notice moves the form, so the button is pressed after it.
+  await page.bringToFront()
+  await shows(page, '#live-notice', 'changed while you write')
   await press(page, SAVE)
   assert.match(await text(page), /Nothing is lost/)
-  assert.deepEqual(await axeViolations(page), [])
+  assert.deepEqual(await inaccessible(page), [])
   assert.match(await page.$eval('#text', (it) => it.value), /mine/)
   assert.match(await page.$eval('#theirs', (it) => it.value), /theirs/)
   assert.match(await brain.run(['get', 'same']), /theirs/)
@@ -148,20 +162,20 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   page.problems.length = 0
 })
 
-const TAKE_DRAFT = '::-p-xpath(//*[@id="draft"]//button)'
+const take = '::-p-xpath(//*[@id="draft"]//button)'
 const drafts = (tab) => tab.evaluate(() => Object.keys(localStorage))
 
-test('a draft survives a closed tab until it is saved', async () => {
+test('a draft survives a closed tab, and goes when it is saved', async () => {
   await brain.put('draft', '# Draft\n\nold\n')
   const tab = await open(page.browserContext())
   await edit(tab, 'draft', '# Draft\n\nhalf a sentence')
-  await waitForText(tab, '#draft', 'Draft kept')
+  await shows(tab, '#draft', 'Draft kept')
   await tab.close()
   await page.bringToFront()
   await page.goto(`${brain.url}/web/edit/draft`)
-  await waitForText(page, '#draft', 'A draft of')
-  assert.deepEqual(await axeViolations(page), [])
-  await page.click(TAKE_DRAFT)
+  await shows(page, '#draft', 'A draft of')
+  assert.deepEqual(await inaccessible(page), [])
+  await page.click(take)
   assert.equal(await page.$eval('#text', (it) => it.value), '# Draft\n\nhalf a sentence')
   await press(page, SAVE)
   assert.match(await text(page), /half a sentence/)
@@ -177,8 +191,8 @@ test('a draft survives a save that was refused', async () => {
   await signIn(page, brain)
   await page.goto(`${brain.url}/page/lost`)
   await page.goto(`${brain.url}/web/edit/lost`)
-  await page.waitForSelector(TAKE_DRAFT)
-  await page.click(TAKE_DRAFT)
+  await page.waitForSelector(take)
+  await page.click(take)
   assert.equal(await page.$eval('#text', (it) => it.value), '# Lost\n\na long text')
   await press(page, SAVE)
   assert.match(await text(page), /a long text/)

@@ -10,6 +10,10 @@ import "./live.js";
 // These are loaded only on their screens.
 if (document.getElementById("answer")) import("./ask.js");
 if (document.getElementById("calendar")) import("./calendar.js");
+if (document.getElementById("graph")) import("./graph.js");
+
+/** A form that changes something is not sent again before this time. */
+const AGAIN_MS = 5000;
 
 const capture = document.getElementById("capture");
 const keys = document.getElementById("keys");
@@ -39,6 +43,10 @@ const actions = {
   n: () => document.getElementById("new")?.click(),
   "?": () => keys.showModal(),
 };
+
+// On a narrow screen, the row of screens is scrolled to the one that is shown.
+document.querySelector(".tabs [aria-current]")
+  ?.scrollIntoView({ block: "nearest", inline: "center" });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
@@ -73,5 +81,14 @@ capture?.addEventListener("toggle", () => {
   if (capture.open) capture.querySelector("textarea").focus();
 });
 
-// The drawing of the graph is loaded only on its screen.
-if (document.getElementById("graph")) import("./graph.js");
+// On a slow network, a second click sends nothing twice.
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  const now = performance.now();
+  if (now - (form.sentAt ?? -Infinity) < AGAIN_MS) event.preventDefault();
+  else form.sentAt = now;
+});
+addEventListener("pageshow", (event) => {
+  if (event.persisted) for (const form of document.forms) form.sentAt = undefined;
+});

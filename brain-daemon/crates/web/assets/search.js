@@ -5,10 +5,24 @@ const form = document.getElementById("search");
 const field = document.getElementById("q");
 const results = document.getElementById("results");
 
+/** The address and the title follow the text when the typing pauses for this time. */
+const PAUSE_MS = 200;
+
 let sent = 0;
 let shown = 0;
 let running = null;
-let wanted = "";
+/** The questions that were asked and answered last. */
+let wanted = null;
+let answered = "";
+let pause = 0;
+
+/** Writes the question into the address and the title: browsers refuse to do it for each key. */
+function writeAddress() {
+  clearTimeout(pause);
+  pause = 0;
+  history.replaceState(null, "", answered ? `/?${answered}` : "/");
+  document.title = `${new URLSearchParams(answered).get("q") || "Search"} · brain`;
+}
 
 function address() {
   const query = new URLSearchParams(new FormData(form));
@@ -29,12 +43,13 @@ async function search() {
     if (number < shown) return;
     shown = number;
     showPart(results, part);
-    history.replaceState(null, "", query ? `/?${query}` : "/");
-    document.title = `${field.value || "Search"} · brain`;
+    answered = query;
+    clearTimeout(pause);
+    pause = setTimeout(writeAddress, PAUSE_MS);
     tell("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    wanted = "";
+    wanted = null;
     tell(error instanceof AnswerError ? error.message : "brain does not answer. Trying again.");
     if (!(error instanceof AnswerError) && number === sent) setTimeout(search, 1000);
   }
@@ -86,6 +101,8 @@ if (form) {
       first.click();
     }
   });
+  // The way back from a link leads to this question.
+  addEventListener("click", () => pause && writeAddress(), true);
   // The text may have been typed before this module was loaded, or restored by the browser.
   search();
 }

@@ -1,4 +1,7 @@
 //! The style sheet, the scripts and the icon, from the binary.
+//!
+//! Their addresses contain a hash of all of them, so browsers keep them without asking again, and
+//! an update of brain is never mixed with older scripts.
 
 use std::sync::LazyLock;
 
@@ -9,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 
 /// The route of all files.
-pub(crate) const ROUTE: &str = "/web/assets/{file}";
+pub(crate) const ROUTE: &str = "/web/assets/{version}/{file}";
 
 struct Asset {
     name: &'static str,
@@ -51,24 +54,36 @@ static ASSETS: &[Asset] = &[
     },
 ];
 
-/// The entity tags of [`ASSETS`], in their order.
-static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
-    let tag = |asset: &Asset| {
-        let hash: [u8; 32] = Sha256::digest(asset.text).into();
-        let hex: String = hash[..12].iter().map(|byte| format!("{byte:02x}")).collect();
-        HeaderValue::from_str(&format!("\"{hex}\"")).unwrap_or(HeaderValue::from_static("\"\""))
-    };
-    ASSETS.iter().map(tag).collect()
+/// Characters of a hash.
+const HASH: usize = 24;
+const KEEP: HeaderValue = HeaderValue::from_static("max-age=31536000, immutable");
+const ASK: HeaderValue = HeaderValue::from_static("no-cache");
+
+/// The hash of all files, which their addresses contain.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let all = ASSETS.iter().fold(Sha256::new(), |hash, asset| {
+        hash.chain_update(asset.name).chain_update([0]).chain_update(asset.text).chain_update([0])
+    });
+    all.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..HASH].to_owned()
 });
 
-/// `GET /web/assets/{file}`: needs no session, because the files are the same for everyone.
-pub(crate) async fn serve(Path(name): Path<String>, headers: HeaderMap) -> Response {
-    let Some(at) = ASSETS.iter().position(|asset| asset.name == name) else {
+/// Returns the address of a file.
+pub(crate) fn address(name: &str) -> String {
+    format!("/web/assets/{}/{name}", *VERSION)
+}
+
+/// `GET /web/assets/{version}/{file}`: needs no session, because the files are the same for
+/// everyone. A screen of an older brain, and the manifest, get the files of now.
+pub(crate) async fn serve(
+    Path((version, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let (asset, tag) = (&ASSETS[at], TAGS[at].clone());
-    // The browser asks each time, so an update of brain is never mixed with older scripts.
-    let common = [(ETAG, tag.clone()), (CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
+    let tag = HeaderValue::from_str(&format!("\"{}\"", *VERSION)).unwrap_or(ASK);
+    let policy = if version == *VERSION { KEEP } else { ASK };
+    let common = [(ETAG, tag.clone()), (CACHE_CONTROL, policy)];
     if headers.get(IF_NONE_MATCH) == Some(&tag) {
         return (StatusCode::NOT_MODIFIED, common).into_response();
     }
@@ -82,15 +97,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_is_sent_again_only_when_it_changed() {
-        let first = serve(Path("style.css".into()), HeaderMap::new()).await;
-        assert_eq!(first.status(), StatusCode::OK);
+    async fn a_file_is_kept_under_its_hash_and_sent_again_when_it_changed() {
+        let get = async |version: &str, name: &str, headers: HeaderMap| {
+            serve(Path((version.into(), name.into())), headers).await
+        };
+        let version = address("").split('/').nth(3).unwrap().to_owned();
+        assert_eq!(version.len(), HASH);
+        let first = get(&version, "style.css", HeaderMap::new()).await;
+        assert_eq!((first.status(), &first.headers()[CACHE_CONTROL]), (StatusCode::OK, &KEEP));
+        let other = get("other", "style.css", HeaderMap::new()).await;
+        assert_eq!((other.status(), &other.headers()[CACHE_CONTROL]), (StatusCode::OK, &ASK));
         let mut headers = HeaderMap::new();
-        headers.insert(IF_NONE_MATCH, first.headers()[ETAG].clone());
-        let again = serve(Path("style.css".into()), headers.clone()).await;
+        headers.insert(IF_NONE_MATCH, other.headers()[ETAG].clone());
+        let again = get("other", "style.css", headers).await;
         assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
-        assert_eq!(serve(Path("page.js".into()), headers).await.status(), StatusCode::OK);
-        let none = serve(Path("../lib.rs".into()), HeaderMap::new()).await;
+        let none = get(&version, "../lib.rs", HeaderMap::new()).await;
         assert_eq!(none.status(), StatusCode::NOT_FOUND);
     }
 

@@ -78,7 +78,7 @@ fn versions(session: &Session, history: &HistoryReply) -> Markup {
     html! {
         h1 { "Versions of " a href=(Text(&page_path(&name))) { (Text(history.slug.as_str())) } }
         div class="wide" tabindex="0" role="region" aria-label="Versions" {
-            table {
+            table class="stack" {
                 thead {
                     tr {
                         th { "Version" } th { "Written" } th { "By" } th { "Lines" } th { "Title" }
@@ -100,13 +100,13 @@ fn version_row(session: &Session, name: &str, row: &VersionRow) -> Markup {
     };
     html! {
         tr {
-            td { a href=(Text(&shown)) { (row.version) } @if row.current { " (now)" } }
+            td data-label="Version" { a href=(Text(&shown)) { (row.version) } @if row.current { " (now)" } }
             td { (day(&row.written_at)) " " (Text(row.written_at.get(11..16).unwrap_or(""))) }
-            td {
+            td data-label="By" {
                 bdi { (Text(row.written_by.as_deref().unwrap_or("unknown"))) }
                 @if let Some(via) = &row.written_via { " " span class="facts" { (Text(via)) } }
             }
-            td {
+            td data-label="Lines" {
                 @if let (Some(added), Some(removed)) = (row.lines_added, row.lines_removed) {
                     span class="added" { "+" (added) } " " span class="removed" { "−" (removed) }
                 }
@@ -158,7 +158,7 @@ fn deleted_pages(session: &Session, pages: &Pages) -> Markup {
     let default = pages.default_source.as_str();
     html! {
         p { "A deleted page can be restored for 72 hours." }
-        @if pages.pages.is_empty() { p { "There are none." } }
+        @if pages.pages.is_empty() { p { "No page was deleted in this time." } }
         ul class="hits" {
             @for page in &pages.pages {
                 (page_row(default, page, &restore_form(session, default, page)))

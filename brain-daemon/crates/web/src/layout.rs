@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use brain_protocol::{Fault, FaultCode};
 use maud::{DOCTYPE, Markup, html};
 
+use crate::assets;
 use crate::session::{CSRF_FIELD, Session};
 use crate::text::Text;
 
@@ -83,21 +84,15 @@ impl<'a> Screen<'a> {
             a class="skip" href="#main" { "Skip to content" }
             header class="top" {
                 a class="brand" href="/" { "brain" }
-                nav aria-label="Screens" {
-                    @for (target, name) in NAVIGATION {
-                        a href=(target) id=[(target == "/web/new").then_some("new")]
-                            aria-current=[(target == path).then_some("page")] {
-                            (name)
-                        }
-                    }
-                }
-                (capture_box(session))
+                (navigation(path))
                 @if path != "/" {
                     form class="find" role="search" action="/" {
                         input type="search" name="q" placeholder="Search" aria-label="Search"
                             autocomplete="off" spellcheck="false";
                     }
                 }
+                (capture_box(session))
+                button type="button" class="menu" popovertarget="menu" { "Menu" }
             }
             main id="main" tabindex="-1" data-seen=(session.seen) { (body) }
             footer {
@@ -115,11 +110,25 @@ impl<'a> Screen<'a> {
     }
 }
 
+/// The links to the screens. On a narrow screen, they are behind the button "Menu".
+fn navigation(path: &str) -> Markup {
+    html! {
+        nav id="menu" popover aria-label="Screens" {
+            @for (target, name) in NAVIGATION {
+                a href=(target) id=[(target == "/web/new").then_some("new")]
+                    aria-current=[(target == path).then_some("page")] {
+                    (name)
+                }
+            }
+        }
+    }
+}
+
 /// The capture form, on every screen.
 fn capture_box(session: &Session) -> Markup {
     html! {
         details class="capture" id="capture" {
-            summary { "Capture" }
+            summary { span aria-hidden="true" { "+" } span class="word" { " Capture" } }
             form method="post" action="/web/capture" {
                 (csrf(session))
                 label for="capture-text" { "A thought, or a page in markdown" }
@@ -266,12 +275,12 @@ fn document(title: &str, head: &Markup, body: &Markup, has_script: bool) -> Mark
                 meta name="color-scheme" content="light dark";
                 (head)
                 title { (Text(title)) " · brain" }
-                link rel="icon" href="/web/assets/icon.svg";
+                link rel="icon" href=(assets::address("icon.svg"));
                 link rel="manifest" href=(crate::install::MANIFEST);
                 meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)";
                 meta name="theme-color" content="#1f2124" media="(prefers-color-scheme: dark)";
-                link rel="stylesheet" href="/web/assets/style.css";
-                @if has_script { script type="module" src="/web/assets/page.js" {} }
+                link rel="stylesheet" href=(assets::address("style.css"));
+                @if has_script { script type="module" src=(assets::address("page.js")) {} }
             }
             body { (body) }
         }

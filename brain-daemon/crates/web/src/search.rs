@@ -148,12 +148,10 @@ pub(crate) async fn home(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
             }
             button { "Search" }
             (dates(&question))
+            button class="plain" form="today" { "Today’s note" }
         }
+        form method="post" action="/web/today" id="today" { (csrf(&session)) }
         div id="results" { (view(&question, found)) }
-        form method="post" action="/web/today" id="today" {
-            (csrf(&session))
-            button class="plain" { "Today’s note" }
-        }
     };
     Screen { path: "/", ..Screen::new(&session, title, body) }.respond()
 }

@@ -159,7 +159,12 @@ fn screen(period: &Period, year: i16, reply: &TimelineReply, days: &TimelineDays
             }
             (calendar(year, &period.source, period.single_day(), days))
             h2 { (Text(&period.heading())) }
-            @if reply.entries.is_empty() { p { "Nothing is dated here." } }
+            @if reply.entries.is_empty() {
+                p {
+                    "Nothing is dated here. Lines such as " code { "- 2026-01-31 | It began" }
+                    " in a page appear in the timeline."
+                }
+             }
             ol class="hits" {
                 @for (at, entry) in reply.entries.iter().enumerate() {
                     @let is_new = at == 0 || reply.entries[at - 1].date != entry.date;

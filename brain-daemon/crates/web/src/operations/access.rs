@@ -93,7 +93,12 @@ async fn screen(
             }
         }
         h2 { "Tokens of programs and devices" }
-        (table("Tokens", &["Name", "May", "Sources", "Made", "Ends", ""], &token_rows, "None."))
+        (table(
+            "Tokens",
+            &["Name", "May", "Sources", "Made", "Ends", ""],
+            &token_rows,
+            "No program or device has a token. Make one for each, so that you can revoke it alone.",
+        ))
         (new_token(session))
         h2 { "Clients" }
         p { "Programs with a name and a secret of their own, or that asked you for consent." }
@@ -101,7 +106,7 @@ async fn screen(
             "Clients",
             &["Name", "May", "Sources", "Registered", "Last used", ""],
             &client_rows,
-            "None.",
+            "No client is registered. AI clients register themselves when you connect them.",
         ))
         h2 { "Browsers" }
         (table("Browsers", &["Signed in", "Until"], &browser_rows, "None."))

@@ -72,13 +72,16 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
     Screen { path: STATUS, ..Screen::new(session, title, framed) }.respond()
 }
 
-/// Shows rows under headings, or `empty` if there are none.
+/// Shows rows under headings, or `empty` if there are none. On a narrow screen, each row is a list of
+/// its cells.
 pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
+    // The first cell names the row.
+    let label = |at: usize| headings.get(at).filter(|it| at > 0 && !it.is_empty());
     html! {
         @if rows.is_empty() { p { (empty) } }
         @else {
             div class="wide" tabindex="0" role="region" aria-label=(name) {
-                table {
+                table class="stack" {
                     thead {
                         tr {
                             @for heading in headings {
@@ -88,7 +91,15 @@ pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: 
                             }
                         }
                     }
-                    tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                @for (at, cell) in row.iter().enumerate() {
+                                    td data-label=[label(at)] { (cell) }
+                                }
+                            }
+                        }
+                    }
                 }
             }
         }

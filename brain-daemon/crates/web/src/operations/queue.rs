@@ -74,7 +74,7 @@ fn screen(session: &Session, state: Option<JobState>, jobs: &Jobs) -> Markup {
                 p { button { "Try all failed items again" } }
             }
         }
-        (table("Items", &headings, &rows, "There are none."))
+        (table("Items", &headings, &rows, "Nothing here. Programs send items to POST /ingest."))
         @if let Some(next) = jobs.next {
             p {
                 a href={

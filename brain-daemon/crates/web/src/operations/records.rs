@@ -62,7 +62,7 @@ fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
             a class={ "chip" @if !failed { " on" } } href="/web/audit" { "all" }
             a class={ "chip" @if failed { " on" } } href="/web/audit?failed=1" { "refused or failed" }
         }
-        (table("Calls", &headings, &rows, "There are none."))
+        (table("Calls", &headings, &rows, "There are no such calls."))
         p class="row" {
             @if page > 1 { a href={ "/web/audit?page=" (page - 1) (more) } { "Newer" } }
             @if audit.truncated { a href={ "/web/audit?page=" (page + 1) (more) } { "Older" } }
@@ -120,7 +120,7 @@ fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
             "Calls",
             &["Time (UTC)", "Purpose", "Model", "State", "Estimate", "Cost"],
             &calls,
-            "There are none.",
+            "There are no calls of a model yet.",
         ))
     }
 }
@@ -146,7 +146,7 @@ fn backups_screen(reply: &BackupListReply) -> Markup {
                 }
             }
         }
-        (table("Backups", &["Made (UTC)", "Size", "File"], &rows, "There are none yet."))
+        (table("Backups", &["Made (UTC)", "Size", "File"], &rows, "There are no backups yet."))
         p {
             code { "brain backup verify FILE" } " checks one, "
             code { "brain-daemon --restore FILE" } " takes it back."

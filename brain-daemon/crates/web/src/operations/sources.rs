@@ -62,7 +62,12 @@ async fn screen(
     let headings = ["Source", "Directory", "Pages", "Synchronised", "Problem", ""];
     Ok(html! {
         @if let Some(reply) = &synced { (report(reply)) }
-        (table("Sources", &headings, &rows, "There are none."))
+        (table(
+            "Sources",
+            &headings,
+            &rows,
+            "There are no directories. Add one: brain sources add NAME --path DIR",
+        ))
         form method="post" action="/web/sources/sync" {
             (csrf(session))
             p { button { "Synchronise all" } }
@@ -160,7 +165,7 @@ fn broken_links(reply: &BrokenLinksReply) -> Markup {
     html! {
         h2 { "Broken links" }
         p { (reply.missing) " lead to no page, " (reply.ambiguous) " to several." }
-        (table("Broken links", &["Page", "Link", "State"], &rows, "There are none."))
+        (table("Broken links", &["Page", "Link", "State"], &rows, "No link is broken."))
         @if reply.truncated { p class="note" { "There are more: " code { "brain links --broken" } } }
     }
 }
