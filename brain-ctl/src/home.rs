@@ -36,8 +36,7 @@ impl Home {
         Ok(Self { dir: absolute(dir), socket: path_variable("BRAIN_SOCKET").map(absolute) })
     }
 
-    /// Returns a home for tests.
-    #[cfg(test)]
+    /// Returns the home at `dir`, whatever the environment says.
     pub(crate) fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), socket: None }
     }

@@ -10,6 +10,7 @@ mod args;
 mod completion;
 mod connect;
 mod context;
+mod demo;
 mod duration;
 mod editor;
 mod fail;

@@ -46,6 +46,7 @@ mod crash;
 mod daemon_lifecycle;
 mod damage;
 mod dates;
+mod demo;
 mod docs_examples;
 mod doctor;
 mod edit;

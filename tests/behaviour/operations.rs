@@ -4,7 +4,8 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 49] = [
+const COMMANDS: [&str; 50] = [
+    "demo",
     "attach",
     "attachments",
     "capture",

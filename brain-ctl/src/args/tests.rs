@@ -1,7 +1,7 @@
 //! Tests of the command line.
 
 use super::*;
-use brain_protocol::OPERATIONS;
+use brain_protocol::{Exit, OPERATIONS};
 
 #[test]
 fn the_command_tree_is_valid() {
@@ -45,7 +45,8 @@ fn every_operation_is_named_after_a_command() {
     // Shells ask for completions.
     const NO_COMMAND: [&str; 3] = ["voice", "idea runs", "complete"];
     // These commands work without a daemon, or with the operation of another command.
-    const NO_OPERATION: [&str; 10] = [
+    const NO_OPERATION: [&str; 11] = [
+        "demo",
         "serve",
         "service",
         "config",

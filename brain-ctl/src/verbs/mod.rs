@@ -13,6 +13,7 @@ mod completions;
 mod connect;
 mod costs;
 mod delete;
+mod demo;
 mod diff;
 mod doctor;
 mod edit;
@@ -99,6 +100,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<connect::Connect>(),
     Row::of::<tunnel::Tunnel>(),
     Row::of::<audit::Audit>(),
+    Row::of::<demo::Demo>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
     Row::of::<restart::Restart>(),
