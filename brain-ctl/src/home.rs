@@ -41,6 +41,11 @@ impl Home {
         Self { dir: dir.to_owned(), socket: None }
     }
 
+    /// Returns whether the home has a store, which the first start of a daemon creates.
+    pub(crate) fn has_store(&self) -> bool {
+        self.dir.join("brain.redb").exists()
+    }
+
     /// Returns the absolute path of the directory.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::expect_used))]
 
+mod ai_clients;
 mod args;
 mod completion;
 mod connect;

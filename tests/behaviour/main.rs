@@ -129,6 +129,7 @@ mod search_meaning;
 mod search_text;
 mod service;
 mod service_install;
+mod setup;
 mod size_limits;
 mod socket;
 mod sources;

@@ -45,8 +45,9 @@ fn every_operation_is_named_after_a_command() {
     // Shells ask for completions.
     const NO_COMMAND: [&str; 3] = ["voice", "idea runs", "complete"];
     // These commands work without a daemon, or with the operation of another command.
-    const NO_OPERATION: [&str; 11] = [
+    const NO_OPERATION: [&str; 12] = [
         "demo",
+        "setup",
         "serve",
         "service",
         "config",

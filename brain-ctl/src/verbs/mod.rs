@@ -39,6 +39,7 @@ mod restart;
 mod search;
 mod serve;
 mod service;
+mod setup;
 mod skill;
 mod sources;
 mod status;
@@ -100,6 +101,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<connect::Connect>(),
     Row::of::<tunnel::Tunnel>(),
     Row::of::<audit::Audit>(),
+    Row::of::<setup::Setup>(),
     Row::of::<demo::Demo>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
