@@ -134,6 +134,7 @@ mod size_limits;
 mod socket;
 mod sources;
 mod store_size;
+mod summary;
 mod sync;
 mod sync_crash;
 mod sync_faults;

@@ -44,6 +44,7 @@ mod skill;
 mod sources;
 mod status;
 mod steps;
+pub(crate) mod summary;
 mod sync;
 mod tags;
 mod timeline;
