@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 
-use brain_protocol::{Exit, Fault, FaultCode, VERSION};
+use brain_protocol::{Fault, FaultCode, VERSION};
 use clap::{ArgMatches, Args, Command, FromArgMatches, error::ErrorKind};
 
 use crate::{
@@ -127,6 +127,17 @@ struct SharedFlags {
     no_start: bool,
 }
 
+impl Context {
+    /// Adds the shared flags of a level of the command line.
+    fn add_flags(&mut self, matches: &mut ArgMatches) {
+        if let Ok(shared) = SharedFlags::from_arg_matches_mut(matches) {
+            self.json |= shared.json;
+            self.quiet |= shared.quiet;
+            self.no_start |= shared.no_start;
+        }
+    }
+}
+
 /// Runs a parsed command.
 pub(crate) type RunCommand = Box<dyn FnOnce(&Context) -> Result<Outcome, Fault>>;
 
@@ -194,26 +205,16 @@ pub(crate) fn parse(args: &[OsString]) -> CommandLine {
             };
         }
     };
+    let mut context = Context { no_start: is_set("BRAIN_NO_START"), ..Context::default() };
     let Some((name, mut command_matches)) = matches.remove_subcommand() else {
-        if json {
-            let fault = fail::usage("no command is given").hint("list all commands: brain --help");
-            return CommandLine::Invalid { fault, json };
-        }
-        let notes = vec![format!("no command is given\n\n{}", overview(80).trim_end())];
-        let outcome = Outcome { notes, exit: Some(Exit::Usage), ..Outcome::default() };
-        return CommandLine::Print(outcome);
+        context.add_flags(&mut matches);
+        return CommandLine::Run { context, run: Box::new(verbs::summary::run) };
     };
     let Some(row) = verbs::ALL.iter().find(|row| row.name == name) else {
         return CommandLine::Invalid { fault: fail::usage(format!("no command \"{name}\"")), json };
     };
-    let mut context = Context { no_start: is_set("BRAIN_NO_START"), ..Context::default() };
-    for level in [&mut matches, &mut command_matches] {
-        if let Ok(shared) = SharedFlags::from_arg_matches_mut(level) {
-            context.json |= shared.json;
-            context.quiet |= shared.quiet;
-            context.no_start |= shared.no_start;
-        }
-    }
+    context.add_flags(&mut matches);
+    context.add_flags(&mut command_matches);
     let run = row.run;
     CommandLine::Run { context, run: Box::new(move |context| run(&command_matches, context)) }
 }
@@ -249,7 +250,8 @@ const ABOUT: &str = "A personal knowledge store";
 /// Returns the output of `brain --help`: every command in its section.
 fn overview(width: usize) -> String {
     const NAME: usize = 14;
-    let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] COMMAND\n");
+    let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] [COMMAND]\n");
+    text.push_str("Alone, it says where you stand.\n");
     let add_entry = |text: &mut String, name: &str, about: &str| {
         let name = format!("  {name}");
         text.push_str(&format!("{name:<indent$}", indent = NAME + 2));

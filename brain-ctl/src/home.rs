@@ -36,10 +36,14 @@ impl Home {
         Ok(Self { dir: absolute(dir), socket: path_variable("BRAIN_SOCKET").map(absolute) })
     }
 
-    /// Returns a home for tests.
-    #[cfg(test)]
+    /// Returns the home at `dir`, whatever the environment says.
     pub(crate) fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), socket: None }
+    }
+
+    /// Returns whether the home has a store, which the first start of a daemon creates.
+    pub(crate) fn has_store(&self) -> bool {
+        self.dir.join("brain.redb").exists()
     }
 
     /// Returns the absolute path of the directory.

@@ -6,10 +6,12 @@
 
 #![cfg_attr(test, allow(clippy::expect_used))]
 
+mod ai_clients;
 mod args;
 mod completion;
 mod connect;
 mod context;
+mod demo;
 mod duration;
 mod editor;
 mod fail;

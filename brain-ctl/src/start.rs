@@ -137,7 +137,7 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
         match &mut daemon {
             // The former holder of the lock may have started a daemon, so try to connect once more.
             None if !has_lock => has_lock = lock.try_lock().is_ok(),
-            None => daemon = Some(StartingDaemon::new(&program, home)?),
+            None => daemon = Some(StartingDaemon::start(daemon_command(&program, home), home)?),
             Some(starting) => {
                 if let Some(failure) = starting.failure(home) {
                     if !(failure.store_was_locked && started_at.elapsed() < LOCK_TIMEOUT) {
@@ -167,6 +167,73 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
     }
 }
 
+/// Starts the daemon of a temporary home, which ends when its standard input closes.
+///
+/// `prepare` changes the command before the start.
+///
+/// # Errors
+/// As [`connect_or_start`].
+pub(crate) fn start_temporary(
+    home: &Home,
+    prepare: impl FnOnce(&mut Command),
+) -> Result<Child, Fault> {
+    let program = program().ok_or_else(no_program)?;
+    home.prepare()?;
+    let mut command = daemon_command(&program, home);
+    command.arg("--temporary").stdin(Stdio::piped());
+    prepare(&mut command);
+    StartingDaemon::start(command, home).map(|daemon| daemon.child)
+}
+
+/// Waits until the daemon of a temporary home answers.
+///
+/// # Errors
+/// `unreachable` if it ends before, or does not answer in time.
+pub(crate) fn wait_for(home: &Home, child: &mut Child) -> Result<(), Fault> {
+    let started_at = Instant::now();
+    while started_at.elapsed() < START_TIMEOUT {
+        match connect::open(&home.socket()) {
+            Ok(_) => return Ok(()),
+            Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => {}
+            Err(error) => return Err(error.into_fault(&home.socket())),
+        }
+        // The log is gone with the home.
+        if let Ok(Some(status)) = child.try_wait() {
+            let message = format!("{PROGRAM} could not start ({status})");
+            return Err(Fault::new(FaultCode::Unreachable, message)
+                .hint("install brain and brain-daemon of the same version"));
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    let message = format!("{PROGRAM} did not answer within {} s", START_TIMEOUT.as_secs());
+    Err(Fault::new(FaultCode::Unreachable, message).hint("try again on an idle machine"))
+}
+
+/// Returns the command that starts the daemon in the background.
+fn daemon_command(program: &Path, home: &Home) -> Command {
+    let mut command = Command::new(program);
+    // With a separate process group, Ctrl-C does not reach the daemon. With the root as working
+    // directory, no file system is kept busy.
+    command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    // Without these variables, the daemon does not report its state to the systemd unit in which
+    // the client runs.
+    for variable in [
+        "NOTIFY_SOCKET",
+        "WATCHDOG_USEC",
+        "WATCHDOG_PID",
+        "LISTEN_PID",
+        "LISTEN_FDS",
+        "LISTEN_FDNAMES",
+    ] {
+        command.env_remove(variable);
+    }
+    if let Some(socket) = home.socket_override() {
+        command.env("BRAIN_SOCKET", socket);
+    }
+    command
+}
+
 /// A started daemon that does not answer yet.
 struct StartingDaemon {
     child: Child,
@@ -181,34 +248,15 @@ struct StartFailure {
 }
 
 impl StartingDaemon {
-    fn new(program: &Path, home: &Home) -> Result<Self, Fault> {
+    fn start(mut command: Command, home: &Home) -> Result<Self, Fault> {
         let log_path = home.log();
         let log = open_log(&log_path).map_err(|e| fail::file("write", &log_path, &e))?;
         let log_offset = log.metadata().map_or(0, |m| m.len());
-        let mut command = Command::new(program);
-        // With a separate process group, Ctrl-C does not reach the daemon. With the root as working
-        // directory, no file system is kept busy.
-        command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // Without these variables, the daemon does not report its state to the systemd unit in
-        // which the client runs.
-        for variable in [
-            "NOTIFY_SOCKET",
-            "WATCHDOG_USEC",
-            "WATCHDOG_PID",
-            "LISTEN_PID",
-            "LISTEN_FDS",
-            "LISTEN_FDNAMES",
-        ] {
-            command.env_remove(variable);
-        }
-        if let Some(socket) = home.socket_override() {
-            command.env("BRAIN_SOCKET", socket);
-        }
+        command.stderr(log);
         let child = command.spawn().map_err(|e| {
             Fault::new(
                 FaultCode::Unreachable,
-                format!("cannot start {}: {}", program.display(), fail::reason(&e)),
+                format!("cannot start {PROGRAM}: {}", fail::reason(&e)),
             )
             .hint("install brain-daemon in the directory of brain, or on PATH")
         })?;

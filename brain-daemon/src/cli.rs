@@ -35,6 +35,9 @@ struct Arguments {
     /// Print JSON (with --restore and --verify)
     #[arg(long, requires = "offline")]
     json: bool,
+    /// Serve a temporary home: end when standard input closes, then remove the home
+    #[arg(long, conflicts_with = "offline")]
+    temporary: bool,
     #[command(subcommand)]
     command: Option<Subcommands>,
 }
@@ -75,7 +78,10 @@ pub enum Action {
 /// A parsed command line.
 pub enum Command {
     /// Serve in the foreground.
-    Serve,
+    Serve {
+        /// Whether to end with standard input and remove the home.
+        temporary: bool,
+    },
     /// Create the home's store from a backup.
     Restore {
         /// The backup.
@@ -115,7 +121,7 @@ pub fn parse() -> Result<Command, clap::Error> {
         return Ok(Command::Verify { file, json: arguments.json });
     }
     Ok(match arguments.command {
-        None => Command::Serve,
+        None => Command::Serve { temporary: arguments.temporary },
         Some(Subcommands::Config { json, action }) => Command::Config { action, json },
     })
 }

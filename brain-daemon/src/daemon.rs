@@ -27,11 +27,20 @@ const START_NOTICE_INTERVAL: Duration = Duration::from_secs(10);
 /// Threads for blocking work, which limits concurrent commits and searches.
 const BLOCKING_THREADS: usize = 128;
 
-/// Serves the brain at `home` until SIGTERM, SIGINT or a `stop` request.
+/// What ends the daemon, besides SIGTERM and SIGINT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// A `stop` request.
+    Request,
+    /// A `stop` request, or the end of standard input: the process at its other end is gone.
+    StandardInput,
+}
+
+/// Serves the brain at `home` until SIGTERM, SIGINT or what `end` says.
 ///
 /// # Errors
 /// The reason why the daemon cannot start, with a hint.
-pub fn run(home: Home, config: Config) -> Result<(), Fault> {
+pub fn run(home: Home, config: Config, end: End) -> Result<(), Fault> {
     // Must come before this process opens files.
     let sockets = activation::take()?;
     raise_file_limit();
@@ -42,12 +51,12 @@ pub fn run(home: Home, config: Config) -> Result<(), Fault> {
         .enable_all()
         .build()
         .map_err(|e| Fault::new(FaultCode::Internal, format!("no runtime: {e}")))?;
-    let result = runtime.block_on(serve(home, config, sockets));
+    let result = runtime.block_on(serve(home, config, sockets, end));
     runtime.shutdown_timeout(Duration::from_millis(500));
     result
 }
 
-async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault> {
+async fn serve(home: Home, config: Config, sockets: Sockets, end: End) -> Result<(), Fault> {
     let config = with_usable_socket(&home, config, &sockets)?;
     let path = config.socket(&home);
     let brain = open(&home, &config).await?;
@@ -63,6 +72,9 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let _hangup = listen_for(SignalKind::hangup())?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
+    if end == End::StandardInput {
+        stop_with_standard_input(stop.clone())?;
+    }
     // Must come before a request can start an agent.
     let weak_brain = Arc::downgrade(&brain);
     let on_agent_exit = move || {
@@ -102,6 +114,17 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     stop.cancel();
     shut_down(brain, &tracker).await;
     Ok(())
+}
+
+/// Stops the daemon when standard input ends.
+fn stop_with_standard_input(stop: CancellationToken) -> Result<(), Fault> {
+    let wait = move || {
+        // An error means the same as the end: nobody is at the other end any more.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        stop.cancel();
+    };
+    let thread = std::thread::Builder::new().name("standard-input".into()).spawn(wait);
+    thread.map(drop).map_err(|e| Fault::new(FaultCode::Internal, format!("no thread: {e}")))
 }
 
 /// Returns the configuration with the path of a socket that can be used.

@@ -7,4 +7,5 @@ pub mod cli;
 pub mod daemon;
 pub mod ipc;
 pub mod signals;
+pub mod temporary_home;
 pub mod workers;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_daemon::{cli, daemon};
+use brain_daemon::{cli, daemon, daemon::End, temporary_home};
 use brain_embed::probe;
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
 use brain_tunnel::child_supervisor;
@@ -57,18 +57,24 @@ fn run(command: cli::Command) -> ExitCode {
                 });
             print_result(restored, json)
         }
-        cli::Command::Serve => {
-            let result =
-                Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
-                    cli::start_log(config.daemon.log);
-                    daemon::run(home, config)
-                });
+        cli::Command::Serve { temporary } => {
+            let result = match temporary {
+                true => temporary_home::run(&home, || serve(home.clone(), End::StandardInput)),
+                false => serve(home, End::Request),
+            };
             match result {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(fault) => print_error(&fault, false),
             }
         }
     }
+}
+
+/// Serves the brain at `home` in the foreground.
+fn serve(home: Home, end: End) -> Result<(), Fault> {
+    let config = Config::load(&home.config(), |name| std::env::var(name).ok())?;
+    cli::start_log(config.daemon.log);
+    daemon::run(home, config, end)
 }
 
 /// Prints a result, or its error.

@@ -4,7 +4,9 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 49] = [
+const COMMANDS: [&str; 51] = [
+    "demo",
+    "setup",
     "attach",
     "attachments",
     "capture",

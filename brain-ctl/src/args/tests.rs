@@ -1,7 +1,7 @@
 //! Tests of the command line.
 
 use super::*;
-use brain_protocol::OPERATIONS;
+use brain_protocol::{Exit, OPERATIONS};
 
 #[test]
 fn the_command_tree_is_valid() {
@@ -50,7 +50,9 @@ fn every_operation_is_named_after_a_command() {
         "complete",
     ];
     // These commands work without a daemon, or with the operation of another command.
-    const NO_OPERATION: [&str; 10] = [
+    const NO_OPERATION: [&str; 12] = [
+        "demo",
+        "setup",
         "serve",
         "service",
         "config",

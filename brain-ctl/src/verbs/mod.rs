@@ -13,6 +13,7 @@ mod completions;
 mod connect;
 mod costs;
 mod delete;
+mod demo;
 mod diff;
 mod doctor;
 mod edit;
@@ -38,10 +39,12 @@ mod restart;
 mod search;
 mod serve;
 mod service;
+mod setup;
 mod skill;
 mod sources;
 mod status;
 mod steps;
+pub(crate) mod summary;
 mod sync;
 mod tags;
 mod timeline;
@@ -99,6 +102,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<connect::Connect>(),
     Row::of::<tunnel::Tunnel>(),
     Row::of::<audit::Audit>(),
+    Row::of::<setup::Setup>(),
+    Row::of::<demo::Demo>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
     Row::of::<restart::Restart>(),

@@ -1,0 +1,413 @@
+//! AI clients on this machine: finds them, and connects them to `brain mcp`.
+//!
+//! Claude Code is connected by its own command, because it rewrites its file all the time. The
+//! others have a file, of which everything but the entry stays as it is.
+
+mod json_entry;
+mod splice;
+mod toml_entry;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use brain_protocol::{Fault, FaultCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use splice::Splice;
+pub(crate) use splice::{read as read_file, replace as replace_file};
+
+use crate::{fail, output::clean, xdg};
+
+/// The name of the entry in each client.
+const ENTRY: &str = "brain";
+
+/// How a client is told about servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// The client's own command, `claude mcp`. The file is only read.
+    ClaudeCommand,
+    /// An object with this key in a file of JSON with comments.
+    Json(&'static str),
+    /// `[mcp_servers.brain]` in a file of TOML.
+    Toml,
+}
+
+/// An AI client that can start programs on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AiClient {
+    /// The name on the command line.
+    pub(crate) name: &'static str,
+    /// The name for people.
+    pub(crate) label: &'static str,
+    /// Its program on `PATH`, if it has one.
+    program: Option<&'static str>,
+    format: Format,
+    /// Returns its file. Its directory exists if the client was used.
+    file: fn() -> Option<PathBuf>,
+}
+
+/// All known clients.
+pub(crate) const CLIENTS: [AiClient; 8] = [
+    AiClient {
+        name: "claude-code",
+        label: "Claude Code",
+        program: Some("claude"),
+        format: Format::ClaudeCommand,
+        file: || match env_path("CLAUDE_CONFIG_DIR") {
+            Some(dir) => Some(dir.join(".claude.json")),
+            None => in_user_home(".claude.json"),
+        },
+    },
+    AiClient {
+        name: "claude-desktop",
+        label: "Claude Desktop",
+        program: None,
+        format: Format::Json("mcpServers"),
+        file: || in_config("Claude/claude_desktop_config.json"),
+    },
+    AiClient {
+        name: "codex",
+        label: "Codex",
+        program: Some("codex"),
+        format: Format::Toml,
+        file: || match env_path("CODEX_HOME") {
+            Some(dir) => Some(dir.join("config.toml")),
+            None => in_user_home(".codex/config.toml"),
+        },
+    },
+    AiClient {
+        name: "cursor",
+        label: "Cursor",
+        program: Some("cursor"),
+        format: Format::Json("mcpServers"),
+        file: || in_user_home(".cursor/mcp.json"),
+    },
+    AiClient {
+        name: "vscode",
+        label: "VS Code",
+        program: Some("code"),
+        format: Format::Json("servers"),
+        file: || in_config("Code/User/mcp.json"),
+    },
+    AiClient {
+        name: "windsurf",
+        label: "Windsurf",
+        program: Some("windsurf"),
+        format: Format::Json("mcpServers"),
+        file: || in_user_home(".codeium/windsurf/mcp_config.json"),
+    },
+    AiClient {
+        name: "gemini",
+        label: "Gemini CLI",
+        program: Some("gemini"),
+        format: Format::Json("mcpServers"),
+        file: || in_user_home(".gemini/settings.json"),
+    },
+    AiClient {
+        name: "zed",
+        label: "Zed",
+        program: Some("zed"),
+        format: Format::Json("context_servers"),
+        file: || in_config("zed/settings.json"),
+    },
+];
+
+/// How a client starts brain.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    /// The absolute path of `brain`.
+    pub(crate) program: String,
+    /// The home, unless it is the default one.
+    pub(crate) home: Option<String>,
+}
+
+/// A planned connection: nothing is changed yet.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The client.
+    pub(crate) client: &'static AiClient,
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Where the client's present entry leads, unless it is of brain.
+    pub(crate) foreign: Option<String>,
+    /// The change; `None` if the client is connected already.
+    change: Option<Change>,
+}
+
+/// What a plan does.
+#[derive(Debug)]
+enum Change {
+    /// Runs the client's program with each of these lists of arguments.
+    Run { commands: Vec<Vec<String>>, former: Option<Value> },
+    /// Changes the file.
+    Edit(Splice),
+}
+
+/// What was changed, so that it can be undone.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Connection {
+    /// The client's name.
+    pub(crate) client: String,
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// The change of the file; `None` if the client's program did it.
+    #[serde(default)]
+    splice: Option<Splice>,
+    /// The former entry, which the client's program replaced.
+    #[serde(default)]
+    former: Option<Value>,
+}
+
+impl AiClient {
+    /// Returns the client of this name.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// Returns whether the client is installed: its program, or the directory of its file.
+    pub(crate) fn is_installed(&self) -> bool {
+        let has_program = self.program.is_some_and(|program| on_path(program).is_some());
+        // Claude Code's file is in the user's home, and its program is needed.
+        let has_dir = || {
+            self.format != Format::ClaudeCommand
+                && (self.file)().is_some_and(|file| file.parent().is_some_and(Path::is_dir))
+        };
+        has_program || has_dir()
+    }
+
+    /// Plans the connection to `server`.
+    ///
+    /// # Errors
+    /// `invalid_config` if the client's file cannot be understood; `io` if it cannot be read.
+    pub(crate) fn plan(&'static self, server: &Server) -> Result<Plan, Fault> {
+        let path = (self.file)().ok_or_else(|| {
+            Fault::new(FaultCode::InvalidConfig, "HOME is not set").hint("set HOME")
+        })?;
+        let text = splice::read(&path)?;
+        let present = self.entry(&path, text.as_deref().unwrap_or_default())?;
+        let entry = self.entry_of(server);
+        let is_ours = present.as_ref().is_some_and(is_ours);
+        let foreign = present.as_ref().filter(|_| !is_ours).map(target_of);
+        let change = match present.as_ref().is_some_and(|present| is_same(present, &entry)) {
+            true => None,
+            false => Some(self.change(&path, text.as_deref(), present, server, &entry)?),
+        };
+        Ok(Plan { client: self, path, foreign, change })
+    }
+
+    /// Returns the entry `brain` of the file.
+    fn entry(&self, path: &Path, text: &str) -> Result<Option<Value>, Fault> {
+        match self.format {
+            Format::ClaudeCommand => json_entry::find(path, text, "mcpServers", ENTRY),
+            Format::Json(key) => json_entry::find(path, text, key, ENTRY),
+            Format::Toml => toml_entry::find(path, text, ENTRY),
+        }
+    }
+
+    /// Returns the entry that connects this client.
+    fn entry_of(&self, server: &Server) -> Value {
+        let mut entry = Map::new();
+        if matches!(self.name, "vscode" | "claude-code") {
+            entry.insert("type".into(), json!("stdio"));
+        }
+        entry.insert("command".into(), json!(server.program));
+        entry.insert("args".into(), json!(["mcp"]));
+        if let Some(home) = &server.home {
+            entry.insert("env".into(), json!({ "BRAIN_HOME": home }));
+        }
+        Value::Object(entry)
+    }
+
+    fn change(
+        &self,
+        path: &Path,
+        text: Option<&str>,
+        present: Option<Value>,
+        server: &Server,
+        entry: &Value,
+    ) -> Result<Change, Fault> {
+        let before = text.unwrap_or_default();
+        let after = match self.format {
+            Format::ClaudeCommand => {
+                let mut commands = Vec::new();
+                if present.is_some() {
+                    commands.push(remove_arguments());
+                }
+                commands.push(add_arguments(server));
+                return Ok(Change::Run { commands, former: present });
+            }
+            Format::Json(key) => json_entry::set(path, before, key, ENTRY, entry)?,
+            Format::Toml => toml_entry::set(path, before, ENTRY, entry)?,
+        };
+        Ok(Change::Edit(Splice::between(text, &after)))
+    }
+
+    /// Runs the client's program.
+    fn run(&self, arguments: &[String]) -> Result<(), Fault> {
+        let program = self.program.and_then(on_path).ok_or_else(|| {
+            Fault::new(FaultCode::Io, format!("the program of {} is not on PATH", self.label))
+        })?;
+        let output = Command::new(&program).args(arguments).stdin(Stdio::null()).output();
+        let output = output.map_err(|e| {
+            Fault::new(
+                FaultCode::Io,
+                format!("cannot run {}: {}", program.display(), fail::reason(&e)),
+            )
+        })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&[output.stderr, output.stdout].concat()).into_owned();
+        let reason = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+        let command = format!("{} {}", program.display(), arguments.join(" "));
+        Err(Fault::new(FaultCode::Io, format!("`{command}` failed: {}", clean(reason.trim())))
+            .hint("run it by hand to see why"))
+    }
+
+    /// Removes the connection and restores what was there before.
+    ///
+    /// # Errors
+    /// `conflict` if the file changed so that the entry cannot be removed; `io` otherwise.
+    pub(crate) fn disconnect(&self, connection: &Connection) -> Result<(), Fault> {
+        let Some(splice) = &connection.splice else {
+            self.run(&remove_arguments())?;
+            return match &connection.former {
+                Some(former) => self.run(
+                    &["mcp", "add-json", "--scope", "user", ENTRY]
+                        .map(str::to_owned)
+                        .into_iter()
+                        .chain([former.to_string()])
+                        .collect::<Vec<_>>(),
+                ),
+                None => Ok(()),
+            };
+        };
+        let path = &connection.path;
+        let Some(text) = splice::read(path)? else { return Ok(()) };
+        if let Some(before) = splice.revert(&text) {
+            return splice::replace(path, Some(&text), before.as_deref());
+        }
+        // The file changed since. The entry is removed if it is still the one of brain.
+        if !self.entry(path, &text)?.as_ref().is_some_and(is_ours) {
+            return Ok(());
+        }
+        let after = match self.format {
+            Format::Json(key) => json_entry::remove(path, &text, key, ENTRY)?,
+            Format::ClaudeCommand | Format::Toml => toml_entry::remove(path, &text, ENTRY)?,
+        };
+        splice::replace(path, Some(&text), Some(&after))
+    }
+}
+
+impl Plan {
+    /// Returns whether the client is connected already.
+    pub(crate) fn is_done(&self) -> bool {
+        self.change.is_none()
+    }
+
+    /// Describes the change, in lines.
+    pub(crate) fn description(&self) -> Vec<String> {
+        match &self.change {
+            None => vec![format!("is connected already ({})", self.path.display())],
+            Some(Change::Run { commands, .. }) => commands
+                .iter()
+                .map(|arguments| {
+                    format!("runs: {} {}", self.client.program.unwrap_or(""), arguments.join(" "))
+                })
+                .collect(),
+            Some(Change::Edit(splice)) => splice.description(&self.path),
+        }
+    }
+
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// `conflict` if the file changed since the plan; `io` if it cannot be written, or the client's
+    /// program fails.
+    pub(crate) fn apply(self) -> Result<Option<Connection>, Fault> {
+        let client = self.client.name.to_owned();
+        match self.change {
+            None => Ok(None),
+            Some(Change::Run { commands, former }) => {
+                for arguments in &commands {
+                    self.client.run(arguments)?;
+                }
+                Ok(Some(Connection { client, path: self.path, splice: None, former }))
+            }
+            Some(Change::Edit(splice)) => {
+                splice.apply(&self.path)?;
+                let splice = Some(splice);
+                Ok(Some(Connection { client, path: self.path, splice, former: None }))
+            }
+        }
+    }
+}
+
+fn add_arguments(server: &Server) -> Vec<String> {
+    let mut arguments = ["mcp", "add", "--scope", "user"].map(str::to_owned).to_vec();
+    if let Some(home) = &server.home {
+        arguments.extend(["--env".to_owned(), format!("BRAIN_HOME={home}")]);
+    }
+    arguments.extend([ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
+    arguments
+}
+
+fn remove_arguments() -> Vec<String> {
+    ["mcp", "remove", "--scope", "user", ENTRY].map(str::to_owned).to_vec()
+}
+
+/// Returns whether an entry starts `brain mcp`, with any path and home.
+fn is_ours(entry: &Value) -> bool {
+    let program = entry["command"].as_str().map(Path::new).and_then(Path::file_name);
+    program.is_some_and(|name| name == "brain") && entry["args"] == json!(["mcp"])
+}
+
+/// Returns the address or program of an entry. The rest can contain secrets.
+fn target_of(entry: &Value) -> String {
+    let text = |key: &str| entry[key].as_str().map(clean);
+    let url = text("url").map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
+    url.or_else(|| text("command")).unwrap_or_else(|| "neither an address nor a program".into())
+}
+
+/// Returns whether two entries start the same program in the same home.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let home = |entry: &Value| entry["env"]["BRAIN_HOME"].clone();
+    a["command"] == b["command"] && a["args"] == b["args"] && home(a) == home(b)
+}
+
+/// Returns the fields of an entry in the order in which people write them.
+fn in_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let place = |name: &str| ["type", "command", "args", "env"].iter().position(|it| *it == name);
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| place(name));
+    fields
+}
+
+fn env_path(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn in_user_home(path: &str) -> Option<PathBuf> {
+    env_path("HOME").map(|home| home.join(path))
+}
+
+/// Returns a path in the directory of applications' settings.
+fn in_config(path: &str) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        return in_user_home("Library/Application Support").map(|dir| dir.join(path));
+    }
+    xdg::config_home().ok().map(|dir| dir.join(path))
+}
+
+/// Returns the path of a program on `PATH`.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(program)).find(
+        |file| fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0),
+    )
+}

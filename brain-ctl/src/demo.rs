@@ -1,0 +1,224 @@
+//! A brain to try out: an invented one in a temporary home, with a daemon of its own.
+//!
+//! The daemon removes the home when its standard input closes, so it also notices that the client
+//! was killed. Should both be killed, the next demonstration removes the home.
+
+mod notes;
+mod posts;
+mod random;
+mod world;
+
+use std::{
+    env,
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use brain_protocol::{Fault, FaultCode};
+use jiff::Zoned;
+
+use crate::{
+    connect::{self, ConnectError},
+    fail,
+    home::Home,
+    start,
+};
+
+/// The beginning of the name of each temporary home.
+const PREFIX: &str = "brain-demo-";
+/// The file without which the daemon does not serve, and remove, a temporary home.
+const TEMPORARY_HOME_MARKER: &str = ".temporary-home";
+/// Maximum length of the path of a home, so that its socket has a valid path.
+const MAX_HOME_BYTES: usize = 90;
+/// The directory of the pages' files, in the home.
+const PAGES: &str = "pages";
+/// Time limit for the end of the daemon, which completes requests for up to 5 s.
+const END_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// An invented brain in a temporary home. Dropping it ends its daemon and removes the home.
+pub(crate) struct TemporaryBrain {
+    home: Home,
+    daemon: Option<Child>,
+    /// Locked while this process lives, so that no other one removes the home.
+    _marker: File,
+    /// The number of pages.
+    pub(crate) pages: usize,
+    /// A post that spread fast.
+    pub(crate) fast_post: String,
+}
+
+impl TemporaryBrain {
+    /// Creates the home, starts its daemon, and fills it with pages and posts as of `now`.
+    ///
+    /// # Errors
+    /// `io` if the temporary directory cannot be written; `unreachable` without a daemon.
+    pub(crate) fn start(seed: u64, now: &Zoned) -> Result<Self, Fault> {
+        let notes = notes::write(seed, now.date())?;
+        let posts = posts::write(seed, now.timestamp())?;
+        let base = base_directory();
+        remove_abandoned(&base);
+        let mut brain = Self::create(&base)?;
+        brain.pages = notes.len();
+        brain.fast_post = posts.fast_post;
+        let mut daemon = start::start_temporary(&brain.home, isolate)?;
+        let dir = brain.home.dir().to_owned();
+        // The daemon opens its store meanwhile.
+        let written = write_files(&dir.join(PAGES), &notes)
+            .and_then(|()| write_files(&dir.join("collector"), &posts.files));
+        let started = start::wait_for(&brain.home, &mut daemon);
+        brain.daemon = Some(daemon);
+        written.and(started)?;
+        brain.take_in_pages()?;
+        Ok(brain)
+    }
+
+    /// Creates the marked home.
+    fn create(base: &Path) -> Result<Self, Fault> {
+        let since_epoch = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let name = format!("{PREFIX}{}-{:x}", std::process::id(), since_epoch.subsec_nanos());
+        let dir = base.join(name);
+        let create = || -> io::Result<File> {
+            DirBuilder::new().mode(0o700).create(&dir)?;
+            let marker = File::create_new(dir.join(TEMPORARY_HOME_MARKER))?;
+            marker.lock()?;
+            Ok(marker)
+        };
+        let marker = create().map_err(|e| {
+            fail::file("create", &dir, &e).hint("set TMPDIR to a directory that you can write to")
+        })?;
+        Ok(Self {
+            home: Home::at(&dir),
+            daemon: None,
+            _marker: marker,
+            pages: 0,
+            fast_post: String::new(),
+        })
+    }
+
+    /// Makes pages of the files, as of files that a user puts there.
+    fn take_in_pages(&self) -> Result<(), Fault> {
+        let mut command = self.command()?;
+        command.args(["sync", "default", "--json"]);
+        let output = command.output().map_err(|e| not_run(&e))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Err(Fault::new(FaultCode::Internal, format!("the pages were not stored: {answer}")))
+    }
+
+    /// Returns the directory of the home.
+    pub(crate) fn dir(&self) -> &Path {
+        self.home.dir()
+    }
+
+    /// Returns a command that runs `brain` in this home, without input.
+    ///
+    /// # Errors
+    /// `io` if the path of this program is unknown.
+    pub(crate) fn command(&self) -> Result<Command, Fault> {
+        let program = env::current_exe().map_err(|e| not_run(&e))?;
+        let mut command = Command::new(program);
+        isolate(&mut command);
+        command.env("BRAIN_HOME", self.dir()).stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Ends the daemon and waits until the home is removed.
+    ///
+    /// # Errors
+    /// `io` if the home cannot be removed.
+    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+        if let Some(mut daemon) = self.daemon.take() {
+            drop(daemon.stdin.take());
+            let ending_since = Instant::now();
+            while matches!(daemon.try_wait(), Ok(None)) {
+                if ending_since.elapsed() > END_TIMEOUT {
+                    // Kill fails only if the daemon has ended.
+                    let _ = daemon.kill().and_then(|()| daemon.wait());
+                    break;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        match fs::remove_dir_all(self.dir()) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(fail::file("remove", self.dir(), &e).hint("remove it by hand"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for TemporaryBrain {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+fn not_run(error: &io::Error) -> Fault {
+    Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
+}
+
+/// Removes what would connect a program with the user's own brain or accounts.
+fn isolate(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        if name.as_bytes().starts_with(b"BRAIN_") {
+            // The home itself is set by the caller.
+            if name != "BRAIN_HOME" {
+                command.env_remove(&name);
+            }
+        }
+    }
+    command.env_remove("CREDENTIALS_DIRECTORY");
+    command.env("BRAIN_HTTP_LOCAL", "127.0.0.1:0").env("BRAIN_HTTP_PUBLIC", "off");
+}
+
+/// Returns the directory of temporary homes: that of the system, or `/tmp` if its path is too long
+/// for a socket.
+fn base_directory() -> PathBuf {
+    let dir = env::temp_dir();
+    let is_short = dir.as_os_str().len() + PREFIX.len() + 20 <= MAX_HOME_BYTES;
+    if is_short && dir.is_absolute() { dir } else { PathBuf::from("/tmp") }
+}
+
+/// Removes homes whose client and daemon were both killed.
+fn remove_abandoned(base: &Path) {
+    let uid = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_demo = entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
+        let is_ours = || fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir() && m.uid() == uid);
+        if is_demo && is_ours() && is_abandoned(&path) {
+            // A home that cannot be removed now is tried again by the next demonstration.
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// Returns whether no client has the lock of the home, and no daemon answers.
+fn is_abandoned(dir: &Path) -> bool {
+    let Ok(marker) = File::open(dir.join(TEMPORARY_HOME_MARKER)) else { return false };
+    marker.try_lock().is_ok()
+        && matches!(connect::open(&Home::at(dir).socket()), Err(ConnectError::NotListening))
+}
+
+fn write_files(dir: &Path, files: &[(String, String)]) -> Result<(), Fault> {
+    for (path, text) in files {
+        let path = dir.join(path);
+        let written = path
+            .parent()
+            .map_or(Ok(()), |dir| DirBuilder::new().recursive(true).mode(0o700).create(dir))
+            .and_then(|()| fs::write(&path, text));
+        written.map_err(|e| fail::file("write", &path, &e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! `brain demo`: a guided tour of an invented brain, which leaves nothing behind.
+
+use std::{
+    io::{self, BufRead, IsTerminal},
+    os::unix::net::UnixStream,
+    process::Command,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use brain_protocol::{Fault, FaultCode};
+use clap::Args;
+use jiff::Zoned;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    demo::TemporaryBrain,
+    fail,
+    output::{Outcome, Paint, stdout_width, write_stdout},
+};
+
+/// The seed of the invented pages. Pictures of the tour show the same names everywhere.
+const SEED: u64 = 20_260_101;
+/// Signals that end the demonstration.
+const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Do not wait for Enter between the steps
+    #[arg(long)]
+    no_wait: bool,
+
+    /// Open the page in the browser after the last step; Enter or Ctrl-C ends it
+    #[arg(long)]
+    open: bool,
+}
+
+/// The brain, shared with the threads that wait for signals.
+type SharedBrain = Arc<Mutex<Option<TemporaryBrain>>>;
+
+impl Verb for Demo {
+    const NAME: &'static str = "demo";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Try brain out with invented pages";
+    const EXAMPLES: &'static str = "Examples:
+  brain demo
+  brain demo --no-wait --open
+
+It uses a temporary directory and a daemon of its own, and leaves nothing behind.";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let began = Instant::now();
+        let shared = SharedBrain::default();
+        end_at_signals(&shared)?;
+        // Holding the lock, because a signal has to wait for a brain that it can end.
+        let mut slot = lock(&shared);
+        let brain = slot.insert(TemporaryBrain::start(SEED, &Zoned::now())?);
+        let steps = steps(&brain.fast_post);
+        let tour = Tour {
+            commands: commands(brain, &steps, context)?,
+            steps,
+            dir: brain.dir().display().to_string(),
+            pages: brain.pages,
+        };
+        let open_command = open_command(brain)?;
+        drop(slot);
+        let ready_ms = began.elapsed().as_millis() as u64;
+        let outcome = match context.json {
+            true => tour.run_as_json(ready_ms)?,
+            false => self.guide(tour, open_command)?,
+        };
+        if let Some(mut brain) = lock(&shared).take() {
+            brain.end()?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// A step of the tour: what it shows, and the command as a user types it.
+struct Step {
+    text: &'static str,
+    arguments: Vec<String>,
+}
+
+/// Returns the steps, in order.
+fn steps(fast_post: &str) -> Vec<Step> {
+    let step = |text, arguments: &[&str]| Step {
+        text,
+        arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+    };
+    vec![
+        step(
+            "Capture a thought. It becomes a page, and a plain file.",
+            &["capture", "Mara thinks one battery lasts the winter", "--tag", "winter-buoy"],
+        ),
+        step(
+            "Search finds it at once, beside older notes about the same.",
+            &["search", "battery winter", "--limit", "4"],
+        ),
+        step(
+            "Pages link each other. This is the surrounding of a person.",
+            &["graph", "people/mara-lindqvist", "--limit", "6"],
+        ),
+        step(
+            "Dated lines are the history of a page, or of everything.",
+            &["timeline", "projects/winter-buoy", "--limit", "8"],
+        ),
+        step(
+            "Ask in your own words. Links answer this, without a language model.",
+            &["ask", "the last meeting with Mara Lindqvist"],
+        ),
+        step("Tasks are lines in your notes.", &["todos", "--limit", "6"]),
+        step(
+            "The collector keeps your posts with the curves of their likes.",
+            &["collector", "plot", fast_post],
+        ),
+    ]
+}
+
+/// The steps with their commands.
+struct Tour {
+    steps: Vec<Step>,
+    commands: Vec<Command>,
+    dir: String,
+    pages: usize,
+}
+
+fn commands(
+    brain: &TemporaryBrain,
+    steps: &[Step],
+    context: &Context,
+) -> Result<Vec<Command>, Fault> {
+    let command = |step: &Step| {
+        let mut command = brain.command()?;
+        command.args(&step.arguments);
+        if context.json {
+            command.arg("--json");
+        }
+        Ok(command)
+    };
+    steps.iter().map(command).collect()
+}
+
+fn open_command(brain: &TemporaryBrain) -> Result<Command, Fault> {
+    let mut command = brain.command()?;
+    command.arg("open");
+    Ok(command)
+}
+
+impl Demo {
+    /// Shows one step after the other, and the page in the browser if the user wants it.
+    fn guide(&self, mut tour: Tour, mut open: Command) -> Result<Outcome, Fault> {
+        let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+        let paint = Paint::new(stdout_width().is_some());
+        let intro = format!(
+            "This is a demonstration. The brain has {} invented pages and is in {}.\n\
+             Your own brain is not touched, and nothing is left behind at the end.\n",
+            tour.pages, tour.dir
+        );
+        print(&intro)?;
+        let count = tour.steps.len();
+        for (index, step) in tour.steps.iter().enumerate() {
+            if is_terminal && !self.no_wait && !wait("Enter: next   q: end")? {
+                return Ok(goodbye());
+            }
+            let heading = paint.bold(&format!("{} of {count}  {}", index + 1, step.text));
+            print(&format!("\n{heading}\n\n{}\n", paint.dim(&command_line(&step.arguments))))?;
+            if let Some(command) = tour.commands.get_mut(index) {
+                run_step(command)?;
+            }
+        }
+        if self.open || (is_terminal && !self.no_wait && wants_the_page()?) {
+            print("\n")?;
+            run_step(&mut open)?;
+            match is_terminal {
+                true => _ = wait("The page works until you press Enter here.")?,
+                false => {
+                    print("The page works until this command is ended.\n")?;
+                    park();
+                }
+            }
+        }
+        Ok(goodbye())
+    }
+}
+
+impl Tour {
+    /// Runs all steps, and returns one JSON value with their results.
+    fn run_as_json(mut self, ready_ms: u64) -> Result<Outcome, Fault> {
+        let mut results = Vec::new();
+        for (step, command) in self.steps.iter().zip(&mut self.commands) {
+            let output = command.output().map_err(|e| not_run(&e))?;
+            let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            results.push(json!({
+                "text": step.text, "command": command_line(&step.arguments)[2..],
+                "exit": output.status.code(), "result": result,
+            }));
+        }
+        let value = json!({
+            "status": "ended", "pages": self.pages, "ready_ms": ready_ms, "steps": results,
+        });
+        Ok(Outcome::text(format!("{value}\n")))
+    }
+}
+
+fn goodbye() -> Outcome {
+    let text = "\nThat was brain. The demonstration is removed.\n\
+                Begin your own:  brain setup   or at once:  brain capture \"A first thought\"\n";
+    Outcome::text(text)
+}
+
+/// Returns a command as a user types it.
+fn command_line(arguments: &[String]) -> String {
+    let quote = |argument: &String| match argument.contains(' ') {
+        true => format!("\"{argument}\""),
+        false => argument.clone(),
+    };
+    format!("$ brain {}", arguments.iter().map(quote).collect::<Vec<_>>().join(" "))
+}
+
+/// Runs a command whose output the user sees.
+fn run_step(command: &mut Command) -> Result<(), Fault> {
+    let status = command.status().map_err(|e| not_run(&e))?;
+    // Ctrl-C reaches the command, too; the thread for the signal ends this process.
+    if status.code().is_none() {
+        park();
+    }
+    Ok(())
+}
+
+fn not_run(error: &io::Error) -> Fault {
+    Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
+}
+
+fn print(text: &str) -> Result<(), Fault> {
+    write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
+}
+
+/// Waits for Enter. Returns `false` if the user wants to end, or the terminal is gone.
+fn wait(prompt: &str) -> Result<bool, Fault> {
+    Ok(read_answer(prompt)?.is_some_and(|answer| !answer.starts_with(['q', 'Q'])))
+}
+
+fn wants_the_page() -> Result<bool, Fault> {
+    let answer = read_answer("Open this brain in the browser? [y/N]")?;
+    Ok(answer.is_some_and(|answer| answer.starts_with(['y', 'Y'])))
+}
+
+/// Returns the typed line, or `None` at the end of the input.
+fn read_answer(prompt: &str) -> Result<Option<String>, Fault> {
+    let paint = Paint::new(stdout_width().is_some());
+    print(&format!("\n{} ", paint.dim(prompt)))?;
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    Ok(read.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned()))
+}
+
+/// Waits for the end of this process.
+fn park() {
+    loop {
+        thread::park_timeout(Duration::from_secs(60));
+    }
+}
+
+fn lock(shared: &SharedBrain) -> MutexGuard<'_, Option<TemporaryBrain>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the brain and this process when a signal arrives.
+fn end_at_signals(shared: &SharedBrain) -> Result<(), Fault> {
+    let fault = |e: io::Error| {
+        Fault::new(FaultCode::Internal, format!("cannot wait for signals: {}", fail::reason(&e)))
+    };
+    for signal in SIGNALS {
+        let (mut arrival, sender) = UnixStream::pair().map_err(fault)?;
+        signal_hook::low_level::pipe::register(signal.as_raw(), sender).map_err(fault)?;
+        let shared = Arc::clone(shared);
+        thread::spawn(move || {
+            if io::Read::read_exact(&mut arrival, &mut [0]).is_ok() {
+                if let Some(mut brain) = lock(&shared).take() {
+                    // The daemon removes the home, too, once this process is gone.
+                    let _ = brain.end();
+                }
+                let _ = write_stdout(b"\n");
+                let _ = signal_hook::low_level::emulate_default_handler(signal.as_raw());
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! `brain setup`: asks five questions, then connects what the user chose. `--undo` reverses it.
+
+mod answers;
+mod undo;
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use brain_protocol::{Exit, Fault, FaultCode};
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::answers::Answers;
+use crate::{
+    ai_clients::{Connection, Plan, Server, on_path, read_file, replace_file},
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    home::Home,
+    output::{Outcome, Show, Text, write_stdout},
+};
+
+/// The record of what setup changed outside of brain, in the home.
+const RECORD: &str = "setup.json";
+
+/// Arguments of `setup`.
+#[derive(Debug, Args)]
+pub(crate) struct Setup {
+    /// Take the default for each question without an option
+    #[arg(long)]
+    yes: bool,
+
+    /// Directory of the brain [default: BRAIN_HOME, or ~/.brain]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+
+    /// Whether systemd runs the daemon [default: yes, if systemd runs]
+    #[arg(
+        long, value_enum, value_name = "YES|NO", num_args = 0..=1, require_equals = true,
+        default_missing_value = "yes"
+    )]
+    service: Option<Choice>,
+
+    /// Directory of markdown notes to keep in sync, or none [default: none]
+    #[arg(long, value_name = "DIR")]
+    notes: Option<String>,
+
+    /// AI client to connect, all or none; repeatable [default: all that are installed]
+    #[arg(long, value_name = "NAME")]
+    connect: Vec<String>,
+
+    /// Model for search by meaning, or none [default: none]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// Replace an entry "brain" of an AI client that leads elsewhere
+    #[arg(long)]
+    replace: bool,
+
+    /// Disconnect the AI clients and remove the service, as before setup
+    #[arg(long, conflicts_with_all = ["yes", "service", "notes", "model", "replace"])]
+    undo: bool,
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    Yes,
+    No,
+}
+
+/// What setup changed outside of brain.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    /// Whether setup installed the service.
+    #[serde(default)]
+    service: bool,
+    /// The changes of the clients, oldest first.
+    #[serde(default)]
+    connections: Vec<Connection>,
+}
+
+/// A part of the setup, and how it ended.
+#[derive(Debug, Serialize)]
+struct Part {
+    /// `home`, `service`, `notes`, `model`, or the name of a client.
+    name: String,
+    /// `done`, `unchanged`, `skipped`, `undone` or `failed`.
+    status: &'static str,
+    /// What happened.
+    message: String,
+    /// The files or commands of the change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<String>,
+}
+
+/// The result of `setup`.
+#[derive(Debug, Serialize)]
+struct SetupReply {
+    /// `done`, `partial`, `undone` or `nothing_to_undo`.
+    status: &'static str,
+    home: String,
+    parts: Vec<Part>,
+    #[serde(skip)]
+    notes: Vec<String>,
+}
+
+impl Verb for Setup {
+    const NAME: &'static str = "setup";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Set brain up: five questions with defaults";
+    const EXAMPLES: &'static str = "Examples:
+  brain setup --yes --notes ~/notes --connect cursor --connect codex
+  brain setup --undo
+
+Clients: claude-code, claude-desktop, codex, cursor, vscode, windsurf, gemini, zed.";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        if self.undo {
+            let home = answers::home(self.home.as_deref())?;
+            return undo::run(context, &home, &self.connect);
+        }
+        let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json;
+        let Some(answers) = Answers::collect(&self, is_terminal)? else {
+            let note = "nothing was changed".to_owned();
+            return Ok(Outcome { notes: vec![note], ..Outcome::default() });
+        };
+        Runner { context, home: answers.home.clone(), parts: Vec::new() }.run(answers)
+    }
+}
+
+/// Carries out the answers.
+struct Runner<'a> {
+    context: &'a Context,
+    home: Home,
+    parts: Vec<Part>,
+}
+
+impl Runner<'_> {
+    fn run(mut self, answers: Answers) -> Result<Outcome, Fault> {
+        self.home.prepare()?;
+        let mut record = Record::load(&self.home)?;
+        self.part("home", "done", format!("your pages are in {}", self.home.dir().display()));
+        if answers.service {
+            // A service that was there before stays at an undo.
+            let reply = self.brain("service", &["service", "install"]);
+            record.service |= reply.is_some_and(|reply| reply["status"] == "installed");
+            record.save(&self.home)?;
+        }
+        if let Some(dir) = &answers.notes {
+            self.sync_notes(dir);
+        }
+        for (client, plan) in answers.plans {
+            match plan {
+                Ok(plan) => self.connect(plan, answers.replace, &mut record)?,
+                Err(fault) => self.part(client.name, "failed", message_of(&fault)),
+            }
+        }
+        if let Some(model) = &answers.model {
+            self.brain("model", &["model", "install", model]);
+        }
+        let has_failed = self.parts.iter().any(|part| part.status == "failed");
+        let reply = SetupReply {
+            status: if has_failed { "partial" } else { "done" },
+            home: self.home.dir().display().to_string(),
+            parts: self.parts,
+            notes: next_steps(&self.home),
+        };
+        self.context.show(&reply)
+    }
+
+    fn part(&mut self, name: &str, status: &'static str, message: String) {
+        self.parts.push(Part { name: name.to_owned(), status, message, changes: Vec::new() });
+    }
+
+    /// Runs a command of brain as the user would, and returns its answer if it succeeded.
+    fn brain(&mut self, part: &str, arguments: &[&str]) -> Option<Value> {
+        match self.output_of(arguments) {
+            Ok(reply) => {
+                self.part(part, "done", format!("brain {}", arguments.join(" ")));
+                Some(reply)
+            }
+            Err(fault) => {
+                self.part(part, "failed", message_of(&fault));
+                None
+            }
+        }
+    }
+
+    /// Runs a command of brain in the chosen home, and returns its answer in JSON.
+    fn output_of(&self, arguments: &[&str]) -> Result<Value, Fault> {
+        run_brain(self.context, &self.home, arguments)
+    }
+
+    /// Registers the directory as a source, unless it is one, and synchronises it.
+    fn sync_notes(&mut self, dir: &Path) {
+        let text = dir.display().to_string();
+        let silent = Context { quiet: true, ..*self.context };
+        let sources = match run_brain(&silent, &self.home, &["sources", "list"]) {
+            Ok(sources) => sources,
+            Err(fault) => return self.part("notes", "failed", message_of(&fault)),
+        };
+        let rows = sources["sources"].as_array().cloned().unwrap_or_default();
+        let present = rows.iter().find(|row| row["path"].as_str() == Some(text.as_str()));
+        let names: Vec<&str> = rows.iter().filter_map(|row| row["source_id"].as_str()).collect();
+        let name = match present.and_then(|row| row["source_id"].as_str()) {
+            Some(name) => name.to_owned(),
+            None => answers::source_name(dir, &names),
+        };
+        let added = match present {
+            Some(_) => Ok(Value::Null),
+            None => self.output_of(&["sources", "add", &name, &text]),
+        };
+        match added.and_then(|_| self.output_of(&["sync", &name])) {
+            Ok(_) => self.part("notes", "done", format!("{text} is the source \"{name}\"")),
+            Err(fault) => self.part("notes", "failed", message_of(&fault)),
+        }
+    }
+
+    fn connect(&mut self, plan: Plan, replace: bool, record: &mut Record) -> Result<(), Fault> {
+        let (name, label) = (plan.client.name, plan.client.label);
+        if plan.is_done() {
+            self.part(name, "unchanged", format!("{label} is connected already"));
+            return Ok(());
+        }
+        if let Some(foreign) = plan.foreign.as_ref().filter(|_| !replace) {
+            let message = format!(
+                "{label} has another entry \"brain\" in {}, which leads to {foreign} and was not \
+                 changed; to replace it: brain setup --yes --connect {name} --replace",
+                plan.path.display()
+            );
+            self.part(name, "failed", message);
+            return Ok(());
+        }
+        let changes = plan.description();
+        match plan.apply() {
+            Ok(connection) => {
+                record.connections.extend(connection);
+                record.save(&self.home)?;
+                let message = format!("{label} is connected; restart it to see brain's tools");
+                self.parts.push(Part { name: name.into(), status: "done", message, changes });
+            }
+            Err(fault) => self.part(name, "failed", message_of(&fault)),
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command of brain in `home`, and returns its answer in JSON.
+fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value, Fault> {
+    let not_run =
+        |e: &io::Error| Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(e)));
+    if !context.json && !context.quiet {
+        write_stdout(format!("$ brain {}\n", arguments.join(" ")).as_bytes())
+            .map_err(|e| fail::stdout(&e))?;
+    }
+    let mut command = Command::new(env::current_exe().map_err(|e| not_run(&e))?);
+    command.args(arguments).arg("--json").stdin(Stdio::null()).stderr(Stdio::inherit());
+    if context.no_start {
+        command.arg("--no-start");
+    }
+    command.env("BRAIN_HOME", home.dir());
+    let output = command.output().map_err(|e| not_run(&e))?;
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    if output.status.success() {
+        return Ok(answer);
+    }
+    let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
+    let message = text("message").unwrap_or_else(|| {
+        format!("`brain {}` failed ({}); run it to see why", arguments.join(" "), output.status)
+    });
+    let fault = Fault::new(FaultCode::Io, message);
+    Err(Fault { hint: text("hint"), ..fault })
+}
+
+fn message_of(fault: &Fault) -> String {
+    match &fault.hint {
+        Some(hint) => format!("{}; {hint}", fault.message),
+        None => fault.message.clone(),
+    }
+}
+
+/// Returns what the user does next.
+fn next_steps(home: &Home) -> Vec<String> {
+    let mut notes = Vec::new();
+    if Home::find().is_ok_and(|found| found.dir() != home.dir()) {
+        notes.push(format!(
+            "add this to your shell's profile: export BRAIN_HOME={}",
+            home.dir().display()
+        ));
+    }
+    notes.push("begin: brain capture \"A first thought\"; look: brain open".to_owned());
+    notes
+}
+
+/// Returns how AI clients start brain in `home`.
+fn server(home: &Home) -> Result<Server, Fault> {
+    let exe = env::current_exe().map_err(|e| {
+        Fault::new(FaultCode::Io, format!("cannot find this program: {}", fail::reason(&e)))
+    })?;
+    // The path on PATH stays the same after an upgrade.
+    let program = on_path("brain")
+        .filter(|found| found.canonicalize().ok() == exe.canonicalize().ok())
+        .unwrap_or(exe);
+    let default = env::var_os("HOME").map(|dir| Path::new(&dir).join(".brain"));
+    let is_default = default.as_deref() == Some(home.dir());
+    Ok(Server {
+        program: program.display().to_string(),
+        home: (!is_default).then(|| home.dir().display().to_string()),
+    })
+}
+
+impl Record {
+    fn load(home: &Home) -> Result<Self, Fault> {
+        let path = home.dir().join(RECORD);
+        let Some(text) = read_file(&path)? else { return Ok(Self::default()) };
+        serde_json::from_str(&text).map_err(|e| {
+            Fault::new(FaultCode::Io, format!("cannot read {}: {e}", path.display()))
+                .hint("remove it, then disconnect the clients by hand: docs/clients.md")
+        })
+    }
+
+    fn save(&self, home: &Home) -> Result<(), Fault> {
+        let path = home.dir().join(RECORD);
+        let before = read_file(&path)?;
+        if !self.service && self.connections.is_empty() {
+            return match before {
+                Some(before) => replace_file(&path, Some(&before), None),
+                None => Ok(()),
+            };
+        }
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        replace_file(&path, before.as_deref(), Some(&text))
+    }
+}
+
+impl Show for SetupReply {
+    fn text(&self, t: &mut Text) {
+        for part in &self.parts {
+            let status = match part.status {
+                "failed" => t.paint.red("fail"),
+                "unchanged" | "skipped" => t.paint.dim("ok  "),
+                _ => t.paint.green("ok  "),
+            };
+            t.prose(&format!("{status}  "), 6, &part.message);
+            for line in &part.changes {
+                let line = format!("      {}", t.paint.dim(line));
+                t.raw(&line);
+            }
+        }
+        if self.status == "nothing_to_undo" {
+            t.line("there is nothing to undo");
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(self.status);
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn exit(&self) -> Exit {
+        let has_failed = self.parts.iter().any(|part| part.status == "failed");
+        if has_failed { Exit::Failed } else { Exit::Done }
+    }
+}

@@ -1,0 +1,195 @@
+//! `brain` without a command: where the user stands, and what comes next.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use brain_protocol::{
+    Check, CheckStatus, Doctor, DoctorReply, Exit, Fault, List, PageRow, Pages, Sort, SourceId,
+    Status, StatusReply, page_name,
+};
+use serde::Serialize;
+
+use super::status::duration;
+use crate::{
+    context::Context,
+    home::Home,
+    output::{Column, Outcome, Paint, Show, Table, Text, count, day},
+};
+
+/// Number of pages to show.
+const NEWEST: u32 = 5;
+/// Maximum wait for the checks. They can ask other machines.
+const CHECKS_TIMEOUT: Duration = Duration::from_millis(1000);
+
+/// First commands: what each does, and the command.
+const FIRST_COMMANDS: [(&str, &str); 4] = [
+    ("brain setup", "answer five questions"),
+    ("brain capture \"A first thought\"", "or begin at once"),
+    ("brain import ~/notes", "or take in notes that you have"),
+    ("brain demo", "or look around in an invented brain"),
+];
+
+/// Where the user stands.
+#[derive(Serialize)]
+struct Summary {
+    /// `no_brain`, `stopped` or `running`.
+    status: &'static str,
+    /// The home.
+    home: String,
+    /// The daemon's status.
+    #[serde(rename = "daemon", skip_serializing_if = "Option::is_none")]
+    reply: Option<StatusReply>,
+    /// The pages that changed last.
+    newest: Vec<PageRow>,
+    /// Findings of `brain doctor` that are not ok.
+    attention: Vec<Check>,
+    /// Whether all checks ended in time.
+    is_checked: bool,
+    /// What to do next.
+    next: Vec<String>,
+    #[serde(skip)]
+    default_source: SourceId,
+}
+
+/// Shows where the user stands. Starts a daemon only for a brain that exists.
+///
+/// # Errors
+/// The daemon's fault, or why the daemon did not answer.
+pub(crate) fn run(context: &Context) -> Result<Outcome, Fault> {
+    let home = Home::find()?;
+    let mut summary = Summary {
+        status: "no_brain",
+        home: home.dir().display().to_string(),
+        reply: None,
+        newest: Vec::new(),
+        attention: Vec::new(),
+        is_checked: false,
+        next: FIRST_COMMANDS.iter().map(|(command, _)| (*command).to_owned()).collect(),
+        default_source: SourceId::default(),
+    };
+    let reply = match context.call_running(Status) {
+        Ok(reply) => reply,
+        Err(fault) if fault.code.exit() != Exit::Unreachable => return Err(fault),
+        Err(_) if !home.has_store() => return context.show(&summary),
+        Err(_) if context.no_start => {
+            summary.status = "stopped";
+            summary.next = vec!["brain serve".to_owned()];
+            return context.show(&summary);
+        }
+        Err(_) => context.call(Status)?,
+    };
+    summary.status = "running";
+    summary.home.clone_from(&reply.home);
+    summary.next = match reply.pages {
+        0 => summary.next,
+        _ => vec!["brain search WORDS".to_owned(), "brain open".to_owned()],
+    };
+    summary.reply = Some(reply);
+    let checks = begin_checks(*context);
+    let pages = newest(context)?;
+    summary.default_source = pages.default_source;
+    summary.newest = pages.pages;
+    if let Ok(report) = checks.recv_timeout(CHECKS_TIMEOUT) {
+        summary.is_checked = true;
+        let found = report.checks.into_iter().filter(|check| check.status != CheckStatus::Ok);
+        summary.attention = found.collect();
+    }
+    context.show(&summary)
+}
+
+fn newest(context: &Context) -> Result<Pages, Fault> {
+    context.call(List {
+        source: None,
+        prefix: None,
+        page_type: None,
+        tag: None,
+        deleted: false,
+        sort: Sort::Updated,
+        limit: NEWEST,
+        after: None,
+        updated_since: None,
+        updated_until: None,
+    })
+}
+
+/// Runs the checks on another thread, so that a slow one delays nothing.
+fn begin_checks(context: Context) -> mpsc::Receiver<DoctorReply> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let context = Context { quiet: true, ..context };
+        if let Ok(report) = context.call_running(Doctor { fix: false }) {
+            // The receiver may have stopped waiting.
+            let _ = sender.send(report);
+        }
+    });
+    receiver
+}
+
+const COLUMNS: &[Column] = &[
+    Column::whole("NEWEST").painted(Paint::cyan),
+    Column::fixed("UPDATED").optional(2),
+    Column::flexible("TITLE", 12).optional(1),
+];
+
+impl Summary {
+    fn first_commands(&self, t: &mut Text) {
+        for (command, purpose) in FIRST_COMMANDS {
+            let line = format!("  {command:<34}{}", t.paint.dim(purpose));
+            t.raw(&line);
+        }
+        t.line("All commands: brain --help");
+    }
+
+    fn attention(&self, t: &mut Text) {
+        for check in &self.attention {
+            let status = match check.status {
+                CheckStatus::Fail => t.paint.red("fail"),
+                _ => t.paint.yellow("warn"),
+            };
+            t.prose(&format!("{status}  "), 6, &format!("{}: {}", check.name, check.message));
+            if let Some(hint) = &check.hint {
+                t.line(&format!("      {hint}"));
+            }
+        }
+        match (self.is_checked, self.attention.is_empty()) {
+            (true, true) => t.line("nothing needs your attention"),
+            (true, false) => {}
+            (false, _) => t.line("the checks take longer: brain doctor"),
+        }
+    }
+}
+
+impl Show for Summary {
+    fn text(&self, t: &mut Text) {
+        let Some(reply) = &self.reply else {
+            if self.status == "stopped" {
+                t.line(&format!("the brain in {} is not running: brain serve", self.home));
+                return;
+            }
+            t.line(&format!("there is no brain in {} yet; begin with one of these:", self.home));
+            return self.first_commands(t);
+        };
+        t.line(&format!(
+            "{} in {}, in {}, running for {}",
+            count(reply.pages, "page"),
+            count(reply.sources, "source"),
+            self.home,
+            duration(reply.uptime_seconds)
+        ));
+        if self.newest.is_empty() {
+            self.first_commands(t);
+        } else {
+            let mut table = Table::new(COLUMNS);
+            for page in &self.newest {
+                let name = page_name(self.default_source.as_str(), &page.source_id, &page.slug);
+                let cells = [&*name, &*day(&page.updated_at), &page.title];
+                table.linked_row(page.path.as_deref(), cells);
+            }
+            table.write(t);
+        }
+        self.attention(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(self.status);
+    }
+}

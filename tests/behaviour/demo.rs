@@ -1,0 +1,261 @@
+//! `brain demo`: the tour, and that nothing is left behind, however it ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, program, run, skip};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A user with an empty directory for temporary files.
+struct User {
+    home: TestHome,
+}
+
+impl User {
+    fn new() -> Self {
+        let user = Self { home: TestHome::new() };
+        fs::create_dir_all(user.temporary()).unwrap();
+        user
+    }
+
+    /// Returns the directory of temporary files.
+    fn temporary(&self) -> PathBuf {
+        self.home.outside().join("t")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.home.command("brain");
+        command.env("TMPDIR", self.temporary()).env("BROWSER", "true").args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        run(self.command(args), b"")
+    }
+
+    /// Returns the homes of demonstrations.
+    fn homes(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// Starts a demonstration that waits after its last step.
+    fn waiting_demo(&self) -> (Child, PathBuf, Pid) {
+        let mut command = self.command(&["demo", "--open"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = lines.map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("until this command is ended")));
+        let home = self.homes().pop().expect("the demonstration has a home");
+        let client = Client::connect(&home.join("run/brain.sock")).expect("its daemon answers");
+        let daemon = Pid::from_raw(client.hello.pid as i32).unwrap();
+        (child, home, daemon)
+    }
+
+    /// Waits until nothing of a demonstration is left.
+    fn assert_nothing_is_left(&self, daemon: Pid) {
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        let is_running = || {
+            fs::read_to_string(format!("/proc/{}/stat", daemon.as_raw_nonzero()))
+                .is_ok_and(|stat| !stat.contains(") Z"))
+        };
+        while !self.homes().is_empty() || is_running() {
+            assert!(Instant::now() < deadline, "this is left: {:?}", self.homes());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!self.home.path().exists(), "the user's own brain is not touched");
+    }
+}
+
+#[test]
+fn the_tour_shows_real_answers_and_leaves_nothing_behind() {
+    let user = User::new();
+    let tour = user.run(&["demo", "--json"]).expect(0).json();
+    assert!(tour["pages"].as_u64() > Some(250), "{tour}");
+    let steps = tour["steps"].as_array().unwrap();
+    for step in steps {
+        assert_eq!(step["exit"], 0, "{step}");
+        assert!(step["command"].as_str().unwrap().starts_with("brain "), "{step}");
+    }
+    let result = |command: &str| {
+        let step = steps.iter().find(|step| {
+            step["command"].as_str().unwrap().starts_with(&format!("brain {command}"))
+        });
+        step.unwrap_or_else(|| panic!("no step {command}: {tour}"))["result"].clone()
+    };
+    let captured = result("capture")["slug"].as_str().unwrap().to_owned();
+    assert!(result("search").to_string().contains(&captured), "{}", result("search"));
+    assert!(result("graph").to_string().contains("meetings/"), "{}", result("graph"));
+    assert!(
+        result("timeline")["entries"]
+            .as_array()
+            .map_or(result("timeline").to_string().contains("meetings/"), |entries| !entries
+                .is_empty())
+    );
+    assert!(result("ask").to_string().contains("meetings/"), "{}", result("ask"));
+    assert!(result("collector plot")["snapshots"].as_array().unwrap().len() > 40);
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+    assert!(!user.home.path().exists(), "the user's own brain is not touched");
+}
+
+#[test]
+fn without_a_terminal_it_runs_through_and_prints_each_command() {
+    let user = User::new();
+    let tour = user.run(&["demo"]).expect(0);
+    for part in [
+        "This is a demonstration",
+        "$ brain capture \"",
+        "$ brain search",
+        "$ brain collector plot",
+    ] {
+        assert!(tour.stdout.contains(part), "{part:?} is missing: {}", tour.stdout);
+    }
+    assert!(tour.stdout.contains("brain setup"), "{}", tour.stdout);
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn signals_to_the_client_remove_everything() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let user = User::new();
+        let (mut child, home, daemon) = user.waiting_demo();
+        assert!(home.join("brain.redb").exists());
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let status = child.wait().unwrap();
+        assert!(!status.success(), "{status}");
+        assert_eq!(user.homes(), Vec::<PathBuf>::new(), "it waits for the removal");
+        user.assert_nothing_is_left(daemon);
+    }
+}
+
+#[test]
+fn the_daemon_notices_that_its_client_was_killed() {
+    let user = User::new();
+    let (mut child, _, daemon) = user.waiting_demo();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    user.assert_nothing_is_left(daemon);
+}
+
+#[test]
+fn a_client_whose_daemon_was_killed_removes_the_home() {
+    let user = User::new();
+    let (mut child, _, daemon) = user.waiting_demo();
+    kill_process(daemon, Signal::KILL).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    user.assert_nothing_is_left(daemon);
+}
+
+#[test]
+fn the_next_demonstration_removes_what_two_kills_left() {
+    let user = User::new();
+    let (mut child, home, daemon) = user.waiting_demo();
+    // Stopped, the daemon cannot act on the end of its client before it is killed, too.
+    kill_process(daemon, Signal::STOP).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    kill_process(daemon, Signal::KILL).unwrap();
+    assert!(home.exists());
+    let other = user.temporary().join("brain-demo-of-another-program");
+    fs::create_dir(&other).unwrap();
+    user.run(&["demo", "--json"]).expect(0);
+    assert_eq!(user.homes(), [other], "a directory without the mark is not touched");
+}
+
+#[test]
+fn a_running_demonstration_is_left_alone_by_another_one() {
+    let user = User::new();
+    let (mut child, home, daemon) = user.waiting_demo();
+    user.run(&["demo", "--json"]).expect(0);
+    assert_eq!(user.homes(), std::slice::from_ref(&home));
+    assert!(Client::connect(&home.join("run/brain.sock")).is_some());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
+    user.assert_nothing_is_left(daemon);
+}
+
+/// Runs `brain demo` on a terminal; types `actions` one after the other at each prompt.
+/// `close` closes the terminal.
+fn on_a_terminal(user: &User, actions: &[&str]) -> Option<(i32, String)> {
+    const PROGRAM: &str = r"
+import os, pty, signal, sys, time
+actions = sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], 'demo'])
+out, seen = b'', 0
+while True:
+    try:
+        piece = os.read(fd, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    out += piece
+    while actions and out[seen:].rstrip().endswith((b'q: end', b'[y/N]', b'here.')):
+        seen = len(out)
+        action = actions.pop(0)
+        if action == 'close':
+            os.close(fd)
+            fd = -1
+            break
+        os.write(fd, action.encode())
+    if fd < 0:
+        break
+status = os.waitpid(pid, 0)[1]
+sys.stdout.buffer.write(out)
+sys.exit(status & 0x7f if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+";
+    if Command::new("python3").arg("--version").output().is_err() {
+        skip("python3, which provides the terminal, is not installed");
+        return None;
+    }
+    let environment = user.command(&[]);
+    let mut command = Command::new("python3");
+    command.env_clear();
+    for (name, value) in environment.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.env("TERM", "xterm-256color").env("NO_COLOR", "1");
+    command.arg("-c").arg(PROGRAM).arg(program("brain")).args(actions);
+    let result = run(command, b"");
+    assert!(!result.stderr.contains("Traceback"), "{result:?}");
+    Some((result.code, result.stdout))
+}
+
+#[test]
+fn enter_goes_on_q_ends_and_ctrl_c_and_a_closed_terminal_clean_up() {
+    let user = User::new();
+    let Some((code, screen)) = on_a_terminal(&user, &["\n", "q\n"]) else { return };
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("1 of 7") && !screen.contains("2 of 7"), "{screen}");
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+
+    let (code, screen) = on_a_terminal(&user, &["\n", "\u{3}"]).unwrap();
+    assert_eq!(code, 2, "SIGINT: {screen}");
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+
+    on_a_terminal(&user, &["\n", "close"]).unwrap();
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+
+    let (code, screen) =
+        on_a_terminal(&user, &["\n", "\n", "\n", "\n", "\n", "\n", "\n", "y\n", "\n"]).unwrap();
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("7 of 7") && screen.contains("until you press Enter"), "{screen}");
+    assert_eq!(user.homes(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_daemon_refuses_to_treat_another_home_as_temporary() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    let mut command = home.command("brain-daemon");
+    command.arg("--temporary");
+    let refused = run(command, b"").expect(2);
+    assert!(refused.stderr.contains("not a temporary home"), "{refused:?}");
+    assert!(home.path().exists());
+}

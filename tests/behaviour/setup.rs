@@ -1,0 +1,418 @@
+//! `brain setup`: what it writes into the files of AI clients, and that `--undo` restores them.
+//! Homes and the clients' programs are fakes; the files are as the clients write them.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+use brain_tests::{Run, TestHome, program, run, skip};
+
+const CURSOR: &str = concat!(
+    "{\n\t\"mcpServers\": {\n",
+    "\t\t\"github\": { \"url\": \"https://x.example/mcp\" }\n",
+    "\t}\n}\n",
+);
+const CODE: &str = concat!(
+    "{\r\n  // servers of my own\r\n  \"servers\": {\r\n",
+    "    \"files\": {\"type\": \"stdio\", \"command\": \"f\", \"args\": [\"-d\"],}, /* mine */\r\n",
+    "  },\r\n  \"inputs\": [],\r\n}\r\n",
+);
+const CODEX: &str = concat!(
+    "# my settings\nmodel = \"large\"   # the best\n\n",
+    "[mcp_servers.files]\ncommand = 'files'\nargs = [\n  \"--dir\",\n]\n\n",
+    "[tui]\ntheme=\"dark\"",
+);
+const ZED: &str = "// Zed settings\n{\n  \"theme\": \"One\",\n  \"vim_mode\": true\n}\n";
+
+/// A user with a home directory and fake programs of AI clients.
+struct User {
+    brain: TestHome,
+}
+
+impl User {
+    /// Creates a user without any client. `systemctl` is the end of a shell script.
+    fn new(systemctl: &str) -> Self {
+        let user = Self { brain: TestHome::new() };
+        user.program("systemctl", systemctl);
+        user.program("loginctl", "echo yes");
+        fs::create_dir_all(user.path("home")).unwrap();
+        user
+    }
+
+    /// Adds the clients with files, and Claude Code.
+    fn with_clients() -> Self {
+        let user = Self::new("exit 1");
+        user.file("home/.cursor/mcp.json", CURSOR);
+        user.file("home/dotfiles/mcp.json", CODE);
+        fs::create_dir_all(user.path("home/.config/Code/User")).unwrap();
+        symlink(user.path("home/dotfiles/mcp.json"), user.path("home/.config/Code/User/mcp.json"))
+            .unwrap();
+        let mode = fs::Permissions::from_mode(0o640);
+        fs::set_permissions(user.path("home/dotfiles/mcp.json"), mode).unwrap();
+        user.file("home/.codex/config.toml", CODEX);
+        user.file("home/.config/zed/settings.json", ZED);
+        // Used, but without a file.
+        fs::create_dir_all(user.path("home/.codeium/windsurf")).unwrap();
+        user.program(
+            "claude",
+            r#"for last; do before=$prog; prog=$last; done
+             entry='{"mcpServers":{"brain":{"type":"stdio","command":"%s","args":["mcp"]}}}'
+             case "$*" in
+             'mcp add '*) printf "$entry" "$before" > "$HOME/.claude.json";;
+             'mcp remove '*) echo '{}' > "$HOME/.claude.json";;
+             esac"#,
+        );
+        user
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.brain.outside().join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Writes a program that records its arguments, then runs `script`.
+    fn program(&self, name: &str, script: &str) {
+        let log = self.path(&format!("{name}.log"));
+        self.file(
+            &format!("bin/{name}"),
+            &format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{script}\n", log.display()),
+        );
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.path(&format!("bin/{name}")), mode).unwrap();
+    }
+
+    /// Returns the calls of a program since the last time.
+    fn calls(&self, name: &str) -> Vec<String> {
+        let log = self.path(&format!("{name}.log"));
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(log);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.brain.command("brain");
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
+        command.env("HOME", self.path("home")).args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        run(self.command(args), b"")
+    }
+
+    /// Runs `brain setup --yes --service=no` with further options.
+    fn setup(&self, args: &[&str]) -> Run {
+        self.run(&[&["setup", "--yes", "--service=no"][..], args].concat())
+    }
+
+    /// Asserts that the files of all clients are as before setup.
+    fn assert_untouched(&self) {
+        assert_eq!(self.read("home/.cursor/mcp.json"), CURSOR);
+        assert_eq!(self.read("home/dotfiles/mcp.json"), CODE);
+        assert_eq!(self.read("home/.codex/config.toml"), CODEX);
+        assert_eq!(self.read("home/.config/zed/settings.json"), ZED);
+        assert!(!self.path("home/.codeium/windsurf/mcp_config.json").exists());
+    }
+
+    /// Returns the state of a part of the result.
+    fn status(reply: &serde_json::Value, part: &str) -> String {
+        let parts = reply["parts"].as_array().unwrap();
+        let found = parts.iter().find(|it| it["name"] == part);
+        found.unwrap_or_else(|| panic!("no {part} in {reply}"))["status"].as_str().unwrap().into()
+    }
+}
+
+#[test]
+fn setup_connects_all_clients_and_undo_restores_every_byte() {
+    let user = User::with_clients();
+    let done = user.setup(&[]).expect(0);
+    for label in ["Claude Code", "Codex", "Cursor", "VS Code", "Windsurf", "Zed"] {
+        assert!(done.stdout.contains(&format!("{label} is connected")), "{label}: {done:?}");
+    }
+    assert!(done.stdout.contains("adds to"), "the changes are shown: {done:?}");
+
+    let brain = program("brain").display().to_string();
+    let home = user.brain.path().display().to_string();
+    let cursor: serde_json::Value =
+        serde_json::from_str(&user.read("home/.cursor/mcp.json")).unwrap();
+    let entry = serde_json::json!({
+        "command": brain, "args": ["mcp"], "env": { "BRAIN_HOME": home },
+    });
+    assert_eq!(cursor["mcpServers"]["brain"], entry);
+    assert_eq!(cursor["mcpServers"]["github"]["url"], "https://x.example/mcp");
+    let code = user.read("home/dotfiles/mcp.json");
+    for line in CODE.lines() {
+        assert!(code.contains(line), "{line:?} is gone: {code}");
+    }
+    assert!(code.contains("\"type\": \"stdio\"") && code.contains("\"brain\""), "{code}");
+    assert!(!code.replace("\r\n", "").contains('\n'), "line ends stay: {code:?}");
+    let link = user.path("home/.config/Code/User/mcp.json");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "a link stays a link");
+    assert_eq!(fs::metadata(&link).unwrap().permissions().mode() & 0o777, 0o640);
+    let codex = user.read("home/.codex/config.toml");
+    assert!(codex.starts_with(CODEX) && codex.contains("\n[mcp_servers.brain]\n"), "{codex}");
+    assert!(user.read("home/.config/zed/settings.json").contains("\"context_servers\""));
+    assert_eq!(
+        user.calls("claude"),
+        [format!("mcp add --scope user --env BRAIN_HOME={home} brain -- {brain} mcp")]
+    );
+
+    let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
+    assert_eq!(undone["status"], "undone");
+    user.assert_untouched();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&link).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(user.calls("claude"), ["mcp remove --scope user brain"]);
+    let again = user.run(&["setup", "--undo", "--json"]).expect(0).json();
+    assert_eq!(again["status"], "nothing_to_undo");
+}
+
+#[test]
+fn a_second_setup_changes_nothing_and_undo_keeps_later_edits() {
+    let user = User::with_clients();
+    user.setup(&["--connect", "cursor", "--connect", "codex"]).expect(0);
+    let first = user.read("home/.cursor/mcp.json");
+    let again = user.run(&["setup", "--yes", "--service=no", "--connect", "cursor", "--json"]);
+    assert_eq!(User::status(&again.expect(0).json(), "cursor"), "unchanged");
+    assert_eq!(user.read("home/.cursor/mcp.json"), first);
+
+    // The user adds a server before the entry, and one after it.
+    let edited =
+        first.replace("\"github\": {", "\"new\": { \"command\": \"n\" },\n\t\t\"github\": {");
+    fs::write(user.path("home/.cursor/mcp.json"), &edited).unwrap();
+    let codex = user.read("home/.codex/config.toml");
+    fs::write(user.path("home/.codex/config.toml"), format!("{codex}\n[later]\na = 1\n")).unwrap();
+    user.run(&["setup", "--undo"]).expect(0);
+    let cursor: serde_json::Value =
+        serde_json::from_str(&user.read("home/.cursor/mcp.json")).unwrap();
+    assert!(cursor["mcpServers"]["brain"].is_null(), "{cursor}");
+    assert_eq!(cursor["mcpServers"]["new"]["command"], "n");
+    let codex = user.read("home/.codex/config.toml");
+    assert!(!codex.contains("brain") && codex.ends_with("[later]\na = 1\n"), "{codex}");
+    assert!(codex.starts_with(CODEX), "{codex}");
+}
+
+#[test]
+fn undo_of_one_client_leaves_the_others_connected() {
+    let user = User::with_clients();
+    user.setup(&["--connect", "cursor,zed"]).expect(0);
+    user.run(&["setup", "--undo", "--connect", "zed"]).expect(0);
+    assert_eq!(user.read("home/.config/zed/settings.json"), ZED);
+    assert!(user.read("home/.cursor/mcp.json").contains("\"brain\""));
+    user.run(&["setup", "--undo"]).expect(0);
+    user.assert_untouched();
+}
+
+#[test]
+fn an_entry_of_somebody_else_is_replaced_only_on_request() {
+    let user = User::with_clients();
+    let foreign = "{\"mcpServers\": {\"brain\": {\"url\": \"https://brain.example/mcp\", \
+                   \"headers\": {\"X\": \"secret\"}}}}";
+    user.file("home/.cursor/mcp.json", foreign);
+    let refused = user.setup(&["--connect", "cursor", "--connect", "zed"]).expect(1);
+    let text = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("leads to https://brain.example/mcp and was not changed"), "{text}");
+    assert!(refused.stdout.contains("--replace"), "{refused:?}");
+    assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
+    assert!(user.read("home/.config/zed/settings.json").contains("brain"), "others are connected");
+
+    let replaced = user.setup(&["--connect", "cursor", "--replace"]).expect(0);
+    assert!(!format!("{refused:?}{replaced:?}").contains("secret"), "{refused:?} {replaced:?}");
+    assert!(!user.read("home/.cursor/mcp.json").contains("brain.example"));
+    user.run(&["setup", "--undo"]).expect(0);
+    assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
+}
+
+#[test]
+fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
+    let user = User::with_clients();
+    for (client, file, text) in [
+        ("cursor", "home/.cursor/mcp.json", "{\"mcpServers\": {"),
+        ("cursor", "home/.cursor/mcp.json", "[1, 2]"),
+        ("cursor", "home/.cursor/mcp.json", "{\"mcpServers\": \"none\"}"),
+        ("codex", "home/.codex/config.toml", "model = \n"),
+        ("codex", "home/.codex/config.toml", "mcp_servers = 1\n"),
+    ] {
+        user.file(file, text);
+        let refused = user.setup(&["--connect", client]).expect(1);
+        assert!(refused.stdout.contains("so it is not changed"), "{text:?}: {refused:?}");
+        assert_eq!(user.read(file), text);
+    }
+    let missing = user.path("home/.cursor/mcp.json");
+    fs::remove_file(&missing).unwrap();
+    symlink("/no/such/file", &missing).unwrap();
+    let refused = user.setup(&["--connect", "cursor"]).expect(1);
+    assert!(refused.stdout.contains("a link to a file that does not exist"), "{refused:?}");
+}
+
+#[test]
+fn a_failing_program_of_a_client_is_reported() {
+    let user = User::with_clients();
+    user.program("claude", "echo 'not logged in' >&2; exit 3");
+    let failed = user.setup(&["--connect", "claude-code"]).expect(1);
+    assert!(failed.stdout.contains("failed: not logged in"), "{failed:?}");
+    let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
+    assert_eq!(undone["status"], "nothing_to_undo", "what failed is not recorded");
+}
+
+#[test]
+fn notes_become_a_source_once() {
+    let user = User::new("exit 1");
+    user.file("home/My Notes/plan.md", "# Plan\n\nBuy a walrus.\n");
+    let notes = user.path("home/My Notes").display().to_string();
+    for _ in 0..2 {
+        let reply = user.run(&["setup", "--yes", "--service=no", "--notes", &notes, "--json"]);
+        let reply = reply.expect(0).json();
+        assert_eq!(User::status(&reply, "notes"), "done", "{reply}");
+    }
+    let found = user.run(&["search", "walrus", "--json"]).expect(0).json();
+    assert!(found.to_string().contains("my-notes"), "{found}");
+    let sources = user.run(&["sources", "--json"]).expect(0).json();
+    assert_eq!(sources["sources"].as_array().unwrap().len(), 2, "{sources}");
+}
+
+#[test]
+fn the_service_is_installed_and_undone() {
+    let user = User::new("case \"$*\" in *show*service*) echo MainPID=4242;; esac");
+    let reply = user.run(&["setup", "--yes", "--json"]).expect(0).json();
+    assert_eq!(User::status(&reply, "service"), "done", "the default with systemd: {reply}");
+    let unit = user.path("home/.config/systemd/user/brain-daemon.service");
+    assert!(unit.exists());
+    user.run(&["setup", "--undo"]).expect(0);
+    assert!(!unit.exists());
+
+    let user = User::new("exit 1");
+    let reply = user.run(&["setup", "--yes", "--service", "--json"]).expect(1).json();
+    assert_eq!(User::status(&reply, "service"), "failed", "{reply}");
+    assert!(!user.path("home/.config/systemd/user/brain-daemon.service").exists());
+    let reply = user.run(&["setup", "--yes", "--json"]).expect(0).json();
+    assert!(!reply.to_string().contains("\"service\""), "no systemd, no service: {reply}");
+}
+
+#[test]
+fn another_home_is_used_and_told() {
+    let user = User::with_clients();
+    let home = user.path("home/elsewhere").display().to_string();
+    let done = user.setup(&["--home", &home, "--connect", "cursor"]).expect(0);
+    assert!(done.stderr.contains(&format!("export BRAIN_HOME={home}")), "{done:?}");
+    assert!(user.read("home/.cursor/mcp.json").contains(&home));
+    assert!(!user.brain.path().exists(), "the other home is not created");
+    user.run(&["setup", "--undo", "--home", &home]).expect(0);
+    user.assert_untouched();
+}
+
+#[test]
+fn without_a_terminal_the_missing_options_are_named() {
+    let user = User::with_clients();
+    let refused = user.run(&["setup"]).expect(2);
+    for option in ["--home", "--service", "--notes", "--connect", "--model", "--yes"] {
+        assert!(refused.stderr.contains(option), "{option}: {refused:?}");
+    }
+    let partly = user.run(&["setup", "--service=no", "--connect", "none"]).expect(2);
+    assert!(!partly.stderr.contains("--connect"), "{partly:?}");
+    assert!(partly.stderr.contains("--notes"), "{partly:?}");
+    user.assert_untouched();
+    assert!(!user.brain.path().exists());
+}
+
+#[test]
+fn wrong_options_are_refused_before_anything_changes() {
+    let user = User::with_clients();
+    user.file("home/full/other.txt", "x");
+    let (file, full) =
+        (user.path("home/.cursor/mcp.json"), user.path("home/full").display().to_string());
+    let file = file.display().to_string();
+    for (args, part) in [
+        (&["--home", file.as_str()][..], "is not a directory"),
+        (&["--home", full.as_str()], "has other files"),
+        (&["--notes", "/no/such/notes"], "cannot read"),
+        (&["--notes", file.as_str()], "is not a directory"),
+        (&["--connect", "emacs"], "known: claude-code"),
+        (&["--connect", "gemini"], "is not installed"),
+        (&["--model", "huge"], "all-minilm-l6-v2"),
+        (&["--service=perhaps"], "perhaps"),
+    ] {
+        let args = [&["setup", "--yes"][..], args].concat();
+        let refused = user.run(&args);
+        assert_ne!(refused.code, 0, "{args:?}");
+        assert!(refused.stderr.contains(part), "{args:?}: {refused:?}");
+    }
+    user.assert_untouched();
+    assert!(!user.brain.path().exists());
+}
+
+/// Runs `brain setup` on a terminal, with typed lines.
+fn on_a_terminal(user: &User, args: &[&str], typed: &str) -> Option<(i32, String)> {
+    let path = format!("{}:/usr/bin:/bin", user.path("bin").display());
+    let home = user.path("home").display().to_string();
+    let env = [("PATH", path.as_str()), ("HOME", home.as_str()), ("NO_COLOR", "1")];
+    let result = crate::terminal::on_a_terminal_with_input(&user.brain, 100, typed, &env, args);
+    if result.is_none() {
+        skip("brain setup on a terminal");
+    }
+    result
+}
+
+#[test]
+fn wrong_answers_are_asked_again() {
+    let user = User::with_clients();
+    user.file("home/notes/a.md", "# A\n");
+    let typed = format!(
+        "{}\n\nmaybe\nno\n/no/such\n~/notes\nemacs\ngemini\ncursor\nhuge\nnone\n",
+        user.path("home/.cursor/mcp.json").display()
+    );
+    let Some((code, screen)) = on_a_terminal(&user, &["setup"], &typed) else { return };
+    assert_eq!(code, 0, "{screen}");
+    for part in [
+        "is not a directory",
+        "\"maybe\" is neither yes nor no",
+        "cannot read /no/such",
+        "\"emacs\" is no client",
+        "Gemini CLI is not installed",
+        "\"huge\" is no model",
+        "Cursor is connected",
+        "is the source \"notes\"",
+    ] {
+        assert!(screen.contains(part), "{part:?} is missing: {screen}");
+    }
+    assert!(user.read("home/.cursor/mcp.json").contains("\"brain\""));
+    assert_eq!(user.read("home/.config/zed/settings.json"), ZED);
+}
+
+#[test]
+fn the_end_of_the_input_changes_nothing() {
+    let user = User::with_clients();
+    for typed in ["\u{4}", "\nno\n\u{4}", "\nno\nnone\nall\n\u{4}"] {
+        let Some((code, screen)) = on_a_terminal(&user, &["setup"], typed) else { return };
+        assert_eq!(code, 0, "{screen}");
+        assert!(screen.contains("nothing was changed"), "{screen}");
+        user.assert_untouched();
+        assert!(!user.brain.path().exists());
+        assert_eq!(user.calls("claude"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_foreign_entry_is_asked_about_on_a_terminal() {
+    let user = User::with_clients();
+    let foreign = "{\"mcpServers\": {\"brain\": {\"url\": \"https://brain.example/mcp\"}}}";
+    user.file("home/.cursor/mcp.json", foreign);
+    let keep = "\nno\nnone\ncursor\n\nnone\n";
+    let Some((_, screen)) = on_a_terminal(&user, &["setup"], keep) else { return };
+    assert!(screen.contains("has another \"brain\""), "{screen}");
+    assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
+    let (code, screen) =
+        on_a_terminal(&user, &["setup"], "\nno\nnone\ncursor\nyes\nnone\n").unwrap();
+    assert_eq!(code, 0, "{screen}");
+    assert!(!user.read("home/.cursor/mcp.json").contains("brain.example"));
+}

@@ -1,0 +1,47 @@
+//! `brain` without a command.
+
+use brain_tests::TestHome;
+
+#[test]
+fn without_a_brain_it_names_the_first_commands_and_creates_nothing() {
+    let home = TestHome::new();
+    let said = home.brain([] as [&str; 0]).expect(0);
+    for command in ["brain setup", "brain capture", "brain import", "brain demo"] {
+        assert!(said.stdout.contains(command), "{command}: {said:?}");
+    }
+    assert_eq!(said.stderr, "");
+    let reply = home.json([] as [&str; 0]);
+    assert_eq!(reply["status"], "no_brain");
+    assert!(reply["next"].as_array().unwrap().len() >= 3, "{reply}");
+    assert!(!home.path().exists(), "no home is created and no daemon started");
+}
+
+#[test]
+fn with_a_brain_it_shows_the_newest_pages_and_what_needs_attention() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("ideas/walrus", "# A walrus on the ice\n");
+    let said = home.brain([] as [&str; 0]).expect(0);
+    assert!(said.stdout.contains("1 page in 1 source"), "{said:?}");
+    assert!(said.stdout.contains("ideas/walrus"), "{said:?}");
+    assert!(said.stdout.contains("A walrus on the ice"), "{said:?}");
+    let gone = home.outside().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    home.brain(["sources", "add", "gone", gone.to_str().unwrap()]).expect(0);
+    std::fs::remove_dir(&gone).unwrap();
+    let reply = home.json([] as [&str; 0]);
+    assert_eq!((&reply["status"], &reply["is_checked"]), (&"running".into(), &true.into()));
+    assert_eq!(reply["newest"][0]["slug"], "ideas/walrus");
+    let attention = reply["attention"].to_string();
+    assert!(attention.contains("gone"), "a missing directory needs attention: {reply}");
+    let said = home.brain([] as [&str; 0]).expect(0);
+    assert!(said.stdout.contains("sources: "), "{said:?}");
+    assert_eq!(reply["daemon"]["pages"], 1);
+
+    daemon.terminate();
+    let stopped = home.json(["--no-start"]);
+    assert_eq!(stopped["status"], "stopped", "{stopped}");
+    let started = home.brain([] as [&str; 0]).expect(0);
+    assert!(started.stdout.contains("ideas/walrus"), "an existing brain is started: {started:?}");
+    assert_eq!(home.brain(["--quiet"]).expect(0).stdout, "running\n");
+}
