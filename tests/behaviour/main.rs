@@ -47,6 +47,7 @@ mod daemon_lifecycle;
 mod damage;
 mod dates;
 mod docs_examples;
+mod docs_links;
 mod doctor;
 mod edit;
 mod everyday;
