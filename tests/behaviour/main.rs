@@ -56,6 +56,7 @@ mod extreme_input;
 mod faults;
 mod files;
 mod formats;
+mod former_daemon;
 mod history;
 mod http_flood;
 mod http_ingest;

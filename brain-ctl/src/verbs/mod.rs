@@ -40,7 +40,7 @@ mod serve;
 mod service;
 mod skill;
 mod sources;
-mod status;
+pub(crate) mod status;
 mod steps;
 mod sync;
 mod tags;
