@@ -1,5 +1,5 @@
 # Functions of .ci/bare-systems: systems, commands within them, and checks.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # .ci/bare-systems sets the variables
 
 nspawn=
 init=
@@ -116,7 +116,7 @@ power_off() {
 
 finish() {
     result=$?
-    trap - EXIT
+    trap - EXIT ERR
     touch "$work/shared/enough" 2>/dev/null || true
     power_off
     rm -rf "$work"

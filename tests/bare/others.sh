@@ -1,5 +1,5 @@
 # The oldest Debian, a system without glibc, the RPM package and the image.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # .ci/bare-systems sets the variables
 
 # Captures and searches in a tree.
 use() { # tree, user id, program
