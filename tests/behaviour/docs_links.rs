@@ -45,8 +45,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
         let same = (1..).map(|n| format!("{anchor}-{n}"));
-        let unused =
-            std::iter::once(anchor.clone()).chain(same).find(|name| !found.contains(name));
+        let unused = std::iter::once(anchor.clone()).chain(same).find(|name| !found.contains(name));
         found.extend(unused);
     }
     found
