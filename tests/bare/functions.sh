@@ -53,12 +53,15 @@ milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
 # ---- trees ----------------------------------------------------------------------------------------
 
+# What a booted system needs in addition.
+system=systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps
+
 # Unpacks a minimal Debian, which is made once.
-debian_tree() { # directory, release, further packages
+debian_tree() { # directory, release
     local cache=${CARGO_TARGET_DIR:-target}/trees/$2.tar
     if [ ! -f "$cache" ]; then
         mkdir -p "${cache%/*}"
-        debootstrap --variant=minbase --include="$3" "$2" "$work/$2" http://deb.debian.org/debian \
+        debootstrap --variant=minbase --include="$system" "$2" "$work/$2" http://deb.debian.org/debian \
             >"$work/debootstrap.log" 2>&1 || return 1
         rm -rf "$work/$2"/var/cache/apt/archives/*.deb
         tar -cf "$cache.new" -C "$work/$2" .

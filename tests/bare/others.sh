@@ -9,7 +9,7 @@ use() { # tree, user id, program
 
 if [ "$is_static" = yes ]; then
     echo "== Debian bullseye"
-    if debian_tree "$work/oldest" bullseye ca-certificates; then
+    if debian_tree "$work/oldest" bullseye; then
         mkdir -p "$work/oldest/home/ann"
         chown 1000:1000 "$work/oldest/home/ann"
         cp "$deb" "$work/oldest/new.deb"
@@ -47,7 +47,7 @@ for file in /usr/bin/brain /usr/bin/brain-daemon /usr/lib/systemd/user/brain-dae
     rpm -qlp "$rpm" | grep -qxF "$file" || fail "$rpm does not contain $file"
 done
 tree=$work/rpm
-debian_tree "$tree" bookworm '' || fail "there is no tree"
+debian_tree "$tree" bookworm || fail "there is no tree"
 mkdir -p "$tree/home/ann"
 chown 1000:1000 "$tree/home/ann"
 holds "the package is installed" rpm --root "$tree" --nodeps -i "$rpm"
