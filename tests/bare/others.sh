@@ -42,9 +42,10 @@ fi
 
 echo "== RPM"
 prints "the digests of the package are right" "digests OK" rpm -K "$rpm"
+rpm -qlp "$rpm" >"$work/files"
 for file in /usr/bin/brain /usr/bin/brain-daemon /usr/lib/systemd/user/brain-daemon.socket \
     /usr/share/man/man1/brain.1.gz; do
-    rpm -qlp "$rpm" | grep -qxF "$file" || fail "$rpm does not contain $file"
+    grep -qxF "$file" "$work/files" || fail "$rpm does not contain $file"
 done
 tree=$work/rpm
 debian_tree "$tree" bookworm || fail "there is no tree"
