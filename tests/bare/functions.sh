@@ -78,7 +78,7 @@ within() { # tree, user id, command…
     shift 2
     mkdir -p "$tree/proc"
     unshare --mount --pid --fork --net --kill-child --mount-proc="$tree/proc" \
-        chroot --userspec="$user:$user" "$tree" /usr/bin/env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin \
+        chroot --userspec="$user:$user" "$tree" env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin \
         BRAIN_HTTP_LOCAL=off BRAIN_HTTP_PUBLIC=off HOME=/home/ann "$@"
 }
 

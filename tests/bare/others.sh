@@ -22,14 +22,14 @@ if [ "$is_static" = yes ]; then
 
     echo "== only BusyBox and musl"
     tree=$work/musl
-    mkdir -p "$tree"/{proc,tmp,usr/bin,bin,home/ann}
+    mkdir -p "$tree"/{dev,proc,tmp,usr/bin,bin,home/ann}
+    mknod -m 666 "$tree/dev/null" c 1 3
     chown 1000:1000 "$tree/home/ann"
     (cd "$work" && apt-get download -qq busybox-static musl >/dev/null)
-    for package in "$work"/busybox-static_*.deb "$work"/musl_*.deb; do dpkg-deb -x "$package" "$tree"; done
+    for package in "$work"/{busybox-static,musl}_*.deb; do dpkg-deb -x "$package" "$tree"; done
     chmod 1777 "$tree/tmp"
     [ -z "$(find "$tree" -name 'libc.so.6')" ] || fail "there is a glibc in the tree"
-    chroot "$tree" /bin/busybox --install -s /usr/bin 2>/dev/null || chroot "$tree" /bin/busybox \
-        --install -s /bin
+    chroot "$tree" /bin/busybox --install -s /bin
     cp "$archive" "$packages/install.sh" "$tree/"
     prints "install.sh runs in BusyBox" "verified SHA-256" within "$tree" 1000 sh /install.sh \
         --from "/${archive##*/}"
