@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode, Mcp, Operation, Request, encode};
+use brain_protocol::{Fault, FaultCode, Mcp, Operation, PROTOCOL, Request, VERSION, encode};
 use interprocess::local_socket::Stream;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     output::{self, Outcome, Show},
     progress::Progress,
     start,
+    verbs::status,
 };
 
 /// Maximum silence of the daemon during an ordinary request.
@@ -104,7 +105,7 @@ impl Context {
     }
 
     /// Sends a request and reads the answer with `read_answer`. Retries while a daemon starts or
-    /// stops.
+    /// stops. Replaces a daemon with a former protocol if it may start one.
     fn exchange<T>(
         &self,
         request_bytes: &[u8],
@@ -114,6 +115,7 @@ impl Context {
         let home = Home::find()?;
         let started_at = Instant::now();
         let mut new_stream: Option<Stream> = None;
+        let mut is_replaced = false;
         loop {
             let connected = match new_stream.take() {
                 Some(stream) => Ok(stream),
@@ -136,6 +138,23 @@ impl Context {
                         std::thread::sleep(Duration::from_millis(20));
                     }
                     new_stream = Some(start::connect_or_start(&home, self.quiet)?);
+                }
+                // An upgrade replaced the programs while the daemon ran.
+                ConnectError::Mismatch(former)
+                    if may_start
+                        && !is_replaced
+                        && former.protocol < PROTOCOL
+                        && status::is_daemon(former.pid) =>
+                {
+                    is_replaced = true;
+                    if !self.quiet {
+                        output::notice(&format!(
+                            "replacing the daemon {} (pid {}) by version {VERSION}",
+                            former.version_text(),
+                            former.pid
+                        ));
+                    }
+                    status::stop_daemon(&home.socket())?;
                 }
                 ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !is_late => {
                     std::thread::sleep(Duration::from_millis(20));

@@ -42,7 +42,7 @@ mod service;
 mod setup;
 mod skill;
 mod sources;
-mod status;
+pub(crate) mod status;
 mod steps;
 pub(crate) mod summary;
 mod sync;

@@ -165,7 +165,7 @@ impl Verb for Stop {
 ///
 /// # Errors
 /// Returns a fault if the daemon cannot be reached or does not stop in time.
-pub(super) fn stop_daemon(socket: &Path) -> Result<Option<u32>, Fault> {
+pub(crate) fn stop_daemon(socket: &Path) -> Result<Option<u32>, Fault> {
     let pid = match request_stop(socket) {
         Ok(hello) => hello.pid,
         Err(ConnectError::NotListening) => return Ok(None),
@@ -226,6 +226,12 @@ fn terminate(pid: u32) -> Result<(), Fault> {
             format!("the daemon reported the invalid process id {pid}"),
         )),
     }
+}
+
+/// Returns whether the process is a daemon. A process id from a container can belong to another
+/// program here.
+pub(crate) fn is_daemon(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "brain-daemon")
 }
 
 /// Returns whether the socket and the process are gone. Until then the daemon holds the store.

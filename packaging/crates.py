@@ -1,0 +1,32 @@
+"""Lists the crates in the programs, for the bill of materials and the notices of licences."""
+
+import json
+import subprocess
+
+TARGET = "x86_64-unknown-linux-musl"
+
+
+def crates():
+    """Returns the metadata of all crates that get into the programs, and their dependencies."""
+    tree = _cargo("tree", "-p", "brain-ctl", "-p", "brain-daemon", "-e", "normal", "--target",
+                  TARGET, "--prefix", "none", "--format", "{p}", "--no-dedupe")
+    linked = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
+    metadata = json.loads(_cargo("metadata", "--format-version", "1", "--filter-platform", TARGET))
+    packages = {
+        package["id"]: package for package in metadata["packages"]
+        if (package["name"], "v" + package["version"]) in linked
+    }
+    edges = {
+        node["id"]: sorted(
+            used["pkg"] for used in node["deps"]
+            if used["pkg"] in packages and any(kind["kind"] is None for kind in used["dep_kinds"])
+        )
+        for node in metadata["resolve"]["nodes"] if node["id"] in packages
+    }
+    ordered = sorted(packages.values(), key=lambda package: (package["name"], package["version"]))
+    return ordered, edges
+
+
+def _cargo(command, *arguments):
+    line = ["cargo", command, "--locked", *arguments]
+    return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout

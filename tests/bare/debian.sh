@@ -1,0 +1,157 @@
+# Debian with a booted systemd: install, use, reboot, upgrade under load, downgrade, remove, purge.
+# shellcheck shell=bash disable=SC2154 # .ci/bare-systems sets the variables
+
+# ---- the former version ---------------------------------------------------------------------------
+
+former_version=0.0.0.1
+dpkg-deb -R "$deb" "$work/former"
+sed -i "s/^Version: .*/Version: $former_version/" "$work/former/DEBIAN/control"
+if [ -n "${BRAIN_FORMER:-}" ]; then
+    cp "$BRAIN_FORMER/brain" "$BRAIN_FORMER/brain-daemon" "$work/former/usr/bin/"
+    (cd "$work/former" && find usr -type f -print0 | xargs -0 md5sum) >"$work/former/DEBIAN/md5sums"
+fi
+mkdir "$work/shared"
+chmod 777 "$work/shared"
+dpkg-deb --root-owner-group -Zgzip -z1 -b "$work/former" "$work/shared/former.deb" >/dev/null
+cp "$deb" "$work/shared/new.deb"
+rm -rf "$work/former"
+
+echo "== Debian bookworm, booted"
+debian_tree "$work/booted" bookworm ||
+    skip "debootstrap failed: $(tail -n 2 "$work/debootstrap.log")"
+boot "$work/booted"
+inside useradd --create-home --uid 1000 ann
+inside loginctl enable-linger ann
+eventually "ann's systemd runs" ann systemctl --user show-environment
+
+# ---- install and use ------------------------------------------------------------------------------
+
+began=$(milliseconds)
+holds "the former version is installed" inside dpkg -i /shared/former.deb
+is "no daemon runs after the installation" "" "$(inside pgrep -x brain-daemon || true)"
+is "no unit is enabled" "" "$(ann systemctl --user list-unit-files --state=enabled --no-legend \
+    'brain*' || true)"
+captured=$(milliseconds)
+prints "the first capture starts the daemon" "created" ann brain capture "Ann chose the blue logo"
+first=$(($(milliseconds) - captured))
+prints "the first search finds it" "blue logo" ann brain search "which logo"
+echo "    first capture with the start of the daemon: $first ms"
+whole=$(($(milliseconds) - began))
+echo "    installation to the first answer: $whole ms"
+if [ "${BRAIN_LIMITS:-0}" = 1 ]; then
+    [ "$first" -lt 300 ] || fail "the first capture took $first ms"
+    [ "$whole" -lt 10000 ] || fail "installation to the first answer took $whole ms"
+fi
+for file in share/man/man1/brain.1.gz share/man/man1/brain-capture.1.gz \
+    share/bash-completion/completions/brain share/zsh/vendor-completions/_brain \
+    share/fish/vendor_completions.d/brain.fish share/doc/brain/copyright \
+    share/doc/brain/changelog.gz share/doc/brain/docs/systemd.md; do
+    [ -s "$work/booted/usr/$file" ] || fail "/usr/$file is missing"
+done
+pass "man pages, completions and documents are there"
+holds "bash reads the completions" inside bash -n /usr/share/bash-completion/completions/brain
+holds "the package's files are intact" inside dpkg --verify brain
+
+# ---- the service, and a reboot --------------------------------------------------------------------
+
+ann brain stop >/dev/null
+holds "the user enables the units of the package" ann systemctl --user enable --now \
+    brain-daemon.socket brain-daemon.service
+is "systemd runs the program of the package" /usr/bin/brain-daemon \
+    "$(inside readlink "/proc/$(inside pgrep -x brain-daemon)/exe")"
+power_off
+boot "$work/booted"
+eventually "after a reboot the service runs" ann systemctl --user is-active brain-daemon.service
+prints "after a reboot the page is found" "blue logo" ann brain --no-start search "which logo"
+
+# ---- an upgrade under load ------------------------------------------------------------------------
+
+ann sh -c 'mkdir -p ~/notes && cd ~/notes && awk "BEGIN { for (i = 1; i <= 10000; i++) {
+    file = \"note-\" i \".md\"
+    printf \"# Note %d\n\nAbout subject %d and latency.\n\", i, i % 97 > file; close(file) } }"'
+began=$(milliseconds)
+holds "10,000 pages are imported" ann brain import --quiet /home/ann/notes
+echo "    import: $(($(milliseconds) - began)) ms"
+pages() {
+    ann brain --no-start status --json | tr -d ' \n' |
+        sed -n 's/.*"pages":\([0-9]*\).*/\1/p'
+}
+before=$(pages)
+[ "$before" -ge 10001 ] || fail "there are $before pages after the import"
+
+clients=()
+for client in 1 2 3; do
+    # Each slug that a command printed is an accepted write.
+    # shellcheck disable=SC2016
+    ann timeout 200 sh -c 'n=0; while [ ! -e /shared/enough ]; do n=$((n + 1))
+        brain capture --quiet "client $0 thought $n" || echo "failed: $n" >&2; done' \
+        "$client" >"$work/slugs.$client" 2>"$work/errors.$client" &
+    clients+=($!)
+done
+sleep 1
+prints "the upgrade names the daemon that still runs" "brain restart" inside dpkg -i /shared/new.deb
+sleep 1
+holds "brain restart changes the daemon" ann brain restart
+sleep 1
+touch "$work/shared/enough"
+for client in "${clients[@]}"; do wait "$client" || fail "a client did not end"; done
+is "no request failed during the upgrade" "" "$(cat "$work"/errors.? | grep failed || true)"
+is "the new program runs" /usr/bin/brain-daemon \
+    "$(inside readlink "/proc/$(inside pgrep -x brain-daemon)/exe")"
+sort -u "$work"/slugs.? >"$work/shared/slugs"
+accepted=$(wc -l <"$work/shared/slugs")
+[ "$accepted" -ge 10 ] || fail "there was no load: $accepted captures"
+is "all $accepted accepted writes are there, and nothing else" $((before + accepted)) "$(pages)"
+# shellcheck disable=SC2016
+holds "each of them can be read" ann sh -c 'while read -r slug; do
+    brain get --quiet "$slug" >/dev/null || exit 1; done </shared/slugs'
+
+# ---- a downgrade ----------------------------------------------------------------------------------
+
+holds "the user disables the units" ann systemctl --user disable --now brain-daemon.socket \
+    brain-daemon.service
+holds "the former version is installed over the new one" inside dpkg -i /shared/former.deb
+if ann brain search blue >"$work/out" 2>&1; then
+    echo "SKIPPED: the refused downgrade: the former version has the same schema" >&2
+    ann brain stop >/dev/null
+else
+    refuses "the former version refuses the newer store" "this program knows" ann brain capture \
+        "lost?"
+    grep -q "install the version of brain that wrote it" "$work/out" ||
+        fail "the refusal does not name the way out: $(cat "$work/out")"
+    pass "the refusal names the way out"
+fi
+holds "the new version is installed again" inside dpkg -i /shared/new.deb
+is "all pages are there" $((before + accepted)) "$(ann brain search blue >/dev/null && pages)"
+
+# ---- remove and purge -----------------------------------------------------------------------------
+
+holds "the package is removed" inside dpkg -r brain
+is "no daemon runs" "" "$(inside pgrep -x brain-daemon || true)"
+[ ! -e "$work/booted/usr/bin/brain" ] || fail "the program is still there"
+holds "the data stays" inside test -s /home/ann/.brain/brain.redb
+holds "it is installed again" inside dpkg -i /shared/new.deb
+prints "all data is found again" "blue logo" ann brain search "which logo"
+holds "the package is purged" inside dpkg -P brain
+is "no daemon runs after the purge" "" "$(inside pgrep -x brain-daemon || true)"
+holds "the data stays after the purge" inside test -s /home/ann/.brain/brain.redb
+is "nothing of the package is left" "" "$(inside find /usr /etc /var/lib/dpkg/info -name 'brain*' \
+    -not -path '*/terminfo/*')"
+
+# ---- the script, for one user ---------------------------------------------------------------------
+
+cp "$archive" "$work/shared/"
+cp "$packages/install.sh" "$work/shared/install.sh"
+installer() { ann sh /shared/install.sh "$@"; }
+refuses "install.sh refuses another archive" "nothing was installed" installer \
+    --from /shared/new.deb
+prints "install.sh installs an archive" "verified SHA-256" installer --from \
+    "/shared/${archive##*/}"
+prints "its program finds the data" "blue logo" ann /home/ann/.local/bin/brain search "which logo"
+prints "install.sh upgrades under a running daemon" "brain restart" installer --from \
+    "/shared/${archive##*/}"
+prints "install.sh --uninstall stops the daemon" "stopped brain-daemon" installer --uninstall
+is "only the data is left" "" "$(inside find /home/ann/.local /home/ann/.config -type f \
+    -not -path '*/systemd/*' 2>/dev/null)"
+holds "the data stays after install.sh --uninstall" inside test -s /home/ann/.brain/brain.redb
+power_off

@@ -1,0 +1,63 @@
+//! Clients that are newer than the running daemon, as after an upgrade.
+
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use brain_protocol::{Hello, PROTOCOL};
+use brain_tests::TestHome;
+
+/// Starts a process named `brain-daemon` and a socket that greets with `protocol` until the process
+/// ends.
+fn other_daemon(home: &TestHome, protocol: u16) -> JoinHandle<()> {
+    let program = home.outside().join("brain-daemon");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mut process: Child = Command::new(&program).arg("60").spawn().unwrap();
+    let socket = home.socket();
+    std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let greeting = Hello { protocol, version: [0, 0, 9, 0], pid: process.id() }.to_bytes();
+    std::thread::spawn(move || {
+        while process.try_wait().unwrap().is_none() {
+            if let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.write_all(&greeting);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::fs::remove_file(socket).unwrap();
+    })
+}
+
+#[test]
+fn a_newer_client_replaces_the_daemon() {
+    let home = TestHome::new();
+    let former = other_daemon(&home, PROTOCOL - 1);
+    let run = home.brain(["capture", "after the upgrade"]).expect(0);
+    assert!(run.stderr.contains("replacing the daemon 0.0.9.0"), "{}", run.stderr);
+    former.join().unwrap();
+    assert_eq!(home.search("upgrade").len(), 1);
+}
+
+#[test]
+fn a_client_that_may_not_start_a_daemon_replaces_none() {
+    let home = TestHome::new();
+    let former = other_daemon(&home, PROTOCOL - 1);
+    let fault = home.fault(["--no-start", "capture", "x"], 6);
+    assert_eq!(fault["code"], "protocol_mismatch", "{fault}");
+    assert!(fault["hint"].as_str().unwrap().contains("brain stop"), "{fault}");
+    home.brain(["stop"]).expect(0);
+    former.join().unwrap();
+}
+
+#[test]
+fn an_older_client_replaces_no_newer_daemon() {
+    let home = TestHome::new();
+    let newer = other_daemon(&home, PROTOCOL + 1);
+    let fault = home.fault(["capture", "x"], 6);
+    assert_eq!(fault["code"], "protocol_mismatch", "{fault}");
+    home.brain(["stop"]).expect(0);
+    newer.join().unwrap();
+}
