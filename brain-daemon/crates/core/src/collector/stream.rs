@@ -247,7 +247,7 @@ impl Connection<'_> {
         };
         let link = self.run.http_client;
         let result =
-            link.stream(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
+            link.stream(&call, filtered_stream::IDLE_TIMEOUT, &mut |part| self.handle_part(part));
         match result {
             Ok(answer) if self.connected_at.is_none() && answer.status != 200 => {
                 self.platform.record_rate_limit(Endpoint::Connect, &answer);
