@@ -52,7 +52,7 @@ fn a_token_is_shown_once_and_revoked() {
     let (_, id) = fields.iter().find(|(name, _)| name == "token").expect("no revoke button");
     browser.change(&site, "/web/access/revoke", &[("token", id)]).expect(303);
     assert_eq!(site.write_status(&token), 401);
-    let client = site.app();
+    let client = site.register_public_client();
     let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(screen.body.contains("An app") && screen.body.contains(&client), "{}", screen.body);
     browser.change(&site, "/web/access/revoke", &[("client", &client)]).expect(303);

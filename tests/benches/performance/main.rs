@@ -98,7 +98,7 @@ fn main() {
     }
     // Options for one measurement: `--notes DIR COUNT` writes notes, `--import` measures imports,
     // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million` also
-    // on a million, `--writers` many writers, `--http` HTTP, `--mcp` the tool endpoint,
+    // on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
     // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
     if wanted("--writers") || wanted("--mcp") {
@@ -209,7 +209,7 @@ impl Bench {
         self.first_after_write(&many_filled, many, "100,000", &tantivy_many);
         self.step("doctor, sync, watcher");
         self.operations(&few_filled);
-        self.step("the tool endpoint");
+        self.step("the MCP endpoint");
         self.mcp(&few_filled);
         drop(few_filled);
 

@@ -169,8 +169,8 @@ pub struct Entry<'a> {
 impl Entry<'_> {
     /// Settles an answered call with the token counts of the service.
     ///
-    /// Uses the maximum if the service reports 0 tokens, which is impossible, or more than the
-    /// maximum. Returns the accepted counts; a count that was not reported is 0.
+    /// Uses the maximum if the service reports 0 tokens, which is impossible, or far more than
+    /// the maximum. Returns the accepted counts; a count that was not reported is 0.
     pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
         let (counted_in, over_in) = plausible_tokens(tokens_in, self.maximum.tokens_in);
         let (counted_out, over_out) = plausible_tokens(tokens_out, self.maximum.tokens_out);

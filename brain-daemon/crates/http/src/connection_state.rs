@@ -233,8 +233,8 @@ impl ConnectionState {
     /// Begins a request of `method`. Returns whether its raw head has a line for the field `name`
     /// (lower case).
     ///
-    /// Returns `None` if the head was not seen, because the client sent it before the response to
-    /// the previous request.
+    /// Returns `None` if the head is unknown, because the client sent it before the response to the
+    /// previous request.
     pub(crate) fn begin_request(&self, method: &str, name: &[u8]) -> Option<bool> {
         self.enter(Phase::Busy);
         let unread = self.unread.swap(false, Ordering::Relaxed);

@@ -135,7 +135,7 @@ impl Index {
 
     /// Waits until the indexer has fewer than `backlog` changes to take, so that a bulk import does
     /// not fill the memory. Returns at once when the index cannot be written.
-    pub fn wait_below(&self, backlog: usize) {
+    pub fn wait_for_backlog_below(&self, backlog: usize) {
         let mut state = self.shared.state();
         while state.feed.len() >= backlog.max(1) && state.problem.is_none() && !state.ended {
             self.shared.wake.notify_one();

@@ -180,7 +180,7 @@ impl ContentWords {
         for (at, &(word, pair)) in self.words.iter().enumerate() {
             let next = self.words.get(at + 1).map_or(sequence.words.len(), |next| next.0);
             longest = longest.max(enough(begin..next));
-            // Words that form no pair, such as a repeated one, may be side by side.
+            // Words that form no pair, such as a repeated one, are assumed to be adjacent.
             if pair.is_some_and(|pair| !has_pair(pair)) {
                 begin = word + 1;
             }

@@ -79,7 +79,7 @@ pub const SCREENS: &[&str] = &[
     install::SHARE,
     assets::ROUTE,
     collector::PATH,
-    collector::POST,
+    collector::POST_PATH,
     ask::PATH,
     ask::IDEAS,
     ask::PART,

@@ -70,7 +70,7 @@ impl Origin {
         if !is_name(&origin.name) {
             let message = format!("\"{}\" is not a valid model name", origin.name);
             return Err(Fault::new(FaultCode::Usage, message).hint(
-                "give it one of lower-case letters, digits, dots and dashes: --name my-model",
+                "use lower-case letters, digits, dots, dashes and underscores: --name my-model",
             ));
         }
         Ok(origin)

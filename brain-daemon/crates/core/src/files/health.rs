@@ -17,7 +17,7 @@ impl FileService {
     fn check_outbox(&self) -> Finding {
         let rows = self.store.read(Visibility::All)?.counts()?.outbox;
         let waiting = self.waiting_files(rows);
-        let (failing, kept) = (self.failing_files(), self.kept_saves());
+        let (failing, kept) = (self.failing_files(), self.preserved_edits());
         if let (None, [.., last]) = (&failing, kept.as_slice()) {
             let message = format!(
                 "{} saves by other programs conflicted with a write by brain, and are stored as \
