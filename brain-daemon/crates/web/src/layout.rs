@@ -99,7 +99,7 @@ impl<'a> Screen<'a> {
                     }
                 }
             }
-            main id="main" tabindex="-1" data-seen=(session.seen) { (body) }
+            main id="main" tabindex="-1" data-change-count=(session.change_count) { (body) }
             footer {
                 form id="sign-out" method="post" action="/web/sign-out" {
                     (csrf(session))

@@ -80,8 +80,8 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
              to the public address"
         }
         NetError::Timeout(_) => {
-            "clients give up after 10 seconds: check the load of the host and of proxies in front of \
-             it"
+            "clients give up after 10 seconds: check the load of the host and of proxies in \
+             front of it"
         }
         NetError::TooLarge(_)
         | NetError::ConnectionBroken(_)

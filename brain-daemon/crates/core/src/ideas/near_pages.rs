@@ -160,8 +160,8 @@ impl IdeaService {
     }
 }
 
-/// Returns all pages that can be distant, or those with the lowest random keys if there are more than
-/// [`MAX_COMPARED`].
+/// Returns all pages that can be distant, or those with the lowest random keys if there are more
+/// than [`MAX_COMPARED`].
 fn drawn_pages(
     reader: &Reader,
     near: &NearPages,
