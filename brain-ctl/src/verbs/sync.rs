@@ -156,8 +156,8 @@ impl Show for SyncReply {
             notes.extend(source.warnings.iter().map(|warning| format!("{name}: {warning}")));
             notes.extend(source.conflicts.iter().map(|c| {
                 format!(
-                    "{name}: {} was changed here and in {}; the file won, \
-                     and version {} keeps the other text: \
+                    "{name}: {} was changed here and in {}; brain uses the file, \
+                     and version {} has the other text: \
                      brain get {} --source {name} --version {}",
                     c.slug,
                     clean(&c.path),

@@ -1,4 +1,4 @@
-//! Writes the ledger: one line before each call, and one after it.
+//! Writes the ledger: one line before each model call, and one after it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -31,7 +31,8 @@ impl Ledger {
         Self { path: path.to_owned(), clock, writing: Mutex::default() }
     }
 
-    /// Enters a call before it is made. `tokens_in` and `tokens_out` are its maximum token counts.
+    /// Enters a model call before it is made. `tokens_in` and `tokens_out` are its maximum token
+    /// counts.
     ///
     /// [`Entry::settle`] records the result. An entry that is dropped counts as failed, at its
     /// maximum cost, because the service may have processed the call.

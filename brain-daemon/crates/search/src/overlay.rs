@@ -40,7 +40,7 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ov
     matched
 }
 
-/// As `count`, for statistics that already include the numbers and lengths of `entries`.
+/// As `count`, for statistics that already include the count and lengths of `entries`.
 pub(super) fn count_visible(
     entries: &[Arc<Entry>],
     plan: &Plan,

@@ -306,7 +306,7 @@ impl Neighbours {
         let mut documents: Vec<&Document> = documents.collect();
         documents.sort_unstable_by_key(|document| Reverse(document.id));
         let mut left = MAX_OVERLAY_BYTES;
-        // The distance of each word that was seen, and the last page that has it by field.
+        // The distance of each word that was seen and, by field, the last page that has it.
         let mut seen: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
             HashMap::default();
         for (number, document) in (1..).zip(documents) {
@@ -353,7 +353,7 @@ struct NearWords<'a> {
 
 /// The state after a part of a term was read.
 #[derive(Clone)]
-struct ReadTerm {
+struct PartialTerm {
     row: brain_protocol::EditRow,
     /// The bytes of an incomplete character.
     bytes: [u8; 4],
@@ -363,11 +363,11 @@ struct ReadTerm {
 }
 
 impl Automaton for NearWords<'_> {
-    type State = Option<ReadTerm>;
+    type State = Option<PartialTerm>;
 
     fn start(&self) -> Self::State {
         let row = self.word.start();
-        Some(ReadTerm { row, bytes: [0; 4], count: 0, has_near_beginning: false })
+        Some(PartialTerm { row, bytes: [0; 4], count: 0, has_near_beginning: false })
     }
 
     fn is_match(&self, state: &Self::State) -> bool {

@@ -305,7 +305,7 @@ fn verify(
     if !fits {
         return Err(unusable(EmbedError {
             kind: EmbedErrorKind::Model,
-            message: "its vectors have another length than its configuration says".into(),
+            message: "its vectors differ in length from its configuration".into(),
             hint: None,
         }));
     }

@@ -47,7 +47,7 @@ impl FileService {
     /// Returns the number of files to write: outbox rows, except those that the next commit
     /// removes.
     pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
-        // The row in `done` of a failing page is from an earlier change, so the page still waits.
+        // A failing page's row in `done` belongs to an earlier change, so the page still waits.
         let failing = self.failing_ids();
         let done: HashSet<u64> = self
             .store
