@@ -63,7 +63,7 @@ pub fn attachment_name(name: &str) -> Result<String, &'static str> {
         return Err("begins with a dot, or begins or ends with a space");
     }
     if is_markdown(std::path::Path::new(&name)) {
-        return Err("is the name of a markdown file: add markdown as a page");
+        return Err("belongs to a markdown file: add markdown as a page");
     }
     Ok(name)
 }

@@ -82,7 +82,7 @@ pub const SCREENS: &[&str] = &[
     collector::POST_PATH,
     ask::PATH,
     ask::IDEAS,
-    ask::PART,
+    ask::PAGE_TEXT,
 ];
 
 /// The paths that change something. Each needs the session's CSRF token.
