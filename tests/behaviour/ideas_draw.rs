@@ -79,7 +79,7 @@ fn far_slugs(reply: &IdeasReply) -> BTreeSet<String> {
     reply.far_set.iter().map(|page| page.slug.to_string()).collect()
 }
 
-/// The number of distinct pages in `draws` even draws from `pages` pages, on average.
+/// The number of distinct pages in `draws` uniform draws from `pages` pages, on average.
 fn uniform_draws(pages: f64, draws: i32) -> f64 {
     pages * (1.0 - (1.0 - 1.0 / pages).powi(draws))
 }

@@ -40,7 +40,8 @@ pub(super) struct Flow {
     numbers: Vec<(usize, u16)>,
 }
 
-/// Approximate maximum number of elements in a part. The converter's tree for a part takes a few MB.
+/// Approximate maximum number of elements in a part. The converter's tree for a part takes a few
+/// MB.
 const MAX_PART_ELEMENTS: usize = 1 << 12;
 
 /// How a part continues the preceding one.
