@@ -264,7 +264,7 @@ fn lost_connection(error: &io::Error) -> Fault {
 
 fn unreadable_answer(detail: &dyn std::fmt::Display) -> Fault {
     Fault::new(FaultCode::BadFrame, format!("the daemon's answer cannot be read: {detail}"))
-        .hint("restart the daemon: brain stop")
+        .hint("restart the daemon: brain restart")
 }
 
 #[cfg(test)]

@@ -45,11 +45,11 @@ impl PassedSocket {
 /// The sockets that systemd passed in.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// For the control protocol.
+    /// The socket of the control protocol.
     pub control: Option<PassedSocket>,
-    /// For HTTP on this machine.
+    /// The socket for HTTP on this machine.
     pub http_local: Option<TcpListener>,
-    /// For HTTP behind a tunnel.
+    /// The socket for HTTP behind a tunnel.
     pub http_public: Option<TcpListener>,
 }
 

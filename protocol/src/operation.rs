@@ -49,7 +49,7 @@ pub trait Operation: Into<Request> {
     fn read_reply(reply: Reply) -> Result<Self::Reply, Fault> {
         Self::Reply::try_from(reply).map_err(|UnexpectedReply| {
             let message = format!("the daemon returned an unexpected answer to `{}`", Self::NAME);
-            Fault::new(FaultCode::Internal, message).hint("restart the daemon: brain stop")
+            Fault::new(FaultCode::Internal, message).hint("restart the daemon: brain restart")
         })
     }
 }

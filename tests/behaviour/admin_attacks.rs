@@ -11,7 +11,7 @@ use crate::web::{Browser, HttpRequest, Site, text};
 #[test]
 fn cross_site_requests_cannot_administer() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let login = HttpRequest::json("/admin/login", &json!({ "token": site.admin }));
     browser.go(&site.local, login.clone().header("Origin", "https://evil.example")).expect(403);
     browser
@@ -114,7 +114,7 @@ fn the_public_listener_has_no_administration() {
 #[test]
 fn only_wrong_admin_tokens_are_rate_limited() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let login = |token: &str| HttpRequest::json("/admin/login", &json!({ "token": token }));
     let page = browser.consent_page(&site, &client, "read").expect(200);
     for at in 0..10 {

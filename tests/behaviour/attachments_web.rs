@@ -2,7 +2,7 @@
 
 use brain_tests::TestHome;
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
@@ -159,7 +159,7 @@ fn a_form_attaches_a_file_and_a_script_gets_its_link() {
     let answer = browser.go(&site.local, form).expect(303);
     assert_eq!(answer.header("location"), Some("/page/default:p"));
     let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200);
-    assert_sealed(&page);
+    assert_security_headers(&page);
     assert!(page.body.contains("x y.png") && page.body.contains("multipart/form-data"));
     let script = upload(&site, "/web/attach/default:p", Some(&token), "z.pdf", "a text");
     let answer = browser.go(&site.local, script.header("Accept", "application/json")).expect(200);

@@ -164,7 +164,7 @@ impl Fixture {
 
     /// Processes pending work once. Returns whether more is pending.
     pub(crate) fn step(&self) -> bool {
-        self.brain().collector.patterns().unwrap()
+        self.brain().collector.run_analyses().unwrap()
     }
 
     /// Returns the derived data of a post.

@@ -20,7 +20,7 @@ fn home() -> TestHome {
     home
 }
 
-/// Returns what `brain` answers to fish for these words.
+/// Returns the completions of these words that `brain` prints for the fish shell.
 fn fish_completions(home: &TestHome, words: &[&str]) -> Vec<String> {
     let mut command = home.command("brain");
     command.env("BRAIN_COMPLETE", "fish").arg("--").arg("brain").args(words);

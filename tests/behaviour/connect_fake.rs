@@ -1,4 +1,4 @@
-//! A tool endpoint for `brain connect test` that is correct except for a test's change, and helpers
+//! An MCP endpoint for `brain connect test` that is correct except for a test's change, and helpers
 //! that read the report.
 
 use std::io::Write;
@@ -39,7 +39,7 @@ impl FakeResponse {
     }
 }
 
-/// A correct tool endpoint, except for a test's change.
+/// A correct MCP endpoint, except for a test's change.
 pub(crate) struct FakeEndpoint {
     address: SocketAddr,
     pub(crate) requests: Arc<Mutex<Vec<String>>>,

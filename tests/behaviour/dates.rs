@@ -1,5 +1,5 @@
-//! The dates of a note are those that it states, else those of git or of its file. Only a new text
-//! makes a note new.
+//! The dates of a note are those that it states, else those of git or of its file. The date changes
+//! only if the text changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

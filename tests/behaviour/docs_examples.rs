@@ -293,7 +293,8 @@ fn every_example_of_the_http_api_runs() {
 fn every_example_of_access_runs() {
     if has_curl() {
         let mut reader = Reader::new();
-        // The page revokes the client; the table at its top creates it.
+        // access.md revokes the token `phone`. Only its table, whose commands are not run, creates
+        // that token.
         let _ = reader.home.token("phone", "write", &[]);
         reader.run_document("access.md");
     }

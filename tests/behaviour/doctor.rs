@@ -63,7 +63,7 @@ fn an_unwritable_index_is_a_warning() {
 }
 
 #[test]
-fn a_socket_that_others_can_open_is_closed_by_fix() {
+fn doctor_fix_restricts_the_socket_permissions() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     fs::set_permissions(home.socket(), fs::Permissions::from_mode(0o666)).unwrap();

@@ -79,8 +79,8 @@ fn far_slugs(reply: &IdeasReply) -> BTreeSet<String> {
     reply.far_set.iter().map(|page| page.slug.to_string()).collect()
 }
 
-/// The number of distinct pages in `draws` even draws from `pages` pages, on average.
-fn even_draw(pages: f64, draws: i32) -> f64 {
+/// The number of distinct pages in `draws` uniform draws from `pages` pages, on average.
+fn uniform_draws(pages: f64, draws: i32) -> f64 {
     pages * (1.0 - (1.0 - 1.0 / pages).powi(draws))
 }
 
@@ -109,7 +109,7 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
             seen.extend(far_slugs(&reply));
         }
         // An even draw from a fixed half, or third, of the brain would use this number of pages.
-        let expected = even_draw(far_half, (TOPICS * pages) as i32);
+        let expected = uniform_draws(far_half, (TOPICS * pages) as i32);
         eprintln!("{profile:?}: {} distinct pages, {expected:.0} of an even draw", seen.len());
         assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
     }

@@ -38,10 +38,10 @@ fn items_are_stored_first_and_become_pages_with_provenance() {
         ("2026-11-21T12:00:00.000Z", (0, 0, 1))
     );
     let page = fixture.page(&slug);
-    // The page names its job by an encrypted id, which also identifies the job.
+    // The page contains the job's id in encrypted form. Either form finds the job.
     let uri = page.source_uri.clone().unwrap();
     let id = JobId::parse(uri.strip_prefix("webhook:phone:").unwrap()).unwrap();
-    assert_ne!(id, sent.job_id, "a page does not reveal the number of jobs");
+    assert_ne!(id, sent.job_id, "the id in the page does not reveal the number of jobs");
     let same = expect_reply!(fixture.ask(Request::JobShow(JobShow { id })), Job);
     assert_eq!((same.job_id, same.slug.as_deref()), (sent.job_id, Some(slug.as_str())));
     assert_eq!(
@@ -148,7 +148,7 @@ fn deleted_or_changed_content_is_ingested_again() {
         (fixture.show(&again).slug, fixture.page(&slug).body.as_str()),
         (Some(slug.clone()), "to and fro")
     );
-    // A delivery with an idempotency key is the same, whatever became of its page.
+    // A delivery with the same idempotency key is a duplicate even if its page was deleted.
     let keyed_item = || Item { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
     let delivered = fixture.send(keyed_item()).unwrap();
     fixture.process_queue();
@@ -361,9 +361,10 @@ fn concurrent_senders_get_one_job_per_content() {
                 let fixture = &fixture;
                 scope.spawn(move || {
                     let send_item = |n: usize| {
-                        // Every client sends every second item.
-                        let whose = if n.is_multiple_of(2) { 0 } else { sender };
-                        fixture.send(text(&format!("item {n} of {whose}"))).unwrap()
+                        // Even-numbered items are the same for all clients; odd-numbered items
+                        // differ for each client.
+                        let owner = if n.is_multiple_of(2) { 0 } else { sender };
+                        fixture.send(text(&format!("item {n} of {owner}"))).unwrap()
                     };
                     (0..50).map(send_item).collect::<Vec<_>>()
                 })

@@ -22,7 +22,7 @@ fn lose_transactions(store: &std::path::Path) {
 }
 
 #[test]
-fn a_store_emptied_by_a_repair_is_refused_beside_page_files() {
+fn a_store_emptied_by_repair_is_refused_if_page_files_exist() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("kept", "walrus\n");

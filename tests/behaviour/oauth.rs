@@ -68,7 +68,7 @@ fn the_public_address_is_the_issuer() {
         .json();
     assert_eq!(about["resource"], "https://brain.example.org/mcp");
 
-    let client = site.app();
+    let client = site.register_public_client();
     let page = site
         .public(&HttpRequest::get(&authorize(&client, &[])).header("Host", "brain.example.org"))
         .expect(200);
@@ -120,7 +120,7 @@ fn a_client_gets_a_token_for_its_secret() {
 #[test]
 fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let resource = format!("{}/mcp", site.issuer());
     let page = browser
         .go(&site.local, HttpRequest::get(&authorize(&client, &[("resource", &resource)])))
@@ -175,7 +175,7 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
 #[test]
 fn the_owner_may_grant_less_or_nothing() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let page = browser.consent_page(&site, &client, "read write").expect(200);
     let less = [("decision", "approve"), ("grant", "read"), ("admin_token", site.admin.as_str())];
     let code = browser.submit(&site, &page, &less).expect(303).redirect_parameter("code").unwrap();
@@ -198,7 +198,7 @@ fn the_owner_may_grant_less_or_nothing() {
 #[test]
 fn over_https_a_signed_in_owner_must_still_consent() {
     let site = Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")]);
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let open_consent_page = |browser: &mut Browser| {
         let ask = HttpRequest::get(&authorize(&client, &[("scope", "read write")]));
         browser.go(&site.public, ask.header("Host", "brain.example.org")).expect(200)
@@ -296,11 +296,13 @@ fn a_client_registers_itself_where_the_owner_allows_it() {
 }
 
 /// Browsers send `Origin: null` from a page that is served with `no-referrer`, and the daemon
-/// refuses that origin. So the pages must not use `no-referrer`.
+/// refuses that origin. So the consent page, which has a form, must not use `no-referrer`. The
+/// error page has no form and uses it.
 #[test]
 fn pages_have_strict_security_headers() {
     let site = Site::new();
-    let page = site.public(&HttpRequest::get(&authorize(&site.app(), &[]))).expect(200);
+    let page =
+        site.public(&HttpRequest::get(&authorize(&site.register_public_client(), &[]))).expect(200);
     assert_eq!(page.header("referrer-policy"), Some("same-origin"));
     let refused = site.public(&HttpRequest::get("/authorize?client_id=none")).expect(400);
     assert_eq!(refused.header("referrer-policy"), Some("no-referrer"));
@@ -332,7 +334,7 @@ fn pages_have_strict_security_headers() {
 #[test]
 fn the_state_is_returned_unchanged() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     for state in [
         "\r\nSet-Cookie: a=b",
         "\"><script>alert(1)</script>",

@@ -14,7 +14,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 #[test]
 fn a_code_works_once_and_its_replay_revokes_the_tokens() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let code = browser.agree(&site, &client, "read write");
     let tokens = site.exchange(&client, &code).expect(200).json();
     assert_eq!(site.write_status(&text(&tokens, "access_token")), 202);
@@ -26,7 +26,8 @@ fn a_code_works_once_and_its_replay_revokes_the_tokens() {
 #[test]
 fn a_code_is_bound_to_client_redirect_uri_and_verifier() {
     let site = Site::new();
-    let (client, other, mut browser) = (site.app(), site.app(), Browser::default());
+    let (client, other, mut browser) =
+        (site.register_public_client(), site.register_public_client(), Browser::default());
     let right = [
         ("grant_type", "authorization_code"),
         ("client_id", client.as_str()),
@@ -52,7 +53,7 @@ fn a_code_is_bound_to_client_redirect_uri_and_verifier() {
 #[test]
 fn a_reused_refresh_token_revokes_its_family() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let code = browser.agree(&site, &client, "read write");
     let first = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
     let second = text(&site.refresh(&client, &first).expect(200).json(), "refresh_token");
@@ -72,7 +73,7 @@ fn a_reused_refresh_token_revokes_its_family() {
 #[test]
 fn processes_of_one_client_can_refresh_one_token_at_once() {
     let site = Site::new();
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let code = browser.agree(&site, &client, "read write");
     let shared = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
     let answers: Vec<_> = std::thread::scope(|scope| {
@@ -89,7 +90,7 @@ fn processes_of_one_client_can_refresh_one_token_at_once() {
 #[test]
 fn a_redirect_uri_that_almost_matches_is_refused() {
     let site = Site::new();
-    let client = site.app();
+    let client = site.register_public_client();
     let refused = |pairs: &[(&str, &str)]| {
         let request = HttpRequest::get(&authorize(&client, pairs));
         let page = site.public(&request).expect(400);
@@ -139,7 +140,7 @@ fn a_redirect_uri_that_almost_matches_is_refused() {
 #[test]
 fn other_errors_are_returned_to_the_client() {
     let site = Site::new();
-    let client = site.app();
+    let client = site.register_public_client();
     for (name, value, error) in [
         ("response_type", "token", "unsupported_response_type"),
         ("response_type", "", "invalid_request"),
@@ -192,7 +193,7 @@ fn no_client_gets_more_than_was_granted() {
     ])
     .refused(400, "unauthorized_client");
 
-    let (client, mut browser) = (site.app(), Browser::default());
+    let (client, mut browser) = (site.register_public_client(), Browser::default());
     let page = browser.consent_page(&site, &client, "read").expect(200);
     for grant in ["write", "admin", "owner", "read write", "read"] {
         let more =
@@ -217,7 +218,7 @@ fn no_client_gets_more_than_was_granted() {
 #[test]
 fn consent_cannot_be_given_by_another_page() {
     let site = Site::new();
-    let (client, mut owner) = (site.app(), Browser::default());
+    let (client, mut owner) = (site.register_public_client(), Browser::default());
     let page = owner.consent_page(&site, &client, "read write").expect(200);
     let field = |name: &str| {
         hidden_fields(&page.body).into_iter().find(|(known, _)| known == name).unwrap().1

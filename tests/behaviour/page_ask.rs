@@ -10,7 +10,7 @@ use brain_tests::model::{FakeModel, ModelOptions, ModelResponse, Question};
 
 use crate::ask_fixture::{fill, ledger, passage_number};
 use crate::ideas_fixture;
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site, encoded, hidden_fields};
 
 const QUESTION: &str = "who wrote the program for the analytical engine?";
@@ -102,18 +102,18 @@ fn a_form_estimates_and_answers_with_citations() {
     fill(&site.home);
     let mut browser = site.open();
     let form = browser.go(&site.local, HttpRequest::get("/web/ask")).expect(200);
-    assert_sealed(&form);
+    assert_security_headers(&form);
     assert!(form.body.contains("name=\"budget\"") && form.body.contains("value=\"1.00\""));
     let fields = [("question", QUESTION), ("budget", "0.50"), ("action", "estimate")];
     let estimate = browser.change(&site, "/web/ask/answer", &fields).expect(200);
-    assert_sealed(&estimate);
+    assert_security_headers(&estimate);
     assert!(estimate.body.contains("<bdi>small</bdi> reads 2 pages"), "{}", estimate.body);
     assert!(estimate.body.contains("costs at most $0.0"), "{}", estimate.body);
     assert!(estimate.body.contains("The budget is $0.50."), "{}", estimate.body);
     assert_eq!((model.call_count(), ledger(&site.home).len()), (0, 0), "nothing is asked");
 
     let answer = browser.change(&site, "/web/ask/answer", &fields[..2]).expect(200);
-    assert_sealed(&answer);
+    assert_security_headers(&answer);
     for shown in [
         "Ada &lt;script&gt;alert(1)&lt;/script&gt; did [<a href=\"/page/default:people/ada\"",
         "data-part=\"/web/part/default:people/ada\"",
@@ -131,7 +131,7 @@ fn a_form_estimates_and_answers_with_citations() {
     browser.go(&site.local, HttpRequest::get("/web/part/none")).expect(404);
     // The costs of the day are a bar.
     let costs = browser.go(&site.local, HttpRequest::get("/web/costs")).expect(200);
-    assert_sealed(&costs);
+    assert_security_headers(&costs);
     assert!(costs.body.contains("<rect class=\"bar0\""), "{}", costs.body);
     assert!(costs.body.contains("<bdi>ask</bdi> $0.0"), "{}", costs.body);
 }
@@ -169,7 +169,7 @@ fn a_question_over_its_budget_is_refused() {
     let mut browser = site.open();
     let fields = [("question", QUESTION), ("budget", "0.000001")];
     let refused = browser.change(&site, "/web/ask/answer", &fields).expect(400);
-    assert_sealed(&refused);
+    assert_security_headers(&refused);
     assert!(refused.body.contains("not asked") && refused.body.contains("Raise the budget"));
     assert!(refused.body.contains("value=\"0.000001\""), "the form stays: {}", refused.body);
     let events = events(send(&mut browser, &site, "/web/ask/stream", &fields));
@@ -189,7 +189,7 @@ fn without_a_model_passages_and_direct_answers_are_shown() {
     fill(&site.home);
     let mut browser = site.open();
     let answer = browser.change(&site, "/web/ask/answer", &[("question", QUESTION)]).expect(200);
-    assert_sealed(&answer);
+    assert_security_headers(&answer);
     assert!(answer.body.contains("Passages</h2>") && answer.body.contains("people/ada"));
     assert!(answer.body.contains("llm.provider"), "{}", answer.body);
     site.home.put("people/mia-brown", "---\ntitle: Mia Brown\n---\nPainter.\n");
@@ -237,7 +237,7 @@ fn ideas_are_estimated_run_and_saved() {
     let question = ("question", ideas_fixture::QUESTION);
     let fields = [question, ("close", "1"), ("far", "2"), ("action", "estimate")];
     let estimate = browser.change(&site, "/web/ideas/run", &fields).expect(200);
-    assert_sealed(&estimate);
+    assert_security_headers(&estimate);
     assert!(estimate.body.contains("make 2 crosses with 3 ideas each"), "{}", estimate.body);
     assert!(estimate.body.contains("data-stream=\"/web/ideas/stream\""), "{}", estimate.body);
     assert!(estimate.body.contains("Start (about $0.0"), "{}", estimate.body);
@@ -251,7 +251,7 @@ fn ideas_are_estimated_run_and_saved() {
     assert!(done.contains("data-part=\"/web/part/default:speed/"), "{done}");
     // The stored run is shown again at no cost.
     let screen = browser.go(&site.local, HttpRequest::get("/web/ideas")).expect(200);
-    assert_sealed(&screen);
+    assert_security_headers(&screen);
     let hidden = hidden_fields(&screen.body);
     let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("no stored run");
     let calls = model.call_count();
@@ -274,7 +274,7 @@ fn without_a_model_the_prompts_are_a_download() {
     assert!(estimate.contains("Show the crosses"), "{estimate}");
     let fields: Vec<_> = fields.into_iter().chain([("action", "run")]).collect();
     let crosses = browser.change(&site, "/web/ideas/run", &fields).expect(200);
-    assert_sealed(&crosses);
+    assert_security_headers(&crosses);
     let (_, table) = crosses.body.split_once("aria-label=\"Crosses\"").expect("no table");
     assert_eq!(table.matches("<tr>").count(), 3, "{table}");
     let hidden = hidden_fields(&crosses.body);

@@ -1,6 +1,6 @@
 //! Attacks on the page in the owner's browser.
 
-use crate::page_view::{assert_sealed, without_own_script};
+use crate::page_view::{assert_security_headers, without_own_script};
 use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
 /// Every path that changes something, with `p` as the page. `brain_web::CHANGES` has the routes.
@@ -26,7 +26,7 @@ fn a_one_time_code_signs_in_once() {
     let (mut owner, mut thief) = (Browser::default(), Browser::default());
     owner.go(&site.local, HttpRequest::get(&path)).expect(200);
     let late = thief.go(&site.local, HttpRequest::get(&path)).expect(401);
-    assert_sealed(&late);
+    assert_security_headers(&late);
     assert!(thief.cookies.is_empty() && late.body.contains("used up"), "{}", late.body);
     owner.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     for guess in ["/open/x", "/open/%00", &format!("/open/{}", "a".repeat(5000))] {

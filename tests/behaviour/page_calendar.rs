@@ -1,6 +1,6 @@
 //! The year as a calendar in the owner's browser, and `brain timeline --days`.
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{HttpRequest, Site};
 
 #[test]
@@ -15,7 +15,7 @@ fn days_with_entries_are_counted_and_lead_to_their_entries() {
     let mut browser = site.open();
     let mut go = |path: &str| {
         let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-        assert_sealed(&page);
+        assert_security_headers(&page);
         page.body
     };
     let year = go("/web/timeline?since=2026-01-01&until=2026-12-31");

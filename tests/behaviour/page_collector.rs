@@ -2,7 +2,7 @@
 
 use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
 const HOSTILE: &str = "@ada <script>alert(1)</script> \"><img/src=x onerror=alert(1)> \u{202e}evil";
@@ -40,13 +40,13 @@ impl CollectorSite {
 
     fn get(&mut self, path: &str) -> String {
         let page = self.browser.go(&self.site.local, HttpRequest::get(path)).expect(200);
-        assert_sealed(&page);
+        assert_security_headers(&page);
         page.body
     }
 
     fn collect(&mut self) -> String {
         let page = self.browser.change(&self.site, "/web/collector/collect", &[]).expect(200);
-        assert_sealed(&page);
+        assert_security_headers(&page);
         page.body
     }
 }
@@ -56,7 +56,7 @@ fn without_a_collector_the_command_is_named() {
     let site = Site::new();
     let mut browser = site.open();
     let page = browser.go(&site.local, HttpRequest::get("/web/collector")).expect(200);
-    assert_sealed(&page);
+    assert_security_headers(&page);
     assert!(page.body.contains("brain collector setup --handle NAME"), "{}", page.body);
     assert!(!page.body.contains("Collect now") && !page.body.contains("id=\"posts\""));
     let refused = browser.change(&site, "/web/collector/collect", &[]);

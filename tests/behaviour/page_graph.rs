@@ -3,7 +3,7 @@
 use brain_tests::http;
 use serde_json::json;
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
 /// The numbers that the drawing gets.
@@ -54,7 +54,7 @@ fn rows(page: &str) -> Vec<String> {
 fn screen(site: &Site, browser: &mut Browser, query: &str) -> String {
     let path = format!("/web/graph{query}");
     let page = browser.go(&site.local, HttpRequest::get(&path)).expect(200);
-    assert_sealed(&page);
+    assert_security_headers(&page);
     page.body
 }
 
@@ -135,7 +135,7 @@ fn a_write_changes_the_graph() {
 }
 
 #[test]
-fn the_surroundings_of_a_page_go_some_steps() {
+fn depth_limits_the_neighbourhood_of_a_page() {
     let site = Site::new();
     site.home.put("a", "# A\n[[b]] [[evil]]\n");
     site.home.put("b", "# B\n[[c]] [[a]]\n");
@@ -158,7 +158,7 @@ fn the_surroundings_of_a_page_go_some_steps() {
     assert!(page.contains("data-centre=\"default:a\"") && page.contains("All pages"), "{page}");
 
     let read = browser.go(&site.local, HttpRequest::get("/page/a")).expect(200);
-    assert_sealed(&read);
+    assert_security_headers(&read);
     let (_, drawing) =
         read.body.split_once("<svg class=\"neighbours\"").expect("no drawing of the neighbours");
     let drawing = drawing.split_once("</svg>").unwrap().0;

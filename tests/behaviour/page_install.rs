@@ -1,6 +1,6 @@
 //! Installation of the page, the share menu, the palette, and the form for the frontmatter.
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{HttpRequest, Site};
 
 #[test]
@@ -31,7 +31,7 @@ fn the_manifest_names_icons_that_exist() {
     assert_eq!(manifest["share_target"]["action"], "/web/share");
     let mut browser = site.open();
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
-    assert_sealed(&home);
+    assert_security_headers(&home);
     assert!(home.body.contains("rel=\"manifest\" href=\"/web/manifest.webmanifest\""));
     site.public(&HttpRequest::get("/web/manifest.webmanifest")).expect(404);
     site.local(&HttpRequest::get("/web/icons/none.png")).expect(404);
@@ -45,7 +45,7 @@ fn a_share_fills_the_form_and_writes_nothing() {
     assert!(!out.body.contains("Read"), "{}", out.body);
     let mut browser = site.open();
     let form = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-    assert_sealed(&form);
+    assert_security_headers(&form);
     for part in [
         "value=\"A &quot;&gt;&lt;script&gt;\"",
         "Read &lt;b&gt;this\n\nhttps://e.example/?a=1&amp;b</textarea>",
@@ -102,7 +102,7 @@ fn the_form_for_the_frontmatter_edits_the_text() {
     site.home.put("p", "---\ntitle: Old\ntags: [a]\nother: kept\n---\n\nBody\n");
     let mut browser = site.open();
     let edit = browser.go(&site.local, HttpRequest::get("/web/edit/p")).expect(200);
-    assert_sealed(&edit);
+    assert_security_headers(&edit);
     for part in ["name=\"field-title\" value=\"Old\"", "name=\"shown-tags\" value=\"a\""] {
         assert!(edit.body.contains(part), "{part}: {}", edit.body);
     }

@@ -81,7 +81,7 @@ fn a_change_elsewhere_reaches_the_open_screen() {
     let mut browser = site.open();
     let page = browser.go(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
     assert!(page.contains("data-page=\"default:plan\" data-version=\"1\""), "{page}");
-    assert!(page.contains("data-seen=\""), "{page}");
+    assert!(page.contains("data-change-count=\""), "{page}");
     let mut stream = Stream::open(&site, &browser, "?page=default%3Aplan");
     let first = stream.change(|_| true);
     assert_eq!(first["version"], 1, "a change before the stream is not missed");

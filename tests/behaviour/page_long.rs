@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
 fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
     let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-    assert_sealed(&page);
+    assert_security_headers(&page);
     page.body
 }
 

@@ -1,6 +1,6 @@
 //! Administration in the owner's browser.
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{HttpRequest, Site, hidden_fields};
 
 #[test]
@@ -24,7 +24,7 @@ fn every_screen_shows_the_state() {
         ("/web/configuration", "store.cache_mb"),
     ] {
         let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-        assert_sealed(&screen);
+        assert_security_headers(&screen);
         assert!(screen.body.contains(shown), "{path}: {shown} is not in {}", screen.body);
         site.local(&HttpRequest::get(path)).expect(401);
         site.public(&HttpRequest::get(path)).expect(404);
@@ -42,7 +42,7 @@ fn a_token_is_shown_once_and_revoked() {
     let mut browser = site.open();
     let fields = [("name", "my <b> phone"), ("scope", "read write")];
     let made = browser.change(&site, "/web/access/token", &fields).expect(200);
-    assert_sealed(&made);
+    assert_security_headers(&made);
     let (_, rest) = made.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
     let token = format!("brain_pt_{}", rest.split('<').next().unwrap());
     assert_eq!(site.write_status(&token), 202);
@@ -52,7 +52,7 @@ fn a_token_is_shown_once_and_revoked() {
     let (_, id) = fields.iter().find(|(name, _)| name == "token").expect("no revoke button");
     browser.change(&site, "/web/access/revoke", &[("token", id)]).expect(303);
     assert_eq!(site.write_status(&token), 401);
-    let client = site.app();
+    let client = site.register_public_client();
     let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);
     assert!(screen.body.contains("An app") && screen.body.contains(&client), "{}", screen.body);
     browser.change(&site, "/web/access/revoke", &[("client", &client)]).expect(303);

@@ -1,11 +1,11 @@
 //! The reader in the owner's browser: rendered markdown, embeds, mentions, files.
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
 fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
     let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-    assert_sealed(&page);
+    assert_security_headers(&page);
     page.body
 }
 

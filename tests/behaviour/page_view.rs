@@ -11,8 +11,8 @@ pub(crate) fn without_own_script(page: &str) -> String {
     format!("{before}{}", after.1)
 }
 
-/// Checks that the screen loads nothing from elsewhere and runs nothing of a text.
-pub(crate) fn assert_sealed(page: &HttpResponse) {
+/// Checks that the screen loads nothing from elsewhere and runs no script of a text.
+pub(crate) fn assert_security_headers(page: &HttpResponse) {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{page:?}");
     let policy = page.header("content-security-policy").unwrap();
     for rule in [
@@ -54,7 +54,7 @@ fn the_owner_opens_the_page_and_reads() {
     site.home.put("people/charles", "# Charles\n");
     let mut browser = Browser::default();
     let out = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
-    assert_sealed(&out);
+    assert_security_headers(&out);
     assert!(out.body.contains("brain open") && !out.body.contains("Lovelace"), "{}", out.body);
 
     let url = site.home.json(["open", "people/ada", "--print"])["url"].as_str().unwrap().to_owned();
@@ -67,7 +67,7 @@ fn the_owner_opens_the_page_and_reads() {
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
 
     let page = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(200);
-    assert_sealed(&page);
+    assert_security_headers(&page);
     for expected in [
         "<title>Ada Lovelace · brain</title>",
         "<h1><bdi>Ada Lovelace</bdi></h1>",
@@ -93,7 +93,7 @@ fn a_link_from_another_site_is_loaded_again_once() {
     site.home.put("a-b/ü", "# A\n");
     let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
     let again = site.local(&from_elsewhere("/page/a-b/%C3%BC")).expect(200);
-    assert_sealed(&again);
+    assert_security_headers(&again);
     assert!(again.body.contains("content=\"0; url=/page/a-b/%C3%BC?again\""), "{}", again.body);
     site.local(&from_elsewhere("/page/a-b/%C3%BC?again")).expect(401);
     let mut browser = site.open();
@@ -108,7 +108,7 @@ fn a_search_has_marks_filters_and_parts() {
     let mut browser = site.open();
     let mut go = |path: &str| {
         let page = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-        assert_sealed(&page);
+        assert_security_headers(&page);
         page.body
     };
     let home = go("/");
@@ -149,7 +149,7 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     site.home.put(slug, "# A heron\n\nSeen at the lake.\n");
 
     let versions = browser.go(&site.local, HttpRequest::get(&format!("/web/history/{name}")));
-    assert_sealed(&versions);
+    assert_security_headers(&versions);
     assert!(versions.body.contains("2</a> (now)"), "{}", versions.body);
     let diff = browser.go(&site.local, HttpRequest::get(&format!("/web/diff/{name}?to=2")));
     assert!(diff.body.contains("<span class=\"added\">+Seen at the lake."), "{}", diff.body);
@@ -166,7 +166,7 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     let gone = browser.go(&site.local, HttpRequest::get(&path)).expect(404);
     assert!(gone.body.contains("/web/deleted"), "{}", gone.body);
     let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
-    assert_sealed(&deleted);
+    assert_security_headers(&deleted);
     assert!(deleted.body.contains("A heron"), "{}", deleted.body);
     let back = browser.change(&site, &format!("/web/restore/{name}"), &[]).expect(303);
     assert_eq!(back.header("location"), Some(path.as_str()));
@@ -192,7 +192,7 @@ fn text_from_outside_is_marked() {
         assert!(std::time::Instant::now() < until, "{page:?}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
-    assert_sealed(&page);
+    assert_security_headers(&page);
     assert!(page.body.contains("This text came from outside"), "{}", page.body);
     assert!(page.body.contains("href=\"https://evil.example/%3Cx%3E\""), "{}", page.body);
 }
@@ -209,7 +209,7 @@ fn pages_of_other_sources_open_and_others_are_suggested() {
     let mut browser = site.open();
     let mut go = |path: &str, status: u16| {
         let page = browser.go(&site.local, HttpRequest::get(path)).expect(status);
-        assert_sealed(&page);
+        assert_security_headers(&page);
         page.body
     };
     assert!(go("/page/work:people/bob", 200).contains("Bob Builder"));

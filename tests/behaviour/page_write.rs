@@ -1,6 +1,6 @@
 //! Writing in the owner's browser: new pages, edits, conflicts.
 
-use crate::page_view::assert_sealed;
+use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, HttpResponse, Site};
 
 /// Returns the text of the text area `id` as the browser shows it.
@@ -8,7 +8,9 @@ fn area(page: &HttpResponse, id: &str) -> String {
     let (_, rest) = page.body.split_once(&format!("<textarea id=\"{id}\"")).expect(id);
     let (_, rest) = rest.split_once('>').unwrap();
     let (text, _) = rest.split_once("</textarea>").unwrap();
-    let text = text.strip_prefix('\n').expect("no line end for the browser to drop");
+    let text = text
+        .strip_prefix('\n')
+        .expect("the text area lacks the leading line feed, which browsers drop");
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
@@ -29,7 +31,7 @@ fn a_page_is_written_previewed_and_edited() {
     let missing = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(404);
     assert!(missing.body.contains("/web/new?slug=people%2Fada"), "{}", missing.body);
     let form = browser.go(&site.local, HttpRequest::get("/web/new?slug=people%2Fada")).expect(200);
-    assert_sealed(&form);
+    assert_security_headers(&form);
     assert!(form.body.contains("value=\"people/ada\""), "{}", form.body);
     let text = "---\ntags: [math]\n---\n\n# Ada\n\n<b>&amp; *x*\n\n";
     let fields = [("slug", "people/ada"), ("text", text), ("action", "preview")];
@@ -47,7 +49,7 @@ fn a_page_is_written_previewed_and_edited() {
         page["body"].as_str().unwrap().contains("*x*") && !page["body"].to_string().contains("\\r")
     );
     let edit = browser.go(&site.local, HttpRequest::get("/web/edit/people/ada")).expect(200);
-    assert_sealed(&edit);
+    assert_security_headers(&edit);
     assert_eq!(area(&edit, "text"), page["content"].as_str().unwrap());
     let changed = area(&edit, "text").replace("*x*", "*y*");
     let fields = [("name", "default:people/ada"), ("version", "1"), ("text", &changed)];
@@ -103,7 +105,7 @@ fn two_writers_never_overwrite_each_other() {
         &site.home.json(["get", "plan"])["content"].as_str().unwrap().replace("one", "ONE"),
     );
     let merged = save_as("1", &read.replace("three", "THREE")).expect(409);
-    assert_sealed(&merged);
+    assert_security_headers(&merged);
     let text = area(&merged, "text");
     assert!(text.contains("ONE") && text.contains("THREE"), "{text}");
     assert!(merged.body.contains("name=\"version\" value=\"2\""), "{}", merged.body);

@@ -29,7 +29,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         let _daemon = (home.path() != twin.path()).then(|| home.daemon());
         home.json(["sources", "add", "notes", "--path", vault.dir.to_str().unwrap()]);
     }
-    let mut usual = Duration::from_millis(300);
+    let mut sync_duration = Duration::from_millis(300);
     let (mut kills, mut cut_short, mut rounds) = (0, 0, 0);
     while kills < run.rounds.max(1) {
         if run.is_default && run.began.elapsed() > MAX_DURATION {
@@ -39,7 +39,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         rounds += 1;
         for _ in 0..=rng.below(4) {
             let daemon = home.daemon();
-            let moment = Duration::from_micros(rng.below(usual.as_micros() as u64));
+            let moment = Duration::from_micros(rng.below(sync_duration.as_micros() as u64));
             std::thread::scope(|scope| {
                 let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
                 std::thread::sleep(moment);
@@ -50,11 +50,11 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         }
         let daemon = home.daemon();
         settle(&home);
-        ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
+        ask_sync(&mut home.connect().unwrap(), false).expect("no answer from the daemon");
         let began = Instant::now();
         let report =
-            ask_sync(&mut twin.connect().unwrap(), false).expect("no answer of the daemon");
-        usual = began.elapsed().max(Duration::from_millis(50));
+            ask_sync(&mut twin.connect().unwrap(), false).expect("no answer from the daemon");
+        sync_duration = began.elapsed().max(Duration::from_millis(50));
         assert_eq!((report.failed_total, report.held_back), (0, 0), "{report:?}");
         assert_eq!(
             pages_with_history(&home, false),
@@ -66,7 +66,8 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
             pages_with_history(&twin, true),
             "round {rounds}: the deleted pages"
         );
-        let again = ask_sync(&mut home.connect().unwrap(), false).expect("no answer of the daemon");
+        let again =
+            ask_sync(&mut home.connect().unwrap(), false).expect("no answer from the daemon");
         assert_eq!(again.unchanged, again.files, "{again:?}");
         assert_eq!(vault.bytes_on_disk(), vault.expected_bytes(), "no file was touched");
         // Half of the rounds start after the kill of an idle daemon.
@@ -85,7 +86,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
 
 /// Returns the source's slugs with their texts and the hashes of their versions.
 fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
-    let mut client = home.connect().expect("no answer of the daemon");
+    let mut client = home.connect().expect("no answer from the daemon");
     let (mut out, mut after) = (BTreeMap::new(), None);
     loop {
         let list = List {
@@ -125,7 +126,7 @@ fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (Strin
     }
 }
 
-/// A directory of notes with an author.
+/// A directory of notes, and random changes to it as an author would make them.
 struct Vault {
     _keep: tempfile::TempDir,
     dir: PathBuf,

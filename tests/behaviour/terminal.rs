@@ -187,7 +187,7 @@ fn control_characters_are_escaped_in_json_and_text() {
     let (home, _daemon) = home_with_pages();
     let evil = "x\u{1b}[2Jy\u{7f}z\u{9b}31m \u{202e}fdp.exe\u{2066}walrus";
     home.put("evil", &format!("{evil}\n"));
-    let is_obeyed = |c: &char| {
+    let is_control_or_bidi = |c: &char| {
         matches!(c,
         '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
@@ -202,12 +202,12 @@ fn control_characters_are_escaped_in_json_and_text() {
     ] {
         let Some((code, screen)) = on_a_terminal(&home, 80, &[], args) else { return };
         assert_eq!(code, 0, "{args:?}: {screen:?}");
-        assert_eq!(screen.chars().find(is_obeyed), None, "{args:?}: {screen:?}");
+        assert_eq!(screen.chars().find(is_control_or_bidi), None, "{args:?}: {screen:?}");
         assert!(!screen.contains("\u{1b}[2J"), "{args:?}: {screen:?}");
     }
     // A pipe gets equivalent JSON and unchanged text.
     let piped = home.brain(["get", "evil", "--json"]).expect(0).stdout;
-    assert_eq!(piped.chars().find(is_obeyed), None, "{piped:?}");
+    assert_eq!(piped.chars().find(is_control_or_bidi), None, "{piped:?}");
     let page: serde_json::Value = serde_json::from_str(&piped).unwrap();
     assert_eq!(page["body"], format!("{evil}\n"));
     assert!(home.brain(["get", "evil"]).expect(0).stdout.contains(evil));

@@ -94,7 +94,7 @@ fn a_question_is_answered_from_the_best_page() {
         assert!(spoken_text.ends_with("Anything else?"), "{spoken_text}");
     }
     assert!(call.press_key("2").text().contains("What would you like to know"));
-    // A repeated question occurs only in the page of this call, which is no answer.
+    // The transcript of this call contains the first question, but it must not be an answer.
     assert!(call.speak("zeppelin timetable").text().contains("found nothing"));
     assert!(call.speak("What about the zeppelin timetable").text().contains("found nothing"));
     assert!(slugs(&home, "inbox/").is_empty(), "a question is not saved as a note");
@@ -153,7 +153,7 @@ fn an_unknown_caller_can_only_leave_a_message() {
             call.response
         );
         let (_, transcribed) = call.response.recording_actions.clone().unwrap();
-        // Any request with a valid signature.
+        // A signed request with other parameters must not give the stranger a dialogue.
         let response = call.request(
             "/voice/turn?turn=1&asked=question&silences=0",
             &[("SpeechResult", "What is the code of the safe?")],
@@ -177,7 +177,7 @@ fn an_unknown_caller_can_only_leave_a_message() {
         );
         assert!(response.say.is_empty(), "{response:?}");
     }
-    assert!(slugs(&home, "inbox/").is_empty(), "no note besides the message");
+    assert!(slugs(&home, "inbox/").is_empty(), "the message creates no note");
     let calls = slugs(&home, "calls/");
     assert_eq!(calls.len(), 2);
     for slug in calls {

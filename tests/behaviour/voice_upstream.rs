@@ -15,14 +15,14 @@ const FORM: [(&str, &str); 2] = [("CallSid", "CA1"), ("From", "+18005550123")];
 /// A fake voice agent that records its requests (head and body).
 struct Agent {
     address: SocketAddr,
-    asked: Receiver<String>,
+    requests: Receiver<String>,
 }
 
 impl Agent {
     fn new(answer: impl Fn(&mut TcpStream, &str) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, asked): (Sender<String>, _) = channel();
+        let (request_sender, requests): (Sender<String>, _) = channel();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().map_while(Result::ok) {
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -34,14 +34,14 @@ impl Agent {
                 reader.read_exact(&mut body).unwrap();
                 let text = head + std::str::from_utf8(&body).unwrap();
                 answer(&mut stream, &text);
-                let _ = tell.send(text);
+                let _ = request_sender.send(text);
             }
         });
-        Self { address, asked }
+        Self { address, requests }
     }
 
     fn received_request(&self) -> String {
-        self.asked.recv_timeout(TEST_TIMEOUT).unwrap()
+        self.requests.recv_timeout(TEST_TIMEOUT).unwrap()
     }
 }
 
@@ -81,24 +81,26 @@ fn a_signed_request_is_forwarded_to_the_agent() {
             brain_tests::http::call(public, "POST", path, &headers, form.as_bytes()).expect(200);
         assert_eq!(answer.text(), "<Response><Hangup/></Response>");
         assert_eq!((answer.header("x-agent"), answer.header("keep-alive")), (Some("1"), None));
-        let asked = agent.received_request();
-        let head = asked.to_ascii_lowercase();
+        let request = agent.received_request();
+        let head = request.to_ascii_lowercase();
         assert!(
-            asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && asked.ends_with(&form),
-            "{asked}"
+            request.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && request.ends_with(&form),
+            "{request}"
         );
         assert!(head.contains("x-forwarded-host: brain.example.org\r\n"), "{head}");
         assert!(head.contains("x-forwarded-proto: https\r\n"), "{head}");
         assert!(head.contains(&format!("host: {}\r\n", agent.address)), "{head}");
         assert!(
-            asked.contains(&signature) && !head.contains("evil.example") && !head.contains("x-hop"),
+            request.contains(&signature)
+                && !head.contains("evil.example")
+                && !head.contains("x-hop"),
             "{head}"
         );
         assert!(!head.contains("brain_pt_secret"), "{head}");
     }
     let refused = brain_tests::telephony::posted(public, "/voice", &FORM, "AAAA").expect(403);
     assert_eq!(refused.error(), "invalid_signature");
-    assert!(agent.asked.try_recv().is_err(), "unsigned requests are not forwarded");
+    assert!(agent.requests.try_recv().is_err(), "unsigned requests are not forwarded");
     assert!(
         home.json(["list"])["pages"].as_array().unwrap().is_empty(),
         "the agent answers, not the brain"
@@ -186,11 +188,11 @@ fn a_websocket_is_forwarded_byte_by_byte() {
         "{head}"
     );
     assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    let asked = agent.received_request().to_ascii_lowercase();
+    let request = agent.received_request().to_ascii_lowercase();
     assert!(
-        asked.contains("upgrade: websocket")
-            && asked.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),
-        "{asked}"
+        request.contains("upgrade: websocket")
+            && request.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),
+        "{request}"
     );
     for size in [1, 100_000] {
         let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();

@@ -82,7 +82,7 @@ impl Site {
     }
 
     /// Registers a client that needs the owner's consent for `read write`; returns its id.
-    pub(crate) fn app(&self) -> String {
+    pub(crate) fn register_public_client(&self) -> String {
         let client = self.register(&serde_json::json!({
             "name": "An app", "scope": "read write", "public": true, "redirect_uris": [CALLBACK],
             "grant_types": ["authorization_code", "refresh_token"],

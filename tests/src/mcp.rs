@@ -1,5 +1,5 @@
 //! A client of `/mcp` that sends one message per request, without a handshake.
-// A test writes its arguments with `json!` where it calls.
+// Tests pass `json!` literals.
 #![allow(clippy::needless_pass_by_value)]
 
 use std::net::SocketAddr;

@@ -33,14 +33,14 @@ pub(crate) struct FormatOption {
 
 /// The option `--format` of a list that has no files, so the help does not show `paths`.
 #[derive(Debug, Args)]
-pub(crate) struct FilelessFormatOption {
+pub(crate) struct FormatOptionWithoutPaths {
     /// Format of the list
     #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = hidden_paths())]
     format: Format,
 }
 
-impl From<FilelessFormatOption> for FormatOption {
-    fn from(option: FilelessFormatOption) -> Self {
+impl From<FormatOptionWithoutPaths> for FormatOption {
+    fn from(option: FormatOptionWithoutPaths) -> Self {
         Self { format: option.format }
     }
 }

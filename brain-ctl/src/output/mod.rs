@@ -22,7 +22,7 @@ use std::{
 use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
-pub(crate) use format::{FilelessFormatOption, FormatOption, Listing};
+pub(crate) use format::{FormatOption, FormatOptionWithoutPaths, Listing};
 pub(crate) use paging::{ListOptions, PagingOptions};
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};

@@ -209,7 +209,7 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
 }
 
 /// Returns the name of a page, which every command takes: its slug, with its source unless that is
-/// `default`. Replies that name the default source use [`brain_protocol::page_name`].
+/// `default`. For a reply with a `default_source`, use [`brain_protocol::page_name`].
 pub(crate) fn page_name(source: impl Display, slug: impl Display) -> String {
     let source = source.to_string();
     match source.as_str() {

@@ -19,7 +19,8 @@ use crate::{
     context::Context,
     fail,
     output::{
-        Column, FilelessFormatOption, Listing, Outcome, Show, Table, Text, bytes, clean, page_name,
+        Column, FormatOptionWithoutPaths, Listing, Outcome, Show, Table, Text, bytes, clean,
+        page_name,
     },
 };
 
@@ -187,7 +188,7 @@ pub(crate) struct AttachmentsArgs {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FilelessFormatOption,
+    format: FormatOptionWithoutPaths,
 }
 
 impl Verb for AttachmentsArgs {

@@ -7,8 +7,8 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     output::{
-        Column, FilelessFormatOption, Listing, Outcome, PagingOptions, Paint, Show, Table, Text,
-        second,
+        Column, FormatOptionWithoutPaths, Listing, Outcome, PagingOptions, Paint, Show, Table,
+        Text, second,
     },
     when::Period,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Audit {
     paging: PagingOptions,
 
     #[command(flatten)]
-    format: FilelessFormatOption,
+    format: FormatOptionWithoutPaths,
 }
 
 impl Verb for Audit {

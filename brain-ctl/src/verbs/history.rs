@@ -7,7 +7,9 @@ use super::{page, trust::line_range};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FilelessFormatOption, Listing, Outcome, Show, Table, Text, bytes, second},
+    output::{
+        Column, FormatOptionWithoutPaths, Listing, Outcome, Show, Table, Text, bytes, second,
+    },
     when::When,
 };
 
@@ -23,7 +25,7 @@ pub(crate) struct History {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FilelessFormatOption,
+    format: FormatOptionWithoutPaths,
 }
 
 impl Verb for History {

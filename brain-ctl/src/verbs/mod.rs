@@ -132,7 +132,7 @@ fn page(slug: &str, source: Option<&str>) -> Result<PageRef, Fault> {
     if let (Some(prefix), Some(source)) = (prefix, source)
         && prefix != source
     {
-        let message = format!("the page is of source \"{prefix}\", but --source is \"{source}\"");
+        let message = format!("the page is in source \"{prefix}\", but --source is \"{source}\"");
         return Err(fail::usage(message).hint("name the source once"));
     }
     Ok(PageRef { source: fail::source(prefix.or(source))?, slug: fail::slug(slug)? })
@@ -144,8 +144,8 @@ fn two_pages(first: &str, second: &str, source: Option<&str>) -> Result<(PageRef
     if let (Some(a), Some(b)) = (&first.source, &second.source)
         && a != b
     {
-        let message = format!("the pages are of two sources, \"{a}\" and \"{b}\"");
-        return Err(fail::usage(message).hint("both pages must be of the same source"));
+        let message = format!("the pages are in two sources, \"{a}\" and \"{b}\"");
+        return Err(fail::usage(message).hint("both pages must be in the same source"));
     }
     first.source = first.source.or(second.source);
     Ok((first, second.slug))

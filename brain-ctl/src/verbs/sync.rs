@@ -82,7 +82,7 @@ impl Verb for Sync {
 fn path_fault(context: &Context, given: &str) -> Fault {
     let fault = fail::usage(format!("\"{given}\" is a path, but sync takes the name of a source"));
     let path = absolute(Path::new(given)).unwrap_or_default();
-    // Without the list, the other hint is still correct.
+    // If the sources cannot be listed, the general hint below still applies.
     let sources = context.call(SourceList).map(|reply| reply.sources).unwrap_or_default();
     match sources.iter().find(|source| Path::new(&source.path) == Path::new(&path)) {
         Some(source) => {
@@ -156,8 +156,8 @@ impl Show for SyncReply {
             notes.extend(source.warnings.iter().map(|warning| format!("{name}: {warning}")));
             notes.extend(source.conflicts.iter().map(|c| {
                 format!(
-                    "{name}: {} was changed here and in {}; the file won, \
-                     and version {} keeps the other text: \
+                    "{name}: {} was changed here and in {}; brain uses the file, \
+                     and version {} has the other text: \
                      brain get {} --source {name} --version {}",
                     c.slug,
                     clean(&c.path),

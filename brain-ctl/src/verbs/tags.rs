@@ -7,7 +7,7 @@ use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FilelessFormatOption, Listing, Outcome, Show, Table, Text},
+    output::{Column, FormatOptionWithoutPaths, Listing, Outcome, Show, Table, Text},
 };
 
 /// Arguments of `tags`.
@@ -30,7 +30,7 @@ pub(crate) struct Tags {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FilelessFormatOption,
+    format: FormatOptionWithoutPaths,
 }
 
 impl Verb for Tags {

@@ -68,7 +68,7 @@ impl Worker for PostAnalysis {
         {
             return Next::AfterOrWakeup(wait);
         }
-        let processed = self.brain.collector.patterns();
+        let processed = self.brain.collector.run_analyses();
         self.needs_minute = matches!(processed, Ok(false));
         next_processing(processed)
     }

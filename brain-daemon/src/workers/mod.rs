@@ -52,7 +52,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     );
     runner.start(
         "collector-patterns",
-        collector.has_patterns(),
+        collector.has_analyses(),
         scheduled_worker(brain, &schedule, PostAnalysis::new),
     );
     runner.start("collector-stream", collector.stream, brain_worker(brain, CollectorStream));

@@ -1,4 +1,4 @@
-//! Guessed secrets and many requests: the limits of failures.
+//! Guessed secrets and many requests: the limits on failed attempts.
 
 use serde_json::json;
 

@@ -67,11 +67,11 @@ impl Bench {
         collect(&mut client, KNOWN);
 
         let data = home.path().join("collector/data");
-        let (mut few, mut many, mut floor) =
+        let (mut few, mut many, mut baseline) =
             (Samples::default(), Samples::default(), Samples::default());
         for _ in 0..3 {
             few.push(cost(pid, &mut client));
-            floor.push(rewriting(&data, self.dir.path()));
+            baseline.push(rewriting(&data, self.dir.path()));
         }
         let stored = self.store_old_posts(&data);
         for _ in 0..3 {
@@ -81,9 +81,9 @@ impl Bench {
         let least = || {
             let text = format!(
                 "{} ms: {KNOWN} files read, written anew and renamed, {KNOWN} more read",
-                short(floor.median())
+                short(baseline.median())
             );
-            Some((Some(floor.median()), text))
+            Some((Some(baseline.median()), text))
         };
         self.table.add(Row {
             order: 120,
@@ -94,7 +94,7 @@ impl Bench {
             goal: Goal::Below(100.0, "ms"),
             value: few.median(),
             measured: few.text("ms"),
-            floor: least(),
+            baseline: least(),
         });
         self.table.add(Row {
             order: 121,
@@ -102,7 +102,7 @@ impl Bench {
             goal: Goal::Below(1.2 * few.median(), "ms (1.2 times the above)"),
             value: many.median(),
             measured: many.text("ms"),
-            floor: least(),
+            baseline: least(),
         });
         self.table.add(Row {
             order: 122,
@@ -111,7 +111,7 @@ impl Bench {
             goal: Goal::Below(20.0, "MB"),
             value: after - before,
             measured: format!("{} MB ({} MB at the end)", short(after - before), short(after)),
-            floor: None,
+            baseline: None,
         });
     }
 

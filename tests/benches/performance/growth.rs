@@ -101,7 +101,7 @@ impl Bench {
             goal: Goal::Below(1.5, "times"),
             value: ratio,
             measured: format!("{} times ({})", short(ratio), again.text("ms")),
-            floor: Some((
+            baseline: Some((
                 None,
                 format!("{} ms: walking the directory and looking", short(walk.median())),
             )),
@@ -112,7 +112,7 @@ impl Bench {
             goal: Goal::Below(100.0, "MB"),
             value: peak,
             measured: format!("{} MB ({} MB before)", short(peak), short(before)),
-            floor: None,
+            baseline: None,
         });
     }
 
@@ -123,7 +123,7 @@ impl Bench {
             goal,
             value: samples.median(),
             measured: samples.text("ms"),
-            floor: None,
+            baseline: None,
         });
     }
 }

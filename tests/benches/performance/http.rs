@@ -12,7 +12,7 @@ use brain_protocol::{Reply, Request, Status, StatusReply, TokenCreate};
 use brain_tests::{Client, Daemon, TestHome, program};
 
 use crate::Bench;
-use crate::floors::Redb;
+use crate::baselines::Redb;
 use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 
@@ -228,7 +228,7 @@ impl Bench {
             goal: Goal::AtLeast((commits / 2.0).round(), "items/s"),
             value: sixteen.median(),
             measured: sixteen.text("items/s"),
-            floor: Some((
+            baseline: Some((
                 Some(commits),
                 format!(
                     "{commits:.0} items/s: 16 ÷ a commit of redb alone with 16 items, {} ms",
@@ -246,7 +246,7 @@ impl Bench {
                 short(100.0 * many.median() / bare_many.median()),
                 many.median()
             ),
-            floor: Some((
+            baseline: Some((
                 None,
                 format!(
                     "{:.0} answers/s: reading the body and answering, the same load",
@@ -261,7 +261,7 @@ impl Bench {
             goal: Goal::Below(((least + 0.5) * 100.0).round() / 100.0, "ms"),
             value: one.median(),
             measured: one.text("ms"),
-            floor: Some((
+            baseline: Some((
                 Some(least),
                 format!("{} ms: a commit of redb alone with one item", short(least)),
             )),
@@ -277,7 +277,7 @@ impl Bench {
                 short(100.0 * health.median() / bare_health.median()),
                 health.median()
             ),
-            floor: Some((None, format!("{:.0} answers/s", bare_health.median()))),
+            baseline: Some((None, format!("{:.0} answers/s", bare_health.median()))),
         });
         self.table.add(Row {
             order: 104,
@@ -285,7 +285,7 @@ impl Bench {
             goal: Goal::None,
             value: queue_rates.median(),
             measured: queue_rates.text("pages/s"),
-            floor: None,
+            baseline: None,
         });
     }
 
@@ -335,7 +335,7 @@ impl Bench {
                 short(peak),
                 short(mapped)
             ),
-            floor: None,
+            baseline: None,
         });
     }
 }

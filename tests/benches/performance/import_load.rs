@@ -69,7 +69,7 @@ impl Bench {
                         took.as_secs_f64(),
                         short(busy_samples.quantile(1.0))
                     ),
-                    floor: Some((
+                    baseline: Some((
                         Some(least),
                         format!("{} ms: the same when the daemon is idle", short(least)),
                     )),

@@ -85,7 +85,7 @@ impl Bench {
             goal: Goal::None,
             value: large.background_seconds,
             measured: format!("{} s", short(large.background_seconds)),
-            floor: None,
+            baseline: None,
         });
         [small, large, last]
     }
@@ -150,7 +150,7 @@ impl Bench {
             goal: Goal::Below(3.0, "s"),
             value: seconds.median(),
             measured: seconds.text("s"),
-            floor: alone
+            baseline: alone
                 .map(|alone| (Some(alone), format!("{} s: tantivy and redb alone", short(alone)))),
         });
         self.table.add(Row {
@@ -163,7 +163,7 @@ impl Bench {
                 short(peaks.quantile(1.0)),
                 short(peak_of_many)
             ),
-            floor: None,
+            baseline: None,
         });
         self.table.add(Row {
             order: 62,
@@ -178,7 +178,7 @@ impl Bench {
                 many.median(),
                 few.median()
             ),
-            floor: None,
+            baseline: None,
         });
     }
 }

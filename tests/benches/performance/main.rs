@@ -5,8 +5,8 @@
 //! everything with few notes; its figures are not comparable.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod baselines;
 mod collector;
-mod floors;
 mod growth;
 mod http;
 mod import_load;
@@ -24,9 +24,9 @@ mod writers;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use baselines::{Redb, Tantivy};
 use brain_protocol::{Hit, Origin, PageRef, Put, Reply, Request, Search, Slug};
 use brain_tests::{Client, TestHome};
-use floors::{Redb, Tantivy};
 use imports::FilledHome;
 use notes::Notes;
 use process::{memory, wait_until_idle};
@@ -98,7 +98,7 @@ fn main() {
     }
     // Options for one measurement: `--notes DIR COUNT` writes notes, `--import` measures imports,
     // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million` also
-    // on a million, `--writers` many writers, `--http` HTTP, `--mcp` the tool endpoint,
+    // on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
     // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
     if wanted("--writers") || wanted("--mcp") {
@@ -183,7 +183,7 @@ impl Bench {
         self.step("tantivy and redb alone");
         let tantivy_few = Tantivy::new(&self.dir.path().join("tantivy-few"), &self.notes, few);
         let tantivy_many = Tantivy::new(&self.dir.path().join("tantivy-many"), &self.notes, many);
-        let redb = Redb::new(self.dir.path(), "floor.redb");
+        let redb = Redb::new(self.dir.path(), "baseline.redb");
         let redb_fill = redb.fill(&self.notes, few);
 
         let mut homes = Vec::new();
@@ -209,7 +209,7 @@ impl Bench {
         self.first_after_write(&many_filled, many, "100,000", &tantivy_many);
         self.step("doctor, sync, watcher");
         self.operations(&few_filled);
-        self.step("the tool endpoint");
+        self.step("the MCP endpoint");
         self.mcp(&few_filled);
         drop(few_filled);
 
@@ -286,7 +286,10 @@ impl Bench {
                 goal: Goal::Below(50.0, "MB"),
                 value,
                 measured,
-                floor: Some((Some(empty), format!("{} MB: a daemon without pages", short(empty)))),
+                baseline: Some((
+                    Some(empty),
+                    format!("{} MB: a daemon without pages", short(empty)),
+                )),
             });
         }
         FilledHome { daemon, home, reply, took, peak_mb, background_seconds }
@@ -310,7 +313,7 @@ impl Bench {
                 short(index),
                 short(pages)
             ),
-            floor: None,
+            baseline: None,
         });
     }
 

@@ -68,7 +68,7 @@ impl Bench {
                 over_http.text("ms"),
                 short(over_http.quantile(0.99))
             ),
-            floor: Some((None, format!("{} over the socket", over_socket.text("ms")))),
+            baseline: Some((None, format!("{} over the socket", over_socket.text("ms")))),
         });
 
         if Command::new("wrk").arg("-v").output().is_err() {
@@ -97,7 +97,7 @@ impl Bench {
                 many.median(),
                 one.median()
             ),
-            floor: None,
+            baseline: None,
         });
 
         let pid = filled.daemon.pid();
@@ -123,7 +123,7 @@ impl Bench {
             goal: Goal::Below(2.0, "MB"),
             value: end - first,
             measured: format!("{} MB ({} MB at the end)", short(end - first), short(end)),
-            floor: None,
+            baseline: None,
         });
     }
 

@@ -54,7 +54,7 @@ impl Bench {
                 short(took.quantile(0.99)),
                 embedded.as_secs_f64()
             ),
-            floor: None,
+            baseline: None,
         });
         let rss = memory(daemon.pid(), "VmRSS");
         self.table.add(Row {
@@ -63,7 +63,7 @@ impl Bench {
             goal: Goal::Below(200.0, "MB"),
             value: rss,
             measured: format!("{} MB", short(rss)),
-            floor: None,
+            baseline: None,
         });
     }
 }

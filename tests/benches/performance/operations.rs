@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use brain_tests::{TEST_TIMEOUT, TestHome};
 
-use crate::floors::Echo;
+use crate::baselines::Echo;
 use crate::imports::FilledHome;
 use crate::processes::{brain, run_time};
 use crate::report::{Goal, Row, Samples, short};
@@ -44,7 +44,7 @@ impl Bench {
             saved.time(save_and_find(&home, &notes, n));
         }
         let nothing = self.nothing.median();
-        let floor = |parts: &[(&str, f64)]| {
+        let baseline = |parts: &[(&str, f64)]| {
             let sum = nothing + parts.iter().map(|(_, part)| part).sum::<f64>();
             let names: Vec<String> =
                 parts.iter().map(|(name, part)| format!(" + {name} {}", short(*part))).collect();
@@ -59,7 +59,7 @@ impl Bench {
             goal: Goal::Below(200.0, "ms"),
             value: doctor.median(),
             measured: doctor.text("ms"),
-            floor: floor(&[("a round trip", round_trip.median())]),
+            baseline: baseline(&[("a round trip", round_trip.median())]),
         });
         self.table.add(Row {
             order: 81,
@@ -67,7 +67,7 @@ impl Bench {
             goal: Goal::Below(150.0, "ms"),
             value: again.median(),
             measured: format!("{} (the first one {} ms)", again.text("ms"), first.as_millis()),
-            floor: floor(&[
+            baseline: baseline(&[
                 ("a round trip", round_trip.median()),
                 ("walking the directory and checking each file", walk.median()),
             ]),
@@ -79,7 +79,7 @@ impl Bench {
             goal: Goal::Below(2000.0, "ms"),
             value: saved.quantile(1.0),
             measured: format!("{}, maximum {}", saved.text("ms"), short(saved.quantile(1.0))),
-            floor: Some((None, "150 ms: the delay of the watcher".into())),
+            baseline: Some((None, "150 ms: the delay of the watcher".into())),
         });
     }
 }

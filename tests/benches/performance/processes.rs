@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Request, Status};
 use brain_tests::{Client, TEST_TIMEOUT, TestHome, program};
 
-use crate::floors::{self, Disk, Echo, Redb, Tantivy};
+use crate::baselines::{self, Disk, Echo, Redb, Tantivy};
 use crate::imports::FilledHome;
 use crate::notes::Rng;
 use crate::report::{Goal, Row, Samples, short};
@@ -54,7 +54,7 @@ impl Bench {
         self.nothing = nothing;
         let start = self.nothing.median();
         let mut add = |what: &str, goal: f64, samples: &Samples, parts: &[(&str, &Samples)]| {
-            let floor = start + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
+            let baseline = start + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
             let names: Vec<String> = std::iter::once(format!("an empty process {}", short(start)))
                 .chain(parts.iter().map(|(name, part)| format!("{name} {}", short(part.median()))))
                 .collect();
@@ -64,7 +64,10 @@ impl Bench {
                 goal: Goal::Below(goal, "ms"),
                 value: samples.median(),
                 measured: samples.text("ms"),
-                floor: Some((Some(floor), format!("{} ms: {}", short(floor), names.join(" + ")))),
+                baseline: Some((
+                    Some(baseline),
+                    format!("{} ms: {}", short(baseline), names.join(" + ")),
+                )),
             });
         };
         add("`brain --version`, whole process", 2.0, &version, &[]);
@@ -98,7 +101,7 @@ impl Bench {
             goal: Goal::None,
             value: sync.median(),
             measured: sync.text("ms"),
-            floor: None,
+            baseline: None,
         });
     }
 
@@ -113,7 +116,7 @@ impl Bench {
             let copy = self.dir.path().join("reopened.redb");
             std::fs::copy(home.path().join("brain.redb"), &copy).unwrap();
             std::fs::File::open(&copy).unwrap().sync_all().unwrap();
-            alone.time(floors::reopen(&copy));
+            alone.time(baselines::reopen(&copy));
             let (child, took) = start(&home);
             clean.time(took);
             let mut writers: Vec<Client> = (0..4).map(|_| home.connect().unwrap()).collect();
@@ -134,10 +137,10 @@ impl Bench {
             daemon = home.daemon();
         }
         drop(daemon);
-        let floor = alone.median() + self.nothing.median();
+        let baseline = alone.median() + self.nothing.median();
         let name = format!(
             "{} ms: an empty process {} + redb's open {}",
-            short(floor),
+            short(baseline),
             short(self.nothing.median()),
             short(alone.median())
         );
@@ -153,7 +156,7 @@ impl Bench {
                     samples.text("ms"),
                     short(samples.quantile(1.0))
                 ),
-                floor: Some((Some(floor), name.clone())),
+                baseline: Some((Some(baseline), name.clone())),
             });
         }
     }

@@ -102,7 +102,7 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     pub(crate) measured: String,
     /// The minimum cost of the same work, if comparable, and its description.
-    pub(crate) floor: Option<(Option<f64>, String)>,
+    pub(crate) baseline: Option<(Option<f64>, String)>,
 }
 
 /// The table.
@@ -111,8 +111,9 @@ pub(crate) struct Table(Vec<Row>);
 
 impl Table {
     pub(crate) fn add(&mut self, row: Row) {
-        let floor = row.floor.as_ref().map(|(_, name)| format!("; {name}")).unwrap_or_default();
-        eprintln!("  {}: {} ({}{floor})", row.description, row.measured, row.goal.text());
+        let baseline =
+            row.baseline.as_ref().map(|(_, name)| format!("; {name}")).unwrap_or_default();
+        eprintln!("  {}: {} ({}{baseline})", row.description, row.measured, row.goal.text());
         self.0.push(row);
     }
 
@@ -124,15 +125,15 @@ impl Table {
         let mut rows: Vec<&Row> = self.0.iter().collect();
         rows.sort_by_key(|row| row.order);
         for row in rows {
-            let (floor, ratio) = match &row.floor {
-                Some((Some(floor), name)) => (name.as_str(), short(row.value / floor)),
+            let (baseline, ratio) = match &row.baseline {
+                Some((Some(baseline), name)) => (name.as_str(), short(row.value / baseline)),
                 Some((None, name)) => (name.as_str(), String::new()),
                 None => ("", String::new()),
             };
             let (goal, met) = (row.goal.text(), row.goal.met(row.value));
             let _ = writeln!(
                 out,
-                "| {} | {goal} | {} | {met} | {floor} | {ratio} |",
+                "| {} | {goal} | {} | {met} | {baseline} | {ratio} |",
                 row.description, row.measured
             );
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::floors::Tantivy;
+use crate::baselines::Tantivy;
 use crate::imports::FilledHome;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search, write};
@@ -30,7 +30,7 @@ impl Bench {
                     samples.text("ms"),
                     short(samples.quantile(0.99))
                 ),
-                floor: None,
+                baseline: None,
             });
         }
     }
@@ -80,7 +80,7 @@ impl Bench {
                 short(first.median()),
                 short(warm.median())
             ),
-            floor: Some((
+            baseline: Some((
                 None,
                 format!(
                     "{} ms: a commit of tantivy, which no write waits for",

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::floors::Redb;
+use crate::baselines::Redb;
 use crate::imports::FilledHome;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, write};
@@ -66,7 +66,7 @@ impl Bench {
                 many.median(),
                 one.median()
             ),
-            floor: Some((
+            baseline: Some((
                 Some(shared.median() / single.median()),
                 format!(
                     "{} times: redb alone, 64 pages a commit against one \

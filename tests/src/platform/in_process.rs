@@ -49,7 +49,7 @@ impl RetryingClient for InProcess {
     fn stream(
         &self,
         call: &HttpRequest<'_>,
-        silence: Duration,
+        idle_timeout: Duration,
         on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
     ) -> Result<HttpResponse, NetError> {
         let mut answer = self.ask(call)?;
@@ -62,8 +62,8 @@ impl RetryingClient for InProcess {
                     last = Instant::now();
                     should_continue = on_event(StreamEvent::Bytes(&bytes));
                 }
-                StreamItem::Nothing if last.elapsed() >= silence => {
-                    return Err(NetError::Timeout(silence.as_secs()));
+                StreamItem::Nothing if last.elapsed() >= idle_timeout => {
+                    return Err(NetError::Timeout(idle_timeout.as_secs()));
                 }
                 StreamItem::Nothing => should_continue = on_event(StreamEvent::Idle),
                 StreamItem::End => break,

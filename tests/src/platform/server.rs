@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Delivery, Platform, Request, Response, StreamItem, Subscription, control};
 
 /// Maximum time that a silent connection stays open.
-const SILENCE: Duration = Duration::from_secs(120);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A platform on a loopback port. Dropping it closes the port.
 pub struct PlatformServer {
@@ -117,7 +117,7 @@ fn serve(
 fn send(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::io::Result<bool> {
     match answer.delivery {
         Delivery::Silence => {
-            stream.set_read_timeout(Some(SILENCE))?;
+            stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
             // Wait until the client disconnects.
             let _ = stream.read(&mut [0; 1]);
             return Ok(false);

@@ -24,8 +24,9 @@ use crate::{
     when::When,
 };
 
-/// Hint for a token file with other content.
-const NO_TOKEN: &str = "write only the app's bearer token to the file, not its API key or secret";
+/// Hint for a token file that has no bearer token.
+const INVALID_TOKEN_HINT: &str =
+    "write only the app's bearer token to the file, not its API key or secret";
 
 /// Arguments of `collector`.
 #[derive(Debug, Args)]
@@ -116,7 +117,7 @@ impl Verb for Collector {
                 let token = self
                     .token_file
                     .as_deref()
-                    .map(|path| input::secret(path, NO_TOKEN))
+                    .map(|path| input::secret(path, INVALID_TOKEN_HINT))
                     .transpose()?;
                 context.run(CollectorSetup { handle: self.handle, token })
             }

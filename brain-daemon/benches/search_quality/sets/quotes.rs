@@ -9,7 +9,7 @@ const PEOPLE: [&str; 24] = [
     "Lotte", "Marek", "Nadia", "Otis", "Priya", "Rashid", "Selma", "Tomas", "Ulla", "Vera", "Wim",
     "Yusuf", "Zita",
 ];
-/// Pairs of words that notes have side by side, or apart.
+/// Word pairs. Some are adjacent in all notes, the others in none.
 const PAIRS: [(&str, &str); 16] = [
     ("launch", "budget"),
     ("safety", "margin"),
@@ -72,8 +72,8 @@ fn pick<'a>(of: &[&'a str], rng: &mut Rng) -> &'a str {
     of[rng.below(of.len())]
 }
 
-/// Notes of meetings in which people speak about things. The words of a quote are side by side in
-/// the notes, or apart in all of them.
+/// Notes of meetings in which people speak about things. For each word pair, either all
+/// notes contain the two words next to each other, or no note does.
 fn quotes_in_prose() -> Set {
     let mut rng = Rng(20_261_124);
     let mut docs = Vec::new();

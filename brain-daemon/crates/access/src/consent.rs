@@ -293,8 +293,8 @@ fn check_code_request(request: &AuthorizeRequest) -> Result<String, OAuthFault> 
 }
 
 /// Returns the requested scopes that are granted, or all granted ones if the request names none.
-/// Clients request the scopes of the challenge; the response names the granted scopes (RFC 6749
-/// section 3.3).
+/// Clients request the scopes named in the `WWW-Authenticate` challenge, which can be more than
+/// they are granted. The response names the granted scopes (RFC 6749 section 3.3).
 ///
 /// # Errors
 /// `invalid_scope` if a scope does not exist or none of them is granted.
@@ -302,6 +302,6 @@ pub(crate) fn requested_scopes(scope: Option<&str>, granted: Scopes) -> Result<S
     let Some(text) = scope.filter(|text| !text.trim().is_empty()) else { return Ok(granted) };
     let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidScope, why);
     let requested =
-        Scopes::parse(text).map_err(|_| refuse("there are the scopes read, write and admin"))?;
+        Scopes::parse(text).map_err(|_| refuse("the scopes are read, write and admin"))?;
     requested.within(granted).ok_or_else(|| refuse("none of the requested scopes is granted"))
 }

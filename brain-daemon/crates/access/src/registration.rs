@@ -140,7 +140,7 @@ fn parse_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
         return Ok(Scopes::READ_WRITE);
     };
     let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidScope, why);
-    let scopes = Scopes::parse(text).map_err(|_| refuse("there are the scopes read and write"))?;
+    let scopes = Scopes::parse(text).map_err(|_| refuse("the scopes are read and write"))?;
     if scopes.highest() == Scope::Admin {
         return Err(refuse("a client that registers itself may ask for read and write only"));
     }

@@ -18,7 +18,7 @@ const MAX_PAGES: usize = 8;
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 /// Silence after which the connection counts as dead. The platform sends at least an empty line
 /// every 20 seconds.
-pub const SILENCE: Duration = Duration::from_secs(21);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(21);
 
 /// A configured rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

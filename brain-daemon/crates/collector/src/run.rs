@@ -26,7 +26,8 @@ use brain_net::RetryingClient;
 pub use incoming::IncomingPost;
 
 /// Endpoints of the persistent connection. Runs do not change their limits.
-const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
+const PERSISTENT_CONNECTION_ENDPOINTS: [Endpoint; 3] =
+    [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
 /// The failure reason for file errors.
 const STORAGE: &str = "storage";
@@ -278,7 +279,7 @@ impl<'a> RunState<'a> {
             state.last_report = Some(self.report.clone());
             let stored_rates =
                 std::mem::replace(&mut state.rate_limits, self.platform.rates.clone());
-            state.rate_limits.merge(&STREAM_ENDPOINTS, &stored_rates);
+            state.rate_limits.merge(&PERSISTENT_CONNECTION_ENDPOINTS, &stored_rates);
             state.streams.append(&mut self.streams);
         })?;
         Ok(self.report)

@@ -279,7 +279,7 @@ fn collector_runs_each_half_hour_by_default() {
     assert!(config.collector.enabled);
     assert_eq!(config.collector_job().cron(), "0 0,30 * * * *");
     assert_eq!(config.ratings_job(), None, "off until it is switched on");
-    assert!(!config.collector.has_patterns());
+    assert!(!config.collector.has_analyses());
     assert!(!config.collector.stream && !config.collector.outbound);
     let config =
         load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();

@@ -269,7 +269,9 @@ fn ask_fault(fault: &ModelError, budget: &Budget) -> Fault {
         ),
         _ if spent.actual > 0 => {
             let mut fault = model_fault(fault);
-            fault.message.push_str(&format!(" (it counts as {} USD)", usd(spent.actual)));
+            fault
+                .message
+                .push_str(&format!(" (the failed call may have cost {} USD)", usd(spent.actual)));
             fault
         }
         _ => model_fault(fault),

@@ -2,8 +2,9 @@
 //!
 //! `collect` runs the collector, `setup` configures it, `status` shows stored data. `digest` and
 //! `name_index` prepare facts for agents, `enrich` edits pages on request, `health` serves
-//! `doctor`, and `patterns` has the optional analyses.
+//! `doctor`, and `analyses` has the optional analyses.
 
+mod analyses;
 mod collect;
 mod collected_events;
 mod digest;
@@ -11,7 +12,6 @@ mod enrich;
 mod health;
 mod name_index;
 mod notability;
-mod patterns;
 mod quote;
 mod setup;
 mod status;
@@ -47,8 +47,8 @@ pub(crate) struct CollectorState {
     stream: Mutex<Option<StreamStatus>>,
     /// Wakes the pattern worker after new posts.
     collected: Notify,
-    /// State of the optional patterns, locked while they run.
-    patterns: Mutex<patterns::PatternCache>,
+    /// State of the optional analyses, locked while they run.
+    analyses: Mutex<analyses::AnalysisCache>,
 }
 
 /// Holds the collector's directory; dropping it releases the directory.
@@ -120,7 +120,7 @@ impl CollectorService {
         }
     }
 
-    /// Returns the notification for [`CollectorService::patterns`].
+    /// Returns the notification for [`CollectorService::run_analyses`].
     pub fn collected(&self) -> &Notify {
         &self.state.collected
     }

@@ -1,4 +1,4 @@
-//! `connect test`: walks through an AI client's connection to a tool endpoint, step by step.
+//! `connect test`: walks through an AI client's connection to an MCP endpoint, step by step.
 //!
 //! Like a client, the test knows only the address and how to authenticate. So it finds the problems
 //! of a client, even if the endpoint is this brain behind a tunnel. Remote text is untrusted: the
@@ -76,7 +76,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Tests the connection of an AI client to a tool endpoint.
+/// Tests the connection of an AI client to an MCP endpoint.
 pub struct ConnectService {
     pub(crate) env: Environment,
     pub(crate) access: Arc<Access>,
@@ -88,7 +88,7 @@ impl ConnectService {
         Self { env, access }
     }
 
-    /// Tests a tool endpoint. Blocks for up to some minutes if every step is slow.
+    /// Tests an MCP endpoint. Blocks for up to some minutes if every step is slow.
     pub(crate) fn test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
         let target = Target {

@@ -5,9 +5,9 @@
 //! and every minute.
 
 mod health;
+pub(crate) mod overwritten_edits;
 pub(crate) mod read_only;
 pub(crate) mod recovery;
-pub(crate) mod saves;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -19,7 +19,7 @@ use brain_protocol::{Fault, MAX_CONTENT, Scope, SourceId};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::saves::KeptSave;
+use crate::files::overwritten_edits::PreservedEdit;
 use crate::health::quoted;
 use crate::{Caller, preferred};
 use brain_base::caller::Visibility;
@@ -39,7 +39,7 @@ pub(crate) struct Outbox {
     /// Pages whose file was not checked yet after an unclean end.
     pub(crate) recovering: Mutex<HashSet<u64>>,
     /// Saves of other programs that became versions.
-    pub(crate) kept: Mutex<Vec<KeptSave>>,
+    pub(crate) kept: Mutex<Vec<PreservedEdit>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
     /// The directories of the other sources, when they were last used.
@@ -381,7 +381,7 @@ impl FileService {
     /// # Errors
     /// If the flush fails.
     pub fn flush_outbox(&self) -> Result<(), Fault> {
-        self.keep_saves();
+        self.preserve_edits();
         Ok(self.store.flush_done_files(|| self.sync_files())?)
     }
 

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use brain_base::caller::Caller;
 use brain_base::caller::Visibility;
 use brain_config::Config;
-use brain_page::{file_title, is_first_sentence, own_days, timeline};
+use brain_page::{file_title, is_first_sentence, page_dates, timeline};
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
@@ -185,7 +185,7 @@ impl IndexFollower {
     /// Waits until the index is at most [`MAX_BACKLOG`] changes behind.
     pub(crate) fn wait(&self) {
         if let Some(index) = self.get() {
-            index.wait_below(MAX_BACKLOG);
+            index.wait_for_backlog_below(MAX_BACKLOG);
         }
     }
 
@@ -229,7 +229,7 @@ impl SharedState {
             }
             *seq = last;
             if let Some(index) = self.index.get() {
-                index.wait_below(MAX_BACKLOG);
+                index.wait_for_backlog_below(MAX_BACKLOG);
             }
         }
         // The last changes are pushed on the writer's thread, so no commit can be missed.
@@ -294,7 +294,7 @@ fn index_change(change: &Change) -> IndexChange {
             page_type: page.record.page_type.clone(),
             body: page.content.body.as_str().into(),
             updated_at: page.record.updated_at,
-            days: own_days(
+            days: page_dates(
                 &page.slug,
                 &page.record.title,
                 &page.content.frontmatter,

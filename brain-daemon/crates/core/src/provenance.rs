@@ -108,7 +108,7 @@ impl FormerPage {
 /// how the change marks lines.
 pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
     match caller.is_model() {
-        true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::Outside),
+        true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::ByOtherAuthor),
         false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::SameMarks),
     }
 }
@@ -185,7 +185,7 @@ impl IngestRoute {
 
     /// Returns how a whole text of this route changes the marks of lines.
     pub(crate) fn line_change(&self) -> LineChange {
-        if self.is_outside() { LineChange::Outside } else { LineChange::Own }
+        if self.is_outside() { LineChange::ByOtherAuthor } else { LineChange::ByPageAuthor }
     }
 
     /// Returns the provenance of a page after a text was added by this route, as

@@ -1,4 +1,4 @@
-//! Writes the ledger: one line before each call, and one after it.
+//! Writes the ledger: one line before each model call, and one after it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -31,7 +31,8 @@ impl Ledger {
         Self { path: path.to_owned(), clock, writing: Mutex::default() }
     }
 
-    /// Enters a call before it is made. `tokens_in` and `tokens_out` are its maximum token counts.
+    /// Enters a model call before it is made. `tokens_in` and `tokens_out` are its maximum token
+    /// counts.
     ///
     /// [`Entry::settle`] records the result. An entry that is dropped counts as failed, at its
     /// maximum cost, because the service may have processed the call.
@@ -169,8 +170,8 @@ pub struct Entry<'a> {
 impl Entry<'_> {
     /// Settles an answered call with the token counts of the service.
     ///
-    /// The maximum counts where the service reports 0, which no call has, or more than the call can
-    /// have had. Returns the accepted counts, with 0 for those that were not reported.
+    /// Uses the maximum if the service reports 0 tokens, which is impossible, or far more than
+    /// the maximum. Returns the accepted counts; a count that was not reported is 0.
     pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
         let (counted_in, over_in) = plausible_tokens(tokens_in, self.maximum.tokens_in);
         let (counted_out, over_out) = plausible_tokens(tokens_out, self.maximum.tokens_out);

@@ -78,7 +78,7 @@ impl Line {
 /// Returns the token count to use for a reported count and an estimated maximum.
 ///
 /// The maximum is used when the service reports 0. It is also used, with `true`, when the report
-/// exceeds what the call can have had.
+/// far exceeds the maximum.
 pub(super) fn plausible_tokens(counted: u64, maximum: u64) -> (u64, bool) {
     match counted {
         0 => (maximum, false),

@@ -1,4 +1,4 @@
-//! Extractors for JSON bodies and queries. Unknown or invalid fields are refused by name.
+//! Extractors for JSON bodies and queries. An error names the unknown or invalid field.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};

@@ -2,8 +2,7 @@
 //!
 //! A commit completes many jobs at once, on the writer's thread. Waking each request from there
 //! would cost that thread a system call each. So results go through one queue to a task of the
-//! runtime, which wakes the requests. The queue exists for the throughput of ingest; no limit
-//! depends on it.
+//! runtime, which wakes the requests. The queue only improves the throughput of ingest.
 
 use brain_protocol::Fault;
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +11,7 @@ use brain_core::ingest::IngestReceipt;
 
 type Outcome = Result<IngestReceipt, Fault>;
 
-/// Results that are delivered in one batch.
+/// Maximum number of results that are delivered in one batch.
 const BATCH: usize = 256;
 
 /// The sending end of the queue. Unbounded, but holds at most one result for each request.

@@ -25,13 +25,13 @@ pub(crate) struct Timeouts {
     /// From the first byte of a request's head to its end. For the first request, from the
     /// beginning of the connection.
     pub(crate) head: Duration,
-    /// Between two reads of a body, or two writes of a response.
+    /// Maximum time between two reads of a body, or two writes of a response.
     pub(crate) step: Duration,
-    /// For a whole body of up to [`super::body_budget::SMALL_BODY`] bytes.
+    /// Time limit of a whole body of up to [`super::body_budget::SMALL_BODY`] bytes.
     pub(crate) small: Duration,
-    /// For a whole body of any other size.
+    /// Time limit of a whole body of any other size.
     pub(crate) body: Duration,
-    /// Between two requests.
+    /// Maximum time between two requests.
     pub(crate) idle: Duration,
     /// From the last response until the client has read it, when part of its request is unread.
     pub(crate) linger: Duration,
@@ -233,8 +233,8 @@ impl ConnectionState {
     /// Begins a request of `method`. Returns whether its raw head has a line for the field `name`
     /// (lower case).
     ///
-    /// Returns `None` if the head was not seen, because the client sent it before the response to
-    /// the previous request.
+    /// Returns `None` if the head is unknown, because the client sent it before the response to the
+    /// previous request.
     pub(crate) fn begin_request(&self, method: &str, name: &[u8]) -> Option<bool> {
         self.enter(Phase::Busy);
         let unread = self.unread.swap(false, Ordering::Relaxed);

@@ -68,9 +68,9 @@ impl SecurityHeaders {
 /// The host names of this service, and the origins whose pages may call it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
-    /// In lower case. A name without a port allows every port.
+    /// Permitted hosts in lower case. A name without a port allows every port.
     hosts: Vec<String>,
-    /// In lower case.
+    /// Permitted origins in lower case.
     origins: Vec<String>,
     /// The origin of the public address.
     public_origin: Option<String>,

@@ -89,7 +89,7 @@ impl Side {
 
 /// The state that both listeners share.
 pub(crate) struct SharedState {
-    /// Checks the names and origins of requests.
+    /// Checks the `Host` and `Origin` headers of requests.
     pub(crate) guard: Guard,
     /// Rate limits.
     pub(crate) limits: Limits,

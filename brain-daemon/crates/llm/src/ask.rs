@@ -198,7 +198,7 @@ impl Model {
             is_complete: |_| false,
         };
         let (began, mut is_cancelled, mut is_late) = (Instant::now(), false, false);
-        let answer = self.client.stream(&call, self.silence, &mut |event| {
+        let answer = self.client.stream(&call, self.idle_timeout, &mut |event| {
             let wants_more = match event {
                 StreamEvent::Bytes(bytes) => reader.push(bytes),
                 StreamEvent::Idle | StreamEvent::Head => true,

@@ -1,4 +1,4 @@
-//! Tests with a real local server that closes kept connections: answers and costs.
+//! Tests answers and costs when a local server closes idle keep-alive connections.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -56,10 +56,10 @@ fn paid_model(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
     let price = Price { input: 1_000_000, output: 2_000_000 };
     let meter = CostMeter { ledger: Arc::clone(&ledger), price };
-    let silence = Duration::from_secs(20);
+    let idle_timeout = Duration::from_secs(20);
     let provider = Provider::OpenAi;
     let settings =
-        Settings { provider, base: Some(base), model: None, vision_model: None, silence };
+        Settings { provider, base: Some(base), model: None, vision_model: None, idle_timeout };
     (Model::open(&settings, "m", None, &Client::new(), meter).unwrap(), ledger)
 }
 

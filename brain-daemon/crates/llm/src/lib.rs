@@ -66,7 +66,7 @@ pub struct Settings {
     pub vision_model: Option<String>,
     /// Time limit between two chunks of an answer. A model on a small machine needs long for the
     /// first one.
-    pub silence: Duration,
+    pub idle_timeout: Duration,
 }
 
 impl Settings {
@@ -181,7 +181,7 @@ pub struct Model {
     client: Box<dyn RetryingClient>,
     key: Option<Secret>,
     meter: CostMeter,
-    silence: Duration,
+    idle_timeout: Duration,
     /// Options that error responses rejected.
     unsupported: Mutex<UnsupportedOptions>,
 }
@@ -228,7 +228,7 @@ impl Model {
             client,
             key,
             meter,
-            silence: settings.silence,
+            idle_timeout: settings.idle_timeout,
             unsupported: Mutex::default(),
         })
     }

@@ -18,7 +18,7 @@ impl Settings {
             base: config.base_url.clone(),
             model: config.model.clone(),
             vision_model: config.vision_model.clone(),
-            silence: config.silence,
+            idle_timeout: config.silence,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Parses server-sent events (WHATWG HTML, section 9.2).
 //!
-//! Only `data` is read: both APIs name the type of an event there.
+//! Only `data` is read: the OpenAI and Anthropic APIs name the type of an event there.
 
 /// Maximum size of an event in bytes.
 const MAX_EVENT_BYTES: usize = 1024 * 1024;

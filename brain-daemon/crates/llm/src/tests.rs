@@ -24,8 +24,8 @@ pub(super) fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError
 
 fn settings(provider: Provider, base: Option<&str>) -> Settings {
     let base = base.map(|base| Url::parse(base).unwrap());
-    let silence = Duration::from_secs(180);
-    Settings { provider, base, model: None, vision_model: None, silence }
+    let idle_timeout = Duration::from_secs(180);
+    Settings { provider, base, model: None, vision_model: None, idle_timeout }
 }
 
 /// Opens a model without a price, which needs no ledger.

@@ -20,7 +20,7 @@ pub(super) fn to_result(answer: &impl Serialize) -> Result<CallToolResult, Fault
     if text.len() > MAX_ANSWER {
         let message = format!("the answer would have {} bytes, more than {MAX_ANSWER}", text.len());
         return Err(Fault::new(FaultCode::TooLarge, message)
-            .hint("request less: a lower limit, or a part of it"));
+            .hint("request less: a lower limit, or a part of the page"));
     }
     let value = serde_json::to_value(answer).map_err(to_fault)?;
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);

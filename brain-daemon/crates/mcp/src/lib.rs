@@ -3,8 +3,8 @@
 //! Translates MCP requests into operations of [`Brain`], and replies into what a model reads. The
 //! same server answers over HTTP (crate `http`) and over the control socket (`brain mcp`).
 //!
-//! Only this crate names rmcp. It knows neither the store nor how a client was authenticated: it
-//! receives a [`Caller`].
+//! Only this crate of the daemon depends on rmcp. It knows neither the store nor how a client was
+//! authenticated: it receives a [`Caller`].
 
 mod answer;
 mod arguments;

@@ -11,7 +11,7 @@ use url::Url;
 use super::tests::{Server, call, head, server};
 use super::*;
 
-const SILENCE: Duration = Duration::from_secs(20);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn base(server: &Server) -> Url {
@@ -28,7 +28,7 @@ fn post(
     let request = HttpRequest { body: Some(body), ..call(url) };
     if is_streamed {
         let mut streamed = Vec::new();
-        let answer = client.stream(&request, SILENCE, &mut |part| {
+        let answer = client.stream(&request, IDLE_TIMEOUT, &mut |part| {
             if let StreamEvent::Bytes(bytes) = part {
                 streamed.extend_from_slice(bytes);
             }
@@ -203,7 +203,7 @@ fn an_early_error_response_is_returned() {
                     answer.unwrap_or_else(|e| panic!("{size} {drains} {is_streamed} {nth}: {e}"));
                 assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")));
                 assert_eq!(requests.load(Ordering::SeqCst), nth);
-                assert!(began.elapsed() < SILENCE);
+                assert!(began.elapsed() < IDLE_TIMEOUT);
             }
         }
     }

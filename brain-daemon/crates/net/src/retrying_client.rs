@@ -70,7 +70,8 @@ impl Session {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            // Another request may have opened one meanwhile. Then this one counts as new, too.
+            // Another request may have opened a connection meanwhile. Then this one is treated as
+            // new, too.
             let is_pooled = opened == self.opened.load(Ordering::SeqCst);
             let was_stale = is_pooled && started.elapsed() < STALE_AFTER && is_closed(&error);
             let error = from_reqwest(error);
@@ -84,8 +85,9 @@ impl Session {
     }
 }
 
-/// Lets the runtime detect pooled connections that the server has closed: it does not run between
-/// requests. The first turn polls the system; the second lets each connection read its end.
+/// Lets the runtime detect pooled connections that the server has closed. The runtime does not run
+/// between requests. The first yield polls the sockets, the second lets each connection read the
+/// end of the stream.
 async fn poll_closed_connections() {
     for _ in 0..3 {
         tokio::task::yield_now().await;

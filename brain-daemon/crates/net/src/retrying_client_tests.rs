@@ -188,9 +188,12 @@ fn a_response_has_a_maximum_size() {
 }
 
 /// Reads a stream to its end. Returns whether a head arrived, the text, and the result.
-fn read_stream(server: &Server, silence: Duration) -> (bool, String, Result<HttpResponse, Error>) {
+fn read_stream(
+    server: &Server,
+    idle_timeout: Duration,
+) -> (bool, String, Result<HttpResponse, Error>) {
     let (mut has_head, mut text) = (false, String::new());
-    let end = client_of(server).stream(&call(&base(server)), silence, &mut |part| {
+    let end = client_of(server).stream(&call(&base(server)), idle_timeout, &mut |part| {
         match part {
             StreamEvent::Idle => {}
             StreamEvent::Head => has_head = true,

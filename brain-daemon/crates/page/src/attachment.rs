@@ -11,7 +11,7 @@ pub const ATTACHMENTS: &str = "attachments";
 /// Maximum length of a name in bytes, as in common file systems.
 const MAX_NAME: usize = 255;
 
-/// Extensions and their media types. Browsers show only images by themselves.
+/// Extensions and their media types. Browsers display only images inside a page.
 const MEDIA_TYPES: [(&str, &str); 20] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -38,7 +38,7 @@ const MEDIA_TYPES: [(&str, &str); 20] = [
 /// Returns the name of an attachment in Unicode NFC.
 ///
 /// # Errors
-/// What is wrong with the name, as the predicate of a sentence.
+/// If the name is invalid. The error is the predicate of a sentence.
 pub fn attachment_name(name: &str) -> Result<String, &'static str> {
     let name: String = name.nfc().collect();
     let is_hidden = |c: char| {
@@ -63,7 +63,7 @@ pub fn attachment_name(name: &str) -> Result<String, &'static str> {
         return Err("begins with a dot, or begins or ends with a space");
     }
     if is_markdown(std::path::Path::new(&name)) {
-        return Err("is that of a page: brain keeps markdown as pages");
+        return Err("belongs to a markdown file: add markdown as a page");
     }
     Ok(name)
 }

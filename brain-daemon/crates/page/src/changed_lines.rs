@@ -32,8 +32,8 @@ impl ChangedLines {
     }
 }
 
-/// Returns the differences between two texts, in order. All other lines are equal, apart from the
-/// kind of their ends. Texts that differ in too many lines have one difference: all lines from the
+/// Returns the differences between two texts, in order. All other lines are equal; line endings
+/// are ignored. Texts that differ in too many lines have one difference: all lines from the
 /// first one that differs to the last.
 #[must_use]
 pub fn changed_lines(old: &str, new: &str) -> Vec<ChangedLines> {

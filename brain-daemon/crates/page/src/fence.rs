@@ -1,5 +1,5 @@
-//! Fenced code blocks, line by line, for readers that need no whole markdown parser. Ignores lists
-//! and quotes: a fence starts a line, after optional white space.
+//! Fenced code blocks, line by line, for callers that do not need a markdown parser. Ignores
+//! lists and quotes: a fence starts a line, after optional white space.
 
 /// Tracks the fences of a text whose lines come in order.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,8 +9,9 @@
 //! to its length. The usual order is [`decode_text`], [`Document::parse`], then [`content_hash`],
 //! [`title_of`], [`chunks`], [`links`], [`body_tags`] and [`timeline`] on the body.
 //!
-//! Each kind of operation has its own error type: reading bytes, frontmatter and payloads, editing
-//! the body and editing the timeline share no failure, and callers match all variants.
+//! Each kind of operation has its own error type, because the failures differ and callers match all
+//! variants: decoding bytes, parsing frontmatter, parsing payloads, editing the body, and editing
+//! the timeline.
 
 mod attachment;
 mod changed_lines;
@@ -28,7 +29,7 @@ mod markdown;
 mod marked_text;
 mod note;
 mod note_dates;
-mod own_days;
+mod page_dates;
 mod page_title;
 mod page_url;
 mod parts;
@@ -70,7 +71,7 @@ pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};
 pub use note::add_note;
 pub use note_dates::{FileCommits, FormerDates, NoteDates};
-pub use own_days::{line_with_day, own_days};
+pub use page_dates::{line_with_date, page_dates};
 pub use page_title::{file_title, is_first_sentence, title_of, top_heading};
 pub use page_url::page_url;
 pub use parts::{LongText, PartText};
@@ -84,4 +85,4 @@ pub use timeline_edit::{TimelineError, add_timeline_entry};
 pub use title::{MAX_TITLE, derive_title};
 pub use todo::{Todo, todos};
 pub use untrusted_text::{escape_inline, escape_paragraph, single_line};
-pub use windows::{WINDOWS, Window, windows};
+pub use windows::{WINDOW_RULE_VERSION, Window, windows};

@@ -14,9 +14,9 @@ use std::ops::{ControlFlow, Range};
 /// The new target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTarget {
-    /// The slug to which the link led.
+    /// The slug to which the link leads now.
     pub former: Slug,
-    /// The slug to which it shall lead.
+    /// The slug to which the rewritten link leads.
     pub slug: Slug,
     /// The name for a bare `[[name]]`; the slug if absent.
     pub name: Option<String>,
@@ -30,32 +30,33 @@ pub struct RewrittenDocument {
     /// The number of rewritten links.
     pub rewritten: usize,
     /// The targets, as written, of links that could not be rewritten.
-    pub left: Vec<String>,
+    pub not_updated: Vec<String>,
 }
 
-/// Rewrites the links of a page that moves from the slug `from` to `at`, which are equal if another
-/// page moves. `new_target` returns the new target of a link, or `None` if the link stays. A link
-/// keeps its form: path from the root or from the page's folder, name, extension, anchor and text.
+/// Rewrites the links of a page. `old_slug` and `new_slug` are the page's own slugs; they are equal
+/// if only another page moved. `new_target` returns the new target of a link, or `None` if the link
+/// stays. A link keeps its form: path from the root or from the page's folder, name, extension,
+/// anchor and text.
 #[must_use]
 pub fn retarget_links(
     document: &Document,
-    (from, at): (&Slug, &Slug),
+    (old_slug, new_slug): (&Slug, &Slug),
     new_target: impl FnMut(&Link) -> Option<NewTarget>,
 ) -> RewrittenDocument {
     let mut rewrite = LinkRewriter {
-        reader: LinkReader::of(from),
-        from: folder(from),
-        at: folder(at),
+        reader: LinkReader::of(old_slug),
+        from: folder(old_slug),
+        at: folder(new_slug),
         new_target,
         rewritten: 0,
-        left: Vec::new(),
+        not_updated: Vec::new(),
     };
     let frontmatter = rewrite.frontmatter(&document.frontmatter);
     let body = rewrite.body(&document.body);
     RewrittenDocument {
         document: Document { frontmatter, body },
         rewritten: rewrite.rewritten,
-        left: rewrite.left,
+        not_updated: rewrite.not_updated,
     }
 }
 
@@ -76,7 +77,7 @@ struct LinkRewriter<'a, F> {
     at: &'a str,
     new_target: F,
     rewritten: usize,
-    left: Vec<String>,
+    not_updated: Vec<String>,
 }
 
 impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
@@ -108,7 +109,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
                         let start = range.start + at;
                         edits.push((start..start + old.len(), new));
                     }
-                    None => self.left.push(raw.to_owned()),
+                    None => self.not_updated.push(raw.to_owned()),
                 },
             }
             ControlFlow::Continue(())
@@ -118,7 +119,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
         for (old, new) in definitions {
             let found = definition_targets(body, &old);
             if found.is_empty() {
-                self.left.push(old);
+                self.not_updated.push(old);
                 continue;
             }
             edits.extend(found.into_iter().map(|range| (range, new.clone())));
@@ -160,12 +161,12 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
             if changed != values {
                 match frontmatter.is_plain(key) {
                     true => plain.push((key.to_owned(), changed)),
-                    false => self.left.push(key.to_owned()),
+                    false => self.not_updated.push(key.to_owned()),
                 }
             }
         }
         let Ok(mut out) = Frontmatter::parse(&raw) else {
-            self.left.push("frontmatter".to_owned());
+            self.not_updated.push("frontmatter".to_owned());
             return frontmatter.clone();
         };
         for (key, values) in plain {
@@ -188,7 +189,8 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
                 let (kind, raw) = (MENTIONS.to_owned(), raw.to_owned());
                 self.path_of(&Link { target, kind, text: String::new(), raw }, form)
             }
-            // A file beside the page is not a page: its path changes with the page's folder.
+            // The target is a file, such as an image. Its relative path changes with the folder of
+            // the page.
             None if form != Form::Wiki && self.from != self.at && is_relative(raw) => {
                 let old = path_part(raw, form);
                 let target = resolve(self.from, old)?;
@@ -315,7 +317,7 @@ mod tests {
             let name = Some("lovelace".to_owned());
             leads_there.then(|| NewTarget { former: old.clone(), slug: new.clone(), name })
         });
-        assert_eq!(done.left, Vec::<String>::new(), "{text}");
+        assert_eq!(done.not_updated, Vec::<String>::new(), "{text}");
         done.document.render()
     }
 

@@ -25,8 +25,8 @@ pub struct Window {
     pub text: String,
 }
 
-/// Version of the rule for windows. It is part of the key of vectors.
-pub const WINDOWS: u32 = 1;
+/// Version of the rule that divides a page into windows. It is part of the key of vectors.
+pub const WINDOW_RULE_VERSION: u32 = 1;
 
 /// Maximum windows of a page. The text after them is found by its words only.
 const MAX_WINDOWS: usize = 2000;

@@ -200,7 +200,7 @@ fn a_failing_disk_loses_nothing() {
     assert!(matches!(index.flush(), Err(IndexError::Unwritable(_))));
     assert!(index.problem().is_some());
     index.push(vec![note(2, "two")]);
-    index.wait_below(1);
+    index.wait_for_backlog_below(1);
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
     fs::rename(dir.path().join("away"), &file_path).unwrap();
     index.flush().unwrap();

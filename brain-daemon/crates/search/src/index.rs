@@ -135,7 +135,7 @@ impl Index {
 
     /// Waits until the indexer has fewer than `backlog` changes to take, so that a bulk import does
     /// not fill the memory. Returns at once when the index cannot be written.
-    pub fn wait_below(&self, backlog: usize) {
+    pub fn wait_for_backlog_below(&self, backlog: usize) {
         let mut state = self.shared.state();
         while state.feed.len() >= backlog.max(1) && state.problem.is_none() && !state.ended {
             self.shared.wake.notify_one();
@@ -272,12 +272,12 @@ impl Index {
         if spelling.is_some() {
             found = self.find(view, &plan, visible.as_ref(), max_candidates)?;
         }
-        let newest = |id| match &visible {
-            Some(visible) => visible.newest.iter().find(|entry| entry.id == id).cloned(),
+        let overlay_entry = |id| match &visible {
+            Some(visible) => visible.overlay_entries.iter().find(|entry| entry.id == id).cloned(),
             None => view.overlay.get(&id).and_then(|slot| slot.entry.clone()),
         };
         Ok(SearchResults {
-            hits: rank(&found, &plan, question.limit, question.explain, &newest)?,
+            hits: rank(&found, &plan, question.limit, question.explain, &overlay_entry)?,
             truncated: found.hits.candidates.len() > question.limit,
             spelling,
             snippets: Snippeter::new(&plan, Some(&found.stats)),
@@ -304,10 +304,10 @@ impl Index {
         }
         let disk_search = DiskSearch::new(&view.searcher, fields, plan, &view.overlay)?;
         let mut stats = disk_search.stats();
-        let newest = overlay::count(&view.overlay, plan, &mut stats);
+        let matched = overlay::count(&view.overlay, plan, &mut stats);
         let mut hits = MatchTable::new(plan.groups.len());
         disk_search.collect(&stats, max_candidates, &mut hits)?;
-        overlay::collect(&newest, plan, &mut hits);
+        overlay::collect(&matched, plan, &mut hits);
         Ok(PlanMatches { stats, hits, segments: disk_search.into_segments() })
     }
 

@@ -22,7 +22,8 @@ use super::{
     schema::Fields,
 };
 
-/// Maximum changes taken from the feed at once, so that [`super::Index::wait_below`] returns soon.
+/// Maximum changes taken from the feed at once, so that
+/// [`super::Index::wait_for_backlog_below`] returns soon.
 const MAX_TAKEN: usize = 256;
 /// How long changes collect before the indexer takes them.
 const GATHER_TIME: Duration = Duration::from_millis(20);

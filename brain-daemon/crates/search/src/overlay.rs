@@ -10,7 +10,7 @@ use super::{
     names::{self, NameMatch},
     plan::{Condition, HashedTerm, Phrase, Plan},
     query::Scope,
-    rank::{Candidate, MatchTable, NEWEST, Stats},
+    rank::{Candidate, MatchTable, OVERLAY_SEGMENT, Stats},
     schema::coarse,
 };
 
@@ -40,7 +40,7 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ov
     matched
 }
 
-/// As `count`, for statistics that already include the numbers and lengths of `entries`.
+/// As `count`, for statistics that already include the count and lengths of `entries`.
 pub(super) fn count_visible(
     entries: &[Arc<Entry>],
     plan: &Plan,
@@ -103,7 +103,7 @@ pub(super) fn collect<'m>(
             .map_or_else(NameMatch::default, |query| names::of_document(query, document));
         let index = hits.push(Candidate {
             id: document.id,
-            place: (NEWEST, 0),
+            place: (OVERLAY_SEGMENT, 0),
             updated_at: document.updated_at,
             body_len: coarse(document.body.count),
             title_len: coarse(document.title.count),

@@ -156,7 +156,8 @@ impl Index {
             let Some(visible) = self.visible(view, Some(sources), analyzer)? else {
                 return Ok(Vec::new());
             };
-            let mut pages: Vec<u64> = visible.newest.iter().map(|entry| entry.id).collect();
+            let mut pages: Vec<u64> =
+                visible.overlay_entries.iter().map(|entry| entry.id).collect();
             for (reader, docs) in view.searcher.segment_readers().iter().zip(&visible.segments) {
                 let ids = reader.fast_fields().u64("id")?;
                 pages.extend(docs.iter().filter_map(|doc| ids.first(doc)));
@@ -195,7 +196,7 @@ impl Index {
                     }
                     pages.extend(allowed.iter().filter_map(|doc| segment.ids.first(doc)));
                 }
-                pages.extend(overlay::matching_ids(visible.newest.iter(), &plan));
+                pages.extend(overlay::matching_ids(visible.overlay_entries.iter(), &plan));
                 return Ok(Some(pages));
             }
             if plan.is_unconditional() {
@@ -207,8 +208,8 @@ impl Index {
                 pages.extend(ids.iter().filter_map(|doc| segment.ids.first(doc)));
             }
             pages.retain(|id| !view.overlay.contains_key(id));
-            let newest = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
-            pages.extend(overlay::matching_ids(newest, &plan));
+            let entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
+            pages.extend(overlay::matching_ids(entries, &plan));
             Ok(Some(pages))
         })
     }
@@ -334,7 +335,7 @@ impl Index {
         visible: &VisiblePages,
     ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
         let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
-        for document in visible.newest.iter().filter_map(|entry| entry.ready()) {
+        for document in visible.overlay_entries.iter().filter_map(|entry| entry.ready()) {
             for (run, _) in document.key_hashes.iter().filter_map(|hash| keys.get(hash)) {
                 pages.entry(*run).or_default().push(document.id);
             }

@@ -113,13 +113,13 @@ pub(super) struct Cell {
 }
 
 /// Stands for the overlay in place of a segment.
-pub(super) const NEWEST: u32 = u32::MAX;
+pub(super) const OVERLAY_SEGMENT: u32 = u32::MAX;
 
 /// A page to score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: u64,
-    /// Its segment, or [`NEWEST`], and its document there.
+    /// Its segment, or [`OVERLAY_SEGMENT`], and its document there.
     pub(super) place: (u32, u32),
     pub(super) updated_at: i64,
     /// Lengths in terms, rounded as in the disk index.
@@ -180,13 +180,13 @@ pub(super) struct PlanMatches<'a> {
     pub(super) segments: Vec<Segment<'a>>,
 }
 
-/// Returns the best `limit` candidates, best first. `newest` returns a page of the overlay.
+/// Returns the best `limit` candidates, best first. `overlay_entry` returns a page of the overlay.
 pub(super) fn rank(
     found: &PlanMatches<'_>,
     plan: &Plan,
     limit: usize,
     explain: bool,
-    newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+    overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
 ) -> tantivy::Result<Vec<RankedPage>> {
     let hits = &found.hits;
     let mut scorer = Scorer::new(hits, &found.stats, plan);
@@ -201,7 +201,7 @@ pub(super) fn rank(
             .then(x.id.cmp(&y.id))
     };
     if plan.sequences.iter().any(|sequence| sequence.words.len() > 1) {
-        scorer.add_runs(found, &mut scored, newest)?;
+        scorer.add_runs(found, &mut scored, overlay_entry)?;
     }
     if scored.len() > limit && limit > 0 {
         scored.select_nth_unstable_by(limit - 1, order);
@@ -344,13 +344,13 @@ impl<'a> Scorer<'a> {
         &mut self,
         found: &PlanMatches<'_>,
         scored: &mut [(u8, f32, usize)],
-        newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+        overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
     ) -> tantivy::Result<()> {
         scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.2.cmp(&b.2)));
         let ranked: Vec<usize> = scored.iter().map(|(.., candidate)| *candidate).collect();
         let count = self.pairs.len();
         let has_pair = |candidate, pair| self.together[candidate * count + pair] > 0;
-        let found = runs(found, self.plan, &ranked, has_pair, newest)?;
+        let found = runs(found, self.plan, &ranked, has_pair, overlay_entry)?;
         let of_words = |(_, score, candidate): &(u8, f32, usize)| {
             score - self.hits.candidates[*candidate].names.score()
         };

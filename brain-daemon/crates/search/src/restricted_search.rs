@@ -25,7 +25,10 @@ use super::{
     names::{self, NameMatch},
     overlay,
     plan::Plan,
-    rank::{Candidate, Cell, Counts, MatchTable, NEWEST, Occurrences, PlanMatches, Stats, Weights},
+    rank::{
+        Candidate, Cell, Counts, MatchTable, OVERLAY_SEGMENT, Occurrences, PlanMatches, Stats,
+        Weights,
+    },
     schema::Fields,
     terms::{Segment, reach},
     visible_pages::VisiblePages,
@@ -54,16 +57,16 @@ pub(super) fn search<'a>(
         let segment = Segment::open_whole(reader, fields, plan)?;
         parts.push(SegmentMatches::of(segment, fields, plan, docs, &mut stats)?);
     }
-    let matched = overlay::count_visible(&visible.newest, plan, &mut stats);
+    let matched = overlay::count_visible(&visible.overlay_entries, plan, &mut stats);
     let weights = Weights::new(&stats, plan);
     let mut best = TopPages { heap: BinaryHeap::new(), max_count };
     for (number, part) in parts.iter().enumerate() {
         part.offer(number as u32, plan, &weights, &mut best);
     }
-    let mut newest = MatchTable::new(plan.groups.len());
-    overlay::collect(&matched, plan, &mut newest);
-    for (index, candidate) in newest.candidates.iter().enumerate() {
-        let cells = newest.row(index).iter().enumerate();
+    let mut overlay_table = MatchTable::new(plan.groups.len());
+    overlay::collect(&matched, plan, &mut overlay_table);
+    for (index, candidate) in overlay_table.candidates.iter().enumerate() {
+        let cells = overlay_table.row(index).iter().enumerate();
         let score = cells
             .map(|(g, cell)| {
                 weights.score(g, cell.counts(), candidate.body_len, candidate.title_len)
@@ -71,7 +74,7 @@ pub(super) fn search<'a>(
             .sum::<f32>()
             + candidate.names.score();
         let times = || (candidate.updated_at, candidate.id);
-        best.offer(candidate.names.tier(), score, (NEWEST, index as u32), times);
+        best.offer(candidate.names.tier(), score, (OVERLAY_SEGMENT, index as u32), times);
     }
     let mut chosen = best.addresses();
     chosen.sort_unstable();
@@ -101,7 +104,7 @@ struct TopPages {
 
 /// Tier, score, time and id: the order of results.
 type Rank = (u8, u32, i64, Reverse<u64>);
-/// A segment, or [`NEWEST`], and the document there.
+/// A segment, or [`OVERLAY_SEGMENT`], and the document there.
 type DocAddress = (u32, u32);
 
 impl TopPages {

@@ -22,14 +22,14 @@ use super::{
 const MIN_WORDS: usize = 4;
 /// Maximum words of a sequence that are compared.
 pub(super) const MAX_WORDS: usize = 64;
-/// Minimum share of the question's weight that a part of it needs.
+/// Minimum share of the question's weight that a partial run must have.
 const MIN_SHARE: f32 = 0.5;
 /// Maximum candidates whose positions are read.
 const MAX_CHECKED: usize = 50;
 /// Weight of a stop word, where that of another word is its inverse document frequency.
 const STOP_WEIGHT: f32 = 0.3;
-/// The value of a run of nearly all words of the question, where the whole question has 1.
-const PART: f32 = 0.4;
+/// Factor for the value of a run that is only a part of the question.
+const PARTIAL_RUN_FACTOR: f32 = 0.4;
 
 /// Adjacent words of a question, with stop words.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) fn runs(
     plan: &Plan,
     ranked: &[usize],
     has_pair: impl Fn(usize, usize) -> bool,
-    newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+    overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
 ) -> tantivy::Result<HashMap<usize, Run>> {
     let mut runs: HashMap<usize, Run> = HashMap::new();
     let total: f32 = plan.sequences.iter().flat_map(|s| weights(s, &found.stats)).sum();
@@ -80,7 +80,7 @@ pub(super) fn runs(
         let weights = weights(sequence, &found.stats);
         let is_whole = plan.sequences.len() == 1 || sequence.is_quoted;
         let total = if sequence.is_quoted { weights.iter().sum() } else { total };
-        let links = Links::of(sequence, plan);
+        let content_words = ContentWords::of(sequence, plan);
         let enough = |words: Range<usize>| {
             let weight: f32 = weights[words.clone()].iter().sum();
             let is_all = is_whole && words.len() == sequence.words.len();
@@ -91,14 +91,14 @@ pub(super) fn runs(
             .iter()
             .filter_map(|&candidate| {
                 let pairs = |pair| has_pair(candidate, pair);
-                Some((links.longest(sequence, pairs, &enough)?, candidate))
+                Some((content_words.longest(sequence, pairs, &enough)?, candidate))
             })
             .collect();
         // The sort is stable: equally long runs keep the order of the ranking.
         checked.sort_by_key(|(words, _)| std::cmp::Reverse(*words));
         checked.truncate(MAX_CHECKED);
         let candidates: Vec<usize> = checked.into_iter().map(|(_, candidate)| candidate).collect();
-        let read = Positions::read(found, plan, sequence, &candidates, newest)?;
+        let read = Positions::read(found, plan, sequence, &candidates, overlay_entry)?;
         for (row, &candidate) in candidates.iter().enumerate() {
             for field in 0..FIELDS {
                 let places: Vec<&[u32]> = (0..sequence.words.len())
@@ -110,7 +110,9 @@ pub(super) fn runs(
                 let length = ((words.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
                 let whole = is_whole && words.len() == sequence.words.len();
                 let share = weight / total.max(f32::MIN_POSITIVE);
-                let share = length * length * if whole { share } else { PART * share * share };
+                let share = length
+                    * length
+                    * if whole { share } else { PARTIAL_RUN_FACTOR * share * share };
                 let run = Run { share, sequence: number, words };
                 if runs.get(&candidate).is_none_or(|best| best.share < share) {
                     runs.insert(candidate, run);
@@ -140,12 +142,12 @@ fn is_long(sequence: &Sequence, is_whole: bool, words: usize) -> bool {
 }
 
 /// The words of a sequence that are no stop words, and the pairs that they form.
-struct Links {
+struct ContentWords {
     /// Index of each word, and the pair that it forms with the next one.
     words: Vec<(usize, Option<usize>)>,
 }
 
-impl Links {
+impl ContentWords {
     fn of(sequence: &Sequence, plan: &Plan) -> Self {
         let content: Vec<usize> = (0..sequence.words.len())
             .filter(|&word| sequence.words[word].group.is_some())
@@ -178,7 +180,7 @@ impl Links {
         for (at, &(word, pair)) in self.words.iter().enumerate() {
             let next = self.words.get(at + 1).map_or(sequence.words.len(), |next| next.0);
             longest = longest.max(enough(begin..next));
-            // Words that form no pair, such as a repeated one, may be side by side.
+            // Words that form no pair, such as a repeated one, are assumed to be adjacent.
             if pair.is_some_and(|pair| !has_pair(pair)) {
                 begin = word + 1;
             }
@@ -244,7 +246,7 @@ impl Positions {
         plan: &Plan,
         sequence: &Sequence,
         candidates: &[usize],
-        newest: &dyn Fn(u64) -> Option<Arc<Entry>>,
+        overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
     ) -> tantivy::Result<Self> {
         let words = sequence.words.len();
         let mut read = Self { words, places: vec![Vec::new(); candidates.len() * words * FIELDS] };
@@ -261,7 +263,7 @@ impl Positions {
                 None => {
                     for &row in rows {
                         let id = found.hits.candidates[candidates[row]].id;
-                        if let Some(entry) = newest(id) {
+                        if let Some(entry) = overlay_entry(id) {
                             read.read_entry(&entry, plan, sequence, row);
                         }
                     }

@@ -438,7 +438,7 @@ fn concurrent_writes_and_searches_agree() {
             });
         }
     });
-    index.wait_below(1);
+    index.wait_for_backlog_below(1);
     index.flush().unwrap();
     assert_eq!(index.doc_count(), 160);
     let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();

@@ -54,10 +54,10 @@ pub(super) fn head(text: &str, bytes: usize) -> &str {
 
 #[derive(Clone, Copy, Default)]
 struct Span {
-    /// In the folded buffer.
+    /// Range in the folded buffer.
     from: usize,
     to: usize,
-    /// In the source.
+    /// Range in the source.
     start: usize,
     end: usize,
 }

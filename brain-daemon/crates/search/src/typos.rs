@@ -1,5 +1,5 @@
-//! Mistyped words. A word that is in no page, or in very few, is also searched in the spelling of
-//! a word of the pages that differs in one letter, or in two if it is long.
+//! Corrects mistyped words. If a query word occurs in no page or in very few, indexed words at edit
+//! distance 1 are also searched. For a long word, the distance can be 2.
 //!
 //! Only pages that the caller can see count: no suggestion depends on hidden ones.
 
@@ -34,18 +34,18 @@ type Result<T> = tantivy::Result<T>;
 const MIN_LETTERS: usize = 4;
 /// Minimum letters of a word in which two may be wrong.
 const LONG_LETTERS: usize = 9;
-/// A word is in very few pages if it is in one, or in one of this many.
-const FEW_DIVISOR: u64 = 20_000;
-/// Another spelling of such a word must be in this many times as many pages, and in at least this
-/// many.
-const MANY_FACTOR: u64 = 20;
+/// A word is rare if at most `1 + pages / RARE_DIVISOR` pages contain it.
+const RARE_DIVISOR: u64 = 20_000;
+/// A correction of a rare word that occurs in some pages must occur in this many times as many
+/// pages.
+const MIN_PAGE_RATIO: u64 = 20;
 /// Maximum spellings of one word.
 const MAX_SPELLINGS: usize = 3;
-/// The weight of a word with one and with two other letters, beside the word as typed.
+/// Weights of corrections at edit distance 1 and 2; the typed word has weight 1.
 const WEIGHTS: [f32; 2] = [0.6, 0.4];
-/// Maximum text of the newest pages that is compared, in bytes. During an import they can have
-/// hundreds of megabytes; their texts are compared once they are in the index, their names at once.
-const MAX_NEWEST_BYTES: usize = 1 << 20;
+/// Maximum text of the overlay that is compared, in bytes. During an import its pages can have
+/// hundreds of megabytes. Their names are compared at once, their texts once they are in the index.
+const MAX_OVERLAY_BYTES: usize = 1 << 20;
 /// Maximum pages of a word that are counted for a caller who can see only some sources.
 const MAX_COUNTED: u64 = 1000;
 
@@ -66,7 +66,7 @@ pub(super) fn correct(
     (view, visible, fields): (&View, Option<&VisiblePages>, Fields),
     analyzer: &mut Analyzer,
 ) -> Result<Option<Spelling>> {
-    let few = 1 + stats.docs / FEW_DIVISOR;
+    let few = 1 + stats.docs / RARE_DIVISOR;
     let mut spelling = Spelling { text: question.text.clone(), words: Vec::new() };
     let mut is_certain = true;
     let rare: Vec<(usize, u64)> = (0..plan.groups.len())
@@ -86,7 +86,7 @@ pub(super) fn correct(
         }
         let mut neighbours = neighbours(&word, Part::Whole, view, visible, fields)?;
         if pages > 0 {
-            neighbours.retain(|it| it.pages() >= pages * MANY_FACTOR);
+            neighbours.retain(|it| it.pages() >= pages * MIN_PAGE_RATIO);
         }
         let nearest = neighbours.first().map_or(0, |it| it.distance);
         neighbours.retain(|it| it.distance == nearest);
@@ -198,8 +198,8 @@ enum Part {
     Beginning,
 }
 
-/// Returns the words of the pages that are near `word`, the most likely first: those with fewer
-/// other letters, those in names, those in more pages.
+/// Returns the words of the pages that are near `word`, the most likely first: smaller edit
+/// distance, then words in names, then words in more pages.
 fn neighbours(
     word: &str,
     part: Part,
@@ -217,16 +217,18 @@ fn neighbours(
         };
         for &field in searched {
             let index = reader.inverted_index(field)?;
-            found.add_of_index(&index, docs, field == fields.names)?;
+            found.add_from_index(&index, docs, field == fields.names)?;
         }
     }
     match visible {
         Some(visible) => {
-            found.add_of_documents(visible.newest.iter().filter_map(|entry| entry.ready()));
+            found.add_from_documents(
+                visible.overlay_entries.iter().filter_map(|entry| entry.ready()),
+            );
         }
         None => {
-            let newest = view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready());
-            found.add_of_documents(newest);
+            let documents = view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready());
+            found.add_from_documents(documents);
         }
     }
     let mut all: Vec<Neighbour> = found.all.into_values().collect();
@@ -275,7 +277,7 @@ impl Neighbours {
     }
 
     /// Adds the near words of one field of a segment; only those in `docs`, if given.
-    fn add_of_index(
+    fn add_from_index(
         &mut self,
         index: &InvertedIndexReader,
         docs: Option<&DocBitSet>,
@@ -298,13 +300,13 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Adds the near words of the newest pages: of all names, and of texts up to
-    /// [`MAX_NEWEST_BYTES`], the newest pages first.
-    fn add_of_documents<'d>(&mut self, documents: impl Iterator<Item = &'d Document>) {
+    /// Adds the near words of the overlay's pages: of all names, and of texts up to
+    /// [`MAX_OVERLAY_BYTES`], the newest pages first.
+    fn add_from_documents<'d>(&mut self, documents: impl Iterator<Item = &'d Document>) {
         let mut documents: Vec<&Document> = documents.collect();
         documents.sort_unstable_by_key(|document| Reverse(document.id));
-        let mut left = MAX_NEWEST_BYTES;
-        // The distance of each word that was seen, and the last page that has it by field.
+        let mut left = MAX_OVERLAY_BYTES;
+        // The distance of each word that was seen and, by field, the last page that has it.
         let mut seen: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
             HashMap::default();
         for (number, document) in (1..).zip(documents) {
@@ -351,7 +353,7 @@ struct NearWords<'a> {
 
 /// The state after a part of a term was read.
 #[derive(Clone)]
-struct ReadTerm {
+struct PartialTerm {
     row: brain_protocol::EditRow,
     /// The bytes of an incomplete character.
     bytes: [u8; 4],
@@ -361,11 +363,11 @@ struct ReadTerm {
 }
 
 impl Automaton for NearWords<'_> {
-    type State = Option<ReadTerm>;
+    type State = Option<PartialTerm>;
 
     fn start(&self) -> Self::State {
         let row = self.word.start();
-        Some(ReadTerm { row, bytes: [0; 4], count: 0, has_near_beginning: false })
+        Some(PartialTerm { row, bytes: [0; 4], count: 0, has_near_beginning: false })
     }
 
     fn is_match(&self, state: &Self::State) -> bool {

@@ -34,7 +34,7 @@ pub(super) struct VisiblePages {
     /// Documents by segment, in the searcher's order: neither deleted nor replaced.
     pub(super) segments: Vec<Arc<DocBitSet>>,
     /// The analyzed pages of the overlay.
-    pub(super) newest: Vec<Arc<Entry>>,
+    pub(super) overlay_entries: Vec<Arc<Entry>>,
     /// Statistics of all of them.
     pub(super) totals: Totals,
     /// The default language, then those of the pages, most used first.
@@ -95,18 +95,18 @@ impl VisiblePages {
         parts: &PartCache,
         analyzer: &mut Analyzer,
     ) -> Result<Self> {
-        let (mut newest, mut changed) = (Vec::new(), HashSet::default());
+        let (mut overlay_entries, mut changed) = (Vec::new(), HashSet::default());
         for (id, slot) in &view.overlay {
             match &slot.entry {
                 Some(entry) if !sources.contains(&entry.source) => continue,
-                Some(entry) => newest.push(Arc::clone(entry)),
+                Some(entry) => overlay_entries.push(Arc::clone(entry)),
                 // The source of a removed page is unknown.
                 None => {}
             }
             changed.insert(*id);
         }
         let mut totals = Totals::default();
-        for entry in &newest {
+        for entry in &overlay_entries {
             let document = entry.document(analyzer);
             totals.docs += 1;
             totals.body_terms += u64::from(coarse(document.body.count));
@@ -121,7 +121,7 @@ impl VisiblePages {
             segments.push(Arc::clone(&part.docs));
         }
         let languages = languages(&totals, analyzer.default_language());
-        Ok(Self { segments, newest, totals, languages })
+        Ok(Self { segments, overlay_entries, totals, languages })
     }
 }
 

@@ -288,7 +288,7 @@ fn measure_restricted_questions() {
             &format!("Title {}", next() % 5000),
             &words.join(" "),
         )]);
-        index.wait_below(2000);
+        index.wait_for_backlog_below(2000);
     }
     index.flush().unwrap();
     std::thread::sleep(Duration::from_secs(if pages > 50_000 { 20 } else { 5 }));

@@ -210,7 +210,7 @@ impl Draft<'_> {
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, &record, &derived);
         if former.is_some() {
-            self.note_appearing(source, slug, id, &derived.names);
+            self.record_added_names(source, slug, id, &derived.names);
         }
         let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
@@ -311,7 +311,7 @@ impl Draft<'_> {
         self.touch(source, slug, &mut record, file)?;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, &record, &derived);
-        self.note_appearing(source, slug, id, &derived.names);
+        self.record_added_names(source, slug, id, &derived.names);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         let page = ChangedPage { source, slug, record: record.clone(), content, is_read };

@@ -37,9 +37,9 @@ pub struct Draft<'t> {
     pub(super) files: Table<'t, Pair, &'static [u8]>,
     pub(super) names: Table<'t, (&'static str, &'static str, u64), ()>,
     pub(super) links_in: Table<'t, (&'static str, &'static str, u64), ()>,
-    pub(super) broken: Table<'t, Pair, (u32, u32, u32)>,
-    pub(super) broken_sums: Table<'t, Pair, u64>,
-    pub(super) unchecked: Table<'t, (&'static str, &'static str, u64), u64>,
+    pub(super) broken_link_counts: Table<'t, Pair, (u32, u32, u32)>,
+    pub(super) broken_link_totals: Table<'t, Pair, u64>,
+    pub(super) pending_link_checks: Table<'t, (&'static str, &'static str, u64), u64>,
     pub(super) tags: Table<'t, LabelKey, ()>,
     pub(super) types: Table<'t, LabelKey, ()>,
     pub(super) tag_counts: Table<'t, Pair, u64>,
@@ -50,7 +50,7 @@ pub struct Draft<'t> {
     pub(super) jobs: Table<'t, u64, &'static [u8]>,
     pub(super) jobs_due: Table<'t, (i64, u64), ()>,
     pub(super) jobs_seen: Table<'t, &'static [u8; 32], u64>,
-    pub(super) jobs_over: Table<'t, (i64, u64), ()>,
+    pub(super) finished_jobs_by_expiry: Table<'t, (i64, u64), ()>,
     pub(super) clients: Table<'t, &'static str, &'static [u8]>,
     pub(super) tokens: Table<'t, &'static [u8; 32], &'static [u8]>,
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
@@ -69,7 +69,7 @@ pub struct Draft<'t> {
     /// Whether to commit even if the batch only removes outbox rows.
     pub(super) flush: bool,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
-    pub(super) accepted: Option<Vec<Vec<u8>>>,
+    pub(super) spool_records: Option<Vec<Vec<u8>>>,
     /// Whether the current task frees space, so that it runs on a full disk.
     pub(super) frees_space: bool,
     /// Whether the current task's changes are acknowledged later.
@@ -77,7 +77,7 @@ pub struct Draft<'t> {
     /// Whether the current task needs the spool's jobs in the store.
     pub(super) needs_spooled_jobs: bool,
     /// Changes to `pending_keys` after the commit.
-    pub(super) seen: PendingKeysChange,
+    pub(super) pending_keys_change: PendingKeysChange,
     pub(super) pending_keys: &'t PendingKeys,
     /// Whether a source was added, removed or changed.
     pub(super) sources_changed: bool,
@@ -91,7 +91,7 @@ pub struct Draft<'t> {
 pub(super) struct CompletedDraft {
     /// The changes, in order.
     pub(super) changes: Vec<Change>,
-    pub(super) seen: PendingKeysChange,
+    pub(super) pending_keys_change: PendingKeysChange,
     pub(super) sources_changed: bool,
 }
 
@@ -137,9 +137,9 @@ impl<'t> Draft<'t> {
             files: txn.open_table(t::FILES)?,
             names: txn.open_table(t::NAMES)?,
             links_in: txn.open_table(t::LINKS_IN)?,
-            broken: txn.open_table(t::BROKEN)?,
-            broken_sums: txn.open_table(t::BROKEN_SUMS)?,
-            unchecked: txn.open_table(t::UNCHECKED)?,
+            broken_link_counts: txn.open_table(t::BROKEN)?,
+            broken_link_totals: txn.open_table(t::BROKEN_SUMS)?,
+            pending_link_checks: txn.open_table(t::UNCHECKED)?,
             tags: txn.open_table(t::TAGS)?,
             types: txn.open_table(t::TYPES)?,
             tag_counts: txn.open_table(t::TAG_COUNTS)?,
@@ -150,7 +150,7 @@ impl<'t> Draft<'t> {
             jobs: txn.open_table(t::JOBS)?,
             jobs_due: txn.open_table(t::JOBS_DUE)?,
             jobs_seen: txn.open_table(t::JOBS_SEEN)?,
-            jobs_over: txn.open_table(t::JOBS_OVER)?,
+            finished_jobs_by_expiry: txn.open_table(t::FINISHED_JOBS_BY_EXPIRY)?,
             clients: txn.open_table(t::CLIENTS)?,
             tokens: txn.open_table(t::TOKENS)?,
             audit: txn.open_table(t::AUDIT)?,
@@ -164,11 +164,11 @@ impl<'t> Draft<'t> {
             active,
             dirty: 0,
             flush: false,
-            accepted: None,
+            spool_records: None,
             frees_space: false,
             bulk: false,
             needs_spooled_jobs: false,
-            seen: PendingKeysChange::default(),
+            pending_keys_change: PendingKeysChange::default(),
             pending_keys: waiting_jobs,
             sources_changed: false,
             pending_rows: PendingRows::default(),
@@ -188,7 +188,7 @@ impl<'t> Draft<'t> {
         self.meta.insert(t::META_FAILED, self.failed)?;
         Ok(CompletedDraft {
             changes: self.feed,
-            seen: self.seen,
+            pending_keys_change: self.pending_keys_change,
             sources_changed: self.sources_changed,
         })
     }
@@ -229,7 +229,7 @@ impl<'t> Draft<'t> {
             self.insert_pending_rows()?;
         }
         let derived = self.derived_of(id)?;
-        self.note_disappearing(source, slug, id, &derived.names)?;
+        self.record_removed_names(source, slug, id, &derived.names)?;
         let source = source.as_str();
         for name in &derived.names {
             self.names.remove((source, name.as_str(), id))?;
@@ -271,7 +271,7 @@ impl<'t> Draft<'t> {
 
     /// Marks the task as part of a bulk write, such as an import, that is acknowledged at its end.
     /// Consumers of changes can process its changes later.
-    pub fn in_bulk(&mut self) {
+    pub fn mark_as_bulk(&mut self) {
         self.bulk = true;
     }
 

@@ -224,7 +224,7 @@ fn copy_of(error: &std::io::Error) -> std::io::Error {
 pub fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Err(error) if error.is_damage() => {
-            tracing::error!(%error, "damage");
+            tracing::error!(%error, "damaged data skipped");
             Ok(None)
         }
         other => other.map(Some),

@@ -30,7 +30,7 @@ pub use git::{PullOutcome, pull};
 pub use git_history::{CommitTimes, GitHistory};
 pub use ignore_rules::{IgnoreRules, is_rule_file};
 pub use own_contents::{OwnContents, digest, is_torn};
-pub use replaced_files::LostSave;
+pub use replaced_files::OverwrittenEdit;
 pub use root_dir::RootDir;
 pub use scan::{MarkdownFile, ScanReport, Stat, is_missing, markdown_files, stat_of};
 pub use trash::TRASH;

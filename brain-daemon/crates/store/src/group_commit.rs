@@ -197,13 +197,13 @@ fn append_batch(
     warn_unspooled: &mut impl FnMut(&std::io::Error),
 ) -> Result<Outcome, StoreError> {
     let (first, before) = (draft.next_job, draft.dirty);
-    draft.accepted = Some(Vec::new());
+    draft.spool_records = Some(Vec::new());
     let refusals = match run(shared, draft, batch, &Ok(())) {
         Ok(refusals) => refusals,
         Err(CommitError { cause: Cause::Disk, error }) => return Err(error),
         Err(_) => return Ok(Outcome::NeedsOwnCommit),
     };
-    let jobs = draft.accepted.take().unwrap_or_default();
+    let jobs = draft.spool_records.take().unwrap_or_default();
     if draft.dirty - before != jobs.len() as u64 {
         return Ok(Outcome::NeedsOwnCommit);
     }

@@ -70,15 +70,15 @@ enum JobRow {
     /// In `jobs_due`.
     Due(i64),
     /// In `jobs_over`.
-    Over(i64),
+    Finished(i64),
 }
 
 fn job_row(record: &JobRecord) -> JobRow {
     let finished = record.finished_at.unwrap_or(record.received_at);
     match record.state {
         JobState::Queued | JobState::Processing | JobState::Retrying => JobRow::Due(record.due_at),
-        JobState::Stored => JobRow::Over(finished + STORED_KEPT_MS),
-        JobState::Failed => JobRow::Over(finished + FAILED_KEPT_MS),
+        JobState::Stored => JobRow::Finished(finished + STORED_KEPT_MS),
+        JobState::Failed => JobRow::Finished(finished + FAILED_KEPT_MS),
     }
 }
 
@@ -86,7 +86,7 @@ fn job_row(record: &JobRecord) -> JobRow {
 pub(super) fn rows_of(record: &JobRecord) -> (Option<i64>, Option<i64>) {
     match job_row(record) {
         JobRow::Due(at) => (Some(at), None),
-        JobRow::Over(at) => (None, Some(at)),
+        JobRow::Finished(at) => (None, Some(at)),
     }
 }
 
@@ -110,7 +110,13 @@ impl Draft<'_> {
     /// # Errors
     /// When the store cannot be read.
     pub fn seen_job(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
-        let id = match self.seen.added.get(key).copied().or(self.waiting_job_with_key(key)?) {
+        let id = match self
+            .pending_keys_change
+            .added
+            .get(key)
+            .copied()
+            .or(self.waiting_job_with_key(key)?)
+        {
             Some(id) => Some(id),
             None => self.jobs_seen.get(key)?.map(|guard| guard.value()),
         };
@@ -134,7 +140,7 @@ impl Draft<'_> {
             }
         }
         // Keys of this transaction are added by its commit.
-        all.retain(|key, id| self.seen.added.get(key) != Some(id));
+        all.retain(|key, id| self.pending_keys_change.added.get(key) != Some(id));
         Ok(keys.insert(all).get(key).copied())
     }
 
@@ -146,10 +152,10 @@ impl Draft<'_> {
         self.dirty += 1;
         let id = self.next_job;
         self.next_job += 1;
-        self.seen.added.extend(record.seen.iter().map(|key| (*key, id)));
+        self.pending_keys_change.added.extend(record.seen.iter().map(|key| (*key, id)));
         let bytes = self.store_job(id, record)?;
-        if let Some(accepted) = &mut self.accepted {
-            accepted.push(bytes);
+        if let Some(records) = &mut self.spool_records {
+            records.push(bytes);
         }
         Ok(id)
     }
@@ -178,9 +184,9 @@ impl Draft<'_> {
                 self.waiting = self.waiting.saturating_sub(1);
                 self.jobs_due.remove((at, id))?.is_some()
             }
-            JobRow::Over(at) => {
+            JobRow::Finished(at) => {
                 self.failed = self.failed.saturating_sub(u64::from(from.state == JobState::Failed));
-                self.jobs_over.remove((at, id))?.is_some()
+                self.finished_jobs_by_expiry.remove((at, id))?.is_some()
             }
         };
         if !was_there {
@@ -201,8 +207,8 @@ impl Draft<'_> {
                 self.jobs_due.insert((at, id), ())?;
                 self.waiting += 1;
             }
-            JobRow::Over(at) => {
-                self.jobs_over.insert((at, id), ())?;
+            JobRow::Finished(at) => {
+                self.finished_jobs_by_expiry.insert((at, id), ())?;
                 self.failed += u64::from(record.state == JobState::Failed);
                 self.write_seen_keys(id, record)?;
             }
@@ -219,7 +225,7 @@ impl Draft<'_> {
             if latest_id.is_none_or(|latest_id| latest_id < id) {
                 self.jobs_seen.insert(key, id)?;
             }
-            self.seen.settled.push((*key, id));
+            self.pending_keys_change.settled.push((*key, id));
         }
         Ok(())
     }
@@ -231,12 +237,12 @@ impl Draft<'_> {
     pub fn forget_jobs(&mut self, now: i64, limit: usize) -> Result<usize, StoreError> {
         self.frees_space = true;
         let mut over = Vec::new();
-        for row in self.jobs_over.range(..=(now, u64::MAX))?.take(limit) {
+        for row in self.finished_jobs_by_expiry.range(..=(now, u64::MAX))?.take(limit) {
             over.push(row?.0.value());
         }
         for &(at, id) in &over {
             self.dirty += 1;
-            self.jobs_over.remove((at, id))?;
+            self.finished_jobs_by_expiry.remove((at, id))?;
             let removed: Option<JobRecord> =
                 read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
             let Some(removed) = removed else { continue };

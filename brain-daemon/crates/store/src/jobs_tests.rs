@@ -184,7 +184,7 @@ fn verify_finds_job_rows_that_disagree() {
             txn.open_table(t::JOBS_DUE).unwrap().retain(|_, _| false).unwrap();
         }),
         ("it is finished, but has no expiry time", |txn| {
-            txn.open_table(t::JOBS_OVER).unwrap().retain(|_, _| false).unwrap();
+            txn.open_table(t::FINISHED_JOBS_BY_EXPIRY).unwrap().retain(|_, _| false).unwrap();
         }),
         ("2 items with a due time, and should have 1", |txn| {
             txn.open_table(t::JOBS_DUE).unwrap().insert((9, 9), ()).unwrap();

@@ -19,10 +19,10 @@ const MAX_MARKS: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineChange {
     /// The page's author wrote all lines: no line has a mark.
-    Own,
+    ByPageAuthor,
     /// [`NewPage::author`], which is not the page's author, wrote the added and changed lines.
     /// Other lines keep their marks.
-    Outside,
+    ByOtherAuthor,
     /// Lines keep their marks. A new line gets a mark only if it was made from a marked line.
     SameMarks,
     /// A former version becomes the current one, with its marks.
@@ -51,11 +51,11 @@ impl NewPage {
         now: i64,
     ) -> PageMarks {
         let author = match &self.lines {
-            LineChange::Own => return PageMarks::default(),
+            LineChange::ByPageAuthor => return PageMarks::default(),
             LineChange::OfVersion { marks, has_outside_title } => {
                 return PageMarks { lines: marks.clone(), has_outside_title: *has_outside_title };
             }
-            LineChange::Outside => self.author.as_ref(),
+            LineChange::ByOtherAuthor => self.author.as_ref(),
             LineChange::SameMarks => None,
         };
         let Some((old, content)) = former else { return PageMarks::default() };
@@ -84,7 +84,7 @@ impl PageMarks {
         record: &PageRecord,
     ) -> bool {
         let is_changed = former.is_some_and(|former| former.title != record.title);
-        self.has_outside_title || (*change == LineChange::Outside && is_changed)
+        self.has_outside_title || (*change == LineChange::ByOtherAuthor && is_changed)
     }
 }
 

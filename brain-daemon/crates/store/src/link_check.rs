@@ -71,29 +71,36 @@ struct LinkRow {
 impl Draft<'_> {
     /// Records that an active page appears again, or has other names or links. Not called for new
     /// pages, which a check finds by their ids.
-    pub(super) fn note_appearing(
+    pub(super) fn record_added_names(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         id: u64,
         names: &[String],
     ) {
-        self.note_links(source, slug, id, names, 1);
+        self.record_name_changes(source, slug, id, names, 1);
     }
 
     /// Records that an active page disappears or is about to change, and removes its counts.
-    pub(super) fn note_disappearing(
+    pub(super) fn record_removed_names(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         id: u64,
         names: &[String],
     ) -> Result<(), StoreError> {
-        self.note_links(source, slug, id, names, -1);
+        self.record_name_changes(source, slug, id, names, -1);
         self.put_link_counts(source, slug, LinkCounts::default())
     }
 
-    fn note_links(&mut self, source: &SourceId, slug: &Slug, id: u64, names: &[String], more: i64) {
+    fn record_name_changes(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        id: u64,
+        names: &[String],
+        more: i64,
+    ) {
         let changes = &mut self.link_changes;
         changes.pages.insert(id);
         let names = names.iter().map(|name| (name.clone(), KeyKind::Name));
@@ -111,12 +118,12 @@ impl Draft<'_> {
     pub(super) fn insert_link_changes(&mut self) -> Result<(), StoreError> {
         let LinkChanges { pages, name_counts, sums } = std::mem::take(&mut self.link_changes);
         for ((source, key, _), _) in name_counts.into_iter().filter(|(_, more)| *more != 0) {
-            self.unchecked.insert((source.as_str(), key.as_str(), 0), self.seq)?;
+            self.pending_link_checks.insert((source.as_str(), key.as_str(), 0), self.seq)?;
         }
         for id in pages {
-            self.unchecked.insert(("", "", id), self.seq)?;
+            self.pending_link_checks.insert(("", "", id), self.seq)?;
         }
-        add_to_counts(&mut self.broken_sums, sums)
+        add_to_counts(&mut self.broken_link_totals, sums)
     }
 
     fn put_link_counts(
@@ -127,8 +134,8 @@ impl Draft<'_> {
     ) -> Result<(), StoreError> {
         let key = (source.as_str(), slug.as_str());
         let before = match counts.is_zero() {
-            true => self.broken.remove(key)?,
-            false => self.broken.insert(key, <(u32, u32, u32)>::from(counts))?,
+            true => self.broken_link_counts.remove(key)?,
+            false => self.broken_link_counts.insert(key, <(u32, u32, u32)>::from(counts))?,
         };
         let before = before.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
         for ((name, now), before) in SUMS.into_iter().zip(counts.numbers()).zip(before.numbers()) {
@@ -146,7 +153,11 @@ impl Draft<'_> {
         self.insert_pending_rows()?;
         for row in rows {
             // A page that has changed since needs another check.
-            if self.unchecked.get(("", "", row.id))?.is_some_and(|guard| guard.value() > seq) {
+            if self
+                .pending_link_checks
+                .get(("", "", row.id))?
+                .is_some_and(|guard| guard.value() > seq)
+            {
                 continue;
             }
             self.dirty += 1;
@@ -160,8 +171,8 @@ impl Draft<'_> {
         self.dirty += 1;
         for (source, key, id) in &check.rows {
             let key = (source.as_str(), key.as_str(), *id);
-            if self.unchecked.get(key)?.is_some_and(|guard| guard.value() <= check.seq) {
-                self.unchecked.remove(key)?;
+            if self.pending_link_checks.get(key)?.is_some_and(|guard| guard.value() <= check.seq) {
+                self.pending_link_checks.remove(key)?;
             }
         }
         self.set_meta(t::META_LINKS_CHECKED, check.checked)?;

@@ -285,7 +285,7 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(t::JOBS)?;
     txn.open_table(t::JOBS_DUE)?;
     txn.open_table(t::JOBS_SEEN)?;
-    txn.open_table(t::JOBS_OVER)?;
+    txn.open_table(t::FINISHED_JOBS_BY_EXPIRY)?;
     txn.open_table(t::CLIENTS)?;
     txn.open_table(t::TOKENS)?;
     txn.open_table(t::AUDIT)?;

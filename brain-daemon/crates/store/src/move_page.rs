@@ -65,7 +65,7 @@ impl Draft<'_> {
         };
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, &record, &derived);
-        self.note_appearing(source, to, id, &derived.names);
+        self.record_added_names(source, to, id, &derived.names);
         self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
         self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
         let (source, slug) = (source.clone(), to.clone());

@@ -404,7 +404,7 @@ pub struct TokenRecord {
 /// Audited calls that are stored in one row. Schema 83.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuditPage<'a> {
-    /// In the order in which they ended.
+    /// The calls, in the order in which they ended.
     pub calls: Cow<'a, [AuditRecord]>,
 }
 

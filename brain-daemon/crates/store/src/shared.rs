@@ -133,9 +133,9 @@ impl SharedState {
         txn: WriteTransaction,
         finished: CompletedDraft,
     ) -> Result<Vec<Change>, StoreError> {
-        let CompletedDraft { changes, seen, sources_changed } = finished;
+        let CompletedDraft { changes, pending_keys_change, sources_changed } = finished;
         txn.commit()?;
-        self.waiting_jobs.apply(seen);
+        self.waiting_jobs.apply(pending_keys_change);
         if sources_changed {
             self.forget_sources();
         }

@@ -227,7 +227,7 @@ impl Draft<'_> {
         self.seq += 1;
         record.seq = self.seq;
         self.insert_derived(source, &record, &derived);
-        self.note_appearing(source, to, id, &derived.names);
+        self.record_added_names(source, to, id, &derived.names);
         path.clone_into(&mut record.source_path);
         self.outbox.remove(id)?;
         self.put_record(source, to, &record, None)?;

@@ -99,7 +99,7 @@ pub(super) const JOBS_DUE: TableDefinition<'static, (i64, u64), ()> =
 pub(super) const JOBS_SEEN: TableDefinition<'static, &[u8; 32], u64> =
     TableDefinition::new("jobs_seen");
 /// (expiry time in Unix milliseconds, job number) of finished jobs.
-pub(super) const JOBS_OVER: TableDefinition<'static, (i64, u64), ()> =
+pub(super) const FINISHED_JOBS_BY_EXPIRY: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("jobs_over");
 /// Client id → [`super::ClientRecord`].
 pub(super) const CLIENTS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("clients");
@@ -139,7 +139,7 @@ macro_rules! every_table {
             JOBS,
             JOBS_DUE,
             JOBS_SEEN,
-            JOBS_OVER,
+            FINISHED_JOBS_BY_EXPIRY,
             CLIENTS,
             TOKENS,
             AUDIT,

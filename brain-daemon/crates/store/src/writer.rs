@@ -61,7 +61,7 @@ pub struct Change {
     /// The page after the change; `None` when it is deleted or purged.
     pub page: Option<Arc<ChangedPage>>,
     /// Whether the change belongs to a bulk write that is not acknowledged yet; see
-    /// [`Draft::in_bulk`].
+    /// [`Draft::mark_as_bulk`].
     pub bulk: bool,
 }
 

@@ -17,7 +17,7 @@ const editor = document.getElementById("editor");
 const isSearch = Boolean(document.getElementById("search"));
 
 let stream = null;
-let seen = Number(main?.dataset.seen ?? 0);
+let seen = Number(main?.dataset.changeCount ?? 0);
 let wasLost = false;
 let isWaiting = false;
 let closing = 0;
@@ -54,7 +54,7 @@ async function refreshScreen() {
   const fresh = screen.getElementById("main");
   if (!fresh) return;
   main.replaceChildren(...fresh.childNodes);
-  main.dataset.seen = fresh.dataset.seen;
+  main.dataset.changeCount = fresh.dataset.changeCount;
   document.title = screen.title;
   prepareReader();
 }
@@ -185,7 +185,7 @@ function connect() {
   });
 }
 
-if (main?.dataset.seen) {
+if (main?.dataset.changeCount) {
   connect();
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) closing = setTimeout(disconnect, HIDDEN_MS);

@@ -21,7 +21,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types brain";
 
-/// The header fields of every HTML answer. Forms send their origin only with `same-origin`.
+/// The header fields of every HTML answer. Browsers send `Origin` with forms only under the
+/// referrer policy `same-origin`.
 const HEADERS: [(HeaderName, &str); 8] = [
     (CONTENT_TYPE, "text/html; charset=utf-8"),
     (CONTENT_SECURITY_POLICY, POLICY),
@@ -44,7 +45,7 @@ const NAVIGATION: [(&str, &str); 7] = [
     (crate::operations::STATUS, "Status"),
 ];
 
-/// The keys of `assets/page.js`, as the list of keys shows them.
+/// The keyboard shortcuts of `assets/page.js`, as the list of shortcuts shows them.
 const KEYS: [(&str, &str); 13] = [
     ("/", "Search"),
     ("Ctrl K", "Go to a page or an action"),
@@ -94,7 +95,7 @@ impl<'a> Screen<'a> {
                 (capture_box(session))
                 button type="button" class="menu" popovertarget="menu" { "Menu" }
             }
-            main id="main" tabindex="-1" data-seen=(session.seen) { (body) }
+            main id="main" tabindex="-1" data-change-count=(session.change_count) { (body) }
             footer {
                 form id="sign-out" method="post" action="/web/sign-out" {
                     (csrf(session))

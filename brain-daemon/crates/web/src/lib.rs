@@ -80,10 +80,10 @@ pub const SCREENS: &[&str] = &[
     install::SHARE,
     assets::ROUTE,
     collector::PATH,
-    collector::POST,
+    collector::POST_PATH,
     ask::PATH,
     ask::IDEAS,
-    ask::PART,
+    ask::PAGE_TEXT,
 ];
 
 /// The paths that change something. Each needs the session's CSRF token.

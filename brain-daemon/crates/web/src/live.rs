@@ -340,7 +340,7 @@ mod tests {
             caller: Caller::browser(),
             csrf_token: Secret::new("c"),
             id: Secret::new(id),
-            seen: 0,
+            change_count: 0,
         }
     }
 

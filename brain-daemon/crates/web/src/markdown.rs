@@ -41,7 +41,7 @@ pub(crate) const MAX_EMBED_HTML: usize = 200_000;
 /// A rendered text.
 pub(crate) struct Rendered {
     pub(crate) html: Markup,
-    /// In the order of the text.
+    /// The headings, in the order of the text.
     pub(crate) headings: Vec<Heading>,
 }
 

@@ -15,8 +15,8 @@ const MAX_DRAWN: usize = 12;
 const WIDTH: usize = 320;
 const ROW: usize = 22;
 /// Positions of the page and of its neighbours, from the left.
-const CENTRE: usize = 14;
-const ENDS: usize = 66;
+const PAGE_X: usize = 14;
+const NEIGHBOUR_X: usize = 66;
 /// The longest title in columns; wide characters take two.
 const MAX_COLUMNS: usize = 30;
 
@@ -55,7 +55,7 @@ pub(crate) fn drawing(
                 h2 id="neighbours" { "Neighbours" }
                 svg class="neighbours" viewBox={ "0 0 " (WIDTH) " " (height) } {
                     @for (at, _) in drawn.iter().enumerate() { (line(at, height)) }
-                    circle class="centre" cx=(CENTRE) cy=(height / 2) r="7" {}
+                    circle class="centre" cx=(PAGE_X) cy=(height / 2) r="7" {}
                     @for (at, neighbour) in drawn.iter().enumerate() {
                         (end(neighbour, at * ROW + ROW / 2 + 2))
                     }
@@ -99,8 +99,8 @@ fn neighbours<'a>(
 
 /// Draws the line to the neighbour of a row.
 fn line(row: usize, height: usize) -> Markup {
-    let (from, to, bend) = (height / 2, row * ROW + ROW / 2 + 2, (CENTRE + ENDS) / 2);
-    let path = format!("M{CENTRE} {from}C{bend} {from} {bend} {to} {ENDS} {to}");
+    let (from, to, bend) = (height / 2, row * ROW + ROW / 2 + 2, (PAGE_X + NEIGHBOUR_X) / 2);
+    let path = format!("M{PAGE_X} {from}C{bend} {from} {bend} {to} {NEIGHBOUR_X} {to}");
     html! { path class="line" d=(path) {} }
 }
 
@@ -110,8 +110,8 @@ fn end(neighbour: &Neighbour<'_>, y: usize) -> Markup {
     let shown = shortened(neighbour.title);
     html! {
         a href=(Text(&neighbour.path)) aria-label=(Text(&label)) {
-            circle class=(kind) cx=(ENDS) cy=(y) r="4.5" {}
-            text x=(ENDS + 10) y=(y + 4) {
+            circle class=(kind) cx=(NEIGHBOUR_X) cy=(y) r="4.5" {}
+            text x=(NEIGHBOUR_X + 10) y=(y + 4) {
                 (Text(&shown))
                 @if shown.len() < neighbour.title.len() { tspan aria-hidden="true" { "…" } }
             }

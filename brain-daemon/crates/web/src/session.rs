@@ -42,7 +42,7 @@ pub(crate) struct Session {
     /// The id, for signing out.
     pub(crate) id: Secret,
     /// The number of changes before the request; see [`brain_core::ChangeFeed`].
-    pub(crate) seen: u64,
+    pub(crate) change_count: u64,
 }
 
 impl Session {
@@ -117,7 +117,12 @@ fn session_of(brain: &Brain, headers: &HeaderMap) -> Option<Session> {
     let id = cookie(headers, &cookie_name(brain))?;
     let session = brain.access.browser_session(id)?;
     let (csrf_token, id) = (session.csrf_token, Secret::new(id));
-    Some(Session { caller: Caller::browser(), csrf_token, id, seen: brain.changes.current() })
+    Some(Session {
+        caller: Caller::browser(),
+        csrf_token,
+        id,
+        change_count: brain.changes.current(),
+    })
 }
 
 /// Returns the caller if a browser that is signed in sent a request with these headers. Such a

@@ -12,7 +12,8 @@ fn the_requested_scopes_are_granted() {
         (Some("read"), "read"),
         (Some("write"), "write"),
         (Some("write read"), "read write"),
-        // Clients request the scopes of a challenge. The response names the granted ones.
+        // Clients request the scopes named in a `WWW-Authenticate` challenge. The response names
+        // the granted ones.
         (Some("read admin"), "read"),
     ] {
         let issued = fixture.client_credentials(&credentials, asked).unwrap();

@@ -7,8 +7,8 @@ use brain_base::schedule::ScheduledTask;
 use crate::rules::{boolean, digits, handle, number, path, safe_url, span, texts, word};
 use crate::values::HomePath;
 
-/// The time between two ratings of a post, in seconds.
-const RATINGS_EVERY_S: u64 = 30 * 60;
+/// Interval of the task that rates posts, in seconds.
+const RATINGS_INTERVAL_S: u64 = 30 * 60;
 
 /// How authors of posts are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Authors {
     Ids,
 }
 
-/// The kept parts of posts that were deleted on the platform.
+/// What is kept of posts that were deleted on the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletedPosts {
     /// Everything.
@@ -70,7 +70,7 @@ section! {
     ratings: bool = boolean(), "false",
         "whether posts are rated, and rated again after 60 minutes";
     ratings_at: u32 = number(0, 59), "15",
-        "minute after the hour at which posts are rated again, each half hour";
+        "minute after the hour at which the rating task runs; it also runs 30 minutes later";
     images: bool = boolean(), "false",
         "whether text in pictures is extracted; needs llm.vision_model";
     articles: bool = boolean(), "false",
@@ -91,13 +91,13 @@ impl CollectorConfig {
 
     /// Returns the schedule of ratings; `None` if posts are not rated.
     pub(crate) fn ratings_job(&self) -> Result<Option<ScheduledTask>, brain_base::Error> {
-        let job = || ScheduledTask::new("collector.ratings", RATINGS_EVERY_S, self.ratings_at);
+        let job = || ScheduledTask::new("collector.ratings", RATINGS_INTERVAL_S, self.ratings_at);
         self.ratings.then(job).transpose()
     }
 
     /// Returns whether posts are processed after they are collected.
     #[must_use]
-    pub fn has_patterns(&self) -> bool {
+    pub fn has_analyses(&self) -> bool {
         self.ratings || self.images || self.articles || self.videos
     }
 }

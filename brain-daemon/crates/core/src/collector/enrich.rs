@@ -1,9 +1,9 @@
 //! Applies the enrichment rules that need no judgement. Repeated runs write each line only once.
 //!
 //! `plan` decides which lines go into which page, `page_edit` edits the text, `pattern` is the note
-//! on recurring topics, and `newcomer` creates pages.
+//! on recurring topics, and `page_creator` creates pages.
 
-mod newcomer;
+mod page_creator;
 mod page_edit;
 mod pattern;
 mod plan;
@@ -137,7 +137,9 @@ impl CollectorService {
                 }
             }
             if !dry_run {
-                keys.extend(target.created.as_ref().filter(|_| created).map(newcomer::page_key));
+                keys.extend(
+                    target.created.as_ref().filter(|_| created).map(page_creator::page_key),
+                );
                 self.record_enriched(files, keys)?;
             }
             let page = EnrichedPage {
@@ -163,7 +165,7 @@ impl CollectorService {
             (Some(record), _) => {
                 (stored_document(&reader.content(&record)?)?, Precondition::Version(record.version))
             }
-            (None, Some(author)) => (newcomer::new_page(author), Precondition::Absent),
+            (None, Some(author)) => (page_creator::new_page(author), Precondition::Absent),
             (None, None) => return Ok(None),
         };
         let edit = target.edit.apply(&document.body, &target.name(), done);
@@ -185,7 +187,8 @@ impl CollectorService {
             allow_empty: false,
             expect: Some(expect),
         };
-        let written = self.pages.put_through(caller, &put, &COLLECTOR, target.uri.clone())?;
+        let written =
+            self.pages.put_with_provenance(caller, &put, &COLLECTOR, target.uri.clone())?;
         if written.written {
             return Ok(());
         }

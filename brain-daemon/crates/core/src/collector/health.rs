@@ -9,11 +9,12 @@ use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
 
-/// How late a run may be. It waits for its minute, and a machine may be busy after a suspend.
+/// Maximum delay of a run before it is reported. A run starts on a full minute, and a machine may
+/// be busy after a suspend.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 /// The reason of a run that ended because the daemon stopped, which is no problem.
 const STOPPED: &str = "stopped";
-/// The reason of a stream that waits for its reset, which is no problem.
+/// The reason of a stream that waits for its rate limit to reset, which is no problem.
 const RATE_LIMITED: &str = "rate_limited";
 
 impl Health for CollectorService {

@@ -205,7 +205,7 @@ impl NameIndex {
                 continue;
             }
             let names = self.words.get(&word.normal).map_or(&[][..], Vec::as_slice);
-            let starts_here = |name: &&Name| name.starts(&words[at..]);
+            let starts_here = |name: &&Name| name.matches_start_of(&words[at..]);
             let longest = names.iter().find(starts_here).map_or(0, |name| name.words.len());
             let longest_names =
                 names.iter().filter(starts_here).filter(|name| name.words.len() == longest);
@@ -222,7 +222,7 @@ impl NameIndex {
 }
 
 impl Name {
-    fn starts(&self, words: &[Word]) -> bool {
+    fn matches_start_of(&self, words: &[Word]) -> bool {
         words.len() >= self.words.len()
             && self.words.iter().zip(words).all(|(name, word)| *name == word.normal)
             && self

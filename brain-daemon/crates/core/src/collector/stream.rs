@@ -32,7 +32,8 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Poll interval while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Endpoints that only this connection uses.
-const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
+const PERSISTENT_CONNECTION_ENDPOINTS: [Endpoint; 3] =
+    [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
 /// The state without a token, account or usable directory. The message is computed on request,
 /// because a setup may have solved the problem.
@@ -247,7 +248,7 @@ impl Connection<'_> {
         };
         let link = self.run.http_client;
         let result =
-            link.stream(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
+            link.stream(&call, filtered_stream::IDLE_TIMEOUT, &mut |part| self.handle_part(part));
         match result {
             Ok(answer) if self.connected_at.is_none() && answer.status != 200 => {
                 self.platform.record_rate_limit(Endpoint::Connect, &answer);
@@ -410,7 +411,7 @@ impl Connection<'_> {
         }
         let changed = State::change(data, |state| {
             state.stream_newest_id = self.newest.as_ref().map(ToString::to_string);
-            state.rate_limits.merge(&STREAM_ENDPOINTS, &self.platform.rates);
+            state.rate_limits.merge(&PERSISTENT_CONNECTION_ENDPOINTS, &self.platform.rates);
         });
         match changed {
             Ok(_) => self.saved.0 = self.newest.clone(),

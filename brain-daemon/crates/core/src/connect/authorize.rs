@@ -184,7 +184,7 @@ fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> Ste
         "forbidden_host" => "set http.base_url to the public address",
         _ => match explain_foreign_answer(target, answer) {
             Some(failed) => return failed,
-            None => "check proxies before the server, and the daemon's log",
+            None => "check the proxies in front of the server, and the daemon's log",
         },
     };
     let failed = explain_unexpected_answer(answer, hint);

@@ -81,7 +81,7 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     let Some(found) = challenge_parameter(&answer, "resource_metadata") else {
         return failed(
             "it answers 401 without `WWW-Authenticate: Bearer`",
-            "this is no tool endpoint, or a proxy removes that header: check the tunnel's rules \
+            "this is not an MCP endpoint, or a proxy removes that header: check the tunnel's rules \
              for headers",
         );
     };

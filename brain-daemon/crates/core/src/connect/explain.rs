@@ -62,9 +62,9 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
             "type http:// instead of https://, or let the tunnel serve https"
         }
         NetError::Tls(TlsError::Expired) => {
-            "renew the certificate; if it is new, look at this machine's clock"
+            "renew the certificate; if it is new, check this machine's clock"
         }
-        NetError::Tls(TlsError::NotYetValid) => "look at this machine's clock",
+        NetError::Tls(TlsError::NotYetValid) => "check this machine's clock",
         NetError::Tls(TlsError::WrongName) => {
             "type the name that the certificate is for, or get one for this name"
         }
@@ -80,7 +80,8 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
              to the public address"
         }
         NetError::Timeout(_) => {
-            "clients give up after 10 seconds: check the load of the host and of proxies before it"
+            "clients give up after 10 seconds: check the load of the host and of proxies in \
+             front of it"
         }
         NetError::TooLarge(_)
         | NetError::ConnectionBroken(_)
@@ -94,7 +95,7 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
     StepFailure { message: error.to_string(), hint: hint.into() }
 }
 
-/// Explains an answer that does not come from a tool endpoint.
+/// Explains an answer that does not come from an MCP endpoint.
 pub(super) fn explain_foreign_answer(
     target: &Target<'_>,
     answer: &HttpResponse,

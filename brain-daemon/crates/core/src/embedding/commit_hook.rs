@@ -21,7 +21,7 @@ use brain_embed::vectors::{Key, Vectors};
 use brain_embed::{
     EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, KeyProvider, Local, Settings,
 };
-use brain_page::WINDOWS;
+use brain_page::WINDOW_RULE_VERSION;
 use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
 
 /// Changes compared per snapshot.
@@ -35,7 +35,7 @@ const ENDPOINT_BATCH: usize = 64;
 /// content hash ignores line endings.
 pub(super) fn key_of(page: &PageRecord) -> Key {
     let mut hash = Sha256::new();
-    hash.update(WINDOWS.to_le_bytes());
+    hash.update(WINDOW_RULE_VERSION.to_le_bytes());
     hash.update(page.content_hash);
     hash.update(page.bytes.to_le_bytes());
     hash.update(page.title.as_bytes());
@@ -220,17 +220,17 @@ impl EmbeddingService {
         if let Some(damage) = damage {
             tracing::warn!(damage, "damaged vectors are computed again");
         }
-        let scale = super::scale::Scale::new().into();
+        let cosine_scale = super::scale::CosineScale::new().into();
         let batch_size = provider.batch_size;
-        let scales = Mutex::default();
+        let restricted_scales = Mutex::default();
         let questions = Mutex::new(LruCache::new(MAX_QUESTIONS));
         let open_vectors = Arc::new(OpenVectors {
             space,
             embedder,
             batch_size,
             vectors,
-            scale,
-            scales,
+            cosine_scale,
+            restricted_scales,
             questions,
         });
         self.catch_up(&open_vectors).map_err(|e| transient_fault(&e))?;

@@ -167,8 +167,11 @@ fn expected_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
     if hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(Some(hash));
     }
-    Err(Fault::new(FaultCode::Usage, "--sha256 is no SHA-256: it has 64 hexadecimal digits")
-        .hint("`sha256sum FILE` prints it"))
+    Err(Fault::new(
+        FaultCode::Usage,
+        "the value of --sha256 is not a SHA-256 hash: it must have 64 hexadecimal digits",
+    )
+    .hint("`sha256sum FILE` prints it"))
 }
 
 /// Takes the installation lock.
@@ -302,7 +305,7 @@ fn verify(
     if !fits {
         return Err(unusable(EmbedError {
             kind: EmbedErrorKind::Model,
-            message: "its vectors have another length than its configuration says".into(),
+            message: "its vectors differ in length from its configuration".into(),
             hint: None,
         }));
     }

@@ -17,7 +17,7 @@ pub(super) struct Origin {
     pub(super) name: String,
     /// The location of the files.
     pub(super) location: Location,
-    /// The file with the weights; `None` for the usual names.
+    /// The file with the weights; `None` to look for the default names.
     pub(super) weights: Option<String>,
     /// The entry of a known model.
     pub(super) known: Option<&'static KnownModel>,
@@ -70,7 +70,7 @@ impl Origin {
         if !is_name(&origin.name) {
             let message = format!("\"{}\" is not a valid model name", origin.name);
             return Err(Fault::new(FaultCode::Usage, message).hint(
-                "give it one of lower-case letters, digits, dots and dashes: --name my-model",
+                "use lower-case letters, digits, dots, dashes and underscores: --name my-model",
             ));
         }
         Ok(origin)
@@ -118,7 +118,7 @@ fn address(text: &str) -> Result<Url, Fault> {
         Ok(url) if url.host_str().is_none() => refuse("the address has no host"),
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
             // Not repeated in the message: it may be a password.
-            Err(Fault::new(FaultCode::Usage, "the address must name no user")
+            Err(Fault::new(FaultCode::Usage, "the address must not contain a user name")
                 .hint("download the files yourself, and give their directory"))
         }
         Ok(url) => Ok(url),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::scale::{Scale, Windows};
+use super::scale::{CosineScale, Windows};
 use super::state::OpenVectors;
 use super::{CallerPages, Degradation, EmbeddingService, QUERY_DEADLINE, VectorResults};
 use brain_base::caller::Visibility;
@@ -232,10 +232,10 @@ impl EmbeddingService {
             }
         };
         let scale = match caller_pages {
-            None => *open_vectors.scale.read(),
+            None => *open_vectors.cosine_scale.read(),
             Some(caller_pages) => open_vectors.scale_of(caller_pages, &windows),
         };
-        let background = Scale::background(&windows, &vector).unwrap_or(scale.floor);
+        let background = CosineScale::background(&windows, &vector).unwrap_or(scale.floor);
         // For an unknown model, the question's own background replaces the floor.
         let floor =
             if scale.is_guess(&open_vectors.space.model) { background } else { scale.floor };
@@ -292,13 +292,18 @@ impl EmbeddingService {
 
 impl OpenVectors {
     /// Returns the scale for a restricted caller, measured if there are enough windows.
-    fn scale_of(&self, caller_pages: &CallerPages, windows: &Windows<'_>) -> Scale {
-        let known = self.scales.lock().get(&caller_pages.sources).copied().unwrap_or(Scale::new());
+    fn scale_of(&self, caller_pages: &CallerPages, windows: &Windows<'_>) -> CosineScale {
+        let known = self
+            .restricted_scales
+            .lock()
+            .get(&caller_pages.sources)
+            .copied()
+            .unwrap_or(CosineScale::new());
         if !known.is_due(&self.space.model, windows) {
             return known;
         }
-        let scale = Scale::measure(windows);
-        let mut scales = self.scales.lock();
+        let scale = CosineScale::measure(windows);
+        let mut scales = self.restricted_scales.lock();
         if scales.len() >= MAX_SCALES {
             scales.clear();
         }

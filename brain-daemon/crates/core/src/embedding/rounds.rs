@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::commit_hook::{key_of, transient_fault};
-use super::scale::{Scale, Windows};
+use super::scale::{CosineScale, Windows};
 use super::state::{OpenVectors, RoundState};
 use super::vector_writer::FLUSH_EVERY;
 use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
@@ -381,11 +381,11 @@ impl EmbeddingService {
 
     fn measure_scale(&self, open: &OpenVectors) {
         let windows = Windows::all(&open.vectors);
-        let is_due = open.scale.read().is_due(&open.space.model, &windows);
+        let is_due = open.cosine_scale.read().is_due(&open.space.model, &windows);
         if is_due {
-            let scale = Scale::measure(&windows);
+            let scale = CosineScale::measure(&windows);
             tracing::debug!(floor = scale.floor, span = scale.span, "measured the cosine scale");
-            *open.scale.write() = scale;
+            *open.cosine_scale.write() = scale;
         }
     }
 

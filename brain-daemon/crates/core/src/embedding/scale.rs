@@ -7,7 +7,7 @@ use brain_embed::vectors::Vectors;
 
 /// The scale of a space.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct CosineScale {
     /// The cosine of unrelated windows.
     pub(super) floor: f32,
     /// The usual cosine of the best matches, minus `floor`.
@@ -18,7 +18,7 @@ pub(super) struct Scale {
 
 /// The default until there are enough windows for a measurement. For MiniLM sentence models it is
 /// always used: it was measured on them with fourteen sets of questions.
-const DEFAULT_SCALE: Scale = Scale { floor: 0.10, span: 0.60, windows: 0 };
+const DEFAULT_SCALE: CosineScale = CosineScale { floor: 0.10, span: 0.60, windows: 0 };
 /// Minimum windows and pages for a measurement.
 const MIN_WINDOWS: u64 = 500;
 const MIN_PAGES: u64 = 50;
@@ -37,8 +37,9 @@ const MIN_SPAN: f32 = 0.15;
 /// The windows that a scale is measured on.
 pub(super) struct Windows<'a> {
     vectors: &'a Vectors,
-    /// For some pages only: each page with windows, with the cumulative number of windows.
-    ends: Option<Vec<(u64, u64)>>,
+    /// `None` for all pages. Otherwise each selected page that has windows, and the number of
+    /// windows up to and including that page.
+    cumulative_windows: Option<Vec<(u64, u64)>>,
     /// Pages with vectors.
     pub(super) pages: u64,
     /// Number of windows.
@@ -49,55 +50,64 @@ impl<'a> Windows<'a> {
     /// Uses all windows.
     pub(super) fn all(vectors: &'a Vectors) -> Self {
         let size = vectors.size();
-        Self { vectors, ends: None, pages: size.pages, windows: size.windows }
+        Self { vectors, cumulative_windows: None, pages: size.pages, windows: size.windows }
     }
 
     /// Uses the windows of `pages`, which must be ascending.
     pub(super) fn of(vectors: &'a Vectors, pages: &[u64]) -> Self {
         let counts = vectors.window_counts(pages);
-        let (mut ends, mut windows) = (Vec::new(), 0);
+        let (mut cumulative_windows, mut windows) = (Vec::new(), 0);
         for (page, count) in pages.iter().zip(&counts) {
             if let Some(count @ 1..) = count {
                 windows += *count as u64;
-                ends.push((*page, windows));
+                cumulative_windows.push((*page, windows));
             }
         }
-        Self { vectors, ends: Some(ends), pages: counts.iter().flatten().count() as u64, windows }
+        Self {
+            vectors,
+            cumulative_windows: Some(cumulative_windows),
+            pages: counts.iter().flatten().count() as u64,
+            windows,
+        }
     }
 
     /// Returns the page and vector of the window with this index.
     fn nth(&self, nth: u64) -> Option<(u64, Vec<f32>)> {
-        let Some(ends) = &self.ends else { return self.vectors.window(nth) };
-        let at = ends.partition_point(|(_, end)| *end <= nth);
-        let (page, _) = *ends.get(at)?;
-        let before = at.checked_sub(1).map_or(0, |before| ends[before].1);
+        let Some(cumulative_windows) = &self.cumulative_windows else {
+            return self.vectors.window(nth);
+        };
+        let at = cumulative_windows.partition_point(|(_, end)| *end <= nth);
+        let (page, _) = *cumulative_windows.get(at)?;
+        let before = at.checked_sub(1).map_or(0, |before| cumulative_windows[before].1);
         Some((page, self.vectors.window_of(page, (nth - before) as usize)?))
     }
 
     /// Returns the cosine of the nearest page to `query` other than `own_page`.
     fn nearest(&self, query: &[f32], own_page: u64) -> Option<f32> {
-        let near = match &self.ends {
+        let near = match &self.cumulative_windows {
             None => self.vectors.search(query, 1, &|page| page != own_page),
-            Some(ends) => {
-                let mut others =
-                    ends.iter().map(|(page, _)| *page).filter(|page| *page != own_page);
+            Some(cumulative_windows) => {
+                let mut others = cumulative_windows
+                    .iter()
+                    .map(|(page, _)| *page)
+                    .filter(|page| *page != own_page);
                 self.vectors.search_among(query, 1, &mut others)
             }
         };
         near.first().map(|near| near.cosine)
     }
 
-    /// Returns for how many windows the nearest page is searched. A caller waits for the scale of
-    /// some pages, so large sets use fewer.
-    fn queries(&self) -> u64 {
-        match self.ends {
+    /// Returns the number of windows whose nearest page is searched. For a subset of pages a caller
+    /// waits for the result, so a large subset uses fewer windows.
+    fn query_count(&self) -> u64 {
+        match self.cumulative_windows {
             None => QUERIES,
             Some(_) => (MAX_COMPARISONS / self.windows.max(1)).clamp(MIN_QUERIES, QUERIES),
         }
     }
 }
 
-impl Scale {
+impl CosineScale {
     /// Returns the default scale.
     pub(super) const fn new() -> Self {
         DEFAULT_SCALE
@@ -130,7 +140,7 @@ impl Scale {
             }
         }
         let mut nearest = Vec::new();
-        for _ in 0..all.queries() {
+        for _ in 0..all.query_count() {
             if let Some((own_page, query)) = random_window() {
                 nearest.extend(all.nearest(&query, own_page));
             }
@@ -190,7 +200,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let vectors = Vectors::open(dir.path(), "s", "m", 64).unwrap().0;
         let mut generator = SampleGenerator(1);
-        assert!(!Scale::new().is_due("other", &Windows::all(&vectors)));
+        assert!(!CosineScale::new().is_due("other", &Windows::all(&vectors)));
         // All vectors share a direction, so any two have a cosine of 0.5. Two pages share a topic,
         // so each page has one nearer page.
         for page in 0..400_u64 {
@@ -209,10 +219,13 @@ mod tests {
             let windows = [window(0, &mut generator), window(1, &mut generator)];
             vectors.put(page, Key([0; 16]), &windows).unwrap();
         }
-        assert!(Scale::new().is_due("other", &Windows::all(&vectors)));
-        assert!(!Scale::new().is_due("all-MiniLM-L6-v2", &Windows::all(&vectors)));
-        assert!(Scale::new().is_guess("other") && !Scale::new().is_guess("all-MiniLM-L6-v2"));
-        let scale = Scale::measure(&Windows::all(&vectors));
+        assert!(CosineScale::new().is_due("other", &Windows::all(&vectors)));
+        assert!(!CosineScale::new().is_due("all-MiniLM-L6-v2", &Windows::all(&vectors)));
+        assert!(
+            CosineScale::new().is_guess("other")
+                && !CosineScale::new().is_guess("all-MiniLM-L6-v2")
+        );
+        let scale = CosineScale::measure(&Windows::all(&vectors));
         assert!((scale.floor - 0.5).abs() < 0.03, "{scale:?}");
         assert!((scale.floor + scale.span - 1.0).abs() < 0.12, "{scale:?}");
         assert!(
@@ -220,10 +233,10 @@ mod tests {
             "measured again only with twice as many windows"
         );
         assert!(!scale.is_guess("other"));
-        assert_eq!(scale, Scale::measure(&Windows::all(&vectors)));
+        assert_eq!(scale, CosineScale::measure(&Windows::all(&vectors)));
         // The scale of some pages does not depend on other pages.
         let own_pages: Vec<u64> = (0..350).collect();
-        let before = Scale::measure(&Windows::of(&vectors, &own_pages));
+        let before = CosineScale::measure(&Windows::of(&vectors, &own_pages));
         assert!((before.floor - 0.5).abs() < 0.03, "{before:?}");
         let nth = |nth| Windows::of(&vectors, &own_pages).nth(nth).map(|(page, _)| page);
         assert_eq!(
@@ -232,6 +245,6 @@ mod tests {
         );
         (350..400).for_each(|page| vectors.remove(page));
         vectors.put(1000, Key([0; 16]), &[]).unwrap();
-        assert_eq!(before, Scale::measure(&Windows::of(&vectors, &own_pages)));
+        assert_eq!(before, CosineScale::measure(&Windows::of(&vectors, &own_pages)));
     }
 }

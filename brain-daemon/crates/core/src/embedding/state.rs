@@ -14,7 +14,7 @@ use super::background_throttle::BackgroundThrottle;
 use super::pending_changes::PendingChanges;
 use super::query::QueryEmbedder;
 use super::reranker::RerankerState;
-use super::scale::Scale;
+use super::scale::CosineScale;
 use brain_embed::vectors::Vectors;
 use brain_embed::{EmbedError, Embedder, VectorSpace};
 
@@ -43,8 +43,8 @@ pub(crate) struct EmbeddingState {
 pub(super) struct SharedState {
     stage: Mutex<VectorStage>,
     stage_changed: Condvar,
-    /// Locked while a commit is applied, and while a page is compared and its vectors stored. So
-    /// stored vectors are never older than the commit.
+    /// Locked while a commit is applied, and while a page's key is checked and its vectors are
+    /// stored. So vectors of an outdated text are never stored.
     pub(super) apply_lock: Mutex<()>,
     /// Sequence number of the last change applied to the vectors.
     pub(super) applied_seq: AtomicU64,
@@ -90,9 +90,10 @@ pub(super) struct OpenVectors {
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) batch_size: usize,
     pub(super) vectors: Vectors,
-    pub(super) scale: RwLock<Scale>,
-    /// Scales of restricted callers, by their sources.
-    pub(super) scales: Mutex<HashMap<Vec<SourceId>, Scale>>,
+    /// The typical cosines in this space.
+    pub(super) cosine_scale: RwLock<CosineScale>,
+    /// The same for the pages of restricted callers, by their sources.
+    pub(super) restricted_scales: Mutex<HashMap<Vec<SourceId>, CosineScale>>,
     /// Vectors of recent questions.
     pub(super) questions: Mutex<LruCache<String, Vec<f32>>>,
 }

@@ -17,7 +17,7 @@ impl FileService {
     fn check_outbox(&self) -> Finding {
         let rows = self.store.read(Visibility::All)?.counts()?.outbox;
         let waiting = self.waiting_files(rows);
-        let (failing, kept) = (self.failing_files(), self.kept_saves());
+        let (failing, kept) = (self.failing_files(), self.preserved_edits());
         if let (None, [.., last]) = (&failing, kept.as_slice()) {
             let message = format!(
                 "{} saves by other programs conflicted with a write by brain, and are stored as \
@@ -47,7 +47,7 @@ impl FileService {
     /// Returns the number of files to write: outbox rows, except those that the next commit
     /// removes.
     pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
-        // The row in `done` of a failing page is from an earlier change, so the page still waits.
+        // A failing page's row in `done` belongs to an earlier change, so the page still waits.
         let failing = self.failing_ids();
         let done: HashSet<u64> = self
             .store

@@ -3,7 +3,8 @@
 //! Pages are ordered by their distance from the close pages. The far part of this order is cut into
 //! as many bands as pages are wanted, and one page is drawn from each band. The draw depends on the
 //! command, the question and the day, so a question has the same distant pages all day, and others
-//! on the next day. It does not depend on page ids, which a hidden page would change.
+//! on the next day. It does not depend on page ids, because pages
+//! that the caller cannot see affect them.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -29,7 +30,8 @@ pub(super) struct Candidate {
     pub(super) distances: Vec<f32>,
     /// Whether a search for the question finds it. It is drawn only if there are too few others.
     pub(super) is_found: bool,
-    /// Staleness from 0 to 2, the number of additional lots; always 0 if the profile ignores it.
+    /// Staleness from 0 to 2; always 0 if the profile ignores it. A page gets this many additional
+    /// random keys, so it is drawn more often.
     pub(super) stale: u8,
 }
 
@@ -65,19 +67,19 @@ impl Draw {
         Self(Sha256::new_with_prefix(format!("{}\0{day}\0{question}\0", profile.as_str())))
     }
 
-    /// Returns the lot number `nth` of a page. The lowest lot wins.
-    pub(super) fn lot(&self, source: &SourceId, slug: &Slug, nth: u8) -> [u8; 8] {
-        let mut lot = self.0.clone();
-        lot.update(format!("{source}\0{slug}"));
-        lot.update([0, nth]);
-        let digest = lot.finalize();
+    /// Returns the pseudo-random key number `nth` of a page. The page with the lowest key is drawn.
+    pub(super) fn random_key(&self, source: &SourceId, slug: &Slug, nth: u8) -> [u8; 8] {
+        let mut hasher = self.0.clone();
+        hasher.update(format!("{source}\0{slug}"));
+        hasher.update([0, nth]);
+        let digest = hasher.finalize();
         std::array::from_fn(|at| digest[at])
     }
 
-    /// Returns the lowest lot of a page. A page has one lot, and more if it is stale.
-    fn lowest(&self, page: &Candidate) -> [u8; 8] {
-        let lots = (0..=page.stale).map(|nth| self.lot(&page.source, &page.slug, nth));
-        lots.min().unwrap_or([u8::MAX; 8])
+    /// Returns the lowest random key of a page. A page has one key, and more if it is stale.
+    fn lowest_key(&self, page: &Candidate) -> [u8; 8] {
+        let keys = (0..=page.stale).map(|nth| self.random_key(&page.source, &page.slug, nth));
+        keys.min().unwrap_or([u8::MAX; 8])
     }
 }
 
@@ -90,32 +92,32 @@ pub(super) fn staleness(version: u32, updated_at: i64, now: i64) -> u8 {
     }
 }
 
-/// Draws at most `max` of the candidates, from the farthest `1 / part` of them. The part is larger
-/// if it would have fewer than `max` pages.
+/// Draws at most `max` candidates from the farthest `1 / divisor` of them, or from the farthest
+/// `max` if that is more.
 pub(super) fn select(
     mut candidates: Vec<Candidate>,
     max: usize,
-    part: usize,
+    divisor: usize,
     draw: &Draw,
 ) -> DistantPages {
     let order = |one: &Candidate, other: &Candidate| -> Ordering {
         let by_distance = other.distance().total_cmp(&one.distance());
-        let by_lot = || {
-            let lot = |page: &Candidate| draw.lot(&page.source, &page.slug, 0);
-            lot(one).cmp(&lot(other))
+        let by_key = || {
+            let key = |page: &Candidate| draw.random_key(&page.source, &page.slug, 0);
+            key(one).cmp(&key(other))
         };
-        one.is_found.cmp(&other.is_found).then(by_distance).then_with(by_lot)
+        one.is_found.cmp(&other.is_found).then(by_distance).then_with(by_key)
     };
     candidates.sort_by(order);
     let free = candidates.iter().position(|page| page.is_found).unwrap_or(candidates.len());
-    let far = candidates.len().div_ceil(part.max(1)).max(max).min(free);
+    let far = candidates.len().div_ceil(divisor.max(1)).max(max).min(free);
     let bands = max.min(far);
     let mut groups = HashSet::new();
     let mut drawn = Vec::with_capacity(max);
     for band in 0..bands {
         let pages = &candidates[far * band / bands..far * (band + 1) / bands];
         let lowest =
-            pages.iter().min_by_key(|page| (groups.contains(&page.group()), draw.lowest(page)));
+            pages.iter().min_by_key(|page| (groups.contains(&page.group()), draw.lowest_key(page)));
         if let Some(page) = lowest {
             groups.insert(page.group());
             drawn.push((page.clone(), Band::of(band, bands)));
@@ -163,8 +165,8 @@ mod tests {
         (0..240).map(page).collect()
     }
 
-    /// The number of distinct pages in `draws` even draws from `pages` pages, on average.
-    fn even_draw(pages: f64, draws: i32) -> f64 {
+    /// The number of distinct pages in `draws` uniform draws from `pages` pages, on average.
+    fn uniform_draws(pages: f64, draws: i32) -> f64 {
         pages * (1.0 - (1.0 - 1.0 / pages).powi(draws))
     }
 
@@ -186,7 +188,7 @@ mod tests {
             assert!(far.is_sorted_by(|one, other| one > other), "one of each band: {far:?}");
             assert!(far[5] > 0.4 && far[0] > 0.9, "{far:?}");
         }
-        let expected = even_draw(120.0, 24 * 6);
+        let expected = uniform_draws(120.0, 24 * 6);
         assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
     }
 
@@ -221,7 +223,7 @@ mod tests {
             let drawn = select(same(), 6, 2, &draw(&format!("Question {question}?"), DAY));
             seen.extend(drawn.pages.into_iter().map(|(page, _)| page.slug));
         }
-        let expected = even_draw(240.0, 24 * 6);
+        let expected = uniform_draws(240.0, 24 * 6);
         assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
     }
 
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_pages_have_more_lots() {
+    fn stale_pages_are_drawn_more_often() {
         let pages: Vec<Candidate> = (0..100)
             .map(|n| Candidate { stale: (n % 2) * 2, ..page(&format!("people/p{n}"), 1.0) })
             .collect();
@@ -249,7 +251,7 @@ mod tests {
                 drawn.pages.iter().filter(|(page, _)| page.stale > 0).count()
             })
             .sum();
-        // Three lots of four: 225 of 300. Without additional lots there would be 150.
+        // Stale pages have three of four keys: 225 of 300. Otherwise there would be 150.
         assert!((195..255).contains(&stale), "{stale}");
     }
 
@@ -275,10 +277,10 @@ mod tests {
         assert_eq!(staleness(1, now + day, now), 0, "a clock that was set back");
     }
 
-    fn world() -> impl Strategy<Value = (Vec<Candidate>, usize, usize)> {
+    fn draw_inputs() -> impl Strategy<Value = (Vec<Candidate>, usize, usize)> {
         let one = ("[ab]/[abc](/[a-e]){0,2}", 0..5_u8, any::<bool>(), 0..3_u8);
         (prop::collection::vec(one, 0..60), 0..15_usize, 0..4_usize).prop_map(
-            |(pages, max, part)| {
+            |(pages, max, divisor)| {
                 let mut seen = HashSet::new();
                 let mut out = Vec::new();
                 for (slug, distance, is_found, stale) in pages {
@@ -287,15 +289,15 @@ mod tests {
                         out.push(Candidate { is_found, stale, ..page });
                     }
                 }
-                (out, max, part)
+                (out, max, divisor)
             },
         )
     }
 
     proptest! {
         #[test]
-        fn drawn_pages_are_bounded_distinct_and_far((pages, max, part) in world()) {
-            let drawn = select(pages.clone(), max, part, &draw("Why?", DAY));
+        fn drawn_pages_are_bounded_distinct_and_far((pages, max, divisor) in draw_inputs()) {
+            let drawn = select(pages.clone(), max, divisor, &draw("Why?", DAY));
             prop_assert_eq!(drawn.pages.len(), max.min(pages.len()));
             let distinct: HashSet<&str> = slugs(&drawn).into_iter().collect();
             prop_assert_eq!(distinct.len(), drawn.pages.len());

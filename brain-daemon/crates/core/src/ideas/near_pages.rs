@@ -101,7 +101,7 @@ impl IdeaService {
         let draw = Draw::new(profile.kind, &run.question, &local_day(run.started_at));
         let candidates = self.candidates(reader, profile, near, &draw)?;
         let DistantPages { pages, is_short } =
-            distant_pages::select(candidates, max, profile.far_part, &draw);
+            distant_pages::select(candidates, max, profile.far_divisor, &draw);
         run.short_of_target = is_short;
         for (page, band) in pages {
             let Candidate { source, slug, title, distances, .. } = page;
@@ -160,8 +160,8 @@ impl IdeaService {
     }
 }
 
-/// Returns all pages that can be distant, or those with the lowest lots if there are more than
-/// [`MAX_COMPARED`].
+/// Returns all pages that can be distant, or those with the lowest random keys if there are more
+/// than [`MAX_COMPARED`].
 fn drawn_pages(
     reader: &Reader,
     near: &NearPages,
@@ -170,12 +170,12 @@ fn drawn_pages(
     let close: HashSet<u64> = near.close.iter().map(|(.., record)| record.id).collect();
     let mut pages = Vec::new();
     let keep = |pages: &mut Vec<([u8; 8], PageEntry)>| {
-        pages.sort_by_key(|(lot, _)| *lot);
+        pages.sort_by_key(|(key, _)| *key);
         pages.truncate(MAX_COMPARED);
     };
     reader.in_order(("", ""), |page: PageEntry| {
         if is_eligible(&page.2) && !close.contains(&page.2.id) {
-            pages.push((draw.lot(&page.0, &page.1, 0), page));
+            pages.push((draw.random_key(&page.0, &page.1, 0), page));
         }
         if pages.len() == 2 * MAX_COMPARED {
             keep(&mut pages);

@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(
             distances(slice::from_ref(&close), slice::from_ref(&close)),
             [[1.0]],
-            "identical pages have no weighted feature"
+            "every page has every feature, so all weights are 0"
         );
     }
 

@@ -21,8 +21,8 @@ pub(super) struct Profile {
     weights: Scores,
     /// Maximum resistance of a passing idea; above it, the idea is too obvious.
     too_obvious: Option<f32>,
-    /// Far pages are drawn from the farthest `1 / far_part` of all pages.
-    pub(super) far_part: usize,
+    /// Far pages are drawn from the farthest `1 / far_divisor` of all pages.
+    pub(super) far_divisor: usize,
     /// Whether stale pages are preferred in the far set.
     pub(super) stale_first: bool,
     /// Whether each idea must invert an unspoken axiom of the question.
@@ -46,7 +46,7 @@ static BRAINSTORM: Profile = Profile {
         load_bearing: 0.15,
     },
     too_obvious: None,
-    far_part: 2,
+    far_divisor: 2,
     stale_first: false,
     inverts: false,
     saves: true,
@@ -67,7 +67,7 @@ static LSD: Profile = Profile {
         load_bearing: 0.50,
     },
     too_obvious: Some(4.5),
-    far_part: 3,
+    far_divisor: 3,
     stale_first: true,
     inverts: true,
     saves: false,

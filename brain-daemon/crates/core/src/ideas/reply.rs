@@ -91,15 +91,15 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
 /// Returns at most `limit` ideas: passing ones first, then by score, unscored ones last.
 pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
     let profile = Profile::of(run.profile);
-    let idea = |(number, at, idea): (usize, usize, &super::run_state::RunIdea)| {
-        let (close, far) = run.pages(number)?;
-        let to = run.crosses.get(number)?.close;
+    let idea = |(cross, index, idea): (usize, usize, &super::run_state::RunIdea)| {
+        let (close, far) = run.pages(cross)?;
+        let close_index = run.crosses.get(cross)?.close;
         Some(Idea {
-            id: run.number(number, at),
+            id: run.idea_id(cross, index),
             text: idea.text.clone(),
             close_slug: close.page.slug.clone(),
             far_slug: far.page.slug.clone(),
-            distance: far.distance_to(to),
+            distance: far.distance_to(close_index),
             passes: idea.judge.as_ref().is_some_and(|judge| profile.passes(&judge.scores)),
             judge: idea.judge.clone(),
             close_source_id: close.page.source.clone(),

@@ -229,14 +229,14 @@ impl Run {
         }
     }
 
-    /// Returns the public number of an idea, which is stable across resumes.
-    pub(super) fn number(&self, cross: usize, at: usize) -> u32 {
-        (cross * self.each() + at + 1) as u32
+    /// Returns the public id of an idea, which is stable across resumes.
+    pub(super) fn idea_id(&self, cross: usize, index: usize) -> u32 {
+        (cross * self.each() + index + 1) as u32
     }
 
-    /// Returns the pages of the idea with this number.
-    pub(super) fn pages_of(&self, number: u32) -> Option<(&ClosePageRef, &FarPageRef)> {
-        self.pages((number as usize).checked_sub(1)? / self.each())
+    /// Returns the pages of the idea with this id.
+    pub(super) fn pages_of(&self, id: u32) -> Option<(&ClosePageRef, &FarPageRef)> {
+        self.pages((id as usize).checked_sub(1)? / self.each())
     }
 
     /// Returns the pages of a cross.

@@ -55,7 +55,7 @@ impl IdeaService {
                 expect: Some(Precondition::Absent),
             };
             let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
-            match self.pages.put_through(caller, &put, origin, uri) {
+            match self.pages.put_with_provenance(caller, &put, origin, uri) {
                 Ok(written) => return Ok(written.slug),
                 Err(fault) if fault.code == FaultCode::Conflict && n < MAX_SLUG_ATTEMPTS => {}
                 Err(fault) => return Err(fault),

@@ -60,7 +60,7 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let provenance = route.provenance(uri, record.received_at);
     let page = written_page(slug, document, provenance, None, options.slug.is_none())?;
     // An item is a whole page: all of it is from outside, by its provenance.
-    Ok(NewPage { author, lines: LineChange::Own, ..page })
+    Ok(NewPage { author, lines: LineChange::ByPageAuthor, ..page })
 }
 
 /// Finds the slug and writes the page; runs in the writer. A page with this content is left as is.

@@ -35,7 +35,7 @@ impl PageService {
             let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
             // A line that the owner adds does not make the other lines the owner's.
             let lines = match route.line_change() {
-                LineChange::Own => LineChange::SameMarks,
+                LineChange::ByPageAuthor => LineChange::SameMarks,
                 other => other,
             };
             let page = NewPage { author: Some(route.author(uri.clone())), lines, ..page };

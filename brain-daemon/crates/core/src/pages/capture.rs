@@ -313,7 +313,7 @@ fn write_capture(
             // Adding a tag or title changes neither the page's author nor the marks of other lines.
             let lines = match input.is_by_hand() {
                 true => LineChange::SameMarks,
-                false => LineChange::Outside,
+                false => LineChange::ByOtherAuthor,
             };
             let former = Some(FormerPage::from(&record));
             input.complete_page(slug, page, record.provenance, lines, former)?

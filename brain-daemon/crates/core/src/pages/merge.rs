@@ -64,7 +64,7 @@ impl PageService {
                 written: report.written,
                 path: report.path.display().to_string(),
                 pages: plan.link_updates.names(),
-                left: plan.link_updates.left.clone(),
+                left: plan.link_updates.not_updated.clone(),
                 recoverable_until: Some(rfc3339(now + RECOVERY_MS)),
                 warnings,
             });
@@ -103,8 +103,8 @@ impl PageService {
         let mut link_updates = moved.update_backlinks(reader)?;
         let appended = moved.update_own_links(reader, &from_text)?;
         let kept = moved.update_links(reader, &into_page, &merged)?;
-        let left = appended.left.iter().chain(&kept.left);
-        link_updates.left.extend(left.map(|raw| format!("{into_slug}: {raw}")));
+        let not_updated = appended.not_updated.iter().chain(&kept.not_updated);
+        link_updates.not_updated.extend(not_updated.map(|raw| format!("{into_slug}: {raw}")));
         let mut merged = kept.document;
         if !appended.document.body.trim().is_empty() {
             merged.body = page::append(&merged.body, None, &appended.document.body)
@@ -115,7 +115,7 @@ impl PageService {
         // If any line of the first page is from outside, all its lines are marked as being from
         // outside.
         let (author, lines) = match outside_author(&from) {
-            Some(author) => (author, LineChange::Outside),
+            Some(author) => (author, LineChange::ByOtherAuthor),
             None => change.clone(),
         };
         let own = into.provenance.clone();

@@ -30,7 +30,7 @@ pub(crate) struct PageMove<'a> {
 pub(crate) struct LinkUpdates {
     pages: Vec<(PageEntry, Document)>,
     /// Links that could not be rewritten: page and target as written.
-    pub(crate) left: Vec<String>,
+    pub(crate) not_updated: Vec<String>,
 }
 
 impl PageMove<'_> {
@@ -48,8 +48,8 @@ impl PageMove<'_> {
         for (page, links) in linking.into_values() {
             let document = stored_document(&reader.content(&page.2)?)?;
             let done = self.retarget(reader, &document, (&page.1, &page.1), &links)?;
-            let left = done.left.iter().map(|raw| format!("{}: {raw}", page.1));
-            updates.left.extend(left);
+            let not_updated = done.not_updated.iter().map(|raw| format!("{}: {raw}", page.1));
+            updates.not_updated.extend(not_updated);
             if done.rewritten > 0 {
                 updates.pages.push((page, done.document));
             }

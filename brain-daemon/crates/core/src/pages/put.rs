@@ -36,7 +36,7 @@ impl PageService {
     pub(crate) fn put(&self, caller: &Caller, request: &Put) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
-        self.put_through(caller, request, origin_route(&request.origin, &PUT_PAGE), uri)
+        self.put_with_provenance(caller, request, origin_route(&request.origin, &PUT_PAGE), uri)
     }
 
     /// Puts content by `route`, with `uri` as its `source_uri`; for pages that brain writes itself.
@@ -44,7 +44,7 @@ impl PageService {
     ///
     /// # Errors
     /// The same as for [`Self::put`].
-    pub(crate) fn put_through(
+    pub(crate) fn put_with_provenance(
         &self,
         caller: &Caller,
         request: &Put,

@@ -39,7 +39,7 @@ impl PageService {
             let written = self.store.write(move |draft| {
                 let RenamePlan { source, from, to, record, new, link_updates, change } = &*write;
                 if draft.page(source, to)?.is_some() {
-                    return Err(taken(to).into());
+                    return Err(slug_taken_fault(to).into());
                 }
                 let is_current = draft.page(source, from)?.is_some_and(|r| r.seq == record.seq);
                 if !is_current || !link_updates.are_current(draft)? {
@@ -68,7 +68,7 @@ impl PageService {
             return Err(match from == to {
                 true => Fault::new(FaultCode::Usage, format!("the page has the slug \"{to}\""))
                     .hint("give it another one"),
-                false => taken(&to),
+                false => slug_taken_fault(&to),
             });
         }
         let full_path = self.files.file_path_of(&source, &file_path(&to));
@@ -85,7 +85,7 @@ impl PageService {
         let moved = PageMove { page: &page, to: &to, to_id: record.id, to_names: &names };
         let mut link_updates = moved.update_backlinks(reader)?;
         let own = moved.update_own_links(reader, &document)?;
-        link_updates.left.extend(own.left.iter().map(|raw| format!("{to}: {raw}")));
+        link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));
         let new = written_page(&to, own.document, record.provenance.clone(), None, false)?;
         let change = author_of_change(caller);
         let (author, lines) = change.clone();
@@ -116,7 +116,7 @@ impl PageService {
             written: report.written,
             path: report.path.display().to_string(),
             pages: plan.link_updates.names(),
-            left: plan.link_updates.left.clone(),
+            left: plan.link_updates.not_updated.clone(),
             recoverable_until: None,
             warnings,
         }
@@ -129,7 +129,7 @@ impl PageService {
     }
 }
 
-fn taken(to: &Slug) -> Fault {
+fn slug_taken_fault(to: &Slug) -> Fault {
     Fault::new(
         FaultCode::Conflict,
         format!("there is a page \"{to}\" already, perhaps a deleted one"),

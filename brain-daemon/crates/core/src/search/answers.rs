@@ -16,7 +16,7 @@ use super::times::{Order, Times};
 use crate::index::index_fault;
 use crate::{Caller, SearchService};
 use brain_base::caller::Visibility;
-use brain_page::own_days;
+use brain_page::page_dates;
 use brain_search::QuestionTerms;
 use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 
@@ -145,6 +145,6 @@ fn related_pages(
 fn days(reader: &Reader, (_, slug, record): &PageEntry) -> Result<Vec<Date>, StoreError> {
     let content = unless_damaged(reader.content(record))?;
     Ok(content.map_or_else(Vec::new, |Content { frontmatter, .. }| {
-        own_days(slug, &record.title, &frontmatter, std::iter::empty())
+        page_dates(slug, &record.title, &frontmatter, std::iter::empty())
     }))
 }

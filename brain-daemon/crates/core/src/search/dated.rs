@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use brain_page::{line_with_day, own_days};
+use brain_page::{line_with_date, page_dates};
 use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Subject};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 use jiff::civil::Date;
@@ -47,7 +47,7 @@ impl DatedPages {
     /// Returns the first line of `body` with a day of the period, if the page is one of these.
     pub(super) fn line(&self, page: u64, body: &str) -> Option<Range<usize>> {
         let period = self.period.as_ref().filter(|_| self.weights.contains_key(&page))?;
-        line_with_day(body, period.first, period.last)
+        line_with_date(body, period.first, period.last)
     }
 
     /// Finds the pages of the period that the question names.
@@ -175,7 +175,7 @@ pub(super) fn order_answers(
         let Some(Content { frontmatter, .. }) = unless_damaged(reader.content(&record))? else {
             continue;
         };
-        let days = own_days(&slug, &record.title, &frontmatter, std::iter::empty());
+        let days = page_dates(&slug, &record.title, &frontmatter, std::iter::empty());
         let day = match order {
             Order::Newest => days.iter().rev().find(|day| **day <= today),
             Order::Oldest => days.first(),

@@ -68,7 +68,7 @@ impl SyncService {
             let (mut context, batch) = (context.clone(), batch.to_vec());
             context.observe_files(batch.iter().map(|page_move| page_move.path.clone()));
             left.extend(self.store.write(move |draft| {
-                draft.in_bulk();
+                draft.mark_as_bulk();
                 context.check(draft)?;
                 retry_moves(batch.clone(), |page_move| {
                     let free = page_move.is_free(&*draft, &context)?;
@@ -141,7 +141,7 @@ impl SyncService {
     ) -> Result<Vec<Verdict>, StoreError> {
         let now = self.env.clock.now();
         self.store.write(move |draft| {
-            draft.in_bulk();
+            draft.mark_as_bulk();
             context.check(draft)?;
             let mut verdicts = Vec::with_capacity(batch.len());
             for file in &batch {

@@ -10,7 +10,7 @@ use crate::batch::slug_conflict;
 use brain_store::files::{ScanReport, Stat};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
-/// The rows in the store of files that may have changed, and of files that are gone.
+/// Store rows of files that may have changed, and of files that are gone.
 #[derive(Default)]
 pub(super) struct KnownFiles {
     /// The state of files at the last sync, by path.

@@ -211,7 +211,7 @@ impl SyncService {
         }
         let paths: Vec<String> = pages.iter().map(|r| r.path.clone()).collect();
         let applied = self.store.write(move |draft| {
-            draft.in_bulk();
+            draft.mark_as_bulk();
             let mut out = Vec::with_capacity(pages.len());
             for ImportPage { slug, frontmatter, verified_frontmatter, page, .. } in &pages {
                 let existing = draft.page(&id, slug)?;
@@ -337,7 +337,7 @@ fn read_page(
         // An imported file is the owner's own text.
         let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
         let dates = NoteDates { commits, file, ..page.dates };
-        let page = NewPage { author, lines: LineChange::Own, dates, ..page };
+        let page = NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };

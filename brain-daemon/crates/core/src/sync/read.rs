@@ -159,7 +159,7 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now
         // The file is the owner's own text.
         let author = Some(SYNC.author(uri(file_path)));
         let dates = NoteDates { commits: known.commits, file: known.file, ..page.dates };
-        Ok(NewPage { author, lines: LineChange::Own, dates, ..page })
+        Ok(NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page })
     });
     match page {
         Ok(page) => Text::Page(Box::new(page)),

@@ -84,7 +84,7 @@ impl VoiceService {
             let page =
                 written_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
             let author = Some(author.clone());
-            let page = NewPage { author, lines: LineChange::Outside, ..page };
+            let page = NewPage { author, lines: LineChange::ByOtherAuthor, ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {

@@ -94,7 +94,7 @@ async fn a_slow_body_is_evictable_and_its_response_is_not() {
 }
 
 #[test]
-fn the_head_of_a_pipelined_request_is_not_seen() {
+fn the_head_of_a_pipelined_request_is_unknown() {
     let state = ConnectionState::new(0);
     let head = b"\r\nPOST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n";
     state.record_read(head, 1000);

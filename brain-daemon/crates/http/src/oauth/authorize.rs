@@ -309,9 +309,11 @@ impl Browser {
         problem: Option<&str>,
     ) -> Result<Response, AuthorizeRefusal> {
         let request = encode_request(authorize);
-        let seal = app.sessions.csrf_token(&self.cookie, &request).map_err(HttpError::from)?;
+        let csrf_token =
+            app.sessions.csrf_token(&self.cookie, &request).map_err(HttpError::from)?;
         let signed_in = self.signed_in;
-        let page = ConsentPage { request: &request, consent, seal: &seal, signed_in, problem };
+        let page =
+            ConsentPage { request: &request, consent, csrf_token: &csrf_token, signed_in, problem };
         let mut response = consent_page::consent(status, &page);
         if !self.signed_in {
             set_consent_cookie(app, &mut response, &self.cookie);

@@ -22,7 +22,7 @@ pub(super) struct ConsentPage<'a> {
     /// The request for the owner's consent.
     pub(super) consent: &'a Consent,
     /// The CSRF token that binds the form to this browser and this request.
-    pub(super) seal: &'a str,
+    pub(super) csrf_token: &'a str,
     /// Whether the browser has a session of the owner.
     pub(super) signed_in: bool,
     /// Why the last attempt failed.
@@ -45,7 +45,7 @@ pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
         (redirect_notice(consent))
         form method="post" action="/authorize" autocomplete="off" {
             input type="hidden" name="request" value=(Name(page.request));
-            input type="hidden" name="seal" value=(Name(page.seal));
+            input type="hidden" name="seal" value=(Name(page.csrf_token));
             fieldset {
                 legend { "It may" }
                 @for (at, (value, label)) in choices.iter().enumerate() {
@@ -228,7 +228,7 @@ mod tests {
 
     async fn text(consent: &Consent, signed_in: bool) -> String {
         let problem = Some("no & no");
-        let page = ConsentPage { request: "a=b&c", seal: "s", consent, signed_in, problem };
+        let page = ConsentPage { request: "a=b&c", csrf_token: "s", consent, signed_in, problem };
         html::text_of(super::consent(StatusCode::OK, &page)).await
     }
 

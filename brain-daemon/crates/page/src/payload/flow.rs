@@ -40,17 +40,18 @@ pub(super) struct Flow {
     numbers: Vec<(usize, u16)>,
 }
 
-/// Approximate number of elements in a part. The converter's tree for a part takes a few MB.
-const PART: usize = 1 << 12;
+/// Approximate maximum number of elements in a part. The converter's tree for a part takes a few
+/// MB.
+const MAX_PART_ELEMENTS: usize = 1 << 12;
 
 /// How a part continues the preceding one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
-    /// With a block of its own.
+    /// It begins a new block.
     Block,
-    /// With the next item of the list.
+    /// It begins with the next item of the list.
     Item,
-    /// With the next row of the table.
+    /// It begins with the next row of the table.
     Row,
 }
 
@@ -80,8 +81,9 @@ impl Flow {
     /// part of twice that length ends between any two leaves.
     pub(super) fn take_part(&mut self) -> Option<(String, Joint)> {
         // A paragraph of thousands of elements is split, at white space if there is some.
-        let spaced = self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * PART;
-        let long = self.leaf.is_some() && self.leaf_elements > PART && spaced;
+        let spaced =
+            self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * MAX_PART_ELEMENTS;
+        let long = self.leaf.is_some() && self.leaf_elements > MAX_PART_ELEMENTS && spaced;
         if long && !self.in_cell() && !self.in_code() {
             self.end_leaf();
         }
@@ -90,10 +92,10 @@ impl Flow {
             [Container::List(_)] => Joint::Item,
             [Container::Table] => Joint::Row,
             open if open.iter().all(|container| *container == Container::Quote) => Joint::Block,
-            _ if self.elements > 2 * PART => Joint::Block,
+            _ if self.elements > 2 * MAX_PART_ELEMENTS => Joint::Block,
             _ => return None,
         };
-        if self.leaf.is_some() || self.elements <= PART {
+        if self.leaf.is_some() || self.elements <= MAX_PART_ELEMENTS {
             return None;
         }
         let open = std::mem::take(&mut self.containers);
@@ -223,7 +225,7 @@ impl Flow {
             self.close(&inline);
         }
         // A cell cannot be split. Beyond the limit, its text is written without formats.
-        let full = self.in_cell() && self.leaf_elements > PART;
+        let full = self.in_cell() && self.leaf_elements > MAX_PART_ELEMENTS;
         let open = |open: &Inline| open.like(&inline) || *open == Inline::Code;
         if !self.in_code() && !full && !self.inline.iter().any(open) {
             self.inline.push(inline);

@@ -334,7 +334,7 @@ fn end(child: &mut Child) {
     while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Also processes that outlived it.
+    // Also ends processes that outlived the child.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
 }

@@ -19,9 +19,9 @@ const MAX_WATCHED: usize = 256;
 /// Maximum bytes read of a replaced file.
 const MAX_BYTES: usize = 8_000_000;
 
-/// A save of another program in a file that brain replaced, so that it has no name any more.
+/// An edit that another program saved to a file that brain has replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostSave {
+pub struct OverwrittenEdit {
     /// The page whose file it was.
     pub page_id: u64,
     /// The path of the file, relative to the tree.
@@ -44,7 +44,7 @@ struct ReplacedFile {
 #[derive(Debug, Default)]
 pub(super) struct ReplacedFiles {
     replaced: Mutex<VecDeque<ReplacedFile>>,
-    saves: Mutex<Vec<LostSave>>,
+    saves: Mutex<Vec<OverwrittenEdit>>,
 }
 
 impl ReplacedFiles {
@@ -69,13 +69,13 @@ impl ReplacedFiles {
     /// Adds a save that must be kept.
     pub(super) fn add(&self, page_id: u64, path: &str, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            let save = LostSave { page_id, path: path.to_owned(), bytes };
+            let save = OverwrittenEdit { page_id, path: path.to_owned(), bytes };
             self.saves.lock().push(save);
         }
     }
 
     /// Checks all replaced files and returns the new saves, each once.
-    pub(super) fn take(&self) -> Vec<LostSave> {
+    pub(super) fn take(&self) -> Vec<OverwrittenEdit> {
         let mut saves = std::mem::take(&mut *self.saves.lock());
         let mut replaced = self.replaced.lock();
         replaced.retain_mut(|one| {
@@ -87,7 +87,7 @@ impl ReplacedFiles {
 }
 
 impl ReplacedFile {
-    fn check(&mut self) -> Option<LostSave> {
+    fn check(&mut self) -> Option<OverwrittenEdit> {
         let bytes = read(&self.file)?;
         let now = digest(&bytes);
         if now == self.digest {
@@ -95,7 +95,7 @@ impl ReplacedFile {
         }
         (self.digest, self.changed) = (now, Instant::now());
         // An empty file is about to be written.
-        (!bytes.is_empty()).then(|| LostSave {
+        (!bytes.is_empty()).then(|| OverwrittenEdit {
             page_id: self.page_id,
             path: self.path.clone(),
             bytes,

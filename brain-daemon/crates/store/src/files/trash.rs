@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::file_entry::EntryState;
 use super::own_contents::OwnContents;
-use super::replaced_files::LostSave;
+use super::replaced_files::OverwrittenEdit;
 use super::swap::rename_new;
 use super::tree::{Outcome, Tree};
 
@@ -175,7 +175,7 @@ impl Tree {
         if is_gone && !whole {
             // The power loss left the file neither at its path nor in the trash.
             let (path, bytes) = (path.to_owned(), text.as_bytes().to_vec());
-            self.keep_in_trash(&LostSave { page_id, path, bytes })?;
+            self.keep_in_trash(&OverwrittenEdit { page_id, path, bytes })?;
         }
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Tree {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn keep_in_trash(&self, save: &LostSave) -> io::Result<PathBuf> {
+    pub fn keep_in_trash(&self, save: &OverwrittenEdit) -> io::Result<PathBuf> {
         let mut n = self.trash_paths(&save.path)?.len();
         loop {
             let file_path = trash_path(&save.path, n);

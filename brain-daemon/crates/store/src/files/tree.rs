@@ -8,7 +8,7 @@ use rustix::fs::{Mode, fchmod, fstat};
 
 use super::file_entry::{EntryState, FileEntry, FileOwner, OpenedFile, copy_mode_and_owner};
 use super::own_contents::OwnContents;
-use super::replaced_files::{LostSave, ReplacedFiles};
+use super::replaced_files::{OverwrittenEdit, ReplacedFiles};
 use super::root_dir::RootDir;
 use super::swap::{exchange, rename_new};
 
@@ -67,7 +67,7 @@ impl Tree {
     /// Returns saves of other programs that brain replaced because it wrote at the same time. Each
     /// is returned once.
     #[must_use]
-    pub fn take_lost_saves(&self) -> Vec<LostSave> {
+    pub fn take_overwritten_edits(&self) -> Vec<OverwrittenEdit> {
         self.replaced_files.take()
     }
 

@@ -44,7 +44,7 @@ fn a_file_changed_by_another_program_is_left_alone() {
     fs::write(tree.path_of("a/b.md"), "").unwrap();
     assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Emptied);
     assert_eq!(names(&tree, "a"), ["b.md"], "no temporary file is left");
-    assert_eq!(tree.take_lost_saves(), []);
+    assert_eq!(tree.take_overwritten_edits(), []);
 }
 
 #[test]
@@ -75,15 +75,15 @@ fn writes_to_a_replaced_file_are_not_lost() {
     put(&tree, "a.md", "one", &[]);
     let mut open = File::options().write(true).open(tree.path_of("a.md")).unwrap();
     assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
-    assert_eq!(tree.take_lost_saves(), []);
+    assert_eq!(tree.take_overwritten_edits(), []);
     open.write_all(b"late").unwrap();
-    let saves = tree.take_lost_saves();
+    let saves = tree.take_overwritten_edits();
     assert_eq!(saves.len(), 1);
     let save = &saves[0];
     assert_eq!((save.page_id, save.path.as_str(), &*save.bytes), (1, "a.md", &b"late"[..]));
-    assert_eq!(tree.take_lost_saves(), [], "each save is returned once");
+    assert_eq!(tree.take_overwritten_edits(), [], "each save is returned once");
     open.write_all(b" and later").unwrap();
-    assert_eq!(tree.take_lost_saves()[0].bytes, b"late and later");
+    assert_eq!(tree.take_overwritten_edits()[0].bytes, b"late and later");
     assert_eq!(read(&tree, "a.md"), "two");
 }
 
@@ -185,7 +185,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
             (names(&tree, ".trash"), read(&tree, ".trash/x.md")),
             (vec!["x.md".into()], text.clone())
         );
-        assert_eq!(tree.take_lost_saves(), []);
+        assert_eq!(tree.take_overwritten_edits(), []);
     }
     // A foreign file in the trash stays.
     let (_dir, tree) = tree();
@@ -205,7 +205,7 @@ fn a_save_in_a_leftover_temporary_file_is_found() {
     put(&tree, "a.md", "two", &[]);
     fs::write(tree.path_of(".brain-3.tmp"), "another save").unwrap();
     tree.recover("a.md", "two", &OwnContents::whole(&[]), false, 3).unwrap();
-    let saves = tree.take_lost_saves();
+    let saves = tree.take_overwritten_edits();
     assert_eq!((saves.len(), &*saves[0].bytes, saves[0].page_id), (1, &b"another save"[..], 3));
     assert_eq!(names(&tree, ""), ["a.md"]);
     let kept = tree.keep_in_trash(&saves[0]).unwrap();

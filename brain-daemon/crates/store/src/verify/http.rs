@@ -35,7 +35,7 @@ impl Verifier<'_> {
     fn jobs(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
         let (jobs, due) = (self.required_table(t::JOBS)?, self.required_table(t::JOBS_DUE)?);
         let (expiring, seen) =
-            (self.required_table(t::JOBS_OVER)?, self.required_table(t::JOBS_SEEN)?);
+            (self.required_table(t::FINISHED_JOBS_BY_EXPIRY)?, self.required_table(t::JOBS_SEEN)?);
         let (mut waiting, mut finished, mut failed, mut newest) = (0, 0, 0, 0);
         for row in jobs.iter()? {
             step()?;

@@ -3,7 +3,7 @@
 use brain_protocol::{AskReply, Citation, SourceId, usd};
 use maud::{Markup, html};
 
-use super::{PART, paid};
+use super::{PAGE_TEXT, paid};
 use crate::page_path::{page_path, path};
 use crate::results::hit_row;
 use crate::text::Text;
@@ -134,7 +134,7 @@ fn link_numbers(mark: &str, citations: &[Citation]) -> Markup {
 
 fn link(citation: &Citation, content: &Markup) -> Markup {
     let name = format!("{}:{}", citation.source_id, citation.slug);
-    let part = path(PART.trim_end_matches("{*name}"), &name);
+    let part = path(PAGE_TEXT.trim_end_matches("{*name}"), &name);
     html! {
         a href=(Text(&page_path(&name))) data-part=(Text(&part)) title=(Text(&citation.title)) {
             (content)

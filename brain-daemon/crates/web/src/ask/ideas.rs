@@ -39,8 +39,8 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
     respond(&session, IDEAS, "Ideas", StatusCode::OK, &form, &html! {})
 }
 
-/// `POST /web/ideas/run`: an estimate, or a run when it is complete. A complete run costs nothing
-/// and is shown immediately.
+/// `POST /web/ideas/run`: shows an estimate first. A stored run that is already complete costs
+/// nothing, so its result is shown instead.
 pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let work = async {
         let request = request(&change)?;
@@ -217,7 +217,7 @@ fn stored_runs(session: &Session, reply: &IdeaRunsReply) -> Markup {
     html! {
         @if !rows.is_empty() {
             details class="runs" {
-                summary { "Former runs (" (rows.len()) ")" }
+                summary { "Earlier runs (" (rows.len()) ")" }
                 (table("Runs", &headings, &rows, ""))
             }
         }

@@ -4,7 +4,7 @@ use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, IdeasReply, usd};
 use maud::{Markup, html};
 
 use super::ideas::start_form;
-use super::{PART, PROMPTS, paid};
+use super::{PAGE_TEXT, PROMPTS, paid};
 use crate::layout::csrf;
 use crate::operations::table;
 use crate::page_path::{page_path, path};
@@ -145,7 +145,7 @@ fn idea_row(idea: &Idea) -> Markup {
 
 /// Links a page, which `assets/ask.js` opens beside the ideas.
 fn page_link(name: &str, text: &str) -> Markup {
-    let part = path(PART.trim_end_matches("{*name}"), name);
+    let part = path(PAGE_TEXT.trim_end_matches("{*name}"), name);
     html! {
         a href=(Text(&page_path(name))) data-part=(Text(&part)) { bdi { (Text(text)) } }
     }

@@ -39,7 +39,7 @@ pub(crate) const IDEAS_STREAM: &str = "/web/ideas/stream";
 /// The path of the prompts of a run, as a file.
 pub(crate) const PROMPTS: &str = "/web/ideas/prompts";
 /// The path of the text of a page, without the rest of the screen.
-pub(crate) const PART: &str = "/web/part/{*name}";
+pub(crate) const PAGE_TEXT: &str = "/web/part/{*name}";
 
 /// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Arc<Brain>> {
@@ -51,7 +51,7 @@ pub(crate) fn routes() -> Router<Arc<Brain>> {
         .route(IDEAS_RUN, post(ideas::run))
         .route(IDEAS_STREAM, post(ideas::stream))
         .route(PROMPTS, post(ideas::prompts))
-        .route(PART, get(part::show))
+        .route(PAGE_TEXT, get(part::show))
 }
 
 /// Shows one of these screens: a form, and below it a result with a panel for cited pages.

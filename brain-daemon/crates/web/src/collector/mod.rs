@@ -30,7 +30,7 @@ use crate::session::{Change, Session, block};
 /// The path of the screen.
 pub(crate) const PATH: &str = "/web/collector";
 /// The path of a post with its curve.
-pub(crate) const POST: &str = "/web/collector/post/{id}";
+pub(crate) const POST_PATH: &str = "/web/collector/post/{id}";
 /// The path of the button that starts a run.
 pub(crate) const COLLECT: &str = "/web/collector/collect";
 
@@ -42,7 +42,10 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Returns the routes of these screens.
 pub(crate) fn routes() -> Router<Arc<Brain>> {
-    Router::new().route(PATH, get(show)).route(POST, get(post::show)).route(COLLECT, post(collect))
+    Router::new()
+        .route(PATH, get(show))
+        .route(POST_PATH, get(post::show))
+        .route(COLLECT, post(collect))
 }
 
 /// What the screen shows.
@@ -169,7 +172,7 @@ fn screen(
 /// Returns the path of a post with its curve.
 fn post_path(id: &str) -> String {
     let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    POST.replace("{id}", &id)
+    POST_PATH.replace("{id}", &id)
 }
 
 /// Returns an alert in words.

@@ -3,14 +3,15 @@
 use serde_json::json;
 
 use super::fake_platform::{
-    Failure, FakePlatform, HALF_HOUR, OWNER, RecordingListener, T0, post_id, status, three_posts,
+    EndpointResult, FakePlatform, HALF_HOUR, OWNER, RecordingListener, T0, post_id, status,
+    three_posts,
 };
 use crate::fake::{FakeClient, answer};
 use crate::{Endpoint, Stream, WINDOW_S};
 use brain_base::clock::rfc3339;
 use brain_net::Error as NetError;
 
-fn problem(status: u16, kind: &str) -> Failure {
+fn problem(status: u16, kind: &str) -> EndpointResult {
     let body = json!({"title": "T", "detail": "D",
         "type": format!("https://api.x.com/2/problems/{kind}")});
     Ok(answer(status, &[], body.to_string()))
@@ -18,7 +19,7 @@ fn problem(status: u16, kind: &str) -> Failure {
 
 #[test]
 fn a_failed_stream_is_skipped_and_not_compared() {
-    let cases: [(Failure, &str); 19] = [
+    let cases: [(EndpointResult, &str); 19] = [
         (status(500), "server_error"),
         (Ok(answer(503, &[], "<html>")), "server_error"),
         (status(403), "forbidden"),

@@ -40,14 +40,15 @@ pub(super) struct Post {
     pub(super) exists: bool,
 }
 
-/// A failure of an endpoint: `own`, `mentions`, `search`, `search <query>`, `lookup`.
-pub(super) type Failure = Result<HttpResponse, NetError>;
+/// The answer of an endpoint, or its network error.
+pub(super) type EndpointResult = Result<HttpResponse, NetError>;
 
 /// The state of the platform.
 #[derive(Default)]
 pub(super) struct PlatformState {
     pub(super) posts: BTreeMap<u64, Post>,
-    pub(super) failures: HashMap<String, Failure>,
+    /// By endpoint: `own`, `mentions`, `search`, `search <query>`, `lookup`.
+    pub(super) failures: HashMap<String, EndpointResult>,
     /// Rate limit of an endpoint: remaining, reset. Each request takes one.
     pub(super) rates: HashMap<String, (u64, i64)>,
     pub(super) page_size: usize,
@@ -177,7 +178,7 @@ impl FakePlatform {
         self.platform().posts.get_mut(&id).unwrap().likes = likes;
     }
 
-    pub(super) fn fail(&self, endpoint: &str, failure: Failure) {
+    pub(super) fn fail(&self, endpoint: &str, failure: EndpointResult) {
         self.platform().failures.insert(endpoint.to_owned(), failure);
     }
 
@@ -247,12 +248,12 @@ pub(super) fn post_id(id: u64) -> PostId {
 }
 
 /// An empty answer.
-pub(super) fn status(status: u16) -> Failure {
+pub(super) fn status(status: u16) -> EndpointResult {
     Ok(answer(status, &[], ""))
 }
 
 impl PlatformState {
-    fn answer_request(&mut self, request: &RecordedRequest) -> Failure {
+    fn answer_request(&mut self, request: &RecordedRequest) -> EndpointResult {
         assert_eq!(request.authorization, "Bearer token");
         let url = Url::parse(&format!("http://x{}", request.target)).unwrap();
         let parameter = |name: &str| {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 
-use super::fake_platform::{Failure, FakePlatform, OWNER, RecordingListener, post_id, status};
+use super::fake_platform::{
+    EndpointResult, FakePlatform, OWNER, RecordingListener, post_id, status,
+};
 use crate::fake::answer;
 use crate::{COLLECTED_AT, LAST_UPDATED, SEARCHES, Stream};
 use brain_base::clock::Clock;
@@ -36,7 +38,7 @@ enum Event {
 
 /// Failures of an endpoint: the response, the part of the run that it ends, and whether it counts
 /// as an answer.
-fn failures() -> [(Failure, FailureScope, bool); 8] {
+fn failures() -> [(EndpointResult, FailureScope, bool); 8] {
     [
         (status(401), FailureScope::Run, true),
         (status(402), FailureScope::Run, true),

@@ -9,7 +9,7 @@ use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
 use super::super::quote::{cut, plain, quote};
 use super::super::topics::{self, WEEK_MS, recurring_topics};
-use super::newcomer::{PageCreator, profile_url};
+use super::page_creator::{PageCreator, profile_url};
 use super::page_edit::{DatedLine, PageEdit};
 use super::page_name;
 use super::pattern::Pattern;
@@ -25,8 +25,9 @@ const MAX_QUOTE_CHARS: usize = 80;
 const MAX_DELETED_CHARS: usize = 280;
 /// Maximum length of a topic, in characters.
 const MAX_TOPIC_CHARS: usize = 80;
-/// Maximum age of days in a pattern note, and of its journal keys, in milliseconds.
-const MAX_NOTE_AGE_MS: i64 = 2 * WEEK_MS;
+/// How far back a pattern note may reach, in milliseconds. Older posts and journal keys are not
+/// read for it.
+const PATTERN_NOTE_WINDOW_MS: i64 = 2 * WEEK_MS;
 /// The reason of a deletion if the post may only be hidden from the collector.
 const HIDDEN: &str = "not_authorized";
 
@@ -110,7 +111,7 @@ impl CollectorService {
     ) -> Result<Plan, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
-        let events = files.events_between(since.min(now - MAX_NOTE_AGE_MS), now)?;
+        let events = files.events_between(since.min(now - PATTERN_NOTE_WINDOW_MS), now)?;
         let week = since.min(now - WEEK_MS);
         let collected = collect(files, &names, &events, since, week);
         let (source, _) = crate::sources::resolve(caller, &reader, None)?;
@@ -124,7 +125,7 @@ impl CollectorService {
         let mut patterns = patterns(&collected, week);
         let config = &self.env.config.collector;
         let (followers, posts) = (config.notable_followers, config.notable_posts);
-        let mut newcomers =
+        let mut page_creator =
             PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);
         for (id, author) in &collected.authors {
             let author_posts: Vec<&PostSummary> =
@@ -135,7 +136,7 @@ impl CollectorService {
                     .map(|at| names.page(at))
                     .map(|it| (it.source.clone(), it.slug.clone(), None)),
                 None => {
-                    let slug = newcomers.slug(author, &author_posts)?;
+                    let slug = page_creator.slug(author, &author_posts)?;
                     slug.map(|slug| (source.clone(), slug, Some(author.clone())))
                 }
             };
@@ -151,7 +152,7 @@ impl CollectorService {
                 plan.pages.push(Target { source, slug, created, uri: profile_url(author), edit });
             }
         }
-        plan.people_below_threshold = newcomers.rejected;
+        plan.people_below_threshold = page_creator.rejected;
         Ok(plan)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Disk(File);
 
 impl Disk {
     pub(crate) fn new(dir: &Path) -> Self {
-        let file = File::create(dir.join("fsync-floor")).unwrap();
+        let file = File::create(dir.join("fsync-baseline")).unwrap();
         file.write_all_at(&vec![0; 1 << 20], 0).unwrap();
         file.sync_all().unwrap();
         Self(file)

@@ -48,7 +48,7 @@ const MAX_FAILURES: usize = 3;
 
 /// A cache between calls; all of it can be recomputed.
 #[derive(Default)]
-pub(super) struct PatternCache {
+pub(super) struct AnalysisCache {
     /// Completed posts by pattern.
     completed: HashSet<(&'static str, PostId)>,
     /// Hashed words of posts.
@@ -94,21 +94,21 @@ impl Attempts {
 }
 
 impl CollectorService {
-    /// Runs the enabled patterns for posts of the last 24 hours, a bounded number per call. Returns
+    /// Runs the enabled analyses of posts of the last 24 hours, a bounded number per call. Returns
     /// whether more posts can be processed at once. May block for minutes.
     ///
     /// # Errors
     /// If the collector's files cannot be used.
-    pub fn patterns(&self) -> Result<bool, Fault> {
+    pub fn run_analyses(&self) -> Result<bool, Fault> {
         let config = &self.env.config.collector;
-        if !config.has_patterns() {
+        if !config.has_analyses() {
             return Ok(false);
         }
         // If a call is active, it does everything.
-        let Some(mut cache) = self.state.patterns.try_lock() else { return Ok(false) };
-        let mut run = PatternRun::begin(self, &mut cache).map_err(|fault| data_fault(&fault))?;
+        let Some(mut cache) = self.state.analyses.try_lock() else { return Ok(false) };
+        let mut run = AnalysisRun::begin(self, &mut cache).map_err(|fault| data_fault(&fault))?;
         let mut results = Vec::new();
-        // A failed pattern must not block the others.
+        // A failed analysis must not block the others.
         if config.videos {
             results.push(run.videos());
         }
@@ -128,9 +128,9 @@ impl CollectorService {
 }
 
 /// One call.
-struct PatternRun<'a> {
+struct AnalysisRun<'a> {
     brain: &'a CollectorService,
-    cache: &'a mut PatternCache,
+    cache: &'a mut AnalysisCache,
     settings: Settings,
     data: Data,
     journal: Journal,
@@ -139,8 +139,8 @@ struct PatternRun<'a> {
     models: Option<Models>,
 }
 
-impl<'a> PatternRun<'a> {
-    fn begin(brain: &'a CollectorService, cache: &'a mut PatternCache) -> Result<Self, DataFault> {
+impl<'a> AnalysisRun<'a> {
+    fn begin(brain: &'a CollectorService, cache: &'a mut AnalysisCache) -> Result<Self, DataFault> {
         let settings = brain.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let entries = journal.since(brain.env.clock.now() - WINDOW_MS)?;

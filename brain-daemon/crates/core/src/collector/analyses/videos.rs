@@ -1,10 +1,10 @@
-//! Videos: records each video that a post links to or contains once in `videos.jsonl`.
+//! Lists the videos that posts link to or contain in `videos.jsonl`, each video once.
 //!
 //! A transcriber remembers its position in that file; it does not remove lines.
 
 use std::collections::HashSet;
 
-use super::PatternRun;
+use super::AnalysisRun;
 use super::address::{linked_urls, own_videos, video_url};
 use super::ledger::{Ledger, Video};
 use brain_base::clock::rfc3339;
@@ -12,7 +12,7 @@ use brain_collector::{DataFault, Record};
 
 const KIND: &str = "videos";
 
-impl PatternRun<'_> {
+impl AnalysisRun<'_> {
     /// Records the videos of all pending posts. Returns `false`, because none remain.
     ///
     /// # Errors

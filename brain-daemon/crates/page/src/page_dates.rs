@@ -1,5 +1,4 @@
-//! The days that a page has: those that it states in its frontmatter, its name or its title, and
-//! those of its timeline.
+//! The dates that a page states: in its frontmatter, its name, its title and its timeline.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,7 +17,7 @@ const FIRST_YEAR: i16 = 1000;
 /// Returns the days of a page in order, at most 1,000: those in its frontmatter except times of
 /// writing, in its slug and title, and the days `dated` of its timeline (`YYYY-MM-DD`).
 #[must_use]
-pub fn own_days<'a>(
+pub fn page_dates<'a>(
     slug: &Slug,
     title: &str,
     frontmatter: &str,
@@ -40,7 +39,7 @@ pub fn own_days<'a>(
 
 /// Returns the first line of `body` with a day from `first` to `last`, as a byte range.
 #[must_use]
-pub fn line_with_day(body: &str, first: Date, last: Date) -> Option<Range<usize>> {
+pub fn line_with_date(body: &str, first: Date, last: Date) -> Option<Range<usize>> {
     let (_, found) = days_in(body).find(|(day, _)| (first..=last).contains(day))?;
     let start = body[..found.start].rfind('\n').map_or(0, |at| at + 1);
     let end = body[found.end..].find('\n').map_or(body.len(), |at| found.end + at);
@@ -72,7 +71,7 @@ mod tests {
 
     fn days(slug: &str, title: &str, frontmatter: &str, dated: &[&str]) -> Vec<String> {
         let slug = Slug::parse(slug).unwrap();
-        let days = own_days(&slug, title, frontmatter, dated.iter().copied());
+        let days = page_dates(&slug, title, frontmatter, dated.iter().copied());
         days.iter().map(ToString::to_string).collect()
     }
 
@@ -102,7 +101,7 @@ mod tests {
     fn the_line_of_a_day_is_found() {
         let body = "# Log\n\n- 2025-02-01 | started\n- 2025-03-14 | tests\nlast";
         let day = |text: &str| text.parse::<Date>().unwrap();
-        let line = |first, last| line_with_day(body, day(first), day(last)).map(|at| &body[at]);
+        let line = |first, last| line_with_date(body, day(first), day(last)).map(|at| &body[at]);
         assert_eq!(line("2025-03-01", "2025-03-31"), Some("- 2025-03-14 | tests"));
         assert_eq!(line("2025-02-01", "2025-12-31"), Some("- 2025-02-01 | started"));
         assert_eq!(line("2025-04-01", "2025-12-31"), None);

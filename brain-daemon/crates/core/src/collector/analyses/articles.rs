@@ -12,7 +12,7 @@ use url::Url;
 
 use super::address::{linked_urls, video_url};
 use super::ledger::{Article, Ledger};
-use super::{Attempts, MAX_POSTS, PatternRun, RETRY_DELAY_MS};
+use super::{AnalysisRun, Attempts, MAX_POSTS, RETRY_DELAY_MS};
 use crate::ingest::Item;
 use brain_base::caller::Visibility;
 use brain_base::caller::{COLLECTOR, Caller, Scopes};
@@ -59,7 +59,7 @@ struct PendingArticle {
     tries: Attempts,
 }
 
-impl PatternRun<'_> {
+impl AnalysisRun<'_> {
     /// Ingests web pages that posts link to. Returns whether more are pending.
     ///
     /// # Errors

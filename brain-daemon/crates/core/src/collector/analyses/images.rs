@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::address::{Photo, photos};
-use super::{Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, PatternRun};
+use super::{AnalysisRun, Attempts, MAX_FAILURES, MAX_POSTS, ModelKind};
 use brain_base::clock::rfc3339;
 use brain_collector::{DataFault, PostId, Record};
 use brain_llm::{Finish, Image, Model, ModelError, Question, Reply};
@@ -51,7 +51,7 @@ enum ImageError {
     Model(ModelError),
 }
 
-impl PatternRun<'_> {
+impl AnalysisRun<'_> {
     /// Reads pending images. Returns whether more are pending.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use super::super::topics::{WEEK_MS, mentioned_accounts};
 use super::rubric::{
     OwnerRelations, PostMetrics, is_second_rating_due, novelty, second_rating, words,
 };
-use super::{Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, PatternRun, model_rating};
+use super::{AnalysisRun, Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, model_rating};
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{DataFault, JournalEvent, PostId, Record, SEARCHES, Stream};
@@ -52,7 +52,7 @@ struct ComparisonData {
     first_positions: HashMap<u64, usize>,
 }
 
-impl PatternRun<'_> {
+impl AnalysisRun<'_> {
     /// Rates pending posts. Returns whether more are pending.
     ///
     /// # Errors
