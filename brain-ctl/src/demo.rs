@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, TEMPORARY_HOME_MARKER};
 use jiff::Zoned;
 
 use crate::{
@@ -34,8 +34,6 @@ use crate::{
 
 /// The beginning of the name of each temporary home.
 const PREFIX: &str = "brain-demo-";
-/// The file without which the daemon does not serve, and remove, a temporary home.
-const TEMPORARY_HOME_MARKER: &str = ".temporary-home";
 /// Maximum length of the path of a home, so that its socket has a valid path.
 const MAX_HOME_BYTES: usize = 90;
 /// The directory of the pages' files, in the home.

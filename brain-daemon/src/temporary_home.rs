@@ -5,10 +5,8 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use brain_base::home::Home;
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, TEMPORARY_HOME_MARKER};
 
-/// The file that marks a home as temporary. Only `brain demo` writes it.
-const TEMPORARY_HOME_MARKER: &str = ".temporary-home";
 /// How often the removal is tried. Threads that outlast the shutdown can still write a file.
 const ATTEMPTS: u32 = 40;
 /// The pause between two attempts.

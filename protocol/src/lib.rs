@@ -88,6 +88,10 @@ pub const PROTOCOL: u16 = 13;
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");
 
+/// The name of the file that marks a home as temporary. `brain demo` creates it, and
+/// `brain-daemon --temporary` serves and removes only a home that has it.
+pub const TEMPORARY_HOME_MARKER: &str = ".temporary-home";
+
 /// Maximum size of a page's content: 5 MB (decimal) in UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;
 

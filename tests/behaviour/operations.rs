@@ -295,9 +295,12 @@ fn the_doctors_hints_are_commands_that_exist() {
         doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
     assert_eq!(outbox["status"], "warn");
     let hint = outbox["hint"].as_str().unwrap();
-    let mut words = hint.split(' ');
-    assert_eq!(words.next(), Some("brain"), "{hint}");
-    home.brain(words).expect(0);
+    // Text and commands alternate: one command keeps the file, one removes it for the page.
+    let commands: Vec<_> = hint.split('`').skip(1).step_by(2).collect();
+    assert_eq!(commands.len(), 3, "{hint}");
+    for command in commands.into_iter().filter_map(|it| it.strip_prefix("brain ")) {
+        home.brain(command.split(' ')).expect(0);
+    }
     daemon.kill();
     let dead = home.brain(["--no-start", "doctor", "--json"]).expect(1).json();
     assert_eq!(dead["checks"][0]["name"], "daemon");

@@ -216,7 +216,8 @@ impl SyncService {
             tally.report.pull = self.pull(&root, options, progress);
         }
         if !options.dry_run {
-            let kept = self.pages.files.preserve_edits().into_iter().filter(|kept| kept.source == *id);
+            let kept =
+                self.pages.files.preserve_edits().into_iter().filter(|kept| kept.source == *id);
             tally.report.conflicts.extend(kept.map(|kept| kept.conflict));
         }
         let _refresh = self.index.refresh_on_drop();
