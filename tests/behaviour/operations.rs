@@ -426,6 +426,7 @@ fn json_output_is_one_value_for_success_and_failure() {
         &["--help"],
         &["capture", "--help"],
         &["--version"],
+        &[],
     ] {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
         let output = home.brain(&args).expect(0);
@@ -440,7 +441,6 @@ fn json_output_is_one_value_for_success_and_failure() {
         (&["nonsense"], 2),
         (&["get"], 2),
         (&["restore", "a"], 1),
-        (&[], 2),
     ] {
         let error = home.fault(args, code);
         assert!(error.as_object().unwrap().contains_key("hint"), "{error}");

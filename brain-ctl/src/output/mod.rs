@@ -1,8 +1,8 @@
 //! Prints results and ends the process.
 //!
 //! Standard output carries results, standard error everything else. A command passes an [`Outcome`]
-//! to [`finish`]. Only `mcp`, `collector collect`, `demo` and `setup` write to standard output while
-//! they run.
+//! to [`finish`]. Only `mcp`, `collector collect`, `demo` and `setup` write to standard output
+//! while they run.
 
 mod format;
 mod json;

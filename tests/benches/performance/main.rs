@@ -97,8 +97,8 @@ fn main() {
         return;
     }
     // Options for one measurement: `--notes DIR COUNT` writes notes, `--import` measures imports,
-    // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million` also
-    // on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
+    // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million`
+    // also on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
     // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
     if wanted("--writers") || wanted("--mcp") {

@@ -12,8 +12,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// How long revoked clients, expired personal tokens and unused clients that registered themselves
 /// are kept, in milliseconds.
 const RETENTION_MS: i64 = 90 * DAY_MS;
-/// Personal tokens that expire within this time are reported, in milliseconds. Tokens with a shorter
-/// lifetime are reported during its last quarter.
+/// Personal tokens that expire within this time are reported, in milliseconds. Tokens with a
+/// shorter lifetime are reported during its last quarter.
 const EXPIRY_WARNING_MS: i64 = 14 * DAY_MS;
 
 /// The clients and tokens, for `brain doctor`.

@@ -102,8 +102,8 @@ impl SearchService {
         self.index.uncommitted_count()
     }
 
-    /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`, the
-    /// last of which may be the beginning of a word. It asks the index only. Empty while the
+    /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`,
+    /// the last of which may be the beginning of a word. It asks the index only. Empty while the
     /// index is not open.
     pub(crate) fn titles(
         &self,

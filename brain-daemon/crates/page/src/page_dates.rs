@@ -46,7 +46,8 @@ pub fn line_with_date(body: &str, first: Date, last: Date) -> Option<Range<usize
     Some(start..end)
 }
 
-/// Returns the day at the beginning of a value of the frontmatter: `2025-03-14T10:00`, `[[2025-03-14]]`.
+/// Returns the day at the beginning of a value of the frontmatter: `2025-03-14T10:00`,
+/// `[[2025-03-14]]`.
 fn leading_day(value: &str) -> Option<Date> {
     let value = value.trim().trim_start_matches("[[");
     parse_day(value.split(['T', 't', ' ', ']', '|']).next()?)

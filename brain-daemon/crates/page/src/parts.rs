@@ -14,8 +14,9 @@ use super::markdown::{paragraph, window_of};
 
 /// The maximum length of a part in bytes.
 const MAX_PART: usize = 256 * 1024;
-/// The maximum number of punctuation characters and line ends in a part, which limits its HTML. With
-/// what is repeated and added, the parser still reads a part at once: else it would cut a table.
+/// The maximum number of punctuation characters and line ends in a part, which limits its HTML.
+/// With what is repeated and added, the parser still reads a part at once: else it would cut a
+/// table.
 const MAX_SIGNS: usize = 1 << 14;
 /// The maximum length of what a part repeats of the one before it.
 const MAX_HEAD: usize = 4096;

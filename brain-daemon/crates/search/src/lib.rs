@@ -25,7 +25,7 @@
 //! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
 //! | `rank`, `runs` | The scoring function; adjacent words in the order of the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
-//! | `snippet` | The passage to show; `begin` skips words that cannot match, `markup` finds syntax |
+//! | `snippet` | The passage to show; `begin` skips words that cannot match, `markup` finds markup |
 
 mod begin;
 mod bm25;
@@ -226,10 +226,10 @@ pub struct RankedPage {
     pub id: u64,
     /// The score, comparable within one answer: 1000 for each tier, plus the score of the words.
     pub score: f32,
-    /// 6 if the question is the page's title, 5 for an alias, 4 for its slug, 3 for one of its names
-    /// with the words in another order. While the question is being typed: 2 if it begins a name, 1
-    /// if its words begin words of its names. Else 0. Merging with other rankings keeps higher tiers
-    /// first.
+    /// 6 if the question is the page's title, 5 for an alias, 4 for its slug, 3 for one of its
+    /// names with the words in another order. While the question is being typed: 2 if it begins a
+    /// name, 1 if its words begin words of its names. Else 0. Merging with other rankings keeps
+    /// higher tiers first.
     pub tier: u8,
     /// The fields that matched: `title`, `alias`, `slug`, `text`, `tag`. A word of an alias counts
     /// as `title`.

@@ -203,8 +203,8 @@ pub(super) fn of_document(query: &NameQuery, document: &Document) -> NameMatch {
     found
 }
 
-/// Returns about `max_count` documents of `segment` with a name that `partial` can become, ascending.
-/// Only documents that `is_visible` accepts count.
+/// Returns about `max_count` documents of `segment` with a name that `partial` can become,
+/// ascending. Only documents that `is_visible` accepts count.
 pub(super) fn partial_matches(
     segment: &Segment<'_>,
     partial: &PartialName,

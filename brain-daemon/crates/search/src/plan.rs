@@ -178,8 +178,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Adds another spelling of the word of `group` with `weight`, also where the word is adjacent to
-    /// others.
+    /// Adds another spelling of the word of `group` with `weight`, also where the word is adjacent
+    /// to others.
     pub(super) fn add_spelling(
         &mut self,
         group: usize,

@@ -10,8 +10,8 @@ use super::{
 };
 
 impl Index {
-    /// Returns the quoted phrases of `question` if they must not be conditions, because it has other
-    /// words and no page meets its conditions. Set [`Question::prefer_quotes`] then.
+    /// Returns the quoted phrases of `question` if they must not be conditions, because it has
+    /// other words and no page meets its conditions. Set [`Question::prefer_quotes`] then.
     ///
     /// # Errors
     /// As [`Index::search`].

@@ -275,7 +275,8 @@ where
         false
     }
 
-    /// Adds an event to the description of the picture around it, and writes the picture at its end.
+    /// Adds an event to the description of the picture around it, and writes the picture at its
+    /// end.
     fn describe(&mut self, event: &Event<'_>) {
         let Some((_, description, depth)) = &mut self.image else { return };
         match event {

@@ -5,8 +5,8 @@ use maud::Render;
 
 /// Text in a page, escaped for an element or a quoted attribute.
 ///
-/// Characters that reorder text are replaced by U+FFFD. Joiners and direction marks are kept, because
-/// some languages need them.
+/// Characters that reorder text are replaced by U+FFFD. Joiners and direction marks are kept,
+/// because some languages need them.
 #[derive(Clone, Copy)]
 pub struct Text<'a>(pub &'a str);
 

@@ -91,7 +91,8 @@ impl SearchService {
     }
 }
 
-/// Returns the word for the wanted pages, and the ids of those that links relate to all named pages.
+/// Returns the word for the wanted pages, and the ids of those that links relate to all named
+/// pages.
 fn related_pages(
     reader: &Reader,
     terms: &QuestionTerms,

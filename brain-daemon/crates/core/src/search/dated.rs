@@ -98,8 +98,8 @@ impl DatedPages {
         Ok(Self { weights, period: Some(period) })
     }
 
-    /// Removes the names of pages from `terms` that are words of the period: in a question for March,
-    /// a page with the title "March" is not named.
+    /// Removes the names of pages from `terms` that are words of the period: in a question for
+    /// March, a page with the title "March" is not named.
     pub(super) fn remove_period_names(&self, terms: &mut QuestionTerms, today: Date) {
         let Some(period) = Times::of(&terms.text, today).period else { return };
         let is_other = |subject: &Subject| {

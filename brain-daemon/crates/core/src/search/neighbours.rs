@@ -202,7 +202,7 @@ pub(super) fn frontmatter_link(
     wanted: &WantedPages<'_>,
 ) -> RelationLink {
     let key = link.kind.replace('_', " ");
-    let share = wanted.content_share(&[&key]);
+    let share = wanted.content_share("", &[&key]);
     RelationLink {
         on: on.1.as_str().to_owned(),
         share,
@@ -226,8 +226,8 @@ pub(super) fn body_link(
     wanted: &WantedPages<'_>,
 ) -> RelationLink {
     let label = list_label(sentence);
-    let share = wanted.content_share(&[sentence, lead[0], lead[1]]);
-    let role = wanted.content_share(&[label, lead[0], lead[1]]);
+    let share = wanted.content_share(sentence, &lead);
+    let role = wanted.content_share("", &[label, lead[0], lead[1]]);
     RelationLink {
         on: on.1.as_str().to_owned(),
         share,

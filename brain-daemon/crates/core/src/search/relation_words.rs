@@ -28,7 +28,7 @@ const RELATIONS: [&[&str]; 6] = [
     &[
         "invest",
         "backed",
-        "backer",
+        "backers",
         "shareholder",
         "financed",
         "financier",

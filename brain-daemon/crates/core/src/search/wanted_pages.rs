@@ -1,4 +1,5 @@
-//! The pages that a question asks for: their kind, and the words that describe the relation. No I/O.
+//! The pages that a question asks for: their kind, and the words that describe the relation. No
+//! I/O.
 
 use std::collections::{HashMap, HashSet};
 
@@ -47,27 +48,37 @@ impl WantedPages<'_> {
         {
             return OTHER_FORM_FACTOR;
         }
+        own
+    }
+
+    /// Returns how similar a word of a label is to a content word of the question, 0 to 1.
+    fn label_similarity(&self, content: usize, word: &str) -> f32 {
+        let own = self.similarity(content, word);
         match self.relations.get(content) {
             Some(Some(words)) if names_relation(word, words) => own.max(SAME_RELATION_FACTOR),
             _ => own,
         }
     }
 
-    /// Returns the share of the question's content words that the texts have, 0 to 1.
-    pub(super) fn content_share(&self, texts: &[&str]) -> f32 {
+    /// Returns the share of the question's content words that the texts have, 0 to 1. Labels are
+    /// titles of lists and keys: another word for the relation counts there. It does not count in
+    /// the sentence, whose names may contain it (`Calyx Works`).
+    pub(super) fn content_share(&self, sentence: &str, labels: &[&str]) -> f32 {
         if self.content.is_empty() {
             return 0.0;
         }
         let mut best = vec![0.0_f32; self.content.len()];
-        for text in texts {
+        let mut compare = |text: &str, similarity: fn(&Self, usize, &str) -> f32| {
             each_word(text, &mut |word| {
                 for (n, best) in best.iter_mut().enumerate() {
                     if *best < 1.0 {
-                        *best = best.max(self.similarity(n, word));
+                        *best = best.max(similarity(self, n, word));
                     }
                 }
             });
-        }
+        };
+        compare(sentence, Self::similarity);
+        labels.iter().for_each(|label| compare(label, Self::label_similarity));
         best.iter().sum::<f32>() / best.len() as f32
     }
 }
@@ -130,7 +141,7 @@ mod tests {
             forms: vec![other_forms(asked)],
             relations: vec![relation_of(asked)],
         };
-        wanted.similarity(0, written)
+        wanted.label_similarity(0, written)
     }
 
     #[test]

@@ -72,8 +72,8 @@ pub(crate) fn respond(session: &Session, path: &str, body: Result<Markup, Fault>
     Screen { path: STATUS, ..Screen::new(session, title, framed) }.respond()
 }
 
-/// Shows rows under headings, or `empty` if there are none. On a narrow screen, each row is a list of
-/// its cells.
+/// Shows rows under headings, or `empty` if there are none. On a narrow screen, each row is a list
+/// of its cells.
 pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: &str) -> Markup {
     // The first cell names the row.
     let label = |at: usize| headings.get(at).filter(|it| at > 0 && !it.is_empty());
