@@ -25,7 +25,7 @@
 //! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
 //! | `rank`, `runs` | The scoring function; adjacent words in the order of the question |
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
-//! | `snippet` | The passage to show; `begin` skips words that cannot match, `markup` finds markup |
+//! | `snippet` | The passage to show; `begin` skips words without a match, `markup` finds syntax |
 
 mod begin;
 mod bm25;
