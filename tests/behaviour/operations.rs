@@ -436,12 +436,9 @@ fn json_output_is_one_value_for_success_and_failure() {
             output.stdout
         );
     }
-    for (args, code) in [
-        (&["get", "zz"][..], 4),
-        (&["nonsense"], 2),
-        (&["get"], 2),
-        (&["restore", "a"], 1),
-    ] {
+    for (args, code) in
+        [(&["get", "zz"][..], 4), (&["nonsense"], 2), (&["get"], 2), (&["restore", "a"], 1)]
+    {
         let error = home.fault(args, code);
         assert!(error.as_object().unwrap().contains_key("hint"), "{error}");
     }

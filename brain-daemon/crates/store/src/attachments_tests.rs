@@ -5,7 +5,6 @@ use std::path::Path;
 
 use brain_base::caller::Visibility;
 use brain_protocol::SourceId;
-use redb::Database;
 
 use super::tests::{open, options, page, slug};
 use super::*;
@@ -208,7 +207,7 @@ fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
 fn damaged(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
     let dir = tempfile::tempdir().unwrap();
     let (hashes, backup) = backed_up(dir.path());
-    let db = Database::open(&backup).unwrap();
+    let db = super::jobs_tests::open_file(&backup);
     let txn = db.begin_write().unwrap();
     change(&txn, &hashes);
     txn.commit().unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_protocol::{GrantType, JobState, Scope, Slug, SourceId};
-use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, Value};
+use redb::{Key, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, Value};
 
 use super::tables as t;
 use super::*;
@@ -161,7 +161,7 @@ pub(super) fn rows(path: &Path) -> Vec<Row> {
         })
         .collect()
     }
-    let db = Database::open(path).unwrap();
+    let db = super::jobs_tests::open_file(path);
     let txn = db.begin_read().unwrap();
     let mut all = Vec::new();
     macro_rules! gather {
@@ -214,7 +214,7 @@ fn a_copy_with_different_rows_is_refused() {
     let store = store(&dir.path().join("brain.redb"));
     let target = dir.path().join("copy.redb");
     let damage = |path: &Path| {
-        let db = Database::open(path).unwrap();
+        let db = super::jobs_tests::open_file(path);
         let txn = db.begin_write().unwrap();
         {
             // The number of rows stays, and no other table refers to the changed row.
@@ -267,7 +267,7 @@ fn a_file_with_an_unknown_table_is_no_backup() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     drop(store(&path));
-    let db = Database::open(&path).unwrap();
+    let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
     txn.open_table(TableDefinition::<u64, u64>::new("newer")).unwrap();
     txn.commit().unwrap();

@@ -3,7 +3,7 @@
 use brain_base::caller::Visibility;
 use brain_protocol::{Slug, SourceId};
 use proptest::prelude::*;
-use redb::{Database, ReadableTable};
+use redb::ReadableTable;
 
 use super::migrate_tests::golden;
 use super::tests::{open, page, slug};
@@ -158,7 +158,7 @@ fn check(store: &Store) {
 
 /// Returns the summed counts of pages, the stored sums, and the number of unchecked changes.
 fn tables(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
-    let db = Database::open(path).unwrap();
+    let db = super::jobs_tests::open_file(path);
     let txn = redb::ReadableDatabase::begin_read(&db).unwrap();
     let (mut counts, mut sums) = ([0; 3], [0; 3]);
     for row in txn.open_table(t::BROKEN).unwrap().iter().unwrap() {
@@ -333,7 +333,7 @@ fn damage_to_a_page_without_broken_links_is_ignored() {
     put("c", "nowhere");
     store.check_links(&|| true).unwrap();
     drop(store);
-    let db = Database::open(&path).unwrap();
+    let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
     txn.open_table(t::DERIVED).unwrap().insert(sound, b"damage".as_slice()).unwrap();
     txn.commit().unwrap();
@@ -367,7 +367,7 @@ fn a_store_of_schema_85_without_the_tables_gets_them() {
     let store = open(&path);
     fill(&store, 0, 3);
     drop(store);
-    let db = Database::open(&path).unwrap();
+    let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
     txn.delete_table(t::BROKEN).unwrap();
     txn.delete_table(t::BROKEN_SUMS).unwrap();

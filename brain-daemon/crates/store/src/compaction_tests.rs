@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brain_base::caller::Visibility;
 use brain_protocol::{JobState, SourceId};
-use redb::{Database, ReadableTable};
+use redb::ReadableTable;
 
 use super::jobs_tests::job;
 use super::tests::{open, options, page, slug};
@@ -112,7 +112,7 @@ fn a_file_in_use_is_measured_again_after_growth() {
     make_wasteful(&path);
     drop(open(&path));
     let next_measurement = |set: Option<u64>| {
-        let db = Database::open(&path).unwrap();
+        let db = super::jobs_tests::open_file(&path);
         let txn = db.begin_write().unwrap();
         let found = {
             let mut meta = txn.open_table(t::META).unwrap();
@@ -146,7 +146,7 @@ fn a_full_disk_or_a_damaged_page_leaves_the_file_as_it_is() {
     drop(store);
     assert_eq!(fs::metadata(&path).unwrap().ino(), file);
     {
-        let db = Database::open(&path).unwrap();
+        let db = super::jobs_tests::open_file(&path);
         let txn = db.begin_write().unwrap();
         txn.open_table(t::CONTENTS).unwrap().insert(1, &b"\xffnot a text"[..]).unwrap();
         txn.commit().unwrap();
@@ -169,7 +169,7 @@ fn a_store_without_a_change_keeps_its_file() {
     let path = dir.path().join("brain.redb");
     make_wasteful(&path);
     {
-        let db = Database::open(&path).unwrap();
+        let db = super::jobs_tests::open_file(&path);
         let txn = db.begin_write().unwrap();
         txn.open_table(t::META).unwrap().insert(t::META_SEQ, 0).unwrap();
         txn.commit().unwrap();

@@ -27,7 +27,7 @@ pub(super) fn open(path: &std::path::Path) -> Store {
 }
 
 /// Opens the file of a closed store; waits as [`open`] does.
-fn open_file(path: &std::path::Path) -> Database {
+pub(super) fn open_file(path: &std::path::Path) -> Database {
     loop {
         match Database::open(path) {
             Err(DatabaseError::DatabaseAlreadyOpen) => {

@@ -140,7 +140,7 @@ fn a_store_of_schema_81_is_migrated_completely() {
         ("default", None, false, None)
     );
     assert_eq!(reader.files(&source, "").unwrap().count(), 0);
-    let kept = Database::open(dir.path().join("brain.redb.v81")).unwrap();
+    let kept = super::jobs_tests::open_file(&dir.path().join("brain.redb.v81"));
     let kept = kept.begin_read().unwrap();
     assert_eq!(rows(&kept, t::PAGES), 4, "the older store is kept");
 }
@@ -205,7 +205,7 @@ fn a_store_of_schema_80_is_migrated_completely() {
     assert_eq!(reader.version(two.id, 1).unwrap().unwrap().content.body, "before\n");
     assert!(reader.page(&SourceId::default(), &slug("old/gone")).unwrap().is_none());
     assert_eq!(reader.tag_counts(None).unwrap(), BTreeMap::from([("old".into(), 2)]));
-    let kept = Database::open(dir.path().join("brain.redb.v80")).unwrap();
+    let kept = super::jobs_tests::open_file(&dir.path().join("brain.redb.v80"));
     let kept = kept.begin_read().unwrap();
     assert_eq!(kept.open_table(t::META).unwrap().get("schema").unwrap().unwrap().value(), 80);
     assert_eq!(rows(&kept, t::PAGES), 3, "the older store is kept");
@@ -234,7 +234,7 @@ fn toml_in_a_text_becomes_frontmatter() {
     let lines = LineChange::OfVersion { marks, has_outside_title: false };
     put(&store, "marked", NewPage { lines, ..marked }, 4000);
     drop(store);
-    let db = Database::open(&path).unwrap();
+    let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
     txn.open_table(t::META).unwrap().insert("schema", 86).unwrap();
     txn.commit().unwrap();
@@ -265,7 +265,7 @@ fn toml_in_a_text_becomes_frontmatter() {
     assert_eq!((record.marks[0].first, record.marks[0].last), (6, 6));
     drop(reader);
     drop(store);
-    let db = Database::open(&path).unwrap();
+    let db = super::jobs_tests::open_file(&path);
     let names = db.begin_read().unwrap().open_table(t::NAMES).unwrap();
     assert!(names.get(("default", "the post", id)).unwrap().is_some());
 }
@@ -286,7 +286,7 @@ fn a_newer_store_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     drop(open(&path));
-    let db = Database::open(&path).unwrap();
+    let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
     txn.open_table(t::META).unwrap().insert("schema", SCHEMA + 1).unwrap();
     txn.commit().unwrap();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brain_protocol::{Slug, SourceId};
 use proptest::prelude::*;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::record::{DerivedRows, StoredValue, from_bytes};
 use super::*;
@@ -307,6 +307,6 @@ proptest! {
         }
         drop(store);
         verify(&file_path, &|_, _| true).unwrap();
-        check(&Database::open(&file_path).unwrap().begin_read().unwrap(), registered);
+        check(&super::jobs_tests::open_file(&file_path).begin_read().unwrap(), registered);
     }
 }

@@ -304,7 +304,7 @@ fn the_copy_before_a_migration_includes_the_spool() {
     let store = open(&path);
     assert_eq!(send_and_kill(&store, &[&[Item("a"), Item("b")]], &killed), [Ok(1), Ok(2)]);
     {
-        let db = redb::Database::open(&killed).unwrap();
+        let db = super::jobs_tests::open_file(&killed);
         let txn = db.begin_write().unwrap();
         txn.open_table(tables::META).unwrap().insert(tables::META_SCHEMA, 83).unwrap();
         txn.commit().unwrap();

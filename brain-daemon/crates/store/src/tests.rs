@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use brain_base::caller::Visibility;
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 use proptest::prelude::*;
-use redb::{Database, ReadableDatabase, ReadableTable};
+use redb::{ReadableDatabase, ReadableTable};
 
 use super::record::{StoredValue, from_bytes};
 use super::*;
@@ -69,7 +69,7 @@ pub(super) fn put(store: &Store, name: &str, new: NewPage, now: i64) -> WrittenP
 
 /// The rows of links, without the source.
 pub(super) fn link_rows(path: &Path) -> Vec<(String, u64)> {
-    let db = Database::open(path).unwrap();
+    let db = super::jobs_tests::open_file(path);
     let txn = db.begin_read().unwrap();
     let table = txn.open_table(t::LINKS_IN).unwrap();
     let rows = table.iter().unwrap().map(|row| {
@@ -318,7 +318,7 @@ proptest! {
         drop(store);
         verify(&path, &|_, _| true).unwrap();
         // No table has rows of missing pages.
-        let db = Database::open(&path).unwrap();
+        let db = super::jobs_tests::open_file(&path);
         let txn = db.begin_read().unwrap();
         prop_assert_eq!(rows(&txn, t::PAGES), model.len());
         prop_assert_eq!(rows(&txn, t::IDS), model.len());
