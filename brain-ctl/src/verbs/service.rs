@@ -113,7 +113,7 @@ impl Files {
     /// this name that brain did not write is left as it is. Returns whether brain's file is there.
     fn restrict(&self) -> Result<bool, Fault> {
         let found = read_unit(&self.restrictions)?;
-        match (found, manager::has_private_users()) {
+        match (found, manager::allows(unit::restriction_settings())) {
             (UnitFile::Foreign, _) => Ok(false),
             (_, true) => write(&self.restrictions, &unit::restrictions()).map(|()| true),
             (_, false) => self.remove_restrictions().map(|_| false),

@@ -98,12 +98,13 @@ pub(super) fn is_linger_enabled() -> Option<bool> {
     Some(output.stdout.starts_with(b"yes"))
 }
 
-/// Returns whether the user manager can run services in user namespaces of their own, with no
-/// devices. It runs one that does nothing.
-pub(super) fn has_private_users() -> bool {
+/// Returns whether the user manager can run a service with these settings (`PrivateUsers=yes`). It
+/// runs one that does nothing.
+pub(super) fn allows<'a>(settings: impl Iterator<Item = &'a str>) -> bool {
     let mut command = Command::new("systemd-run");
     command.args(["--user", "--wait", "--quiet", "--collect"]);
-    command.args(["-p", "PrivateUsers=yes", "-p", "PrivateDevices=yes", "true"]);
+    settings.for_each(|setting| _ = command.args(["-p", setting]));
+    command.arg("true");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

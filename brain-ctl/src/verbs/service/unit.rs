@@ -62,6 +62,11 @@ pub(super) fn socket(paths: &Paths<'_>) -> Result<String, Fault> {
     Ok(render(SOCKET, "ListenStream=", &[format!("ListenStream={}", path.replace('%', "%%"))]))
 }
 
+/// Returns the settings of the drop-in with the restrictions that need user namespaces.
+pub(super) fn restriction_settings() -> impl Iterator<Item = &'static str> {
+    PRIVATE_USERS.lines().filter(|line| !line.starts_with('#') && line.contains('='))
+}
+
 /// Renders the drop-in with the restrictions that need user namespaces.
 pub(super) fn restrictions() -> String {
     render(PRIVATE_USERS, "\n", &[])
