@@ -379,6 +379,15 @@ fn is_same(a: &Value, b: &Value) -> bool {
     a["command"] == b["command"] && a["args"] == b["args"] && home(a) == home(b)
 }
 
+/// Returns the fault of a file that brain does not change, because of `reason`.
+fn invalid(path: &Path, reason: &str) -> Fault {
+    Fault::new(
+        FaultCode::InvalidConfig,
+        format!("{} {reason}, so it is not changed", path.display()),
+    )
+    .hint("correct the file, or add the entry by hand: docs/clients.md")
+}
+
 /// Returns the fields of an entry in the order in which people write them.
 fn in_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let place = |name: &str| ["type", "command", "args", "env"].iter().position(|it| *it == name);

@@ -1,15 +1,15 @@
-//! An entry in a file of JSON with comments: finds, sets and removes it. Everything else stays.
+//! Finds, sets and removes an entry in a JSON file with comments. Nothing else changes.
 
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::Fault;
 use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstObject, CstRootNode},
 };
 use serde_json::Value;
 
-use super::in_order;
+use super::{in_order, invalid};
 
 /// The mark at the beginning of a file that some editors write.
 const BOM: &str = "\u{feff}";
@@ -153,14 +153,6 @@ fn input(value: &Value) -> CstInputValue {
             in_order(fields).into_iter().map(|(name, it)| (name.clone(), input(it))).collect(),
         ),
     }
-}
-
-fn invalid(path: &Path, reason: &str) -> Fault {
-    Fault::new(
-        FaultCode::InvalidConfig,
-        format!("{} {reason}, so it is not changed", path.display()),
-    )
-    .hint("correct the file, or add the entry by hand: docs/clients.md")
 }
 
 #[cfg(test)]

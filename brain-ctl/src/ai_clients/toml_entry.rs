@@ -1,12 +1,12 @@
-//! An entry `[mcp_servers.NAME]` in a file of TOML: finds, sets and removes it.
+//! Finds, sets and removes the entry `[mcp_servers.NAME]` in a TOML file.
 
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::Fault;
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::in_order;
+use super::{in_order, invalid};
 
 /// The table of all servers.
 const SERVERS: &str = "mcp_servers";
@@ -110,14 +110,6 @@ fn toml_of(value: &Value) -> String {
         Value::String(text) => toml_edit::Value::from(text.as_str()).to_string(),
         other => other.to_string(),
     }
-}
-
-fn invalid(path: &Path, reason: &str) -> Fault {
-    Fault::new(
-        FaultCode::InvalidConfig,
-        format!("{} {reason}, so it is not changed", path.display()),
-    )
-    .hint("correct the file, or add the entry by hand: docs/clients.md")
 }
 
 #[cfg(test)]
