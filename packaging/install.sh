@@ -154,7 +154,9 @@ install_all() {
     for page in "$share"/doc/brain/*.md "$share"/doc/brain/copyright; do
         put "$page" "$data/doc/brain/${page##*/}"
     done
-    for page in "$share"/doc/brain/docs/*.md; do put "$page" "$data/doc/brain/docs/${page##*/}"; done
+    for page in "$share"/doc/brain/docs/*.md; do
+        put "$page" "$data/doc/brain/docs/${page##*/}"
+    done
     mkdir -p "$data/brain"
     if [ -f "$list" ]; then
         # What a former version installed and this one does not.

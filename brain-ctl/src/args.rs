@@ -232,8 +232,8 @@ pub(crate) fn tree() -> Command {
     root.subcommands(verbs::ALL.iter().map(|row| row.command().defer(row.build)))
 }
 
-/// Returns the command line for completing `words`. Builds only the arguments of the command in
-/// `words`, with values from the daemon, because the user waits for it at every key press.
+/// Returns the command line for completing `words`. The user waits for it at each key press, so it
+/// has arguments, and values from the daemon, only for the command in `words`.
 pub(crate) fn completion_tree(words: &[OsString]) -> Command {
     let root = SharedFlags::augment_args(Command::new("brain")).disable_help_subcommand(true);
     root.subcommands(verbs::ALL.iter().map(|row| {

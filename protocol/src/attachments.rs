@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PageRef, Slug, SourceId};
 
-/// Maximum size of an attachment in bytes, 16 MB (decimal), so that it fits into a message.
+/// Maximum size of an attachment in bytes (16 MB, decimal): an attachment is sent in one message.
 pub const MAX_ATTACHMENT: usize = 16_000_000;
 
 /// `brain attach`: keeps a file with a page, whose frontmatter then names it.

@@ -47,7 +47,7 @@ fn without_daemon(fault: Fault) -> DoctorReply {
     DoctorReply { status: "unhealthy".into(), health_score: 0, checks: vec![check] }
 }
 
-/// Returns whether a hint is one command, and not a sentence.
+/// Returns whether a hint is a command rather than a sentence.
 fn is_command(hint: &str) -> bool {
     !["; ", ", ", ": ", "`"].iter().any(|mark| hint.contains(mark))
 }

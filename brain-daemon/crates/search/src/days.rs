@@ -2,8 +2,8 @@
 
 use jiff::civil::Date;
 
-/// The first and last year with keys. Questions name no other years, and the limit keeps the set of
-/// keys of a period small.
+/// The first and last year that are indexed. Questions do not name other years, and the limit keeps
+/// the number of keys of a period small.
 const YEARS: [i16; 2] = [1000, 2999];
 
 /// Returns the keys of a day: itself, its month and its year.
