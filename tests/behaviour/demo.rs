@@ -58,16 +58,18 @@ impl User {
     /// Waits until nothing of a demonstration is left.
     fn assert_nothing_is_left(&self, daemon: Pid) {
         let deadline = Instant::now() + TEST_TIMEOUT;
-        let is_running = || {
-            fs::read_to_string(format!("/proc/{}/stat", daemon.as_raw_nonzero()))
-                .is_ok_and(|stat| !stat.contains(") Z"))
-        };
-        while !self.homes().is_empty() || is_running() {
+        while !self.homes().is_empty() || is_running(daemon) {
             assert!(Instant::now() < deadline, "this is left: {:?}", self.homes());
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!self.home.path().exists(), "the user's own brain is not touched");
     }
+}
+
+/// Returns whether a process runs; one that ended and waits for its parent does not.
+fn is_running(process: Pid) -> bool {
+    fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()))
+        .is_ok_and(|stat| !stat.contains(") Z"))
 }
 
 #[test]
@@ -159,6 +161,12 @@ fn the_next_demonstration_removes_what_two_kills_left() {
     child.kill().unwrap();
     child.wait().unwrap();
     kill_process(daemon, Signal::KILL).unwrap();
+    // Until it has ended, its socket accepts connections as if it ran.
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while is_running(daemon) {
+        assert!(Instant::now() < deadline, "the daemon has not ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert!(home.exists());
     let other = user.temporary().join("brain-demo-of-another-program");
     fs::create_dir(&other).unwrap();
