@@ -59,6 +59,10 @@ holds "the user enables the units of the package" ann systemctl --user enable --
     brain-daemon.socket brain-daemon.service
 is "systemd runs the program of the package" /usr/bin/brain-daemon \
     "$(inside readlink "/proc/$(inside pgrep -x brain-daemon)/exe")"
+prints "brain service status finds the units of the package" "/usr/lib/systemd/user" \
+    ann brain service status
+prints "brain service uninstall names the way to disable them" "systemctl --user disable" \
+    ann brain service uninstall
 power_off
 boot "$work/booted"
 eventually "after a reboot the service runs" ann systemctl --user is-active brain-daemon.service

@@ -1,6 +1,7 @@
 //! `brain service`: runs the daemon as a user unit of systemd.
 
 mod manager;
+mod status;
 mod unit;
 
 use std::{
@@ -16,7 +17,6 @@ use brain_protocol::{Fault, FaultCode, Request, Status, encode};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::status;
 use crate::{
     args::{Group, Verb},
     connect::{self, ConnectError, Session},
@@ -67,7 +67,7 @@ impl Verb for Service {
         match self.action {
             Action::Install => install(context, &files, self.force),
             Action::Uninstall => uninstall(context, &files),
-            Action::Status => show_status(context, &files),
+            Action::Status => status::show(context, &files),
         }
     }
 }
@@ -262,6 +262,13 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
         notes: Vec::new(),
     };
     if !is_installed {
+        if !context.no_start && status::packaged_unit().is_some() {
+            result.notes.push(
+                "a package installed its units; to disable them: systemctl --user disable --now \
+                 brain-daemon.socket brain-daemon.service"
+                    .to_owned(),
+            );
+        }
         return context.show(&result);
     }
     result.status = "uninstalled";
@@ -346,7 +353,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     if manager::state(service)?.pid == Some(pid) {
         return Ok(None);
     }
-    status::stop_daemon(&socket)
+    super::status::stop_daemon(&socket)
 }
 
 /// Writes a file atomically.
@@ -368,61 +375,6 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
         let _ = fs::remove_file(&new);
         write_error(e)
     })
-}
-
-/// The state of the service.
-#[derive(Debug, Serialize)]
-struct ServiceStatus {
-    /// `running`, `waiting` (the first request starts it), `stopped`, `failed`, `foreign` or
-    /// `not_installed`.
-    status: &'static str,
-    /// The service's unit file.
-    unit: String,
-    /// The program in the unit.
-    program: Option<String>,
-    /// Whether it starts at login.
-    enabled: bool,
-    /// The daemon's process id.
-    pid: Option<u32>,
-    /// The daemon's status text; empty if it does not run.
-    #[serde(rename = "said")]
-    status_text: String,
-}
-
-fn show_status(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let mut report = ServiceStatus {
-        status: "not_installed",
-        unit: files.service.display().to_string(),
-        program: None,
-        enabled: false,
-        pid: None,
-        status_text: String::new(),
-    };
-    match read_unit(&files.service)? {
-        UnitFile::Missing => return context.show(&report),
-        UnitFile::Foreign => {
-            report.status = "foreign";
-            return context.show(&report);
-        }
-        UnitFile::Ours(text) => {
-            let program = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
-            report.program = program.map(|program| program.trim_matches('"').to_owned());
-        }
-    }
-    manager::require("ask the daemon: brain status")?;
-    let [socket, service] = manager::UNITS;
-    let (socket, service) = (manager::state(socket)?, manager::state(service)?);
-    report.status = match (service.active.as_str(), socket.active.as_str()) {
-        ("active" | "activating" | "reloading", _) => "running",
-        ("failed", _) | (_, "failed") => "failed",
-        (_, "active") => "waiting",
-        _ => "stopped",
-    };
-    report.enabled = service.enabled == "enabled";
-    report.pid = service.pid;
-    // systemd keeps the status text of a service that has ended.
-    report.status_text = if report.pid.is_some() { service.status_text } else { String::new() };
-    context.show(&report)
 }
 
 impl Show for InstallResult {
@@ -450,43 +402,5 @@ impl Show for InstallResult {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
-    }
-}
-
-impl Show for ServiceStatus {
-    fn text(&self, t: &mut Text) {
-        let at_login = if self.enabled { "" } else { ", but not enabled" };
-        t.line(&match self.status {
-            "running" => format!("brain-daemon is a running service{at_login}"),
-            "waiting" => format!("brain-daemon is a service; the next command starts it{at_login}"),
-            "stopped" => format!("brain-daemon is a stopped service{at_login}"),
-            "failed" => "brain-daemon is a failed service".to_owned(),
-            "foreign" => "brain-daemon is a service that brain did not install".to_owned(),
-            _ => "brain-daemon is not installed as a service".to_owned(),
-        });
-        if self.status != "not_installed" {
-            t.field("unit", &self.unit);
-        }
-        if let Some(program) = &self.program {
-            t.field("program", program);
-        }
-        if let Some(pid) = self.pid {
-            t.field("process", &pid.to_string());
-        }
-        if !self.status_text.is_empty() {
-            t.field("says", &self.status_text);
-        }
-    }
-
-    fn quiet(&self, t: &mut Text) {
-        t.line(self.status);
-    }
-
-    fn notes(&self) -> Vec<String> {
-        match self.status {
-            "failed" => vec!["show the log: journalctl --user -u brain-daemon -n 20".to_owned()],
-            "not_installed" => vec!["install it with: brain service install".to_owned()],
-            _ => Vec::new(),
-        }
     }
 }

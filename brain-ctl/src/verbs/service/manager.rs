@@ -18,8 +18,10 @@ pub(super) const UNITS: [&str; 2] = ["brain-daemon.socket", "brain-daemon.servic
 pub(super) struct State {
     /// `active`, `inactive`, `failed`, `activating` …
     pub(super) active: String,
-    /// `enabled`, `disabled` …
-    pub(super) enabled: String,
+    /// Whether it starts at login.
+    pub(super) is_enabled: bool,
+    /// The path of the unit file, empty if there is none.
+    pub(super) file: String,
     /// The main process, if it runs.
     pub(super) pid: Option<u32>,
     /// The daemon's status text.
@@ -72,14 +74,15 @@ pub(super) fn systemctl(arguments: &[&str]) -> Result<(), Fault> {
 /// # Errors
 /// Returns a fault if systemctl fails.
 pub(super) fn state(unit: &str) -> Result<State, Fault> {
-    let (_, properties, _) =
-        run(&["show", unit, "--property=ActiveState,UnitFileState,MainPID,StatusText"])?;
+    let properties = "--property=ActiveState,UnitFileState,FragmentPath,MainPID,StatusText";
+    let (_, properties, _) = run(&["show", unit, properties])?;
     let mut state = State::default();
     for line in properties.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
         match key {
             "ActiveState" => state.active = value.to_owned(),
-            "UnitFileState" => state.enabled = value.to_owned(),
+            "FragmentPath" => state.file = value.to_owned(),
+            "UnitFileState" => state.is_enabled = value == "enabled",
             "MainPID" => state.pid = value.parse().ok().filter(|pid| *pid != 0),
             "StatusText" => state.status_text = value.to_owned(),
             _ => {}

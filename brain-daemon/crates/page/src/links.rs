@@ -6,7 +6,7 @@ use super::frontmatter::Frontmatter;
 use super::markdown::for_each_event;
 use super::prose::{MARKDOWN, comments, is_in};
 use brain_protocol::{Slug, SourceId};
-use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -180,14 +180,16 @@ impl LinkCollector<'_> {
 
     fn body(&mut self, body: &str) {
         let hidden = comments(body);
-        let mut open: Option<(LinkType, String)> = None;
+        let mut open: Option<(LinkType, CowStr)> = None;
         let mut text = String::new();
+        // A page can repeat a link many thousand times; each form is parsed once.
+        let mut parsed = HashSet::new();
         for_each_event(body, MARKDOWN, |event, range| {
             match event {
                 Event::Start(Tag::Link { .. } | Tag::Image { .. })
                     if is_in(&hidden, range.start) => {}
                 Event::Start(Tag::Link { link_type, dest_url, .. }) => {
-                    open = Some((link_type, dest_url.into_string()));
+                    open = Some((link_type, dest_url));
                     text.clear();
                 }
                 Event::Start(Tag::Image {
@@ -211,6 +213,10 @@ impl LinkCollector<'_> {
                     let Some((link_type, raw)) = open.take() else {
                         return ControlFlow::Continue(());
                     };
+                    let is_wiki = matches!(link_type, LinkType::WikiLink { .. });
+                    if !parsed.insert(self.hasher.hash_one((is_wiki, &*raw))) {
+                        return ControlFlow::Continue(());
+                    }
                     match link_type {
                         LinkType::Autolink | LinkType::Email => {}
                         LinkType::WikiLink { has_pothole } => {

@@ -37,7 +37,7 @@ pub fn for_each_event<'a>(
         }
         return;
     }
-    let definitions = Definitions::of(text, options);
+    let mut definitions = Definitions::of(text, options);
     each_part(text, options, &mut |start, part| {
         let shifted = |range: Range<usize>| range.start + start..range.end + start;
         match part {
@@ -274,12 +274,17 @@ struct Definitions<'a> {
     options: Options,
     hasher: RandomState,
     at: HashMap<u64, Range<u32>>,
+    /// What [`Self::find`] returned: a text can refer to one definition many thousand times.
+    found: HashMap<u64, Option<Definition<'a>>>,
 }
+
+/// The address and the title of a link.
+type Definition<'a> = (CowStr<'a>, CowStr<'a>);
 
 impl<'a> Definitions<'a> {
     fn of(text: &'a str, options: Options) -> Self {
-        let (hasher, at) = (RandomState::new(), HashMap::new());
-        let mut definitions = Self { text, options, hasher, at };
+        let (hasher, at, found) = (RandomState::new(), HashMap::new(), HashMap::new());
+        let mut definitions = Self { text, options, hasher, at, found };
         if text.contains("]:") {
             each_part(text, options, &mut |start, part| {
                 if let Part::Parsed(part) = part {
@@ -311,16 +316,21 @@ impl<'a> Definitions<'a> {
     }
 
     /// Returns the address and the title of the link with this label.
-    fn find(&self, label: &str) -> Option<(CowStr<'a>, CowStr<'a>)> {
+    fn find(&mut self, label: &str) -> Option<Definition<'a>> {
         if self.at.is_empty() {
             return None;
         }
-        let span = self.at.get(&self.key(label))?;
-        let definition = self.text.get(span.start as usize..span.end as usize)?;
-        let parser = Parser::new_ext(definition, self.options);
-        let (_, found) = parser.reference_definitions().iter().next()?;
-        let title = found.title.clone().map(CowStr::into_string).unwrap_or_default();
-        Some((found.dest.clone().into_string().into(), title.into()))
+        let key = self.key(label);
+        let span = self.at.get(&key)?.clone();
+        let (text, options) = (self.text, self.options);
+        let found = self.found.entry(key).or_insert_with(|| {
+            let definition = text.get(span.start as usize..span.end as usize)?;
+            let parser = Parser::new_ext(definition, options);
+            let (_, found) = parser.reference_definitions().iter().next()?;
+            let title = found.title.clone().map(CowStr::into_string).unwrap_or_default();
+            Some((found.dest.clone().into_string().into(), title.into()))
+        });
+        found.clone()
     }
 }
 

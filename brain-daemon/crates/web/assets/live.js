@@ -31,7 +31,7 @@ function isBusy() {
   return inMain || isSelecting || Boolean(main.querySelector(".danger[open]"));
 }
 
-/** Shows a sentence above the screen, with a button or a link. */
+/** Shows a sentence at the bottom of the window, with a button or a link. */
 function notice(text, control) {
   document.getElementById("live-notice")?.remove();
   const box = document.createElement("p");
@@ -39,7 +39,7 @@ function notice(text, control) {
   box.className = "notice";
   box.setAttribute("role", "status");
   box.append(`${text} `, ...(control ? [control] : []));
-  main.prepend(box);
+  main.append(box);
 }
 
 function link(href, text) {
@@ -121,7 +121,7 @@ function showWork(work) {
     box = document.createElement("p");
     box.id = "work";
     box.append(document.createElement("progress"), document.createElement("span"));
-    main.prepend(box);
+    main.append(box);
   }
   const [bar, text] = box.children;
   const name = work.total ? `${work.name}: ${work.done} of ${work.total}` : `${work.name} …`;
