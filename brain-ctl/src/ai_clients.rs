@@ -348,11 +348,12 @@ impl Plan {
 }
 
 fn add_arguments(server: &Server) -> Vec<String> {
-    let mut arguments = ["mcp", "add", "--scope", "user"].map(str::to_owned).to_vec();
+    let mut arguments = ["mcp", "add"].map(str::to_owned).to_vec();
     if let Some(home) = &server.home {
         arguments.extend(["--env".to_owned(), format!("BRAIN_HOME={home}")]);
     }
-    arguments.extend([ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
+    // `--env` takes all words up to the next option, so another option is before the name.
+    arguments.extend(["--scope", "user", ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
     arguments
 }
 

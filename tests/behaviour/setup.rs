@@ -59,6 +59,10 @@ impl User {
             r#"for last; do before=$prog; prog=$last; done
              entry='{"mcpServers":{"brain":{"type":"stdio","command":"%s","args":["mcp"]}}}'
              case "$*" in
+             *' --env '*' --scope '*) ;;
+             *' --env '*) echo 'Invalid environment variable format: brain' >&2; exit 1;;
+             esac
+             case "$*" in
              'mcp add '*) printf "$entry" "$before" > "$HOME/.claude.json";;
              'mcp remove '*) echo '{}' > "$HOME/.claude.json";;
              esac"#,
@@ -164,7 +168,7 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
     assert!(user.read("home/.config/zed/settings.json").contains("\"context_servers\""));
     assert_eq!(
         user.calls("claude"),
-        [format!("mcp add --scope user --env BRAIN_HOME={home} brain -- {brain} mcp")]
+        [format!("mcp add --env BRAIN_HOME={home} --scope user brain -- {brain} mcp")]
     );
 
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
