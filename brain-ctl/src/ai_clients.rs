@@ -112,7 +112,7 @@ pub(crate) const CLIENTS: [AiClient; 8] = [
         label: "Zed",
         program: Some("zed"),
         format: Format::Json("context_servers"),
-        file: || in_config("zed/settings.json"),
+        file: || in_dot_config("zed/settings.json"),
     },
 ];
 
@@ -410,6 +410,11 @@ fn in_config(path: &str) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         return in_user_home("Library/Application Support").map(|dir| dir.join(path));
     }
+    in_dot_config(path)
+}
+
+/// Returns a path in `~/.config`, which some applications use on macOS too.
+fn in_dot_config(path: &str) -> Option<PathBuf> {
     xdg::config_home().ok().map(|dir| dir.join(path))
 }
 
