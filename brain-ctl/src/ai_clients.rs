@@ -51,7 +51,7 @@ pub(crate) struct AiClient {
 }
 
 /// All known clients.
-pub(crate) const CLIENTS: [AiClient; 8] = [
+pub(crate) const CLIENTS: [AiClient; 10] = [
     AiClient {
         name: "claude-code",
         label: "Claude Code",
@@ -101,11 +101,25 @@ pub(crate) const CLIENTS: [AiClient; 8] = [
         file: || in_user_home(".codeium/windsurf/mcp_config.json"),
     },
     AiClient {
+        name: "devin",
+        label: "Devin Desktop",
+        program: Some("devin"),
+        format: Format::Json("mcpServers"),
+        file: || in_dot_config("devin/mcp_config.json"),
+    },
+    AiClient {
         name: "gemini",
         label: "Gemini CLI",
         program: Some("gemini"),
         format: Format::Json("mcpServers"),
         file: || in_user_home(".gemini/settings.json"),
+    },
+    AiClient {
+        name: "antigravity",
+        label: "Antigravity",
+        program: Some("agy"),
+        format: Format::Json("mcpServers"),
+        file: || in_user_home(".gemini/config/mcp_config.json"),
     },
     AiClient {
         name: "zed",
@@ -171,12 +185,14 @@ impl AiClient {
     /// Returns whether the client is installed: its program, or the directory of its file.
     pub(crate) fn is_installed(&self) -> bool {
         let has_program = self.program.is_some_and(|program| on_path(program).is_some());
-        // Claude Code's file is in the user's home, and its program is needed.
-        let has_dir = || {
-            self.format != Format::ClaudeCommand
-                && (self.file)().is_some_and(|file| file.parent().is_some_and(Path::is_dir))
+        let was_used = |file: PathBuf| match self.name {
+            // Its file is in the user's home, and its program is needed.
+            "claude-code" => false,
+            // Antigravity uses the same directory.
+            "gemini" => file.is_file(),
+            _ => file.parent().is_some_and(Path::is_dir),
         };
-        has_program || has_dir()
+        has_program || (self.file)().is_some_and(was_used)
     }
 
     /// Plans the connection to `server`.

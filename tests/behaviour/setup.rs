@@ -24,6 +24,8 @@ const CODEX: &str = concat!(
     "[tui]\ntheme=\"dark\"",
 );
 const ZED: &str = "// Zed settings\n{\n  \"theme\": \"One\",\n  \"vim_mode\": true\n}\n";
+/// Directories of clients that were used but have no file yet, which is `mcp_config.json`.
+const WITHOUT_FILE: [&str; 3] = [".codeium/windsurf", ".config/devin", ".gemini/config"];
 
 /// A user with a home directory and fake programs of AI clients.
 struct User {
@@ -52,8 +54,9 @@ impl User {
         fs::set_permissions(user.path("home/dotfiles/mcp.json"), mode).unwrap();
         user.file("home/.codex/config.toml", CODEX);
         user.file("home/.config/zed/settings.json", ZED);
-        // Used, but without a file.
-        fs::create_dir_all(user.path("home/.codeium/windsurf")).unwrap();
+        for dir in WITHOUT_FILE {
+            fs::create_dir_all(user.path("home").join(dir)).unwrap();
+        }
         user.program(
             "claude",
             r#"for last; do before=$prog; prog=$last; done
@@ -125,7 +128,10 @@ impl User {
         assert_eq!(self.read("home/dotfiles/mcp.json"), CODE);
         assert_eq!(self.read("home/.codex/config.toml"), CODEX);
         assert_eq!(self.read("home/.config/zed/settings.json"), ZED);
-        assert!(!self.path("home/.codeium/windsurf/mcp_config.json").exists());
+        for dir in WITHOUT_FILE {
+            let file = self.path("home").join(dir).join("mcp_config.json");
+            assert!(!file.exists(), "{}", file.display());
+        }
     }
 
     /// Returns the state of a part of the result.
@@ -140,9 +146,20 @@ impl User {
 fn setup_connects_all_clients_and_undo_restores_every_byte() {
     let user = User::with_clients();
     let done = user.setup(&[]).expect(0);
-    for label in ["Claude Code", "Codex", "Cursor", "VS Code", "Windsurf", "Zed"] {
+    for label in [
+        "Claude Code",
+        "Codex",
+        "Cursor",
+        "VS Code",
+        "Windsurf",
+        "Devin Desktop",
+        "Antigravity",
+        "Zed",
+    ] {
         assert!(done.stdout.contains(&format!("{label} is connected")), "{label}: {done:?}");
     }
+    // Antigravity's directory is inside that of Gemini CLI, which was never used.
+    assert!(!done.stdout.contains("Gemini CLI"), "{done:?}");
     assert!(done.stdout.contains("adds to"), "the changes are shown: {done:?}");
 
     let brain = program("brain").display().to_string();
@@ -153,6 +170,11 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
         "command": brain, "args": ["mcp"], "env": { "BRAIN_HOME": home },
     });
     assert_eq!(cursor["mcpServers"]["brain"], entry);
+    for dir in WITHOUT_FILE {
+        let text = user.read(&format!("home/{dir}/mcp_config.json"));
+        let created: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(created, serde_json::json!({ "mcpServers": { "brain": entry } }), "{dir}");
+    }
     assert_eq!(cursor["mcpServers"]["github"]["url"], "https://x.example/mcp");
     let code = user.read("home/dotfiles/mcp.json");
     for line in CODE.lines() {
