@@ -386,7 +386,9 @@ fn is_ours(entry: &Value) -> bool {
 /// Returns the address or program of an entry. The rest can contain secrets.
 fn target_of(entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str().map(clean);
-    let url = text("url").map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
+    // Windsurf and Antigravity say `serverUrl`, and Gemini CLI `httpUrl`.
+    let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(text);
+    let url = url.map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
     url.or_else(|| text("command")).unwrap_or_else(|| "neither an address nor a program".into())
 }
 

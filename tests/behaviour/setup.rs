@@ -260,6 +260,23 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
 }
 
 #[test]
+fn the_address_of_a_foreign_entry_is_named_in_each_spelling() {
+    let user = User::with_clients();
+    for (client, file, key) in [
+        ("windsurf", "home/.codeium/windsurf/mcp_config.json", "serverUrl"),
+        ("gemini", "home/.gemini/settings.json", "httpUrl"),
+    ] {
+        let foreign =
+            format!("{{\"mcpServers\": {{\"brain\": {{\"{key}\": \"https://b.example?k=1\"}}}}}}");
+        user.file(file, &foreign);
+        let refused = user.setup(&["--connect", client]).expect(1);
+        let text = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("leads to https://b.example and"), "{client}: {text}");
+        assert_eq!(user.read(file), foreign);
+    }
+}
+
+#[test]
 fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
     let user = User::with_clients();
     for (client, file, text) in [
