@@ -292,13 +292,7 @@ impl AiClient {
         let Some(splice) = &connection.splice else {
             self.run(&remove_arguments())?;
             return match &connection.former {
-                Some(former) => self.run(
-                    &["mcp", "add-json", "--scope", "user", ENTRY]
-                        .map(str::to_owned)
-                        .into_iter()
-                        .chain([former.to_string()])
-                        .collect::<Vec<_>>(),
-                ),
+                Some(former) => self.run(&restore_arguments(former)),
                 None => Ok(()),
             };
         };
@@ -349,8 +343,15 @@ impl Plan {
         match self.change {
             None => Ok(None),
             Some(Change::Run { commands, former }) => {
-                for arguments in &commands {
-                    self.client.run(arguments)?;
+                for (index, arguments) in commands.iter().enumerate() {
+                    let Err(fault) = self.client.run(arguments) else { continue };
+                    // The first of two commands removed the former entry.
+                    let removed = former.as_ref().filter(|_| index > 0);
+                    let restored = removed.map(|it| self.client.run(&restore_arguments(it)));
+                    return Err(match restored {
+                        Some(Err(_)) => fault.hint("the former entry is lost; add it by hand"),
+                        _ => fault,
+                    });
                 }
                 Ok(Some(Connection { client, path: self.path, splice: None, former }))
             }
@@ -375,6 +376,10 @@ fn add_arguments(server: &Server) -> Vec<String> {
 
 fn remove_arguments() -> Vec<String> {
     ["mcp", "remove", "--scope", "user", ENTRY].map(str::to_owned).to_vec()
+}
+
+fn restore_arguments(former: &Value) -> Vec<String> {
+    ["mcp", "add-json", "--scope", "user", ENTRY, &former.to_string()].map(str::to_owned).to_vec()
 }
 
 /// Returns whether an entry starts `brain mcp`, with any path and home.

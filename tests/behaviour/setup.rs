@@ -142,6 +142,11 @@ impl User {
     }
 }
 
+/// Returns the output without line breaks.
+fn unwrapped(run: &Run) -> String {
+    run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn setup_connects_all_clients_and_undo_restores_every_byte() {
     let user = User::with_clients();
@@ -246,7 +251,7 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
                    \"headers\": {\"X\": \"secret\"}}}}";
     user.file("home/.cursor/mcp.json", foreign);
     let refused = user.setup(&["--connect", "cursor", "--connect", "zed"]).expect(1);
-    let text = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = unwrapped(&refused);
     assert!(text.contains("leads to https://brain.example/mcp and was not changed"), "{text}");
     assert!(refused.stdout.contains("--replace"), "{refused:?}");
     assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
@@ -270,7 +275,7 @@ fn the_address_of_a_foreign_entry_is_named_in_each_spelling() {
             format!("{{\"mcpServers\": {{\"brain\": {{\"{key}\": \"https://b.example?k=1\"}}}}}}");
         user.file(file, &foreign);
         let refused = user.setup(&["--connect", client]).expect(1);
-        let text = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = unwrapped(&refused);
         assert!(text.contains("leads to https://b.example and"), "{client}: {text}");
         assert_eq!(user.read(file), foreign);
     }
@@ -303,9 +308,23 @@ fn a_failing_program_of_a_client_is_reported() {
     let user = User::with_clients();
     user.program("claude", "echo 'not logged in' >&2; exit 3");
     let failed = user.setup(&["--connect", "claude-code"]).expect(1);
-    assert!(failed.stdout.contains("failed: not logged in"), "{failed:?}");
+    assert!(unwrapped(&failed).contains("failed: not logged in"), "{failed:?}");
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
     assert_eq!(undone["status"], "nothing_to_undo", "what failed is not recorded");
+}
+
+#[test]
+fn a_former_entry_is_restored_if_the_program_cannot_add_the_new_one() {
+    let user = User::with_clients();
+    let foreign = "{\"mcpServers\":{\"brain\":{\"command\":\"/bin/other\"}}}";
+    user.file("home/.claude.json", foreign);
+    user.program("claude", "case \"$*\" in 'mcp add '*) echo 'no space' >&2; exit 1;; esac");
+    let failed = user.setup(&["--connect", "claude-code", "--replace"]).expect(1);
+    assert!(unwrapped(&failed).contains("failed: no space"), "{failed:?}");
+    let calls = user.calls("claude");
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert_eq!(calls[0], "mcp remove --scope user brain");
+    assert_eq!(calls[2], "mcp add-json --scope user brain {\"command\":\"/bin/other\"}");
 }
 
 #[test]
