@@ -51,7 +51,7 @@ pub(crate) struct AiClient {
 }
 
 /// All known clients.
-pub(crate) const CLIENTS: [AiClient; 8] = [
+pub(crate) const CLIENTS: [AiClient; 10] = [
     AiClient {
         name: "claude-code",
         label: "Claude Code",
@@ -101,6 +101,13 @@ pub(crate) const CLIENTS: [AiClient; 8] = [
         file: || in_user_home(".codeium/windsurf/mcp_config.json"),
     },
     AiClient {
+        name: "devin",
+        label: "Devin Desktop",
+        program: Some("devin"),
+        format: Format::Json("mcpServers"),
+        file: || in_dot_config("devin/mcp_config.json"),
+    },
+    AiClient {
         name: "gemini",
         label: "Gemini CLI",
         program: Some("gemini"),
@@ -108,11 +115,18 @@ pub(crate) const CLIENTS: [AiClient; 8] = [
         file: || in_user_home(".gemini/settings.json"),
     },
     AiClient {
+        name: "antigravity",
+        label: "Antigravity",
+        program: Some("agy"),
+        format: Format::Json("mcpServers"),
+        file: || in_user_home(".gemini/config/mcp_config.json"),
+    },
+    AiClient {
         name: "zed",
         label: "Zed",
         program: Some("zed"),
         format: Format::Json("context_servers"),
-        file: || in_config("zed/settings.json"),
+        file: || in_dot_config("zed/settings.json"),
     },
 ];
 
@@ -171,12 +185,14 @@ impl AiClient {
     /// Returns whether the client is installed: its program, or the directory of its file.
     pub(crate) fn is_installed(&self) -> bool {
         let has_program = self.program.is_some_and(|program| on_path(program).is_some());
-        // Claude Code's file is in the user's home, and its program is needed.
-        let has_dir = || {
-            self.format != Format::ClaudeCommand
-                && (self.file)().is_some_and(|file| file.parent().is_some_and(Path::is_dir))
+        let was_used = |file: PathBuf| match self.name {
+            // Its file is in the user's home, and its program is needed.
+            "claude-code" => false,
+            // Antigravity uses the same directory.
+            "gemini" => file.is_file(),
+            _ => file.parent().is_some_and(Path::is_dir),
         };
-        has_program || has_dir()
+        has_program || (self.file)().is_some_and(was_used)
     }
 
     /// Plans the connection to `server`.
@@ -276,13 +292,7 @@ impl AiClient {
         let Some(splice) = &connection.splice else {
             self.run(&remove_arguments())?;
             return match &connection.former {
-                Some(former) => self.run(
-                    &["mcp", "add-json", "--scope", "user", ENTRY]
-                        .map(str::to_owned)
-                        .into_iter()
-                        .chain([former.to_string()])
-                        .collect::<Vec<_>>(),
-                ),
+                Some(former) => self.run(&restore_arguments(former)),
                 None => Ok(()),
             };
         };
@@ -333,8 +343,15 @@ impl Plan {
         match self.change {
             None => Ok(None),
             Some(Change::Run { commands, former }) => {
-                for arguments in &commands {
-                    self.client.run(arguments)?;
+                for (index, arguments) in commands.iter().enumerate() {
+                    let Err(fault) = self.client.run(arguments) else { continue };
+                    // The first of two commands removed the former entry.
+                    let removed = former.as_ref().filter(|_| index > 0);
+                    let restored = removed.map(|it| self.client.run(&restore_arguments(it)));
+                    return Err(match restored {
+                        Some(Err(_)) => fault.hint("the former entry is lost; add it by hand"),
+                        _ => fault,
+                    });
                 }
                 Ok(Some(Connection { client, path: self.path, splice: None, former }))
             }
@@ -348,16 +365,21 @@ impl Plan {
 }
 
 fn add_arguments(server: &Server) -> Vec<String> {
-    let mut arguments = ["mcp", "add", "--scope", "user"].map(str::to_owned).to_vec();
+    let mut arguments = ["mcp", "add"].map(str::to_owned).to_vec();
     if let Some(home) = &server.home {
         arguments.extend(["--env".to_owned(), format!("BRAIN_HOME={home}")]);
     }
-    arguments.extend([ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
+    // `--env` takes all words up to the next option, so another option is before the name.
+    arguments.extend(["--scope", "user", ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
     arguments
 }
 
 fn remove_arguments() -> Vec<String> {
     ["mcp", "remove", "--scope", "user", ENTRY].map(str::to_owned).to_vec()
+}
+
+fn restore_arguments(former: &Value) -> Vec<String> {
+    ["mcp", "add-json", "--scope", "user", ENTRY, &former.to_string()].map(str::to_owned).to_vec()
 }
 
 /// Returns whether an entry starts `brain mcp`, with any path and home.
@@ -369,7 +391,9 @@ fn is_ours(entry: &Value) -> bool {
 /// Returns the address or program of an entry. The rest can contain secrets.
 fn target_of(entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str().map(clean);
-    let url = text("url").map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
+    // Windsurf and Antigravity say `serverUrl`, and Gemini CLI `httpUrl`.
+    let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(text);
+    let url = url.map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
     url.or_else(|| text("command")).unwrap_or_else(|| "neither an address nor a program".into())
 }
 
@@ -409,6 +433,11 @@ fn in_config(path: &str) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         return in_user_home("Library/Application Support").map(|dir| dir.join(path));
     }
+    in_dot_config(path)
+}
+
+/// Returns a path in `~/.config`, which some applications use on macOS too.
+fn in_dot_config(path: &str) -> Option<PathBuf> {
     xdg::config_home().ok().map(|dir| dir.join(path))
 }
 

@@ -24,6 +24,8 @@ const CODEX: &str = concat!(
     "[tui]\ntheme=\"dark\"",
 );
 const ZED: &str = "// Zed settings\n{\n  \"theme\": \"One\",\n  \"vim_mode\": true\n}\n";
+/// Directories of clients that were used but have no file yet, which is `mcp_config.json`.
+const WITHOUT_FILE: [&str; 3] = [".codeium/windsurf", ".config/devin", ".gemini/config"];
 
 /// A user with a home directory and fake programs of AI clients.
 struct User {
@@ -52,12 +54,17 @@ impl User {
         fs::set_permissions(user.path("home/dotfiles/mcp.json"), mode).unwrap();
         user.file("home/.codex/config.toml", CODEX);
         user.file("home/.config/zed/settings.json", ZED);
-        // Used, but without a file.
-        fs::create_dir_all(user.path("home/.codeium/windsurf")).unwrap();
+        for dir in WITHOUT_FILE {
+            fs::create_dir_all(user.path("home").join(dir)).unwrap();
+        }
         user.program(
             "claude",
             r#"for last; do before=$prog; prog=$last; done
              entry='{"mcpServers":{"brain":{"type":"stdio","command":"%s","args":["mcp"]}}}'
+             case "$*" in
+             *' --env '*' --scope '*) ;;
+             *' --env '*) echo 'Invalid environment variable format: brain' >&2; exit 1;;
+             esac
              case "$*" in
              'mcp add '*) printf "$entry" "$before" > "$HOME/.claude.json";;
              'mcp remove '*) echo '{}' > "$HOME/.claude.json";;
@@ -121,7 +128,10 @@ impl User {
         assert_eq!(self.read("home/dotfiles/mcp.json"), CODE);
         assert_eq!(self.read("home/.codex/config.toml"), CODEX);
         assert_eq!(self.read("home/.config/zed/settings.json"), ZED);
-        assert!(!self.path("home/.codeium/windsurf/mcp_config.json").exists());
+        for dir in WITHOUT_FILE {
+            let file = self.path("home").join(dir).join("mcp_config.json");
+            assert!(!file.exists(), "{}", file.display());
+        }
     }
 
     /// Returns the state of a part of the result.
@@ -132,13 +142,29 @@ impl User {
     }
 }
 
+/// Returns the output without line breaks.
+fn unwrapped(run: &Run) -> String {
+    run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn setup_connects_all_clients_and_undo_restores_every_byte() {
     let user = User::with_clients();
     let done = user.setup(&[]).expect(0);
-    for label in ["Claude Code", "Codex", "Cursor", "VS Code", "Windsurf", "Zed"] {
+    for label in [
+        "Claude Code",
+        "Codex",
+        "Cursor",
+        "VS Code",
+        "Windsurf",
+        "Devin Desktop",
+        "Antigravity",
+        "Zed",
+    ] {
         assert!(done.stdout.contains(&format!("{label} is connected")), "{label}: {done:?}");
     }
+    // Antigravity's directory is inside that of Gemini CLI, which was never used.
+    assert!(!done.stdout.contains("Gemini CLI"), "{done:?}");
     assert!(done.stdout.contains("adds to"), "the changes are shown: {done:?}");
 
     let brain = program("brain").display().to_string();
@@ -149,6 +175,11 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
         "command": brain, "args": ["mcp"], "env": { "BRAIN_HOME": home },
     });
     assert_eq!(cursor["mcpServers"]["brain"], entry);
+    for dir in WITHOUT_FILE {
+        let text = user.read(&format!("home/{dir}/mcp_config.json"));
+        let created: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(created, serde_json::json!({ "mcpServers": { "brain": entry } }), "{dir}");
+    }
     assert_eq!(cursor["mcpServers"]["github"]["url"], "https://x.example/mcp");
     let code = user.read("home/dotfiles/mcp.json");
     for line in CODE.lines() {
@@ -164,7 +195,7 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
     assert!(user.read("home/.config/zed/settings.json").contains("\"context_servers\""));
     assert_eq!(
         user.calls("claude"),
-        [format!("mcp add --scope user --env BRAIN_HOME={home} brain -- {brain} mcp")]
+        [format!("mcp add --env BRAIN_HOME={home} --scope user brain -- {brain} mcp")]
     );
 
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
@@ -220,7 +251,7 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
                    \"headers\": {\"X\": \"secret\"}}}}";
     user.file("home/.cursor/mcp.json", foreign);
     let refused = user.setup(&["--connect", "cursor", "--connect", "zed"]).expect(1);
-    let text = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = unwrapped(&refused);
     assert!(text.contains("leads to https://brain.example/mcp and was not changed"), "{text}");
     assert!(refused.stdout.contains("--replace"), "{refused:?}");
     assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
@@ -231,6 +262,23 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
     assert!(!user.read("home/.cursor/mcp.json").contains("brain.example"));
     user.run(&["setup", "--undo"]).expect(0);
     assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
+}
+
+#[test]
+fn the_address_of_a_foreign_entry_is_named_in_each_spelling() {
+    let user = User::with_clients();
+    for (client, file, key) in [
+        ("windsurf", "home/.codeium/windsurf/mcp_config.json", "serverUrl"),
+        ("gemini", "home/.gemini/settings.json", "httpUrl"),
+    ] {
+        let foreign =
+            format!("{{\"mcpServers\": {{\"brain\": {{\"{key}\": \"https://b.example?k=1\"}}}}}}");
+        user.file(file, &foreign);
+        let refused = user.setup(&["--connect", client]).expect(1);
+        let text = unwrapped(&refused);
+        assert!(text.contains("leads to https://b.example and"), "{client}: {text}");
+        assert_eq!(user.read(file), foreign);
+    }
 }
 
 #[test]
@@ -260,9 +308,23 @@ fn a_failing_program_of_a_client_is_reported() {
     let user = User::with_clients();
     user.program("claude", "echo 'not logged in' >&2; exit 3");
     let failed = user.setup(&["--connect", "claude-code"]).expect(1);
-    assert!(failed.stdout.contains("failed: not logged in"), "{failed:?}");
+    assert!(unwrapped(&failed).contains("failed: not logged in"), "{failed:?}");
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
     assert_eq!(undone["status"], "nothing_to_undo", "what failed is not recorded");
+}
+
+#[test]
+fn a_former_entry_is_restored_if_the_program_cannot_add_the_new_one() {
+    let user = User::with_clients();
+    let foreign = "{\"mcpServers\":{\"brain\":{\"command\":\"/bin/other\"}}}";
+    user.file("home/.claude.json", foreign);
+    user.program("claude", "case \"$*\" in 'mcp add '*) echo 'no space' >&2; exit 1;; esac");
+    let failed = user.setup(&["--connect", "claude-code", "--replace"]).expect(1);
+    assert!(unwrapped(&failed).contains("failed: no space"), "{failed:?}");
+    let calls = user.calls("claude");
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert_eq!(calls[0], "mcp remove --scope user brain");
+    assert_eq!(calls[2], "mcp add-json --scope user brain {\"command\":\"/bin/other\"}");
 }
 
 #[test]

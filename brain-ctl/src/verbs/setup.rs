@@ -118,7 +118,8 @@ impl Verb for Setup {
   brain setup --yes --notes ~/notes --connect cursor --connect codex
   brain setup --undo
 
-Clients: claude-code, claude-desktop, codex, cursor, vscode, windsurf, gemini, zed.";
+Clients: claude-code, claude-desktop, codex, cursor, vscode, windsurf, devin, gemini,
+antigravity, zed.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if self.undo {
