@@ -76,7 +76,9 @@ is "the layer has the id in the configuration" \
     "sha256:$(gzip -dc <"$layer" | sha256sum | cut -d ' ' -f 1)"
 if [ "$is_static" = yes ]; then
     gzip -dc <"$layer" | tar -xp -C "$tree/root"
-    mkdir "$tree/root/proc"
+    # A container gets /proc and /dev from the program that runs it.
+    mkdir -p "$tree"/root/{proc,dev}
+    mknod -m 666 "$tree/root/dev/null" c 1 3
     # There is no shell and no `env` in the image.
     alone() {
         unshare --mount --pid --fork --net --kill-child --mount-proc="$tree/root/proc" env -i \
