@@ -2,24 +2,24 @@
 
 use super::topics::WEEK_MS;
 
-/// The notability gate.
+/// The minimums that an account must reach to get a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NotabilityGate {
-    /// Minimum followers of an unverified account.
+    /// Minimum number of followers of an unverified account.
     pub(super) followers: u64,
-    /// Minimum posts within a week.
+    /// Minimum number of posts within a week.
     pub(super) posts: u64,
 }
 
 impl NotabilityGate {
     /// Returns whether an account with posts at `times` (Unix milliseconds) passes.
     pub(super) fn passes(self, times: &[i64], verified: bool, followers: u64) -> bool {
-        (verified || followers >= self.followers) && most_in_a_week(times) as u64 >= self.posts
+        (verified || followers >= self.followers) && max_in_a_week(times) as u64 >= self.posts
     }
 }
 
-/// Returns the maximum number of these times within one week.
-fn most_in_a_week(times: &[i64]) -> usize {
+/// Returns the maximum number of `times` (Unix milliseconds) within any one week.
+fn max_in_a_week(times: &[i64]) -> usize {
     let mut times = times.to_vec();
     times.sort_unstable();
     let (mut start, mut max) = (0, 0);

@@ -105,8 +105,8 @@ impl PostMetrics<'_> {
 }
 
 impl OwnerRelations {
-    /// Returns the relevance, the sum of three parts, at most 10: 5 for own posts or mentions; 3 for
-    /// one search and 1 for each further search, at most 5; 1 per mentioned page, at most 3.
+    /// Returns the relevance, 10 at most: 5 for own posts or mentions; 3 for one search and 1 for
+    /// each further search, at most 5; 1 per mentioned page, at most 3.
     pub(super) fn relevance(self) -> f32 {
         let account = if self.account { 5 } else { 0 };
         let searches = if self.searches == 0 { 0 } else { (self.searches + 2).min(5) };
