@@ -42,7 +42,7 @@ impl HitList {
         self.hits
     }
 
-    /// Returns the hit that has the same text as a page.
+    /// Returns the hit with the same text as a page, if the two become one hit.
     fn with_text_of(&mut self, record: &PageRecord) -> Option<&mut Hit> {
         let hit = self.hits.get_mut(*self.by_text.get(&record.content_hash)?)?;
         (record.bytes >= MIN_EQUAL_BYTES || hit.title == record.title).then_some(hit)
@@ -94,7 +94,7 @@ impl HitReader<'_> {
     }
 }
 
-/// Returns who wrote the title of a page and this part of its body.
+/// Returns who wrote the title of a page and the part of its body at `range`, in bytes.
 fn trust_of_snippet(
     record: &PageRecord,
     frontmatter: &str,

@@ -8,9 +8,10 @@ use crate::Caller;
 use brain_search::Snippeter;
 use brain_store::{Reader, StoreError, unless_damaged};
 
-/// Number of first results that are considered.
+/// Number of first results that can be reordered.
 const MAX_PAGES: usize = 24;
-/// Approximate length of a passage, in bytes: what rerankers read in the time of a search.
+/// Approximate length of a passage, in bytes: short enough for rerankers to read all passages
+/// during a search.
 const PASSAGE_BYTES: usize = 1000;
 
 /// A page whose place can change.
