@@ -142,8 +142,8 @@ impl Session {
     ///
     /// # Errors
     /// [`ConnectError::ClosedWithoutGreeting`], [`ConnectError::Mismatch`], or
-    /// [`ConnectError::Fault`] if the request is too long, cannot be sent, or gets no valid greeting
-    /// in time.
+    /// [`ConnectError::Fault`] if the request is too long or cannot be sent, or if no valid
+    /// greeting comes in time.
     pub(crate) fn begin(mut stream: Stream, request: &[u8]) -> Result<Self, ConnectError> {
         let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + request.len());
         bytes.extend_from_slice(&Hello::of_this_build(std::process::id()).to_bytes());

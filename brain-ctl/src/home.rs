@@ -110,8 +110,8 @@ impl Home {
     /// Creates the home and its run directory, if missing, with access only for the owner.
     ///
     /// # Errors
-    /// `io`, `disk_full` or `read_only` if a directory cannot be created; `forbidden` if other users
-    /// can access the existing fallback directory.
+    /// `io`, `disk_full` or `read_only` if a directory cannot be created; `forbidden` if other
+    /// users can access the existing fallback directory.
     pub(crate) fn prepare(&self) -> Result<(), Fault> {
         let run = self.run_dir();
         DirBuilder::new().recursive(true).mode(0o700).create(&run).map_err(|e| {
