@@ -119,7 +119,8 @@ fn related_pages(
     let mut answers: Option<HashSet<u64>> = None;
     for subject in &subjects {
         let found = search.hop(&form, subject, &starts)?;
-        let candidates: Vec<_> = found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
+        let candidates: Vec<_> =
+            found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
         let best = candidates.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
         // Persons whose link has no word of the question are not related closely enough.
         if best <= 0.0 && form.asks_for_persons && !form.has_possessive {

@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn vector_and_text_scores_share_a_scale() {
         let near = vectors(&[(3, 0.6), (2, 0.4), (4, 0.11)]);
-        let found = fuse_with(vec![ranked(1, 8.0, 0), ranked(2, 6.0, 0)], &near, Relations::default());
+        let found =
+            fuse_with(vec![ranked(1, 8.0, 0), ranked(2, 6.0, 0)], &near, Relations::default());
         assert_eq!(
             ids(&found),
             [2, 3, 1],
