@@ -101,13 +101,13 @@ fn spool(store: &Store) -> Finding {
                 format!(" (and {} more)", others.len())
             };
             let message = format!(
-                "{}{more} was set aside: it may contain accepted jobs that this store does not have",
+                "{}{more} was set aside: it may contain accepted jobs that this store lacks",
                 first.display()
             );
             warn(
                 message,
-                "to recover the jobs, stop the brain that accepted them, and move the file beside its \
-                 store as brain.redb.spool, if there is none; or remove the file",
+                "to recover the jobs, stop the brain that accepted them, and move the file beside \
+                 its store as brain.redb.spool, if there is none; or remove the file",
             )
         }
     }
