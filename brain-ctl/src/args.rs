@@ -1,8 +1,8 @@
-//! Parses the command line and prints the help.
+//! Parses the command line and formats the help.
 //!
-//! Commands are rows of a table. The clap tree contains only their names; the arguments of a
-//! command are added when it is used (`Command::defer`), because building all of them slows every
-//! start. Completions and man pages build everything.
+//! Commands are rows of a table. The clap tree contains only their names and purposes; the
+//! arguments of a command are added when it is used (`Command::defer`), because building all of
+//! them slows every start. Only man pages and clap's completion scripts build everything.
 
 use std::ffi::OsString;
 

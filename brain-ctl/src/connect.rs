@@ -1,6 +1,6 @@
 //! Talks to the daemon over its socket: greeting, request, answer.
 //!
-//! `brain_protocol` defines the bytes. `start` starts the daemon.
+//! `brain_protocol` defines the bytes. Module `start` starts the daemon.
 
 use std::{
     io::{self, BufReader, ErrorKind, Read, Write},
@@ -39,7 +39,7 @@ pub(crate) enum ConnectError {
     ClosedWithoutGreeting,
     /// The daemon has another protocol number and did not read the request.
     Mismatch(Hello),
-    /// A failure that a retry does not fix.
+    /// Another failure.
     Fault(Fault),
 }
 

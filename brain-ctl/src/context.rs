@@ -42,12 +42,12 @@ impl Context {
     /// Sends a request, and starts the daemon if none runs.
     ///
     /// # Errors
-    /// The daemon's fault, or why the daemon did not answer.
+    /// The daemon's fault, or a fault of the start of the daemon or of the connection.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.send(operation, !self.no_start, &mut |_| {})
     }
 
-    /// Like [`Self::call`], and prints the reply.
+    /// Like [`Self::call`], and returns the outcome that prints the reply.
     ///
     /// # Errors
     /// As [`Self::call`] and [`Self::show`].

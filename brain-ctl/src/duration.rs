@@ -1,6 +1,7 @@
 //! Parses and formats durations such as `90d` and `1h30m`.
 
-/// Parses a duration in seconds: integers with units `s`, `m`, `h`, `d`, `w`, without spaces.
+/// Parses a duration and returns seconds. The text has integers with the units `s`, `m`, `h`, `d`
+/// and `w`, without spaces.
 ///
 /// # Errors
 /// Returns a message if the text is not a duration, is zero, or has more than `u64::MAX` seconds.

@@ -1,7 +1,7 @@
 //! The interactive picker: finds pages while the user types, and returns the chosen one.
 //!
-//! It draws on standard error, so that standard output can be a pipe. A guard restores the terminal
-//! in every case.
+//! It draws on standard error, so that standard output can be a pipe. A guard restores the
+//! terminal, even after an error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::{
     output::{clean, fit},
 };
 
-/// Maximum number of pages to offer.
+/// Maximum number of pages that one search returns.
 const MAX_CHOICES: u32 = 50;
 /// With fewer results, pages with a word that starts with the last typed word are offered, too.
 const MIN_RESULTS: usize = 5;
@@ -69,7 +69,7 @@ pub(crate) fn pick(context: &Context, request: Search) -> Result<Option<PageRef>
     }
     let mut picker =
         Picker { context, request, choices: Vec::new(), selected: 0, message: String::new() };
-    // A message about the start of the daemon appears before the screen changes.
+    // The first search can start the daemon, whose notice must appear before the screen changes.
     picker.search();
     let screen = Screen::enter().map_err(|e| terminal_fault(&e))?;
     let chosen = picker.run().map_err(|e| terminal_fault(&e));

@@ -19,7 +19,7 @@ pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
 /// Formats a fault as `{"error":{"code","message","hint"}}`.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn fault(fault: &Fault) -> Result<Vec<u8>, Fault> {
     #[derive(Serialize)]
     struct Failure<'a> {

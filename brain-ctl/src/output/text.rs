@@ -72,7 +72,7 @@ impl Text {
         &self.out
     }
 
-    /// Adds a line unchanged. The caller has cleaned it, cut it to the width, and added colour.
+    /// Adds a line unchanged: the caller must clean it and cut it to the width.
     pub(crate) fn raw(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');

@@ -1,7 +1,7 @@
 //! `brain backup`: backs up the store, lists backups, verifies a backup, and restores one.
 //!
-//! A backup and the list need a running daemon. Verifying and restoring run `brain-daemon` as a
-//! child process.
+//! The daemon writes and lists backups. To verify or restore one, this command runs `brain-daemon`
+//! as a child process.
 
 use std::{
     ffi::OsStr,

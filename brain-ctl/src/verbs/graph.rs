@@ -18,7 +18,7 @@ pub(crate) struct Graph {
     #[arg(value_name = "SLUG", required_unless_present = "all")]
     slug: Option<String>,
 
-    /// List all pages, those with most links first, with their positions in a drawing
+    /// List all pages, those with most links first; JSON also has their positions in a drawing
     #[arg(long, conflicts_with_all = ["slug", "depth"])]
     all: bool,
 

@@ -1,6 +1,6 @@
 //! `brain collector digest`: lists new posts by author.
 //!
-//! All texts come from outside, so they are cleaned and cut to one line.
+//! Names and texts come from outside, so they are cleaned, and cut to one line each.
 
 use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 
