@@ -104,7 +104,7 @@ struct TopPages {
 
 /// Tier, bits of the score, time and id: the order of results.
 type Rank = (u8, u32, i64, Reverse<u64>);
-/// A segment, or [`OVERLAY_SEGMENT`], and the document there.
+/// A segment and a document there; or [`OVERLAY_SEGMENT`] and the index of a match of the overlay.
 type DocAddress = (u32, u32);
 
 impl TopPages {

@@ -252,7 +252,11 @@ impl Copy<'_> {
                     copied.push((hash, content));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, file = %files.path(&hash).display(), "not in the backup");
+                    tracing::warn!(
+                        %error,
+                        file = %files.path(&hash).display(),
+                        "an attachment is not in the backup"
+                    );
                 }
             }
             if bytes > CHUNK_BYTES {

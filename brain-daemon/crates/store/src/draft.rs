@@ -57,13 +57,17 @@ pub struct Draft<'t> {
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
     pub(super) attachments: Table<'t, (u64, &'static str), &'static [u8]>,
     pub(super) attachment_files: Table<'t, (&'static [u8; 32], u64, &'static str), ()>,
+    /// Number of the next ingest job.
     pub(super) next_job: u64,
     /// Number of waiting ingest jobs.
     pub(super) waiting: u64,
     /// Number of failed ingest jobs.
     pub(super) failed: u64,
+    /// Id of the next page.
     pub(super) next_id: u64,
+    /// Sequence number of the last change.
     pub(super) seq: u64,
+    /// Number of active pages.
     pub(super) active: u64,
     /// Number of writes, to tell whether a failed task has written.
     pub(super) dirty: u64,
@@ -85,6 +89,7 @@ pub struct Draft<'t> {
     /// Rows to insert at the end.
     pending_rows: PendingRows,
     pub(super) link_changes: LinkChanges,
+    /// Changes of pages so far, in order.
     feed: Vec<Change>,
 }
 

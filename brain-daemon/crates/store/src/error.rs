@@ -107,7 +107,7 @@ pub enum StoreError {
     /// The source is not registered.
     #[error("source \"{0}\" is not registered any more")]
     UnknownSource(SourceId),
-    /// The queue is full. The number of writes that wait in it.
+    /// The write queue is full: it holds this many writes.
     #[error("the write queue is full ({0} writes wait); nothing was stored")]
     QueueFull(usize),
     /// A task of the writer panicked.
