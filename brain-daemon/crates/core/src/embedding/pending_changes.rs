@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_pending_change_is_taken(adds in proptest::collection::vec((0u64..500, 0u64..9), 0..90)) {
+        fn all_changes_are_taken(adds in proptest::collection::vec((0u64..500, 0u64..9), 0..90)) {
             let mut pending_changes = PendingChanges::default();
             let mut pending = std::collections::BTreeSet::new();
             for (after, length) in adds {

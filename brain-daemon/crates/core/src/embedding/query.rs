@@ -102,7 +102,7 @@ impl QueryEmbedder {
         }
     }
 
-    /// Processes queued questions until there are none for [`IDLE_TIMEOUT`]. Runs on its own thread.
+    /// Processes queued questions until there are none for [`IDLE_TIMEOUT`].
     fn run_thread(&self) {
         loop {
             let mut state = self.state.lock();
@@ -139,7 +139,8 @@ fn embed_questions(mut questions: Vec<QueuedQuestion>) {
         let texts: Vec<String> = batch.iter().map(|queued| queued.question.clone()).collect();
         let until = batch.iter().map(|queued| queued.until).max();
         let should_continue = || until.is_some_and(|until| Instant::now() < until);
-        let embed = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &should_continue) {
+        let embed = |texts: &[String]| embedder.embed(texts, Purpose::Query, &should_continue);
+        let call = |texts: &[String]| match embed(texts) {
             Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
             Ok(_) => Err(EmbedError {
                 message: "not every question got a vector".into(),
@@ -147,7 +148,7 @@ fn embed_questions(mut questions: Vec<QueuedQuestion>) {
             }),
             Err(fault) => Err(fault),
         };
-        match embed(&texts) {
+        match call(&texts) {
             Ok(vectors) => {
                 for (queued, vector) in batch.into_iter().zip(vectors) {
                     // The receiver may have timed out.
@@ -157,7 +158,7 @@ fn embed_questions(mut questions: Vec<QueuedQuestion>) {
             // One rejected question must not fail the others.
             Err(fault) if fault.kind == EmbedErrorKind::Text && batch.len() > 1 => {
                 for queued in batch {
-                    let result = embed(std::slice::from_ref(&queued.question));
+                    let result = call(std::slice::from_ref(&queued.question));
                     let vector = result.and_then(|vectors| {
                         vectors.into_iter().next().ok_or_else(timeout_error)
                     });
