@@ -1,4 +1,4 @@
-//! Provenance of pages. The record of a page and its frontmatter never state different provenances.
+//! Provenance of pages. Keeps a page's record and its frontmatter consistent.
 //!
 //! For a text that a client sends (capture, put, `/ingest`, AI clients, the telephone), the route
 //! decides. Claims in the text that contradict the route move to the key `received` and have no
@@ -115,7 +115,7 @@ pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
     }
 }
 
-/// Returns who wrote this version of a page, if it is known.
+/// Returns the author of this version of a page, if known.
 pub(crate) fn author_of(record: &PageRecord) -> Option<Author> {
     let Provenance { source_kind, source_uri, .. } = &record.provenance;
     let of_page = || {
@@ -134,7 +134,7 @@ pub(crate) fn author_name(author: &Author) -> String {
     }
 }
 
-/// Returns who wrote the page.
+/// Returns whether a page is the owner's, from outside, or the owner's with lines from outside.
 pub(crate) fn trust_of(record: &PageRecord) -> TrustLevel {
     match (is_from_outside(record.provenance.source_kind.as_deref()), record.marks.is_empty()) {
         (true, _) => TrustLevel::Outside,
@@ -143,12 +143,14 @@ pub(crate) fn trust_of(record: &PageRecord) -> TrustLevel {
     }
 }
 
-/// Returns who wrote the title, type and tags of a page, which lists show.
+/// Returns the trust level of a page in a list, which shows its title: from outside if the title
+/// is, else as [`trust_of`].
 pub(crate) fn trust_of_row(record: &PageRecord) -> TrustLevel {
     if record.has_outside_title { TrustLevel::Outside } else { trust_of(record) }
 }
 
-/// Returns who wrote these lines of a page, counted from 1 in the text of its file.
+/// Returns whether the lines `first` to `last` of a page are the owner's or from outside. Lines are
+/// counted from 1 in the text of the file.
 pub(crate) fn trust_of_lines(record: &PageRecord, first: u32, last: u32) -> TrustLevel {
     let is_marked = record.marks.iter().any(|mark| mark.first <= last && first <= mark.last);
     match trust_of(record) {

@@ -31,15 +31,15 @@ impl Brain {
         }
         let root = self.files.file_path_of(&source, "");
         if root.ancestors().any(|dir| dir.join(".git").exists()) {
-            warnings.push(format!("the git history of {} may still have it", root.display()));
+            warnings.push(format!("the git history of {} may still have the text", root.display()));
         }
         if let Some(Err(error)) = self.index.get().map(brain_search::Index::erase_removed) {
-            warnings.push(format!("the index may still have words of it: {error}"));
+            warnings.push(format!("the index may still have words of the text: {error}"));
         }
         self.embedding.flush_vectors();
         if let Err(error) = self.store.compact_now() {
             let path = self.store.path().display();
-            warnings.push(format!("free space in {path} may still have it: {error}"));
+            warnings.push(format!("free space in {path} may still have the text: {error}"));
         }
         let backups = self.store.copies_with(record.id, request.version);
         Ok(PurgeReply {
@@ -93,8 +93,7 @@ impl Brain {
         request: &Purge,
     ) -> Result<u64, Fault> {
         let now = self.env.clock.now();
-        let (source_id, slug, page_id) =
-            (source.clone(), request.page.slug.clone(), record.id);
+        let (source_id, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
         let versions = self.store.write(move |draft| {
             let record = draft.page(&source_id, &slug)?.filter(|page| page.id == page_id);
             let record = record.ok_or_else(|| no_page(&source_id, &slug))?;

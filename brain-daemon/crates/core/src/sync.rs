@@ -383,7 +383,7 @@ impl SyncService {
 
     fn pull(&self, root: &Path, options: SyncOptions<'_>, progress: &dyn Progress) -> Pull {
         let outcome = match (options.pull, options.dry_run) {
-            (false, _) => PullOutcome::Skipped("not asked for".into()),
+            (false, _) => PullOutcome::Skipped("not requested".into()),
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
                 let approved = &self.env.config.sources.git_approved;

@@ -64,8 +64,8 @@ impl PageService {
         self.capture_through(caller, request, route, uri)
     }
 
-    /// Captures content by `route`, with `uri` as its `source_uri`. Of the origin in the request,
-    /// only the name of a file counts: in messages, and for the title of a text without one.
+    /// Captures content by `route`, with `uri` as its `source_uri`. The origin in the request is
+    /// used in messages, and the name of a file for the title of a text without one.
     ///
     /// # Errors
     /// `usage` (type, title or tag), `too_large`, `binary_content`, `invalid_frontmatter`,
@@ -257,7 +257,7 @@ impl CaptureInput {
             former.as_ref(),
         );
         if !self.is_by_hand() {
-            // The page gets the `captured_via` of its route, even if the text has the same.
+            // `complete_page` writes the key with the value of the route.
             document.frontmatter.remove("captured_via");
         }
         self.complete_page(slug, document, provenance, self.route.line_change(), former)

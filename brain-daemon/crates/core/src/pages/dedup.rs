@@ -18,7 +18,7 @@ pub(crate) const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
 /// The page of a capture, and its time in Unix milliseconds.
 type Entry = (Slug, i64);
 
-/// The durable captures of the last 24 hours, as far as there is room.
+/// The most recent durable captures.
 pub(crate) struct Dedup {
     /// By source, so that many captures in one source do not displace the entries of another.
     captures: Mutex<HashMap<SourceId, LruCache<Hash, Entry>>>,

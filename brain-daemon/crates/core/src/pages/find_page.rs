@@ -123,7 +123,7 @@ impl PageLookup {
                 .hint(format!("look for it: `brain search \"{words}\"`"));
         };
         let hint = match is_read {
-            true => format!("to read that page: `brain get {first}`"),
+            true => format!("to read the first one: `brain get {first}`"),
             false => format!("a change needs the whole slug, for example {first}"),
         };
         let message = format!("{message}; similar pages: {}", names.join(", "));

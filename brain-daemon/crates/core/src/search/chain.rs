@@ -45,7 +45,7 @@ const RELATIVES: [&str; 34] = [
     "onde",
     "quem",
 ];
-/// German words that are relative pronouns and articles. They begin a clause after a comma only.
+/// German relative pronouns; most are also articles. They begin a clause after a comma only.
 const ARTICLES: [&str; 6] = ["der", "die", "das", "dem", "den", "denen"];
 /// Prepositions before the name of the agent: `founded by Mia`.
 const AGENTS: [&str; 8] = ["by", "von", "vom", "par", "por", "da", "durch", "from"];

@@ -66,10 +66,10 @@ fn text(
 ) -> Result<Option<String>, StoreError> {
     let Some((_, _, record)) = reader.by_id(page.id)? else { return Ok(None) };
     let body = reader.content(&record)?.body;
-    let shown = passage(&body, page.window(), snippets).range;
-    let around = PASSAGE_BYTES.saturating_sub(shown.len()) / 2;
-    let begin = body.floor_char_boundary(shown.start.saturating_sub(around));
-    let end = body.floor_char_boundary((shown.end + around).min(begin + PASSAGE_BYTES));
+    let range = passage(&body, page.window(), snippets).range;
+    let around = PASSAGE_BYTES.saturating_sub(range.len()) / 2;
+    let begin = body.floor_char_boundary(range.start.saturating_sub(around));
+    let end = body.floor_char_boundary((range.end + around).min(begin + PASSAGE_BYTES));
     let passage = body.get(begin..end).unwrap_or_default();
     Ok(Some(format!("{}\n{passage}", record.title)))
 }

@@ -13,7 +13,7 @@ use brain_page::NoteDates;
 use brain_store::files::{CommitTimes, GitHistory, RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, LineChange, NewPage, Provenance};
 
-/// A file that changed within this time before it was read may change again with the same times, in
+/// The time after a change of a file in which it may change again with the same times, in
 /// nanoseconds.
 const RACY_NS: i64 = 2_000_000_000;
 
