@@ -40,7 +40,7 @@ impl HashedTerm {
 pub(super) struct Group {
     /// The word for display.
     pub(super) label: String,
-    /// Number of occurrences in the question; less than 1 for a correction.
+    /// Number of occurrences in the question, times the weight of a correction.
     pub(super) times: f32,
     /// The stemmed terms, one per language; empty for a prefix.
     pub(super) terms: Vec<HashedTerm>,
@@ -90,9 +90,13 @@ pub(super) struct Plan {
     pub(super) pairs: Vec<Pair>,
     /// The words of the question with stop words, except required phrases.
     pub(super) sequences: Vec<Sequence>,
+    /// Conditions that a page must meet.
     pub(super) required: Vec<Condition>,
+    /// Conditions that a page must not meet.
     pub(super) excluded: Vec<Condition>,
+    /// Earliest time of the last change, in Unix milliseconds.
     pub(super) since: Option<i64>,
+    /// Latest time of the last change, in Unix milliseconds.
     pub(super) until: Option<i64>,
     /// The whole question as a name.
     pub(super) names: Option<NameQuery>,
@@ -421,7 +425,8 @@ impl<'a> Builder<'a> {
         words(text).iter().take(MAX_PHRASE).map(|word| (word.position, self.forms(word))).collect()
     }
 
-    /// Adds the conditions of the question's text; quoted phrases only if they are not preferred.
+    /// Adds the conditions of the question's text. With `prefer_quotes`, quoted phrases are not
+    /// conditions.
     fn add_conditions(&mut self, units: &[Unit], prefer_quotes: bool) {
         let mut types = Vec::new();
         let mut sources = Vec::new();

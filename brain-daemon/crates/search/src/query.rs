@@ -21,11 +21,12 @@ pub(super) enum Scope {
 pub(super) enum Unit {
     /// Words that affect the ranking only.
     Words(String),
-    /// Words whose last one is a prefix; they affect the ranking only.
+    /// Words whose last one is a prefix. In the title they are required; anywhere, they affect the
+    /// ranking only.
     Prefix(String, Scope),
-    /// A required phrase, or a word required in the title.
+    /// A required phrase, or words required in the title.
     Required(String, Scope),
-    /// An excluded phrase.
+    /// An excluded word or phrase.
     Excluded(String, Scope),
     /// An excluded prefix.
     ExcludedPrefix(String, Scope),

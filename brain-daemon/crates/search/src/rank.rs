@@ -1,7 +1,7 @@
 //! Scoring: BM25 by field, a bonus for adjacent words, and a tier for exact names.
 //!
-//! The score depends only on occurrences of the question's words in the page and on the statistics
-//! of the corpus. So a page ranks the same in the overlay and on disk.
+//! The score does not depend on where a page is stored: the page ranks the same in the overlay and
+//! on disk.
 
 use std::{collections::HashMap, sync::Arc};
 

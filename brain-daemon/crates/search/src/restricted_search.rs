@@ -108,8 +108,8 @@ type Rank = (u8, u32, i64, Reverse<u64>);
 type DocAddress = (u32, u32);
 
 impl TopPages {
-    /// Adds a page if it is among the best. `time_and_id` returns the time of its last change and
-    /// its id; it is called only if tier and score do not decide.
+    /// Adds a page if it is among the best. `time_and_id` returns the time of the page's last
+    /// change and its id, unless tier and score alone exclude the page.
     fn offer(
         &mut self,
         tier: u8,

@@ -110,8 +110,8 @@ impl Snippeter {
     }
 
     /// Returns the best passage of `body`, or its beginning if nothing matches. `chunks` are the
-    /// byte ranges of its chunks; if there are none, the body is one chunk. Searches
-    /// the first 256 KiB of the chunks.
+    /// byte ranges of its chunks; if there are none, the body is one chunk. Searches the first
+    /// 256 KiB of the chunks.
     #[must_use]
     pub fn snippet(&self, body: &str, chunks: &[Range<usize>]) -> Snippet {
         let whole = 0..body.len();

@@ -74,7 +74,7 @@ pub enum PullOutcome {
     UpToDate,
     /// The work tree moved from one commit to another: `1a2b3c4d..5e6f7a8b`.
     Updated(String),
-    /// The pull failed for this reason; the files are unchanged.
+    /// The pull failed for this reason.
     Failed(String),
 }
 
