@@ -1,6 +1,7 @@
 //! The report with its tables and goals.
 
 use std::fmt::Write as _;
+use std::process::Command;
 
 use crate::Row;
 use crate::figures::Figures;
@@ -44,10 +45,6 @@ is the median of one search with its passages. *Live links* are links between th
 The benchmark generates `films-relational` and `films-plain`. They test the ranking by links
 with data for which it was not developed: other kinds of pages and questions, in English and German.
 `films-plain` asks questions about the same pages for which links must not change the results.
-
-Sets that end with `-obsidian` have the same pages as Obsidian writes them: the name of the file
-is the title, links are `[[Name]]`, and no page has `title:`. A title that cannot be the name of a
-file is an alias.
 
 ";
 
@@ -94,10 +91,10 @@ computed from the same recorded results of words, vectors and links.
 weight of meaning was chosen with concept, xquad-en, locomo-session and xquad-zh. The other sets
 were measured afterwards. Their nDCG is better than with words alone, or at most 0.001 lower.
 
-For films-relational it is 0.003 lower, because a weakly linked page keeps the part of its score
-for meaning that exceeds its score for the link. Otherwise a link could lower a page's rank. The
-reductions were chosen with all sets. Questions about relations gain nothing from meaning: words and
-links suffice, and among equally linked pages, meaning was noise.
+For films-relational it is 0.003 lower. A weakly linked page keeps the excess of its score for
+meaning over its link score. Otherwise a link could lower a page's rank. The reductions were chosen
+with all sets. Questions about relations gain nothing from meaning: words and links suffice, and
+among equally linked pages, meaning was noise.
 
 The model reads English. For an unknown model, the scale of its cosines is measured on the pages. An
 endpoint does not say which languages it can read. If it does not know the language of the pages,
@@ -126,6 +123,11 @@ pub(crate) fn line(row: &Row) -> String {
 /// Returns the page for the documentation.
 pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
     let mut out = String::from(HEAD);
+    let _ = writeln!(
+        out,
+        "The tables without and with vectors are of {}, in an optimised\nbuild (`cargo bench`).\n",
+        commit()
+    );
     table(&mut out, "Without vectors", rows, false);
     if with_vectors {
         table(&mut out, "With vectors", rows, true);
@@ -143,6 +145,15 @@ pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
     obsidian_table(&mut out, rows);
     out.push_str(TRIED);
     out
+}
+
+/// Returns the current commit with its date.
+fn commit() -> String {
+    let output = Command::new("git").args(["log", "-1", "--format=commit %h of %cs"]).output();
+    output.ok().filter(|output| output.status.success()).map_or_else(
+        || "an unknown commit".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }
 
 /// Returns `page` with the section of the generated sets added or replaced.
@@ -207,6 +218,9 @@ fn obsidian_table(out: &mut String, rows: &[Row]) {
     }
     out.push_str(
         "\n## Titles and names of files\n\n\
+         Sets that end with `-obsidian` have the same pages as Obsidian writes them. The name of \
+         the file\nis the title, links are `[[Name]]`, and no page has `title:`. A title that \
+         cannot be the name of a\nfile is an alias.\n\n\
          | set | vectors | recall@5 with titles | as in Obsidian | nDCG@10 with titles | as in Obsidian |\n\
          |---|---|---:|---:|---:|---:|\n",
     );
