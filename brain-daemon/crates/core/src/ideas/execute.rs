@@ -223,8 +223,8 @@ impl IdeaService {
         Ok(prompts)
     }
 
-    /// Returns the texts of the pages, cut to the length that a prompt uses. The text of a deleted or
-    /// hidden page is `None`.
+    /// Returns the texts of the pages, cut to the length that a prompt uses. The text of a deleted
+    /// or hidden page is `None`.
     fn page_texts<'p>(
         &self,
         caller: &Caller,
