@@ -56,7 +56,7 @@ struct Filter {
     source: Option<SourceId>,
     page_type: Option<String>,
     /// The ids of the pages with the requested tag.
-    tagged: Option<HashSet<u64>>,
+    ids_with_tag: Option<HashSet<u64>>,
     /// The last day on which an admitted page was created, counted from 1970-01-01.
     last_day: i32,
 }
@@ -130,7 +130,7 @@ impl GraphService {
 impl Filter {
     fn of(caller: &Caller, reader: &Reader, request: &GraphLayout) -> Result<Self, Fault> {
         let source = crate::sources::resolve_named(caller, reader, request.source.as_ref())?;
-        let tagged = request.tag.as_deref().map(|tag| {
+        let ids_with_tag = request.tag.as_deref().map(|tag| {
             let (tag, mut ids) = (normalize_tag(tag), HashSet::new());
             let all = reader.latest_with(PageLabel::Tag(&tag), source.as_ref(), LATEST, |page| {
                 ids.insert(page.2.id);
@@ -139,7 +139,7 @@ impl Filter {
             all.map(|()| ids)
         });
         Ok(Self {
-            tagged: tagged.transpose()?,
+            ids_with_tag: ids_with_tag.transpose()?,
             page_type: request.page_type.as_deref().map(|text| text.trim().to_lowercase()),
             last_day: request.until.as_deref().map_or(Ok(i32::MAX), day_number)?,
             source,
@@ -151,7 +151,7 @@ impl Filter {
         let is_source_of_page = |source: &SourceId| graph.sources[page.source as usize] == *source;
         self.source.as_ref().is_none_or(is_source_of_page)
             && self.page_type.as_ref().is_none_or(|it| graph.types[page.page_type as usize] == *it)
-            && self.tagged.as_ref().is_none_or(|ids| ids.contains(&page.id))
+            && self.ids_with_tag.as_ref().is_none_or(|ids| ids.contains(&page.id))
             && page.created_day <= self.last_day
     }
 }

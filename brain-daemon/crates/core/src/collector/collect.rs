@@ -25,7 +25,7 @@ pub(super) struct RunInputs {
 
 /// Forwards the event lines of a run to the daemon's output and to the caller.
 struct RunForwarder<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     progress: &'a dyn Progress,
     /// Whether a new post was stored.
     has_new_posts: Cell<bool>,
@@ -34,7 +34,7 @@ struct RunForwarder<'a> {
 impl RunListener for RunForwarder<'_> {
     fn line(&self, line: &Line) {
         let line = line.to_string();
-        self.brain.env.lines.emit(&line);
+        self.service.env.lines.emit(&line);
         self.progress.line(&line);
     }
 
@@ -45,7 +45,7 @@ impl RunListener for RunForwarder<'_> {
     fn should_continue(&self, done: u64, total: u64) -> bool {
         // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
-        !self.brain.env.stop.is_cancelled()
+        !self.service.env.stop.is_cancelled()
     }
 }
 
@@ -193,7 +193,7 @@ impl CollectorService {
     ) -> Result<CollectorRun, Fault> {
         let (base, http_client) = self.platform_client(&inputs.settings)?;
         let forwarder =
-            RunForwarder { brain: self, progress, has_new_posts: Cell::new(false) };
+            RunForwarder { service: self, progress, has_new_posts: Cell::new(false) };
         let run = Run {
             settings: &inputs.settings,
             base: &base,

@@ -29,14 +29,14 @@ impl CollectedFiles {
     ///
     /// # Errors
     /// [`FaultCode::Forbidden`] for a caller that is limited to some sources.
-    pub(super) fn open(brain: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
+    pub(super) fn open(service: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
         if !caller.sees_all() {
             let message =
                 "collected posts belong to no source, and this grant is limited to some sources";
             return Err(Fault::new(FaultCode::Forbidden, message)
                 .hint("ask the owner of this brain for a grant without a list of sources"));
         }
-        let settings = brain.collector_settings();
+        let settings = service.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let state = State::peek(&data).map(|(state, _)| state).unwrap_or_default();
         let Settings { user_id, handle, .. } = CollectorService::with_account(settings, &state);
@@ -70,7 +70,7 @@ impl CollectedFiles {
                 JournalEvent::Alert { alert, id, author, message } => {
                     events.alerts.push((time, Alert { at, kind: alert, id, author, message }));
                 }
-                JournalEvent::Enriched { key } => events.enriched.push(key),
+                JournalEvent::Enriched { key } => events.enriched_keys.push(key),
             }
         }
         Ok(events)
@@ -104,7 +104,7 @@ impl CollectedFiles {
             handle,
             name,
             is_own,
-            verified: author
+            is_verified: author
                 .and_then(|it| it.get("verified"))
                 .and_then(Value::as_bool)
                 .unwrap_or(false),
@@ -143,7 +143,7 @@ pub(super) struct CollectedEvents {
     /// Alerts other than deletions, each with the time when it was recorded, in Unix milliseconds.
     pub(super) alerts: Vec<(i64, Alert)>,
     /// Keys of completed enrichments.
-    pub(super) enriched: Vec<String>,
+    pub(super) enriched_keys: Vec<String>,
 }
 
 /// A new post, as the journal recorded it.
@@ -161,7 +161,7 @@ impl NewPost {
     }
 
     /// Returns when the post was written, or recorded if that is unknown, in Unix milliseconds.
-    pub(super) fn written(&self, record: &Record) -> i64 {
+    pub(super) fn written_at(&self, record: &Record) -> i64 {
         record.created_at().unwrap_or(self.at)
     }
 }
@@ -178,7 +178,7 @@ pub(super) struct Author {
     /// Whether it is the collected account.
     pub(super) is_own: bool,
     /// Whether the platform verified it.
-    pub(super) verified: bool,
+    pub(super) is_verified: bool,
     /// Number of followers; 0 if unknown.
     pub(super) followers: u64,
 }
@@ -187,7 +187,7 @@ impl Author {
     /// Returns the placeholder for an unknown author, such as that of a redacted post.
     pub(super) fn unknown() -> Self {
         let (handle, name) = (None, None);
-        Self { id: String::new(), handle, name, is_own: false, verified: false, followers: 0 }
+        Self { id: String::new(), handle, name, is_own: false, is_verified: false, followers: 0 }
     }
 }
 

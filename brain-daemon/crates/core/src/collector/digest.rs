@@ -153,7 +153,7 @@ fn topics(
     let (mut topic_posts, mut handles) = (Vec::new(), HashMap::new());
     for post in posts {
         let Some((record, _)) = files.post(&post.id) else { continue };
-        let at = post.written(&record);
+        let at = post.written_at(&record);
         let Some(author) = files.author(&record, post.author_id()).filter(|_| at >= from) else {
             continue;
         };
@@ -275,7 +275,7 @@ impl Authors {
     /// about each author.
     fn finish(
         mut self,
-        brain: &CollectorService,
+        service: &CollectorService,
         reader: &Reader,
         names: &NameIndex,
     ) -> Result<Vec<DigestAuthor>, Fault> {
@@ -284,7 +284,7 @@ impl Authors {
             let newest_first = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
             posts.sort_by_cached_key(newest_first);
             let Author { id, handle, name, is_own, .. } = author;
-            let pages = brain.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
+            let pages = service.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
             Ok(DigestAuthor { id, handle, name, own: is_own, pages, posts })
         });
         authors.collect()

@@ -87,7 +87,7 @@ impl CollectorService {
 
 /// A setup in progress.
 struct SetupRun<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     progress: &'a dyn Progress,
     /// The configured settings.
     settings: Settings,
@@ -101,15 +101,15 @@ struct SetupRun<'a> {
 
 impl<'a> SetupRun<'a> {
     fn begin(
-        brain: &'a CollectorService,
+        service: &'a CollectorService,
         requested_handle: Option<&str>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Fault> {
-        let settings = brain.collector_settings();
+        let settings = service.collector_settings();
         let data = Data::new(&settings.dir);
         let (state, damage) = State::load(&data).map_err(|f| data_fault(&f))?;
         let requested_handle = requested_handle.map(str::to_owned);
-        Ok(Self { brain, progress, settings, data, state, damage, requested_handle })
+        Ok(Self { service, progress, settings, data, state, damage, requested_handle })
     }
 
     /// Runs the steps in order. Returns `None` after a failed step.
@@ -131,8 +131,8 @@ impl<'a> SetupRun<'a> {
         request: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
     ) -> Result<Result<T, PlatformFault>, StepFailure> {
         let (base, http_client) =
-            self.brain.platform_client(&self.settings).map_err(step_of_fault)?;
-        let now = || self.brain.env.clock.now();
+            self.service.platform_client(&self.settings).map_err(step_of_fault)?;
+        let now = || self.service.env.clock.now();
         let mut platform =
             Platform::new(&*http_client, &base, token, self.state.rate_limits.clone(), &now);
         let answer = request(&mut platform);
@@ -154,10 +154,10 @@ impl<'a> SetupRun<'a> {
             Some(token) => (token.clone(), "the token".to_owned()),
             None => {
                 let found = self
-                    .brain
+                    .service
                     .platform_token()
                     .map_err(step_of_fault)?
-                    .ok_or_else(|| step_of_fault(self.brain.missing_token_fault()))?;
+                    .ok_or_else(|| step_of_fault(self.service.missing_token_fault()))?;
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
@@ -214,13 +214,13 @@ impl<'a> SetupRun<'a> {
             return passed(checked, message);
         }
         let path = self
-            .brain
+            .service
             .env
             .secrets
             .store(TOKEN, &checked.token)
             .map_err(|e| step_of_fault(e.into()))?;
         let message = format!("{message}; stored in {}", path.display());
-        match self.brain.platform_token() {
+        match self.service.platform_token() {
             Ok(Some(found)) if found.secret == checked.token => passed(checked, message),
             Ok(Some(found)) => {
                 let warning = format!(
@@ -339,8 +339,8 @@ impl<'a> SetupRun<'a> {
 
     /// Step 4: runs the collector and checks that own posts are stored.
     fn collect(&self, inputs: &RunInputs) -> StepResult<()> {
-        let run =
-            self.brain.run_collector(inputs, &ProgressOnly(self.progress)).map_err(step_of_fault)?;
+        let progress = ProgressOnly(self.progress);
+        let run = self.service.run_collector(inputs, &progress).map_err(step_of_fault)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
             return failed(
@@ -386,7 +386,7 @@ impl<'a> SetupRun<'a> {
     fn enrichment(&self) -> StepResult<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
         let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };
-        let digest = self.brain.digest(&me, &request).map_err(step_of_fault)?;
+        let digest = self.service.digest(&me, &request).map_err(step_of_fault)?;
         let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
         let more = if digest.next.is_some() { " and more" } else { "" };
         passed(
@@ -402,8 +402,8 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: checks that runs are scheduled.
     fn schedule(&self) -> StepResult<()> {
-        let task = self.brain.env.config.collector_job();
-        if !self.brain.env.config.collector.enabled {
+        let task = self.service.env.config.collector_job();
+        if !self.service.env.config.collector.enabled {
             return warned(
                 (),
                 "no runs are scheduled: collector.enabled is false",
@@ -411,7 +411,7 @@ impl<'a> SetupRun<'a> {
                  `brain collector collect`",
             );
         }
-        let next = task.next_start(self.brain.env.clock.now());
+        let next = task.next_start(self.service.env.clock.now());
         let minutes = (task.next_start(next) - next) / 60_000;
         passed(
             (),
@@ -425,7 +425,7 @@ impl<'a> SetupRun<'a> {
     /// Step 7: writes the heartbeat that marks a completed setup.
     fn heartbeat(&self) -> StepResult<()> {
         let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
-        self.brain.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
+        self.service.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
         passed((), "setup_complete was written to integrations/collector/heartbeat.jsonl")
     }
 }

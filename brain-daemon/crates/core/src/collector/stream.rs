@@ -92,7 +92,7 @@ impl CollectorService {
         };
         let now = || self.env.clock.now();
         let mut connection = Connection {
-            brain: self,
+            service: self,
             run: self.new_run(&run_inputs, &base, &*http_client),
             settings: &run_inputs.settings,
             platform: Platform::new(
@@ -188,13 +188,13 @@ impl CollectorService {
 
 /// Forwards event lines, and remembers the new posts among those stored.
 struct StreamListener<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     new_posts: RefCell<Vec<Record>>,
 }
 
 impl RunListener for StreamListener<'_> {
     fn line(&self, line: &Line) {
-        self.brain.env.lines.emit(&line.to_string());
+        self.service.env.lines.emit(&line.to_string());
     }
 
     fn new_post(&self, _: Stream, post: &Record) {
@@ -202,13 +202,13 @@ impl RunListener for StreamListener<'_> {
     }
 
     fn should_continue(&self, _: u64, _: u64) -> bool {
-        !self.brain.env.stop.is_cancelled()
+        !self.service.env.stop.is_cancelled()
     }
 }
 
 /// One connection, from its preparation to its end.
 struct Connection<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     run: Run<'a>,
     settings: &'a Settings,
     platform: Platform<'a>,
@@ -286,14 +286,14 @@ impl Connection<'_> {
             StreamEvent::Idle => {}
             StreamEvent::Head => {
                 self.connected_at = Some(Instant::now());
-                if let Some(status) = self.brain.state.stream().as_mut() {
+                if let Some(status) = self.service.state.stream().as_mut() {
                     status.connections += 1;
                 }
                 let refused = match self.rules.refused.first() {
                     Some(why) => format!("; a rule was rejected: {why}"),
                     None => String::new(),
                 };
-                self.brain.set_stream_status(
+                self.service.set_stream_status(
                     "connected",
                     &format!("posts arrive as they are written{refused}"),
                 );
@@ -324,7 +324,7 @@ impl Connection<'_> {
         if self.saved_at.elapsed() >= SAVE_INTERVAL {
             self.save_state(&Data::new(&self.settings.dir));
         }
-        self.end_reason.is_none() && !self.brain.env.stop.is_cancelled()
+        self.end_reason.is_none() && !self.service.env.stop.is_cancelled()
     }
 
     /// Stores posts. Skips posts that matched only rules of other programs.
@@ -335,18 +335,18 @@ impl Connection<'_> {
         }
         let (count, newest) =
             (posts.len() as u64, posts.iter().map(|post| post.post.id().clone()).max());
-        let listener = StreamListener { brain: self.brain, new_posts: RefCell::default() };
+        let listener = StreamListener { service: self.service, new_posts: RefCell::default() };
         if let Err(fault) = self.run.store_incoming(&listener, posts) {
             self.end_reason = Some(fault.to_string());
             return;
         }
         self.newest = newest.max(self.newest.take());
-        if let Some(status) = self.brain.state.stream().as_mut() {
+        if let Some(status) = self.service.state.stream().as_mut() {
             status.posts += count;
         }
         let new_posts = listener.new_posts.into_inner();
         if !new_posts.is_empty() {
-            self.brain.state.collected.notify_one();
+            self.service.state.collected.notify_one();
         }
         for post in new_posts {
             self.watch_own_post(&post);
@@ -362,7 +362,7 @@ impl Connection<'_> {
             let (mut next, mut page) = (None::<String>, 0);
             while page < self.settings.max_pages.max(1)
                 && self.end_reason.is_none()
-                && !self.brain.env.stop.is_cancelled()
+                && !self.service.env.stop.is_cancelled()
             {
                 match self.platform.search(
                     &rule.value,

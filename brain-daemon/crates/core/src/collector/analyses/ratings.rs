@@ -308,7 +308,7 @@ impl ComparisonData {
         let searches =
             post.fields().get(SEARCHES).and_then(|searches| Some(searches.as_array()?.len()));
         OwnerRelations {
-            account: streams.iter().any(|stream| *stream != Stream::Searches)
+            concerns_account: streams.iter().any(|stream| *stream != Stream::Searches)
                 || mentions.iter().any(|name| name.eq_ignore_ascii_case(handle)),
             searches: searches.unwrap_or(0),
             pages: self.names.pages_mentioned_in(post.text(), &mentions).len(),

@@ -51,7 +51,7 @@ pub(super) struct PostMetrics<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OwnerRelations {
     /// Whether the post is from the account's timeline or mentions, or mentions the account.
-    pub(super) account: bool,
+    pub(super) concerns_account: bool,
     /// Number of searches that found the post.
     pub(super) searches: usize,
     /// Number of the brain's pages that the post mentions.
@@ -108,7 +108,7 @@ impl OwnerRelations {
     /// Returns the relevance, 10 at most: 5 for own posts or mentions; 3 for one search and 1 for
     /// each further search, at most 5; 1 per mentioned page, at most 3.
     pub(super) fn relevance(self) -> f32 {
-        let account = if self.account { 5 } else { 0 };
+        let account = if self.concerns_account { 5 } else { 0 };
         let searches = if self.searches == 0 { 0 } else { (self.searches + 2).min(5) };
         scale((account + searches + self.pages.min(3)) as f64 / 10.0)
     }
@@ -257,8 +257,9 @@ mod tests {
 
     #[test]
     fn relevance_counts_relations() {
-        let relevance_of =
-            |account, searches, pages| OwnerRelations { account, searches, pages }.relevance();
+        let relevance_of = |concerns_account, searches, pages| {
+            OwnerRelations { concerns_account, searches, pages }.relevance()
+        };
         assert_eq!(relevance_of(false, 0, 0), 0.0);
         assert_eq!(relevance_of(true, 0, 0), 5.0);
         assert_eq!(

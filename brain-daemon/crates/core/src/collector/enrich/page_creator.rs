@@ -24,7 +24,7 @@ pub(super) struct PageCreator<'a> {
     /// Journal keys of pages created before; loaded when first needed.
     created_keys: Option<HashSet<String>>,
     /// Number of people without a handle or below the gate.
-    pub(super) rejected: u64,
+    pub(super) rejected_count: u64,
 }
 
 impl<'a> PageCreator<'a> {
@@ -35,7 +35,7 @@ impl<'a> PageCreator<'a> {
         source: &'a SourceId,
         files: &'a CollectedFiles,
     ) -> Self {
-        Self { gate, reader, source, files, created_keys: None, rejected: 0 }
+        Self { gate, reader, source, files, created_keys: None, rejected_count: 0 }
     }
 
     /// Returns the slug of a new page for `author`, who wrote `posts`. `None` if `author` gets no
@@ -53,9 +53,10 @@ impl<'a> PageCreator<'a> {
         if author.is_own || !gate_posts.iter().any(|post| post.is_in_span) {
             return Ok(None);
         }
-        let times: Vec<i64> = gate_posts.iter().map(|post| post.written).collect();
-        if author.handle.is_none() || !self.gate.passes(&times, author.verified, author.followers) {
-            self.rejected += 1;
+        let times: Vec<i64> = gate_posts.iter().map(|post| post.written_at).collect();
+        let is_notable = self.gate.passes(&times, author.is_verified, author.followers);
+        if author.handle.is_none() || !is_notable {
+            self.rejected_count += 1;
             return Ok(None);
         }
         let created_keys = match &mut self.created_keys {

@@ -17,7 +17,7 @@ pub(super) struct DatedLine {
 #[derive(Debug, Clone, Default)]
 pub(super) struct PageEdit {
     /// Dated lines, oldest first.
-    pub(super) dated: Vec<DatedLine>,
+    pub(super) dated_lines: Vec<DatedLine>,
     /// Pattern notes.
     pub(super) patterns: Vec<Pattern>,
 }
@@ -38,7 +38,7 @@ pub(super) struct EditResult {
 impl PageEdit {
     /// Returns whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.dated.is_empty() && self.patterns.is_empty()
+        self.dated_lines.is_empty() && self.patterns.is_empty()
     }
 
     /// Applies the enrichments to `body`, the text of `page`. A line whose key is in `done_keys` is
@@ -46,7 +46,7 @@ impl PageEdit {
     pub(super) fn apply(&self, body: &str, page: &str, done_keys: &HashSet<String>) -> EditResult {
         let mut outcome = EditResult::default();
         let mut new_body = body.to_owned();
-        for DatedLine { entry, key } in &self.dated {
+        for DatedLine { entry, key } in &self.dated_lines {
             if done_keys.contains(key) {
                 continue;
             }
@@ -96,7 +96,8 @@ mod tests {
     fn edit(text: &str) -> PageEdit {
         let source = Some("X, @ann, 2026-11-01".into());
         let entry = TimelineEntry { date: "2026-11-01".into(), text: text.into(), source };
-        PageEdit { dated: vec![DatedLine { entry, key: "tweet p 1".into() }], patterns: Vec::new() }
+        let line = DatedLine { entry, key: "tweet p 1".into() };
+        PageEdit { dated_lines: vec![line], patterns: Vec::new() }
     }
 
     #[test]

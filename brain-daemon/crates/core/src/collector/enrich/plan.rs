@@ -65,7 +65,7 @@ pub(super) struct Plan {
 pub(super) struct PostSummary {
     id: PostId,
     /// Time of writing, in Unix milliseconds.
-    pub(super) written: i64,
+    pub(super) written_at: i64,
     /// Whether the post was collected in the requested span.
     pub(super) is_in_span: bool,
     /// Whether the post counts for the notability gate: it came from mentions or searches.
@@ -119,16 +119,18 @@ impl CollectorService {
         let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let mut plan = Plan {
             pages: Vec::new(),
-            done_keys: events.enriched.into_iter().collect(),
+            done_keys: events.enriched_keys.into_iter().collect(),
             people_below_threshold: 0,
             pages_without_account: Vec::new(),
         };
         let pages = targets(&names, &collected, &mut plan.pages_without_account);
         let mut patterns = patterns(&collected, topics_since);
         let config = &self.env.config.collector;
-        let (followers, posts) = (config.notable_followers, config.notable_posts);
-        let mut page_creator =
-            PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);
+        let gate = NotabilityGate {
+            min_followers: config.notable_followers,
+            min_posts: config.notable_posts,
+        };
+        let mut page_creator = PageCreator::new(gate, &reader, &source, files);
         for (id, author) in &collected.authors {
             let author_posts: Vec<&PostSummary> =
                 collected.posts.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
@@ -148,7 +150,7 @@ impl CollectorService {
             let posts: Vec<&PostSummary> =
                 author_posts.into_iter().filter(|it| it.is_in_span || is_new).collect();
             let edit = PageEdit {
-                dated: dated_lines(author, &page_name(&source, &slug), &posts, deleted),
+                dated_lines: dated_lines(author, &page_name(&source, &slug), &posts, deleted),
                 patterns: patterns.remove(id).unwrap_or_default(),
             };
             if !edit.is_empty() {
@@ -156,7 +158,7 @@ impl CollectorService {
                 plan.pages.push(Target { source, slug, new_page_author, uri, edit });
             }
         }
-        plan.people_below_threshold = page_creator.rejected;
+        plan.people_below_threshold = page_creator.rejected_count;
         Ok(plan)
     }
 }
@@ -175,8 +177,8 @@ fn collect(
     for post in &events.posts {
         let is_in_span = post.at >= since;
         let Some((record, streams)) = files.post(&post.id) else { continue };
-        let written = post.written(&record);
-        let is_needed = is_in_span || written >= topics_since;
+        let written_at = post.written_at(&record);
+        let is_needed = is_in_span || written_at >= topics_since;
         let Some(author) = files.author(&record, post.author_id()).filter(|_| is_needed) else {
             continue;
         };
@@ -184,11 +186,11 @@ fn collect(
         let topics = subjects.topics(names);
         collected.posts.entry(author.id.clone()).or_default().push(PostSummary {
             id: post.id.clone(),
-            written,
+            written_at,
             is_in_span,
             counts_for_gate: streams.iter().any(|stream| *stream != Stream::Own),
             line_topic: line_topic(&record, &topics),
-            topics: if written >= topics_since { topics } else { Vec::new() },
+            topics: if written_at >= topics_since { topics } else { Vec::new() },
         });
         // Later posts have the current name and number of followers.
         collected.authors.insert(author.id.clone(), author);
@@ -207,7 +209,8 @@ fn collect(
             collected.authors.entry(author.id.clone()).or_insert(author);
         }
     }
-    let by_time = |a: &PostSummary, b: &PostSummary| (a.written, &a.id).cmp(&(b.written, &b.id));
+    let by_time =
+        |a: &PostSummary, b: &PostSummary| (a.written_at, &a.id).cmp(&(b.written_at, &b.id));
     collected.posts.values_mut().for_each(|posts| posts.sort_by(by_time));
     collected
 }
@@ -259,11 +262,11 @@ fn patterns(collected: &PostsByAuthor, topics_since: i64) -> HashMap<String, Vec
     let all =
         collected.posts.iter().flat_map(|(author, posts)| posts.iter().map(move |p| (author, p)));
     let topic_posts: Vec<topics::TopicPost> = all
-        .filter(|(_, post)| post.written >= topics_since)
+        .filter(|(_, post)| post.written_at >= topics_since)
         .map(|(author, post)| topics::TopicPost {
             author: author.clone(),
             post: post.id.to_string(),
-            at: post.written,
+            at: post.written_at,
             topics: post.topics.clone(),
         })
         .collect();
@@ -291,7 +294,7 @@ fn dated_lines(
     let mut lines = Vec::new();
     for post in posts {
         let Some(topic) = &post.line_topic else { continue };
-        let date = day(post.written);
+        let date = day(post.written_at);
         lines.push(DatedLine {
             entry: TimelineEntry {
                 text: format!("Tweeted about {}", escape_inline(topic)),

@@ -14,12 +14,12 @@ const MAX_WATCH_AGE_MS: i64 = 120_000;
 impl Connection<'_> {
     /// Starts watching `post` if it is a recent own post and `collector.outbound` is on.
     pub(super) fn watch_own_post(&mut self, post: &Record) {
-        let now = self.brain.env.clock.now();
+        let now = self.service.env.clock.now();
         let is_own =
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
         let is_recent = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
         let is_watched = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.brain.env.config.collector.outbound && is_own && is_recent && !is_watched {
+        if self.service.env.config.collector.outbound && is_own && is_recent && !is_watched {
             // The first minute of a post begins when it was written, not when it arrived.
             let written_at = post.created_at().map_or(now, |at| at.min(now));
             self.watches.push(Watch::new(post.id().clone(), mentions(post), written_at));
@@ -28,7 +28,7 @@ impl Connection<'_> {
 
     /// Checks watched posts that are due, and stores alerts and results.
     pub(super) fn check_watches(&mut self) {
-        let now = self.brain.env.clock.now();
+        let now = self.service.env.clock.now();
         let (mut due, others) =
             std::mem::take(self.watches).into_iter().partition::<Vec<_>, _>(|w| w.is_due(now));
         *self.watches = others;
@@ -51,7 +51,7 @@ impl Connection<'_> {
                 });
             let alerts: Vec<JournalEvent> = alerts.collect();
             let accounts = match watch.is_over() {
-                true => self.brain.pages_by_handle(&watch.mentions),
+                true => self.service.pages_by_handle(&watch.mentions),
                 false => Value::Null,
             };
             let written = Journal::new(&self.settings.dir).append(now, &alerts).and_then(|()| {
