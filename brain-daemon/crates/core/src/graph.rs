@@ -74,7 +74,8 @@ impl GraphService {
     /// Returns the requested part of the graph, with positions.
     ///
     /// # Errors
-    /// `invalid_request` for an invalid day; otherwise the fault of the store, or `stopping`.
+    /// `invalid_request` for an invalid day; `stopping` if the daemon stops; otherwise the fault of
+    /// finding the page or source, or of reading the store.
     pub(crate) fn layout(
         &self,
         caller: &Caller,

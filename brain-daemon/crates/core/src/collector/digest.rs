@@ -227,6 +227,7 @@ fn describe_post(
             None
         })
     };
+    // The platform accepts `i` in place of any handle.
     let handle = author.and_then(|author| author.handle.as_deref()).unwrap_or("i");
     let image_text = attachment("images")
         .and_then(|it| Some(cut(it.get("text")?.as_str()?, MAX_OTHER_TEXT_CHARS)));

@@ -382,7 +382,7 @@ impl<'a> SetupRun<'a> {
         }
     }
 
-    /// Step 5: makes a trial digest, from which enrichment works.
+    /// Step 5: makes a trial digest, because agents enrich pages from digests.
     fn enrichment(&self) -> StepResult<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
         let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };

@@ -26,8 +26,8 @@ fn check(workers: &WorkerStates) -> Finding {
     if !failing.is_empty() {
         let is_down = workers.iter().any(|it| it.state == WorkerState::Restarting);
         let status = if is_down { CheckStatus::Fail } else { CheckStatus::Warn };
-        let hint = "it restarts by itself; if it fails again, run `brain stop`, and report the \
-                    message with the daemon's log";
+        let hint = "the worker restarts by itself; if it fails again, run `brain stop`, and \
+                    report the message with the daemon's log";
         return Ok((status, failing.join("; "), Some(hint.into())));
     }
     let names = |is_configured: bool| -> String {

@@ -133,7 +133,8 @@ impl EmbeddingService {
         }
     }
 
-    /// Returns the configured provider. Looks for installed models only once until a reload.
+    /// Returns the configured provider. Looks for installed models only if `state.provider` is not
+    /// set.
     pub(super) fn embedding_provider(&self) -> Option<Provider> {
         let mut provider = self.state.provider.lock();
         provider.get_or_insert_with(|| self.new_provider()).clone()

@@ -36,7 +36,7 @@ impl EmbeddingService {
     /// # Errors
     /// `usage` or `not_found` for an unusable request; `busy` during another installation;
     /// `conflict` if a hash differs or brain did not create the target; `cancelled` if the caller
-    /// is gone; otherwise the fault of the copy, download or test.
+    /// is gone or the daemon stops; otherwise the fault of the copy, download or test.
     pub(crate) fn model_install(
         &self,
         request: &ModelInstall,

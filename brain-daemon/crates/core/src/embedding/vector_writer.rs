@@ -28,8 +28,10 @@ impl EmbeddingService {
         if let Err(error) =
             open.vectors.flush(self.state.shared.applied_seq.load(Ordering::Acquire))
         {
-            tracing::warn!(%error, "cannot write the last vectors; they are computed again after the \
-                                    next start");
+            tracing::warn!(
+                %error,
+                "cannot write the last vectors; they are computed again after the next start"
+            );
         }
     }
 
