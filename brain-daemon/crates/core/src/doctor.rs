@@ -49,7 +49,7 @@ const ORDER: [&str; 24] = [
     "clock",
 ];
 
-/// Runs the checks of all services. On request, it first repairs what a program can repair.
+/// Runs the checks of all services. On request, it first repairs files, index and socket.
 pub(crate) struct DoctorService {
     /// The services that have checks.
     pub(crate) services: Vec<Arc<dyn Health>>,
@@ -60,12 +60,12 @@ pub(crate) struct DoctorService {
 }
 
 impl DoctorService {
-    /// Repairs what it can if `request.fix` is set, then runs all checks. The health score is 100,
-    /// less 25 for each failure and 5 for each warning, but not below 0.
+    /// Repairs files, index and socket if `request.fix` is set, then runs all checks. The health
+    /// score is 100, less 25 for each failure and 5 for each warning, but not below 0.
     pub(crate) fn doctor(&self, request: &Doctor) -> DoctorReply {
         if request.fix && !self.process.env.home.has_moved() {
             self.files.replay_outbox();
-            // The checks report what cannot be repaired.
+            // The checks below report the files that were not repaired.
             if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {
                 tracing::warn!(%fault, "doctor could not repair all files");
             }

@@ -8,7 +8,7 @@
 //! vectors. `execute` runs the phases (`phases`, `cross`, `judge`). `prompt` builds questions,
 //! `parse` reads answers, `run_store` saves each step. `save_page` and `reply` present the result.
 //!
-//! Text of pages and models is data: it never decides what is read, asked or spent.
+//! Text of pages and models is data: it decides neither reads nor questions nor costs.
 
 mod cross;
 mod distant_pages;

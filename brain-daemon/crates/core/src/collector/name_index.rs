@@ -187,9 +187,9 @@ impl NameIndex {
         let slugs = keys.iter().cloned().chain(handle.map(normalize_name));
         let slugs: Vec<usize> =
             slugs.filter_map(|key| self.by_slug.get(&key)).flatten().copied().collect();
-        let mut seen = HashSet::new();
+        let mut distinct_pages = HashSet::new();
         let mut candidates: Vec<usize> = by_name.flatten().copied().chain(slugs).collect();
-        candidates.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
+        candidates.retain(|at| distinct_pages.insert(*at) && self.pages[*at].handles.is_empty());
         candidates
     }
 
@@ -216,8 +216,8 @@ impl NameIndex {
         let by_mention =
             mentions.iter().filter_map(|handle| self.by_handle.get(&handle.to_lowercase()));
         found.extend(by_mention.flatten());
-        let mut seen = HashSet::new();
-        found.retain(|page| seen.insert(*page));
+        let mut distinct_pages = HashSet::new();
+        found.retain(|page| distinct_pages.insert(*page));
         found
     }
 }

@@ -35,7 +35,7 @@ impl CollectorService {
             tracing::warn!(damage, "the collector's state is damaged");
         }
         let off_because = if self.env.config.collector.enabled {
-            // The hint tells what to do, so it belongs to the reason.
+            // The reason includes the hint, which names the remedy.
             self.run_inputs().err().map(|fault| {
                 fault
                     .hint
@@ -88,10 +88,10 @@ impl CollectorService {
     fn movers(&self, data: &Data, journal: &Journal) -> Result<Vec<Curve>, Fault> {
         let entries =
             journal.since(self.env.clock.now() - MOVER_WINDOW_MS).map_err(|f| data_fault(&f))?;
-        let mut seen = HashSet::new();
+        let mut distinct_ids = HashSet::new();
         let ids = entries.iter().rev().filter_map(|entry| match &entry.event {
             JournalEvent::Post { id, .. } | JournalEvent::Alert { id, .. }
-                if seen.insert(id.as_str()) =>
+                if distinct_ids.insert(id.as_str()) =>
             {
                 PostId::parse(id)
             }

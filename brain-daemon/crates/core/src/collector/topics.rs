@@ -181,10 +181,10 @@ struct TopicPosts<'a> {
 pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     let mut by_topic: BTreeMap<(&str, String), TopicPosts<'_>> = BTreeMap::new();
     for post in posts {
-        let mut seen_keys = HashSet::new();
+        let mut distinct_keys = HashSet::new();
         for topic in &post.topics {
             let key = key(topic);
-            if !key.is_empty() && seen_keys.insert(key.clone()) {
+            if !key.is_empty() && distinct_keys.insert(key.clone()) {
                 let topic_posts = by_topic
                     .entry((&post.author, key))
                     .or_insert(TopicPosts { topic, posts: Vec::new() });
@@ -195,8 +195,8 @@ pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     let mut found = Vec::new();
     for ((author, _), TopicPosts { topic, mut posts }) in by_topic {
         posts.sort_unstable();
-        let mut seen = HashSet::new();
-        posts.retain(|(_, post)| seen.insert(*post));
+        let mut distinct_posts = HashSet::new();
+        posts.retain(|(_, post)| distinct_posts.insert(*post));
         if let Some(week) = busiest_week(&posts)
             && let (Some(first), Some(last)) = (week.first(), week.last())
         {

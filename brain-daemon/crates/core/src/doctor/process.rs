@@ -19,7 +19,7 @@ const LOW_FREE_BYTES: u64 = 500_000_000;
 /// Time by which the newest page may be ahead of the clock, in milliseconds.
 const MAX_CLOCK_LAG_MS: i64 = 60_000;
 
-/// The process of the daemon, and what its checks read.
+/// The process of the daemon, with the services that its checks read.
 pub(crate) struct Process {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,

@@ -235,8 +235,8 @@ fn replaced_path(models: &Path, name: &str) -> PathBuf {
     models.join(format!(".{name}{REPLACED_SUFFIX}"))
 }
 
-/// Restores the former model after a crash between the two renames of [`activate`]. Removes what
-/// another crash left.
+/// Restores the former model after a crash between the two renames of [`activate`]. Removes a
+/// former model that a later crash left.
 fn recover(models: &Path, name: &str) -> Result<(), Fault> {
     let (target_dir, replaced) = (models.join(name), replaced_path(models, name));
     if fs::symlink_metadata(&target_dir).is_err() && ModelRecord::read(&replaced).is_some() {

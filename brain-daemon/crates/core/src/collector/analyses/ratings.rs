@@ -169,8 +169,8 @@ impl AnalysisRun<'_> {
             JournalEvent::Post { id, .. } => PostId::parse(&id),
             _ => None,
         });
-        let mut seen = HashSet::new();
-        let mut ids: Vec<PostId> = ids.filter(|id| seen.insert(id.clone())).collect();
+        let mut distinct_ids = HashSet::new();
+        let mut ids: Vec<PostId> = ids.filter(|id| distinct_ids.insert(id.clone())).collect();
         ids.drain(..ids.len().saturating_sub(MAX_COMPARED));
         let mut first_positions = HashMap::new();
         let mut cached_words = std::mem::take(&mut self.cache.words);
