@@ -147,7 +147,7 @@ impl IndexFollower {
     /// Returns the reason why searches may be incomplete, or `None`.
     pub(crate) fn degraded(&self) -> Option<String> {
         if let Some(problem) = self.shared.problem.lock().as_ref() {
-            return Some(format!("the index does not follow the store: {problem}"));
+            return Some(format!("the index cannot follow the store: {problem}"));
         }
         if !self.shared.is_complete.load(Ordering::Acquire) {
             let (fed, all) = (
@@ -158,13 +158,13 @@ impl IndexFollower {
         }
         self.get()
             .and_then(Index::problem)
-            .map(|p| format!("the index on disk is not kept up: {p}"))
+            .map(|p| format!("the index on disk is out of date: {p}"))
     }
 
     /// Returns [`Self::degraded`] for `caller`. Restricted callers get no counts.
     pub(crate) fn degraded_for(&self, caller: &Caller) -> Option<String> {
         let degraded = self.degraded()?;
-        Some(if caller.sees_all() { degraded } else { "the index is not complete just now".into() })
+        Some(if caller.sees_all() { degraded } else { "the index is not complete now".into() })
     }
 
     /// Returns why the index was rebuilt at this start, if it was.

@@ -74,7 +74,7 @@ pub struct IngestReceipt {
 /// The load of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Items that were accepted since the start of the daemon.
+    /// Items that were added to the queue since the start of the daemon.
     pub arrived: u64,
     /// Jobs that wait for their pages.
     pub waiting: u64,
@@ -85,8 +85,11 @@ pub struct Load {
 /// The state of the queue that is in memory.
 pub(crate) struct Queue {
     max_waiting: u64,
+    /// Jobs that were added since the start of the daemon.
     arrived: AtomicU64,
+    /// Jobs that wait for their pages.
     waiting: AtomicU64,
+    /// Wakes the worker that writes pages.
     wake: Notify,
     changes: Arc<ChangeFeed>,
     /// Jobs whose pages are being written.

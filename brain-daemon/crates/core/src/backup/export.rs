@@ -278,8 +278,8 @@ impl Target {
     }
 
     /// Writes an attachment into the directory of its page. Pages in one directory share a file
-    /// with the same bytes. If a different file has its name, the attachment gets its own directory.
-    /// That is a failure, because links do not find the file there; an import finds it.
+    /// with the same bytes. If a different file has its name, the attachment gets its own
+    /// directory. That is a failure, because links do not find the file there; an import finds it.
     fn write_attachment(
         &mut self,
         source_dir: Option<&str>,

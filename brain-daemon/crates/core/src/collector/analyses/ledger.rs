@@ -109,8 +109,8 @@ impl Ledger {
                 serde_json::from_str::<LineId>(line).ok().and_then(|line| PostId::parse(&line.id));
             id.is_none_or(|id| !posts.contains(&id))
         };
-        let kept: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
-        if kept.lines().count() == text.lines().count() {
+        let remaining: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+        if remaining.lines().count() == text.lines().count() {
             return Ok(());
         }
         let temporary = self.path.with_extension("jsonl.tmp");
@@ -121,7 +121,7 @@ impl Ledger {
                 .truncate(true)
                 .mode(0o600)
                 .open(&temporary)?;
-            file.write_all(kept.as_bytes())?;
+            file.write_all(remaining.as_bytes())?;
             file.sync_all()?;
             fs::rename(&temporary, &self.path)
         };
