@@ -96,11 +96,11 @@ impl AskService {
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
             let source = request.source.as_ref();
-            let answer = self.search.answer_by_links(caller, &request.question, source)?;
-            if let Some(answer) = answer {
+            let link_answer = self.search.answer_by_links(caller, &request.question, source)?;
+            if let Some(link_answer) = link_answer {
                 return Ok(AskReply {
                     passages: results.hits,
-                    ..direct::answer(answer, unanswered)
+                    ..direct::answer(link_answer, unanswered)
                 });
             }
             let hint = "no language model is configured, so only the passages are shown; to get \

@@ -109,7 +109,8 @@ impl Ledger {
                 serde_json::from_str::<LineId>(line).ok().and_then(|line| PostId::parse(&line.id));
             id.is_none_or(|id| !posts.contains(&id))
         };
-        let remaining: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+        let remaining: String =
+            text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
         if remaining.lines().count() == text.lines().count() {
             return Ok(());
         }
