@@ -7,8 +7,8 @@ use crate::Row;
 use crate::figures::Figures;
 use crate::obsidian;
 
-/// Goals: set, with or without vectors, measure, minimum. Without vectors, they are the best
-/// full-text figures before this project; with vectors, the best of fixed-scale fusion.
+/// Goals: name of the set, whether with vectors, measure, minimum. Without vectors, they are the
+/// best full-text figures known before this program; with vectors, the best of fixed-scale fusion.
 const GOALS: [(&str, bool, &str, f64); 13] = [
     ("scifact", false, "nDCG@10", 0.69),
     ("locomo-session", false, "recall@5", 0.86),
@@ -64,8 +64,8 @@ cargo test --workspace --bench search_quality -- --sets --check docs/search-qual
 |---|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// Measurements of alternatives.
-const TRIED: &str = "
+/// The section about measured alternatives.
+const ALTERNATIVES: &str = "
 ## What was tried
 
 nDCG@10 with all-MiniLM-L6-v2. Each line changes one thing in the current ranking. All lines were
@@ -103,20 +103,22 @@ the loss is that of the second-to-last row. Use a model that knows your language
 
 /// Formats a row for the terminal.
 pub(crate) fn line(row: &Row) -> String {
-    let of = |f: &Figures| {
+    let formatted = |f: &Figures| {
         format!(
             "nDCG {:.4} R5 {:.4} R10 {:.4} first {:.4} {} us",
             f.ndcg10, f.recall5, f.recall10, f.first, f.median_us
         )
     };
-    let with_vectors =
-        row.with_vectors.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
+    let with_vectors = row
+        .with_vectors
+        .as_ref()
+        .map_or_else(String::new, |f| format!(" | with: {}", formatted(f)));
     format!(
         "{} ({} docs, {} links): {}{with_vectors}",
         row.name,
         row.docs,
         row.links,
-        of(&row.without_vectors)
+        formatted(&row.without_vectors)
     )
 }
 
@@ -143,7 +145,7 @@ pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
         }
     }
     obsidian_table(&mut out, rows);
-    out.push_str(TRIED);
+    out.push_str(ALTERNATIVES);
     out
 }
 
@@ -158,15 +160,15 @@ fn commit() -> String {
 
 /// Returns `page` with the section of the generated sets added or replaced.
 pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
-    let tried = page.find(TRIED.trim_start()).unwrap_or(page.len());
-    let begin = page.find(GENERATED).unwrap_or(tried);
+    let alternatives = page.find(ALTERNATIVES.trim_start()).unwrap_or(page.len());
+    let begin = page.find(GENERATED).unwrap_or(alternatives);
     let mut out = page[..begin].to_owned();
     out.push_str(GENERATED);
     for row in rows {
         let _ = writeln!(out, "{}", generated_line(row));
     }
     out.push('\n');
-    out.push_str(&page[tried..]);
+    out.push_str(&page[alternatives..]);
     out
 }
 
@@ -221,7 +223,8 @@ fn obsidian_table(out: &mut String, rows: &[Row]) {
          Sets that end with `-obsidian` have the same pages as Obsidian writes them. The name of \
          the file\nis the title, links are `[[Name]]`, and no page has `title:`. A title that \
          cannot be the name of a\nfile is an alias.\n\n\
-         | set | vectors | recall@5 with titles | as in Obsidian | nDCG@10 with titles | as in Obsidian |\n\
+         | set | vectors | recall@5 with titles | as in Obsidian | nDCG@10 with titles \
+         | as in Obsidian |\n\
          |---|---|---:|---:|---:|---:|\n",
     );
     for (titled, named) in pairs {
@@ -244,7 +247,8 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
     let _ = writeln!(
         out,
         "## {title}\n\n\
-         | set | documents | live links | questions | nDCG@10 | recall@5 | recall@10 | MRR@10 | median µs | goal |\n\
+         | set | documents | live links | questions | nDCG@10 | recall@5 | recall@10 | MRR@10 \
+         | median µs | goal |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---|"
     );
     for row in rows {
@@ -255,7 +259,7 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
         };
         let goals: Vec<String> = GOALS
             .iter()
-            .filter(|(set, of, ..)| *set == row.name && *of == with_vectors)
+            .filter(|(set, needs_vectors, ..)| *set == row.name && *needs_vectors == with_vectors)
             .map(|(_, _, measure, goal)| {
                 let value = if *measure == "nDCG@10" { f.ndcg10 } else { f.recall5 };
                 format!("{measure} {goal:.2}: {}", if value >= *goal { "yes" } else { "**no**" })
