@@ -4,9 +4,9 @@
 //! request uses a new client; only a [`RetryingClient`] keeps connections.
 //!
 //! All functions that send a request block the calling thread: for a bounded time, except
-//! [`HttpClient::download`] and [`RetryingClient::stream`]. They must not be called on a thread that
-//! runs async tasks: each request drives its own small runtime, and tokio refuses a runtime within a
-//! runtime.
+//! [`HttpClient::download`] and [`RetryingClient::stream`]. They must not be called on a thread
+//! that runs async tasks: each request drives its own small runtime, and tokio refuses a runtime
+//! within a runtime.
 //!
 //! `address` distinguishes public addresses from others. `document` has the rules for untrusted
 //! addresses, `web_page` reads pages by them, and `download` fetches large files. `client` sets the
@@ -109,8 +109,8 @@ pub trait HttpClient: Send + Sync {
 
     /// Downloads the file at a public `https` address to `to`, and returns its length in bytes.
     ///
-    /// At most five redirects, each to a public `https` address; no cookies and no authorization; at
-    /// most 4 GiB, and never a minute without a byte. `on_progress` gets the number of bytes
+    /// At most five redirects, each to a public `https` address; no cookies and no authorization;
+    /// at most 4 GiB, and never a minute without a byte. `on_progress` gets the number of bytes
     /// received and the total, if known; it returns `false` to stop. An interrupted download stays
     /// in `to`. The next call resumes it if the server still has the same file.
     ///

@@ -28,7 +28,7 @@ pub fn timeline(body: &str) -> Vec<TimelineEntry> {
     let mut found = Vec::new();
     let mut fences = Fences::default();
     for line in body.split('\n') {
-        if !fences.line(line)
+        if !fences.push_line(line)
             && let Some(entry) = entry(line)
             && seen.insert(hasher.hash_one((&entry.date, &entry.text)))
         {

@@ -123,7 +123,7 @@ fn blocks(part: &str) -> Vec<Block> {
     let (mut start, mut in_block) = (0, false);
     for line in part.split_inclusive('\n') {
         let end = start + line.len();
-        let code = fences.line(line);
+        let code = fences.push_line(line);
         let entry = if code { None } else { timeline(line).pop() };
         let ends_block = line.trim().is_empty() || line.starts_with(['#', '-', '*', '+']);
         if let Some(entry) = entry {

@@ -38,7 +38,7 @@ pub fn derive_title(body: &str) -> String {
     let mut code = None;
     for line in body.split(['\n', '\r']) {
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
-        if until.is_none() && fences.line(line) {
+        if until.is_none() && fences.push_line(line) {
             if code.is_none() && !line.trim_start().starts_with(['`', '~']) {
                 code = short(line, MAX_TITLE);
             }
