@@ -19,7 +19,7 @@ pub(crate) struct PagingOptions {
     )]
     pub(crate) limit: u32,
 
-    /// Page of the list, from 1
+    /// Part of the list, from 1
     #[arg(
         long,
         value_name = "N",

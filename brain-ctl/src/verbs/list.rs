@@ -52,7 +52,7 @@ pub(crate) struct List {
     )]
     limit: u32,
 
-    /// Page of the list, from 1
+    /// Part of the list, from 1
     #[arg(
         long,
         value_name = "N",

@@ -51,7 +51,7 @@ pub(crate) struct Search {
     #[command(flatten)]
     period: Period,
 
-    /// Page of the results, from 1; at most 200 results in all
+    /// Part of the results, from 1; at most 200 results in all
     #[arg(
         long,
         value_name = "N",

@@ -1,6 +1,5 @@
 //! `brain` without a command: shows the state of the brain, its newest pages, and problems.
 
-
 use std::{sync::mpsc, thread, time::Duration};
 
 use brain_protocol::{
@@ -188,7 +187,6 @@ impl Show for Summary {
             table.write(t);
         }
         self.show_attention(t);
-
     }
 
     fn quiet(&self, t: &mut Text) {

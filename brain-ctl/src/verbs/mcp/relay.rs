@@ -293,7 +293,6 @@ where
                     },
                     Ok(_) => {}
                     // A daemon that ends can write an incomplete line.
-
                     Err(_) => return Ok(()),
                 }
                 line.push(b'\n');
