@@ -2,8 +2,8 @@
 //!
 //! A tokenizer reads the HTML, and [`Flow`] writes the parts that have a form in markdown as plain,
 //! well nested HTML for the converter. The converter builds a tree and walks it by recursion,
-//! copies a text once a level, and pads tables. Untrusted HTML could make it run for hours or crash; the
-//! output of `Flow` cannot.
+//! copies a text once a level, and pads tables. Untrusted HTML could make it run for hours or
+//! crash; the output of `Flow` cannot.
 
 use std::sync::LazyLock;
 
