@@ -78,11 +78,11 @@ pub(super) fn is_running() -> bool {
     manager::state(service).is_ok_and(|state| state.pid.is_some())
 }
 
-/// Paths of the unit files.
+/// Paths of the unit files and of a drop-in.
 struct Files {
     socket: PathBuf,
     service: PathBuf,
-    /// The drop-in with restrictions that not every system allows.
+    /// The drop-in of the service with restrictions that not every system allows.
     restrictions: PathBuf,
 }
 
@@ -105,23 +105,24 @@ impl Files {
         Ok(Self { socket, service, restrictions })
     }
 
+    /// Returns the paths of the two unit files, without the drop-in.
     fn paths(&self) -> [&Path; 2] {
         [&self.socket, &self.service]
     }
 
-    /// Writes the drop-in if this system allows its restrictions, and else removes it. A file of
-    /// this name that brain did not write is left as it is. Returns whether brain's file is there.
-    fn restrict(&self) -> Result<bool, Fault> {
-        let found = read_unit(&self.restrictions)?;
-        match (found, manager::allows(unit::restriction_settings())) {
+    /// Writes the drop-in if this system allows its restrictions, and else removes it. Does not
+    /// change a file of this name that brain did not write. Returns whether brain's drop-in exists.
+    fn update_restrictions(&self) -> Result<bool, Fault> {
+        let present = read_unit(&self.restrictions)?;
+        match (present, manager::allows(unit::restriction_settings())) {
             (UnitFile::Foreign, _) => Ok(false),
             (_, true) => write(&self.restrictions, &unit::restrictions()).map(|()| true),
             (_, false) => self.remove_restrictions().map(|_| false),
         }
     }
 
-    /// Removes brain's drop-in, and its directory if that has no other files. Returns whether it
-    /// was there.
+    /// Removes brain's drop-in, and its directory if that has no other files. Returns whether the
+    /// drop-in existed.
     fn remove_restrictions(&self) -> Result<bool, Fault> {
         if !matches!(read_unit(&self.restrictions)?, UnitFile::Ours(_)) {
             return Ok(false);
@@ -143,7 +144,8 @@ impl Files {
     /// Returns whether `brain service install` wrote one of the files.
     ///
     /// # Errors
-    /// [`FaultCode::Conflict`] with `hint` if a file is foreign, unless `force`.
+    /// [`FaultCode::Conflict`] with `hint` if a file is foreign, unless `force`. The fault of the
+    /// file if reading fails.
     fn is_installed(&self, force: bool, hint: &str) -> Result<bool, Fault> {
         let mut is_installed = false;
         for path in self.paths() {
@@ -186,7 +188,7 @@ struct InstallResult {
     files: Vec<String>,
     /// The process id of the started daemon.
     pid: Option<u32>,
-    /// The process id of a former daemon that was stopped.
+    /// The process id of the daemon that was stopped.
     stopped: Option<u32>,
     /// Notes for the user.
     #[serde(skip)]
@@ -210,7 +212,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     if !context.no_start {
         manager::require("only write the files: brain service install --no-start")?;
     }
-    let socket_moved = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
+    let is_socket_changed = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
     write(&files.socket, &socket_text)?;
     write(&files.service, &service_text)?;
     let mut result = InstallResult {
@@ -229,7 +231,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
         );
         return context.show(&result);
     }
-    if files.restrict()? {
+    if files.update_restrictions()? {
         result.files.push(files.restrictions.display().to_string());
     }
     manager::systemctl(&["daemon-reload"])?;
@@ -239,7 +241,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     if was_installed || force {
         // The program may have changed, so the service is restarted. An unchanged socket stays
         // open, so that clients can connect during the restart.
-        let units = if socket_moved { &manager::UNITS[..] } else { &[service_unit] };
+        let units = if is_socket_changed { &manager::UNITS[..] } else { &[service_unit] };
         manager::systemctl(&[&["restart"], units].concat())?;
     }
     result.pid = manager::state(service_unit)?.pid;
@@ -309,10 +311,11 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     context.show(&result)
 }
 
-/// Returns the path of the socket: `BRAIN_SOCKET`, or the daemon's configuration.
+/// Returns the path of the socket: `BRAIN_SOCKET`, or the configured path, or the default.
 ///
 /// # Errors
-/// Returns the daemon's fault if its configuration is wrong.
+/// The daemon's fault if its configuration is wrong, even with `BRAIN_SOCKET`. `invalid_config` if
+/// `program` cannot be run or prints no JSON.
 fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
     let config_error = |reason: String| {
         Fault::new(FaultCode::InvalidConfig, format!("{} config show: {reason}", program.display()))
@@ -338,7 +341,8 @@ fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
     })
 }
 
-/// Stops a daemon of this home that systemd did not start.
+/// Stops a daemon of this home that systemd did not start. Returns its process id (0 if unknown),
+/// or `None` if no such daemon runs.
 fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let socket = home.socket();
     let request = encode(&Request::from(Status)).map_err(|e| {
@@ -362,17 +366,17 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).map_err(write_error)?;
     }
-    let new = path.with_extension(format!("new-{}", std::process::id()));
+    let temporary = path.with_extension(format!("new-{}", std::process::id()));
     let result = OpenOptions::new()
         .create(true)
         .truncate(true)
         .write(true)
         .mode(0o644)
-        .open(&new)
+        .open(&temporary)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&new, path));
+        .and_then(|()| fs::rename(&temporary, path));
     result.map_err(|e| {
-        let _ = fs::remove_file(&new);
+        let _ = fs::remove_file(&temporary);
         write_error(e)
     })
 }

@@ -327,8 +327,8 @@ impl Bench {
         format!(
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
-             compares the\n\
-             release build with the minimum cost of the same work on the same machine in the same \
+             compares programs of the\n\
+             profile `dist` with the minimum cost of the same work on the same machine in the same \
              run. Values\n\
              are medians, with the tenth and ninetieth percentile in brackets. \
              `tests/benches/performance`\n\

@@ -9,7 +9,7 @@ const COMPANIES: usize = 30;
 /// Meetings of each language.
 const MEETINGS: usize = 60;
 
-/// The relations of people to a company, in the order of [`Language::verbs`].
+// The relations of people to a company: indices into [`Language::verbs`].
 const FOUND: usize = 0;
 const INVEST: usize = 1;
 const WORK: usize = 2;
@@ -24,15 +24,15 @@ struct Language {
     verbs: [(&'static str, &'static str); 4],
     /// The title of the list of a meeting's people, and a sentence about another person.
     meeting: [&'static str; 2],
-    /// Questions with one relation: what is asked for, and the text with `C` or `P`.
-    one: &'static [(Ask, &'static str)],
+    /// Questions with one relation: the kind of the answers, and the text with `C` or `P`.
+    one: &'static [(Answers, &'static str)],
     /// Questions with two relations.
-    two: &'static [(Ask, &'static str)],
+    two: &'static [(Answers, &'static str)],
 }
 
-/// What a question asks for.
+/// The kind of a question's answers.
 #[derive(Clone, Copy)]
-enum Ask {
+enum Answers {
     /// People with this relation to `C`.
     People(usize),
     /// Meetings of `P`.
@@ -42,7 +42,7 @@ enum Ask {
     /// Meetings of the people with this relation to `C`.
     MeetingsOf(usize),
 }
-use Ask::{Colleagues, Meetings, MeetingsOf, People};
+use Answers::{Colleagues, Meetings, MeetingsOf, People};
 
 const LANGUAGES: [Language; 4] = [
     Language {
@@ -197,14 +197,14 @@ pub(crate) fn sets() -> Vec<Set> {
 
 /// The people, companies and meetings of a language.
 struct World {
-    /// Ids and titles.
+    // Ids and titles.
     people: Vec<(String, String)>,
     companies: Vec<(String, String)>,
     meetings: Vec<(String, String)>,
     /// For each company, the people of each relation.
     roles: Vec<[Vec<usize>; 4]>,
     /// The people of each meeting, and the person who was absent.
-    attended: Vec<(Vec<usize>, usize)>,
+    attendance: Vec<(Vec<usize>, usize)>,
 }
 
 impl World {
@@ -228,7 +228,7 @@ impl World {
             .collect();
         let roles = (0..COMPANIES)
             .map(|number| {
-                // Six people belong to a company; investors and advisors belong to another one.
+                // Six people belong to a company. Its investors and advisors belong to others.
                 let own = number * 6;
                 let other = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
                 [
@@ -245,7 +245,7 @@ impl World {
                 id(meetings_in, &format!("{brand} {}", 100 + number))
             })
             .collect();
-        let attended = (0..MEETINGS)
+        let attendance = (0..MEETINGS)
             .map(|number| {
                 let count = 2 + rng.below(3);
                 let mut who: Vec<usize> = (0..count)
@@ -258,7 +258,7 @@ impl World {
                 (who, absent)
             })
             .collect();
-        Self { people, companies, meetings, roles, attended }
+        Self { people, companies, meetings, roles, attendance }
     }
 
     fn docs(&self, language: &Language) -> Vec<Doc> {
@@ -305,7 +305,7 @@ impl World {
         for (person, text) in self.people.iter().zip(texts) {
             docs.push(doc(person, text, String::new()));
         }
-        for (meeting, (who, absent)) in self.meetings.iter().zip(&self.attended) {
+        for (meeting, (who, absent)) in self.meetings.iter().zip(&self.attendance) {
             let [title, note] = language.meeting;
             let mut text = format!("## {title}\n\n");
             for &who in who {
@@ -317,16 +317,16 @@ impl World {
         docs
     }
 
-    fn questions(&self, forms: &[(Ask, &str)]) -> Vec<(String, Vec<String>)> {
+    fn questions(&self, forms: &[(Answers, &str)]) -> Vec<(String, Vec<String>)> {
         let mut out = Vec::new();
-        for (form, (ask, text)) in forms.iter().enumerate() {
+        for (form, (kind, text)) in forms.iter().enumerate() {
             for round in 0..8 {
                 let company = (form * 7 + round * 11) % COMPANIES;
-                let person = match ask {
+                let person = match kind {
                     Colleagues(role, _) => self.roles[company][*role][0],
                     _ => company * 6,
                 };
-                let answers: Vec<&String> = match ask {
+                let answers: Vec<&String> = match kind {
                     People(role) => self.ids(&self.roles[company][*role]),
                     Colleagues(_, role) => self.ids(&self.roles[company][*role]),
                     Meetings => self.meetings_of(&[person]),
@@ -361,7 +361,7 @@ impl World {
     }
 
     fn meetings_of(&self, people: &[usize]) -> Vec<&String> {
-        let of = self.meetings.iter().zip(&self.attended);
+        let of = self.meetings.iter().zip(&self.attendance);
         of.filter(|(_, (who, _))| who.iter().any(|who| people.contains(who)))
             .map(|(meeting, _)| &meeting.0)
             .collect()

@@ -25,7 +25,7 @@ fn visibility(sources: &[String]) -> Visibility {
     if sources.is_empty() {
         return Visibility::All;
     }
-    // An invalid name shows nothing, rather than everything.
+    // A list of invalid names shows no source, rather than every source.
     Visibility::Only(sources.iter().filter_map(|id| SourceId::parse(id.as_str()).ok()).collect())
 }
 
@@ -39,9 +39,9 @@ pub(crate) fn intersection(one: &Visibility, other: &Visibility) -> Visibility {
     }
 }
 
-/// Returns `wanted` if `granted` covers it, else `granted`.
-pub(crate) fn cap_scopes(granted: Scopes, wanted: Scopes) -> Scopes {
-    if granted.cover(wanted) { wanted } else { granted }
+/// Returns `requested` if `granted` covers it, else `granted`.
+pub(crate) fn cap_scopes(granted: Scopes, requested: Scopes) -> Scopes {
+    if granted.cover(requested) { requested } else { granted }
 }
 
 /// A client in memory.

@@ -2,8 +2,8 @@
 //!
 //! A secret `some-name` is the variable `BRAIN_SOME_NAME`, else the file of its `*_file` key in the
 //! configuration, else the systemd credential `some-name`, else `secrets/some-name` in the home. A
-//! file that other users can read is rejected. Values never appear in logs or errors: they are read
-//! into a [`Secret`].
+//! file that other users can read is rejected, except a credential. Values never appear in logs or
+//! errors, because they are [`Secret`]s.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -71,8 +71,9 @@ impl Secrets {
     /// has the secret.
     ///
     /// # Errors
-    /// If the first place with the secret cannot be read or is not valid; [`Error::Exposed`] if
-    /// other users can read it. Later places are not tried.
+    /// The error of the first place with the secret if the secret cannot be read or is not valid.
+    /// [`Error::Exposed`] if other users can read its file. [`Error::MissingFile`] if the
+    /// configured file does not exist. Later places are not tried.
     pub fn find(
         &self,
         name: &str,
@@ -102,7 +103,7 @@ impl Secrets {
     /// secret, never a part.
     ///
     /// # Errors
-    /// [`Error::Unwritable`].
+    /// [`Error::Unwritable`] if the file cannot be written.
     pub fn store(&self, name: &str, secret: &Secret) -> Result<PathBuf, Error> {
         let path = self.dir.join(name);
         match self.write(name, &path, secret) {

@@ -78,7 +78,7 @@ impl Journal {
         Self { path: dir.join("journal.jsonl") }
     }
 
-    /// Appends events durably. First adds the missing line end after a crash.
+    /// Appends events durably, with the time `at` in Unix milliseconds.
     ///
     /// # Errors
     /// The I/O error with its path.
@@ -89,7 +89,7 @@ impl Journal {
         let at = rfc3339(at);
         let lines: String = events
             .iter()
-            .map(|event| line(&Entry { at: at.clone(), event: event.clone() }))
+            .map(|event| format_line(&Entry { at: at.clone(), event: event.clone() }))
             .collect();
         disk::append(&self.path, &lines, true)
     }
@@ -142,8 +142,8 @@ impl Journal {
             ));
         }
         entries.sort_by_key(|(at, _)| *at);
-        let lines: String = entries.iter().map(|(_, entry)| line(entry)).collect();
-        let _writing = disk::lock_writes();
+        let lines: String = entries.iter().map(|(_, entry)| format_line(entry)).collect();
+        let _write_lock = disk::lock_writes();
         disk::replace(&self.path, lines.as_bytes(), true)
     }
 
@@ -155,19 +155,19 @@ impl Journal {
         }
     }
 
-    /// Returns the entries at or after `since`, newest first. Stops at the first block without
-    /// such an entry, so a few entries out of order hide nothing.
+    /// Returns the entries at or after `since`, newest first. Stops at the first block whose
+    /// entries are all older, so a few entries out of order hide nothing.
     fn read_backwards(&self, mut file: File, since: i64) -> io::Result<Vec<Entry>> {
         let mut found = Vec::new();
-        // The end of the line that began before the current block.
-        let mut line_end = Vec::new();
+        // The rest of the line that begins before the block that was read last.
+        let mut line_rest = Vec::new();
         let mut end = file.metadata()?.len();
         while end > 0 {
             let begin = end.saturating_sub(BLOCK_BYTES);
             let mut block = Vec::new();
             file.seek(SeekFrom::Start(begin))?;
             Read::by_ref(&mut file).take(end - begin).read_to_end(&mut block)?;
-            block.append(&mut line_end);
+            block.append(&mut line_rest);
             // The first line of a block may have begun before it.
             let first_line = match begin {
                 0 => 0,
@@ -185,14 +185,14 @@ impl Journal {
                 break;
             }
             block.truncate(first_line);
-            (line_end, end) = (block, begin);
+            (line_rest, end) = (block, begin);
         }
         Ok(found)
     }
 }
 
-/// Formats an entry; this cannot fail.
-fn line(entry: &Entry) -> String {
+/// Formats an entry as a line; this cannot fail.
+fn format_line(entry: &Entry) -> String {
     serde_json::to_string(entry).map(|line| line + "\n").unwrap_or_default()
 }
 

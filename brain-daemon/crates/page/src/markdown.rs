@@ -23,7 +23,7 @@ const MAX_PUNCTUATION: usize = 1 << 15;
 /// How far before a cut an unclosed bracket is searched, in bytes.
 const MAX_BRACKET_DISTANCE: usize = 2000;
 
-/// Calls `each` with the events of `text` and their byte ranges, until it breaks.
+/// Calls `each` with the events of `text` and their byte ranges, until `each` breaks.
 pub fn for_each_event<'a>(
     text: &'a str,
     options: Options,
@@ -73,7 +73,7 @@ enum Part<'a> {
     Raw(Tag<'a>, &'a str),
 }
 
-/// Calls `each` with the parts of `text` and their offsets, until it breaks.
+/// Calls `each` with the parts of `text` and their offsets, until `each` breaks.
 fn each_part<'a>(
     text: &'a str,
     options: Options,
@@ -87,11 +87,11 @@ fn each_part<'a>(
         let (part, length) = match cut {
             Cut::Before(end) => (Part::Parsed(&rest[..end]), end),
             Cut::Code => {
-                let (code, length) = code(rest);
+                let (code, length) = code_block(rest);
                 (Part::Raw(Tag::CodeBlock(CodeBlockKind::Indented), code), length)
             }
             Cut::Html => {
-                let length = html(rest);
+                let length = html_block_length(rest);
                 (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
             }
         };
@@ -171,9 +171,9 @@ fn cut(text: &str, options: Options) -> Cut {
         _ => {
             let inner = if child > 0 { child } else { any };
             if inner == 0 {
-                return Cut::Before(paragraph(text));
+                return Cut::Before(cut_paragraph(text));
             }
-            // Without the indentation, which would turn the content of a list into code.
+            // Skips the indentation, which would turn the content of a list into code.
             let bare = text[inner..].trim_start_matches([' ', '\t']);
             Cut::Before(text.len() - bare.len())
         }
@@ -198,7 +198,7 @@ fn is_block(tag: &Tag<'_>) -> bool {
 
 /// Returns where to cut a paragraph that continues after `text`: at a line end in the second half,
 /// else at a space, else at the end. The cut moves before an unclosed bracket, if one is near.
-pub(super) fn paragraph(text: &str) -> usize {
+pub(super) fn cut_paragraph(text: &str) -> usize {
     let half = text.floor_char_boundary(text.len() / 2);
     let later = &text[half..];
     let spaced = [&['\n'][..], &[' ', '\t'][..]]
@@ -214,16 +214,16 @@ pub(super) fn paragraph(text: &str) -> usize {
 }
 
 /// Returns the content of the block of code at the beginning of `text`, and the block's length.
-fn code(text: &str) -> (&str, usize) {
+fn code_block(text: &str) -> (&str, usize) {
     let mut fences = Fences::default();
-    let fenced = text.split_inclusive('\n').next().is_some_and(|line| fences.line(line));
+    let is_fenced = text.split_inclusive('\n').next().is_some_and(|line| fences.push_line(line));
     let (mut at, mut start, mut end) = (0, 0, 0);
     for (n, line) in text.split_inclusive('\n').enumerate() {
-        if fenced {
+        if is_fenced {
             at += line.len();
             if n == 0 {
                 start = at;
-            } else if fences.line(line) && !fences.inside() {
+            } else if fences.push_line(line) && !fences.is_inside() {
                 return (&text[start..end.max(start)], at);
             }
             end = at;
@@ -242,7 +242,7 @@ fn code(text: &str) -> (&str, usize) {
 
 /// Returns the length of the block of HTML at the beginning of `text` (CommonMark 0.31, section
 /// 4.6).
-fn html(text: &str) -> usize {
+fn html_block_length(text: &str) -> usize {
     let head = text.trim_start().get(..16).unwrap_or_default().to_ascii_lowercase();
     let ends = [
         ("<!--", "-->"),
@@ -268,12 +268,12 @@ fn html(text: &str) -> usize {
     at
 }
 
-/// Positions of a text's link definitions, by label.
+/// Positions of a text's link definitions, by the hash of their label.
 struct Definitions<'a> {
     text: &'a str,
     options: Options,
     hasher: RandomState,
-    at: HashMap<u64, Range<u32>>,
+    spans: HashMap<u64, Range<u32>>,
     /// What [`Self::find`] returned: a text can refer to one definition many thousand times.
     found: HashMap<u64, Option<Definition<'a>>>,
 }
@@ -283,8 +283,8 @@ type Definition<'a> = (CowStr<'a>, CowStr<'a>);
 
 impl<'a> Definitions<'a> {
     fn of(text: &'a str, options: Options) -> Self {
-        let (hasher, at, found) = (RandomState::new(), HashMap::new(), HashMap::new());
-        let mut definitions = Self { text, options, hasher, at, found };
+        let (hasher, spans, found) = (RandomState::new(), HashMap::new(), HashMap::new());
+        let mut definitions = Self { text, options, hasher, spans, found };
         if text.contains("]:") {
             each_part(text, options, &mut |start, part| {
                 if let Part::Parsed(part) = part {
@@ -303,7 +303,7 @@ impl<'a> Definitions<'a> {
             let span = place(definition.span.start)..place(definition.span.end);
             let key = self.key(label);
             // The first definition of a label counts.
-            let known = self.at.entry(key).or_insert_with(|| span.clone());
+            let known = self.spans.entry(key).or_insert_with(|| span.clone());
             if span.start < known.start {
                 *known = span;
             }
@@ -317,11 +317,11 @@ impl<'a> Definitions<'a> {
 
     /// Returns the address and the title of the link with this label.
     fn find(&mut self, label: &str) -> Option<Definition<'a>> {
-        if self.at.is_empty() {
+        if self.spans.is_empty() {
             return None;
         }
         let key = self.key(label);
-        let span = self.at.get(&key)?.clone();
+        let span = self.spans.get(&key)?.clone();
         let (text, options) = (self.text, self.options);
         let found = self.found.entry(key).or_insert_with(|| {
             let definition = text.get(span.start as usize..span.end as usize)?;
@@ -341,7 +341,7 @@ mod tests {
     use crate::prose::MARKDOWN;
     use proptest::prelude::*;
 
-    /// Texts and link targets of the events.
+    /// Returns texts and link targets of the events.
     fn shown(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         let mut depth = 0_i64;
@@ -362,6 +362,7 @@ mod tests {
         out
     }
 
+    /// Returns the same as [`shown`], by one parser of the whole text.
     fn whole(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         for (event, range) in Parser::new_ext(text, MARKDOWN).into_offset_iter() {

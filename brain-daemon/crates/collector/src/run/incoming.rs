@@ -11,15 +11,15 @@ use crate::{Data, DataFault, Journal, Rates, Record, Stream};
 pub struct IncomingPost {
     /// The post.
     pub post: Record,
-    /// Its streams, with each search that found it.
+    /// The streams of the post, each with the search that found it, if any.
     pub destinations: Vec<(Stream, Option<String>)>,
 }
 
 impl Run<'_> {
-    /// Creates the directories for posts.
+    /// Creates the directories for posts, and rebuilds a missing journal.
     ///
     /// # Errors
-    /// If they cannot be created.
+    /// If a directory cannot be created, or a file not read or written.
     pub fn prepare(&self) -> Result<(), DataFault> {
         let data = Data::new(&self.settings.dir);
         data.prepare()?;

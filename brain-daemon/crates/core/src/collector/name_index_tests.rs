@@ -25,7 +25,7 @@ fn names(pages: &[Row]) -> NameIndex {
         names.add(page, &aliases);
     }
     names
-        .words
+        .by_first_word
         .values_mut()
         .for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
     names

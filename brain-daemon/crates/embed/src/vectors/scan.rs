@@ -1,4 +1,4 @@
-//! Searches rows: the nearest pages by their best windows, among visible pages only.
+//! Finds the visible pages nearest to a query, each by its best window.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,10 @@ const BLOCK: usize = 1024;
 const CANDIDATES_PER_PAGE: usize = 5;
 /// Minimum number of candidate rows.
 const MIN_CANDIDATES: usize = 1000;
-/// Multiple of the requested pages that are held before they are pruned.
+/// Found pages are pruned to the limit when they are this many times the limit.
 const HELD_PER_PAGE: usize = 3;
 /// Maximum windows of a page that are compared with another page's.
-const MAX_COMPARED: usize = 128;
+const MAX_COMPARED_WINDOWS: usize = 128;
 
 /// Returns the `limit` pages nearest to `query`, nearest first.
 pub(super) fn search(
@@ -42,8 +42,8 @@ pub(super) fn search(
             }
         }
         Some(sketch) => {
-            let wanted = MIN_CANDIDATES.max(CANDIDATES_PER_PAGE * limit);
-            for row in candidates(&sketch.differences(query), wanted, &mut best) {
+            let min_rows = MIN_CANDIDATES.max(CANDIDATES_PER_PAGE * limit);
+            for row in candidates(&sketch.differences(query), min_rows, &mut best) {
                 let mut found = [0];
                 products(&numbers, rows.numbers(row), &mut found);
                 let row_scale = rows.scales.get(row).copied().unwrap_or_default();
@@ -54,7 +54,8 @@ pub(super) fn search(
     best.into_pages()
 }
 
-/// Returns the `limit` of `pages` nearest to `query`, nearest first, comparing every row exactly.
+/// Returns the `limit` of `pages` nearest to `query`, nearest first. Compares all their rows,
+/// without sketches.
 pub(super) fn among(
     rows: &Rows,
     query: &[f32],
@@ -91,8 +92,9 @@ pub(super) fn among(
     found
 }
 
-/// Returns about `wanted` rows of visible pages with the fewest differing bits.
-fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Vec<usize> {
+/// Returns the rows of visible pages with the fewest differing bits: at least `min_rows`, if there
+/// are as many.
+fn candidates(differences: &[u16], min_rows: usize, best: &mut TopPages<'_>) -> Vec<usize> {
     let max = differences.iter().copied().max().unwrap_or_default();
     let mut counts = vec![0_usize; usize::from(max) + 1];
     for difference in differences {
@@ -100,15 +102,15 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
             *count += 1;
         }
     }
-    let mut out = Vec::with_capacity(2 * wanted);
+    let mut out = Vec::with_capacity(2 * min_rows);
     let mut from = 0_u16;
-    // Usually one round; more when many of the nearest are hidden.
-    while out.len() < wanted && from <= max {
+    // Usually one round; more when many of the nearest rows are of hidden pages.
+    while out.len() < min_rows && from <= max {
         let (mut to, mut sum) = (from, 0);
         for count in counts.iter().skip(usize::from(from)) {
             sum += count;
             to += 1;
-            if sum >= wanted - out.len() {
+            if sum >= min_rows - out.len() {
                 break;
             }
         }
@@ -122,16 +124,16 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
     out
 }
 
-/// Returns the cosine between the nearest windows of two pages.
+/// Returns the cosine between the nearest windows of two pages; `None` if one has no windows.
 pub(super) fn similarity(rows: &Rows, one: u64, other: u64) -> Option<f32> {
-    let some = |page| {
+    let sampled_rows = |page| {
         let all = rows.rows_of(page);
-        all.iter().step_by(all.len().div_ceil(MAX_COMPARED).max(1)).map(|row| *row as usize)
+        all.iter().step_by(all.len().div_ceil(MAX_COMPARED_WINDOWS).max(1)).map(|row| *row as usize)
     };
     let mut nearest: Option<f32> = None;
-    for a in some(one) {
+    for a in sampled_rows(one) {
         let scale = rows.scales.get(a).copied().unwrap_or_default();
-        for b in some(other) {
+        for b in sampled_rows(other) {
             let mut found = [0];
             products(rows.numbers(a), rows.numbers(b), &mut found);
             let cosine = found[0] as f32 * scale * rows.scales.get(b).copied().unwrap_or_default();
@@ -141,8 +143,8 @@ pub(super) fn similarity(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     nearest.map(|cosine| cosine.clamp(-1.0, 1.0))
 }
 
-/// The best pages so far. Holds some more than the limit, and prunes them when they are many. A
-/// slot is the index of a page in `rows`.
+/// The best pages so far. Holds more pages than the limit, and prunes them when there are
+/// [`HELD_PER_PAGE`] times as many.
 struct TopPages<'a> {
     rows: &'a Rows,
     limit: usize,
@@ -158,7 +160,8 @@ struct TopPages<'a> {
 /// State of a page in a search.
 #[derive(Clone, Copy)]
 enum SlotState {
-    Nothing,
+    /// The page was not checked yet.
+    Unchecked,
     /// The page is not visible.
     Hidden,
     /// The page is visible and not in `found`.
@@ -174,32 +177,34 @@ impl<'a> TopPages<'a> {
             rows,
             limit,
             admits,
-            slot_states: vec![SlotState::Nothing; rows.slots()],
+            slot_states: vec![SlotState::Unchecked; rows.slots()],
             found: Vec::with_capacity(HELD_PER_PAGE * limit),
             min_cosine: f32::NEG_INFINITY,
         }
     }
 
-    /// Whether the page of a row is visible. Checked once per page.
+    /// Returns whether the page of a row is visible. Checks each page once.
     fn is_visible(&mut self, row: usize) -> bool {
         let Some(owner) = self.rows.owners.get(row) else { return false };
         let Some(state) = self.slot_states.get_mut(owner.slot as usize) else { return false };
-        if matches!(state, SlotState::Nothing) {
+        if matches!(state, SlotState::Unchecked) {
             let admitted = (self.admits)(self.rows.page(owner.slot));
             *state = if admitted { SlotState::Open } else { SlotState::Hidden };
         }
         !matches!(state, SlotState::Hidden)
     }
 
+    /// Adds a row unless its page cannot be among the best.
     #[inline(always)]
     fn offer(&mut self, row: usize, cosine: f32) {
         if cosine >= self.min_cosine {
-            self.take(row, cosine);
+            self.add(row, cosine);
         }
     }
 
+    /// Adds a row if its page is visible and has no better row.
     #[inline(never)]
-    fn take(&mut self, row: usize, cosine: f32) {
+    fn add(&mut self, row: usize, cosine: f32) {
         if !self.is_visible(row) {
             return;
         }
@@ -214,7 +219,7 @@ impl<'a> TopPages<'a> {
         if let SlotState::Found(at) = *state
             && let Some((_, old)) = self.found.get_mut(at as usize)
         {
-            // Of equally near windows, the first.
+            // Of equally near windows, the first one in the page counts.
             if cosine > old.cosine || (cosine == old.cosine && near.start < old.start) {
                 *old = near;
             }
