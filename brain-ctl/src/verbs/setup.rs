@@ -215,11 +215,11 @@ impl Runner<'_> {
             Some(name) => name.to_owned(),
             None => answers::source_name(dir, &names),
         };
-        let added = match present {
+        let add_result = match present {
             Some(_) => Ok(Value::Null),
             None => self.run_in_home(&["sources", "add", &name, &text]),
         };
-        match added.and_then(|_| self.run_in_home(&["sync", &name])) {
+        match add_result.and_then(|_| self.run_in_home(&["sync", &name])) {
             Ok(_) => self.add_part("notes", "done", format!("{text} is the source \"{name}\"")),
             Err(fault) => self.add_part("notes", "failed", message_of(&fault)),
         }

@@ -75,10 +75,10 @@ impl Access {
     pub fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
         let table = self.table();
         let is_listed = |client: &ClientEntry| request.all || client.is_active();
-        let mut found: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
-        found.sort_by_key(|(id, client)| (client.record.created_at, *id));
+        let mut clients: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
+        clients.sort_by_key(|(id, client)| (client.record.created_at, *id));
         Ok(Clients {
-            clients: found.into_iter().map(|(id, client)| client_info(id, client)).collect(),
+            clients: clients.into_iter().map(|(id, client)| client_info(id, client)).collect(),
         })
     }
 
@@ -174,9 +174,10 @@ fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault>
     if let Some(client) = table.client(text) {
         return Ok((text.to_owned(), client.record.clone()));
     }
-    let named: Vec<_> = table.clients().filter(|(_, client)| client.record.name == text).collect();
-    let active: Vec<_> = named.iter().copied().filter(|(_, c)| c.is_active()).collect();
-    match if active.is_empty() { named } else { active }.as_slice() {
+    let matches: Vec<_> =
+        table.clients().filter(|(_, client)| client.record.name == text).collect();
+    let active: Vec<_> = matches.iter().copied().filter(|(_, c)| c.is_active()).collect();
+    match if active.is_empty() { matches } else { active }.as_slice() {
         [] => Err(unknown_client(text)),
         [(id, client)] => Ok(((*id).clone(), client.record.clone())),
         several => {

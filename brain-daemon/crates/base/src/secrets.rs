@@ -200,29 +200,29 @@ mod tests {
             dir.path(),
             &[("CREDENTIALS_DIRECTORY", &credentials), ("BRAIN_SOME_NAME", " v \n")],
         );
-        let found = |secrets: &Secrets, file: Option<&Path>| {
-            let found = secrets.find("some-name", file).unwrap();
-            found.map(|f| (f.secret.expose().to_owned(), f.origin))
+        let find = |secrets: &Secrets, file: Option<&Path>| {
+            let secret = secrets.find("some-name", file).unwrap();
+            secret.map(|found| (found.secret.expose().to_owned(), found.origin))
         };
 
-        assert_eq!(found(&bare, None), None);
+        assert_eq!(find(&bare, None), None);
         put(&at("secrets/some-name"), "home\n", 0o600);
         assert_eq!(
-            found(&credential, None).unwrap(),
+            find(&credential, None).unwrap(),
             ("home".into(), Origin::Home(at("secrets/some-name")))
         );
         put(&at("credentials/some-name"), "cred", 0o440);
-        assert_eq!(found(&bare, None).unwrap().0, "home");
+        assert_eq!(find(&bare, None).unwrap().0, "home");
         let origin = Origin::Credential(at("credentials/some-name"));
-        assert_eq!(found(&credential, None).unwrap(), ("cred".into(), origin));
+        assert_eq!(find(&credential, None).unwrap(), ("cred".into(), origin));
         put(&at("mine"), "file", 0o400);
         let mine = at("mine");
         assert_eq!(
-            found(&credential, Some(&mine)).unwrap(),
+            find(&credential, Some(&mine)).unwrap(),
             ("file".into(), Origin::Configured(at("mine")))
         );
         assert_eq!(
-            found(&all, Some(&mine)).unwrap(),
+            find(&all, Some(&mine)).unwrap(),
             ("v".into(), Origin::Variable("BRAIN_SOME_NAME".into()))
         );
         assert_eq!(code(bare.find("some-name", Some(&at("other"))).unwrap_err()), FaultCode::Io);
