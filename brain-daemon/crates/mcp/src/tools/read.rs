@@ -257,7 +257,7 @@ impl ToolCall for GetPage {
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             let rest = format!(
-                "this is a part of {} characters: continue with start_line {line}{skip}",
+                "the page has {} characters: continue with start_line {line}{skip}",
                 page.body.chars().count()
             );
             let more = output.note.take().map_or_else(String::new, |more| format!("; {more}"));
