@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::HttpError;
 
+/// A day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The quota of each client, and its usage.
@@ -35,7 +36,7 @@ impl Quota {
         Self { pages, bytes, usage: Mutex::default() }
     }
 
-    /// Checks whether the client may write another page today.
+    /// Checks whether the client may write another page today; `now` is in Unix milliseconds.
     ///
     /// # Errors
     /// 429 with the seconds until midnight, if the quota is used up.
@@ -47,7 +48,7 @@ impl Quota {
     /// Counts a page of `size` bytes.
     ///
     /// # Errors
-    /// Like [`Quota::check`]. After an error, nothing is counted.
+    /// As for [`Quota::check`]. After an error, nothing is counted.
     pub(crate) fn charge(&self, client: &str, size: usize, now: i64) -> Result<(), HttpError> {
         let mut usage = self.today(now);
         let (pages, bytes) = usage.clients.entry(client.to_owned()).or_default();

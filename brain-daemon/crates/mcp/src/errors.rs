@@ -26,7 +26,8 @@ fn text(fault: &Fault) -> String {
     }
 }
 
-/// Returns the name of a code. Where OAuth or MCP has a name for the same failure, it is used.
+/// Returns the name of a code: the name that OAuth or MCP has for the same failure, else brain's
+/// own.
 fn code_name(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Forbidden => "insufficient_scope",
@@ -35,7 +36,8 @@ fn code_name(code: FaultCode) -> &'static str {
     }
 }
 
-/// Returns the fault's own hint, unless it names commands or options of the command line.
+/// Returns the fault's own hint, unless it names commands or options of the command line, or
+/// [`next_step`] is more useful.
 fn own_hint(fault: &Fault) -> Option<String> {
     let hint = fault.hint.as_deref()?;
     if hint.contains("`brain restore") {
@@ -50,9 +52,9 @@ fn own_hint(fault: &Fault) -> Option<String> {
     }
     let names_command =
         hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
-    // The name of a tool is more useful than general advice.
-    let names_tool = next_step(fault.code).is_none() || hint.contains('`');
-    (!names_command && names_tool).then(|| shorten(hint, MAX_MESSAGE_CHARS))
+    // A hint that names a tool is more useful than general advice.
+    let is_more_useful = next_step(fault.code).is_none() || hint.contains('`');
+    (!names_command && is_more_useful).then(|| shorten(hint, MAX_MESSAGE_CHARS))
 }
 
 /// Returns what a model should do after a failure of this kind.

@@ -242,7 +242,7 @@ async fn revoke(
 }
 
 /// Runs `work`, and counts it as a failure of `client` if the client, secret, code or token is
-/// wrong. Too many failures delay further failures; correct requests are never refused.
+/// wrong. After too many failures, further failures get 429. Correct requests never do.
 async fn count_failures<T>(
     app: &AppState,
     from: IpAddr,
