@@ -225,6 +225,8 @@ impl Runner<'_> {
         }
     }
 
+    /// Connects an AI client, and records the change. Does not replace a foreign entry without
+    /// `replace`.
     fn connect(&mut self, plan: Plan, replace: bool, record: &mut Record) -> Result<(), Fault> {
         let (name, label) = (plan.client.name, plan.client.label);
         if plan.is_done() {

@@ -230,10 +230,12 @@ impl Questions {
     }
 }
 
+/// Returns the names as a list, or a text that says that there are none.
 fn joined_names(names: &[&str]) -> String {
     if names.is_empty() { "none was found".to_owned() } else { names.join(", ") }
 }
 
+/// Prints a text to standard output.
 fn print(text: &str) -> Result<(), Fault> {
     write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
 }

@@ -238,6 +238,9 @@ fn validate_ttl(seconds: u32) -> Result<u32, Fault> {
 }
 
 /// Returns the grant types of a new client, each once, in their usual order.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if a client cannot have these grant types.
 fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
     let requested = match (request.grant_types.as_slice(), request.public) {
         ([], false) => &[GrantType::ClientCredentials][..],
@@ -261,6 +264,10 @@ fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault>
     Ok(kinds)
 }
 
+/// Checks the redirect addresses of a client with the grant types `kinds`.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if an address is missing, superfluous or invalid.
 fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
     let needs_consent = kinds.contains(&GrantType::AuthorizationCode);
     if needs_consent && uris.is_empty() {
@@ -298,7 +305,7 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
 /// Refuses a list of sources together with the scope `admin`, which reaches every source.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`].
+/// [`FaultCode::InvalidRequest`] for this combination.
 pub(crate) fn check_sources(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
         return Err(invalid(
