@@ -18,8 +18,8 @@ use brain_page::{content_hash, headings, lines_above_body, section};
 pub(super) const MAX_TITLE: usize = 200;
 /// Maximum number of shown characters of a type.
 pub(super) const MAX_TYPE: usize = 60;
-/// The default maximum size of a page's text without one frame, in bytes of JSON. A text has at
-/// most as many characters.
+/// The default maximum size of a page's text without its frame, in bytes of JSON. So the text has
+/// at most as many characters.
 const DEFAULT_TEXT: usize = 20_000;
 /// Maximum number of shown characters of a tag.
 pub(super) const MAX_TAG_CHARS: usize = 60;
