@@ -230,12 +230,12 @@ impl World {
             .map(|number| {
                 // Six people belong to a company. Its investors and advisors belong to others.
                 let own = number * 6;
-                let other = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
+                let member = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
                 [
                     vec![own],
-                    vec![other(3, 1), other(7, 4)],
+                    vec![member(3, 1), member(7, 4)],
                     vec![own + 1, own + 2, own + 3],
-                    vec![other(11, 4), other(5, 5)],
+                    vec![member(11, 4), member(5, 5)],
                 ]
             })
             .collect();
