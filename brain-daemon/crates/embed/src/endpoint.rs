@@ -73,7 +73,7 @@ impl RetryPolicy {
     const MAX_PAUSE: Duration = Duration::from_secs(30);
 }
 
-/// Returns the key. Called for each request, so that a new key needs no restart.
+/// Returns the key. Called before each use, so that a new key needs no restart.
 pub type KeyProvider = Box<dyn Fn() -> Result<Option<Secret>, EmbedError> + Send + Sync>;
 
 /// Configuration of an endpoint; see [`super::Settings::Endpoint`].
@@ -204,9 +204,7 @@ impl Endpoint {
         let mut pause = context.policy.pause;
         for retries_left in (0..=context.policy.max_retries).rev() {
             let (wait, fault) = match self.request(texts, context, begun + context.policy.timeout) {
-                Err(NextStep::Retry(wait, fault)) if retries_left > 0 => {
-                    (wait, fault)
-                },
+                Err(NextStep::Retry(wait, fault)) if retries_left > 0 => (wait, fault),
                 other => return other,
             };
             let wait = wait.map_or(pause, Duration::from_secs).max(pause);
