@@ -194,17 +194,17 @@ async fn search(State(app): State<AppState>, request: Request) -> Result<Respons
         until: parameters.until,
         ..Search::default()
     };
-    let mut found = app.ask(caller, search).await?;
-    found.hits.iter_mut().for_each(|hit| remove_local_path(&mut hit.source_uri));
-    if found.degraded.is_some() {
+    let mut hits = app.ask(caller, search).await?;
+    hits.hits.iter_mut().for_each(|hit| remove_local_path(&mut hit.source_uri));
+    if hits.degraded.is_some() {
         // Only the owner learns the cause.
         let message =
             "the index is incomplete at the moment: pages may be missing; try again later";
-        found.degraded = Some(message.into());
+        hits.degraded = Some(message.into());
     }
     Ok(match format {
-        Format::Json => Json(found).into_response(),
-        Format::Md => markdown(list(&found)),
+        Format::Json => Json(hits).into_response(),
+        Format::Md => markdown(list(&hits)),
     })
 }
 

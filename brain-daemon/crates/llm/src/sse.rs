@@ -73,13 +73,13 @@ mod tests {
     use super::*;
 
     fn events(parts: &[&[u8]]) -> Vec<String> {
-        let (mut parser, mut found) = (EventParser::default(), Vec::new());
-        let mut each = |data: &[u8]| found.push(String::from_utf8_lossy(data).into_owned());
+        let (mut parser, mut events) = (EventParser::default(), Vec::new());
+        let mut each = |data: &[u8]| events.push(String::from_utf8_lossy(data).into_owned());
         for part in parts {
             assert!(parser.push(part, &mut each));
         }
         parser.end(&mut each);
-        found
+        events
     }
 
     #[test]

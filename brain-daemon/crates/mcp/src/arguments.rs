@@ -56,10 +56,10 @@ fn invalid(message: String) -> Fault {
 
 fn unknown_argument(name: &str, properties: &JsonObject) -> Fault {
     let name = shorten(name, MAX_QUOTED).escape_debug().to_string();
-    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-    invalid(match known.as_slice() {
+    let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+    invalid(match names.as_slice() {
         [] => format!("there is no argument \"{name}\"; this tool takes none"),
-        known => format!("there is no argument \"{name}\"; there are: {}", known.join(", ")),
+        names => format!("there is no argument \"{name}\"; there are: {}", names.join(", ")),
     })
 }
 
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_argument() {
-        for (arguments, message) in [
+        for (arguments, expected) in [
             (json!({}), "the argument \"query\" is missing"),
             (json!({ "query": null }), "the argument \"query\" is missing"),
             (json!({ "query": {} }), "\"query\" is of type string, not {}"),
@@ -282,8 +282,8 @@ mod tests {
             (json!({ "query": "a", "tags": 5 }), "\"tags\" is of type array, not 5"),
             (json!({ "query": "a", "mode\n": "x" }), "there is no argument \"mode \"; there are: "),
         ] {
-            let refused = read_json(arguments).unwrap_err();
-            assert!(refused.starts_with(message), "{refused}");
+            let message = read_json(arguments).unwrap_err();
+            assert!(message.starts_with(expected), "{message}");
         }
         let long = read_json(json!({ "query": "a", "limit": "x".repeat(100_000) })).unwrap_err();
         assert!(long.chars().count() < 200, "{long}");

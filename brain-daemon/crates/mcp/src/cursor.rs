@@ -159,14 +159,14 @@ mod tests {
             Some("20:ab cd")
         );
         assert_eq!(cursors.position(None).unwrap(), None);
-        let refusal =
+        let message_of =
             |cursors: &Cursors, cursor: &str| cursors.position(Some(cursor)).unwrap_err().message;
         assert!(
-            refusal(&Cursors::of("query", &("grüße", Some(2))), &cursor)
+            message_of(&Cursors::of("query", &("grüße", Some(2))), &cursor)
                 .contains("other arguments")
         );
         assert!(
-            refusal(&Cursors::of("get_links", &("grüße", Some(1))), &cursor)
+            message_of(&Cursors::of("get_links", &("grüße", Some(1))), &cursor)
                 .contains("another tool")
         );
         for forged in [
@@ -177,7 +177,8 @@ mod tests {
             &URL_SAFE_NO_PAD.encode([0xff, 0xfe]),
             &"A".repeat(100_000),
         ] {
-            assert!(refusal(&cursors, forged).contains("not one of brain's cursors"), "{forged}");
+            let message = message_of(&cursors, forged);
+            assert!(message.contains("not one of brain's cursors"), "{forged}");
         }
     }
 

@@ -128,21 +128,21 @@ mod tests {
     #[test]
     fn an_error_is_short_and_names_no_command() {
         for code in FaultCode::ALL {
-            let shown =
+            let message =
                 error_text(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
-            assert!(!shown.contains("brain get") && !shown.contains("--yes"), "{shown}");
-            assert!(shown.chars().count() < MAX_MESSAGE_CHARS + 200 && !shown.contains('\n'));
-            assert!(shown.contains(": long"), "{shown}");
+            assert!(!message.contains("brain get") && !message.contains("--yes"), "{message}");
+            assert!(message.chars().count() < MAX_MESSAGE_CHARS + 200 && !message.contains('\n'));
+            assert!(message.contains(": long"), "{message}");
         }
     }
 
     #[test]
     fn a_hint_that_names_a_tool_is_preferred() {
-        let shown = error_text(
+        let message = error_text(
             FaultCode::NotFound,
             "no section",
             Some("its headings are A, B; `get_page` without section has all"),
         );
-        assert!(shown.contains("its headings are A, B"), "{shown}");
+        assert!(message.contains("its headings are A, B"), "{message}");
     }
 }

@@ -38,8 +38,9 @@ impl Form {
                 return Err(invalid("the parameters are not UTF-8".into()));
             }
             if name != REPEATABLE && pairs.iter().any(|(known, _)| *known == name) {
-                let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
-                return Err(invalid(format!("the parameter \"{shown}\" is repeated")));
+                let shortened: String =
+                    name.chars().take(40).flat_map(char::escape_default).collect();
+                return Err(invalid(format!("the parameter \"{shortened}\" is repeated")));
             }
             pairs.push((name.into_owned(), value.into_owned()));
         }

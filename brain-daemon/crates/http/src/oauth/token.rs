@@ -182,8 +182,8 @@ fn parse_grant(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
             scope: form.text("scope"),
         },
         None => {
-            let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
-            let description = format!("grant_type must be one of {}", known.join(", "));
+            let names: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
+            let description = format!("grant_type must be one of {}", names.join(", "));
             return Err(OAuthFault::new(OAuthError::UnsupportedGrantType, description));
         }
     })
