@@ -230,7 +230,7 @@ fn linked_articles_are_ingested_once() {
     assert_eq!((&fox["status"], one.as_object().unwrap().len()), (&json!("queued"), 2));
     assert!(fox["job"].as_str().unwrap().starts_with("job_"));
     let three = fixture.derived("articles", "3").unwrap();
-    for (url, why) in bad.iter().zip(["application/pdf", "no text", "404", "no public address"]) {
+    for (url, why) in bad.iter().zip(["application/pdf", "no text", "404", "not public"]) {
         assert_eq!(three[url]["status"], "failed");
         assert!(three[url]["why"].as_str().unwrap().contains(why), "{}", three[url]);
     }

@@ -38,7 +38,7 @@ fn a_page_is_cut_at_20000_characters_by_default() {
     assert!((19_000..=20_000).contains(&shown), "{shown}");
     let next = first["next_start_line"].as_u64().unwrap();
     assert_eq!(next as usize, shown / line.len() + 1);
-    let how = format!("this is a part of 92000 characters: continue with start_line {next}");
+    let how = format!("the page has 92000 characters: continue with start_line {next}");
     assert_eq!(text(&first, "note"), how);
     let rest = fixture.agent.call("get_page", json!({ "slug": "long", "start_line": next }));
     assert!(text(&rest, "text").starts_with(line));

@@ -165,6 +165,7 @@ impl Files {
     }
 }
 
+/// Reads the file of a unit. A file without brain's marker is foreign.
 fn read_unit(path: &Path) -> Result<UnitFile, Fault> {
     match fs::read_to_string(path) {
         Ok(text) if text.starts_with(unit::MARKER) => Ok(UnitFile::Ours(text)),

@@ -216,16 +216,18 @@ impl Runner<'_> {
             Some(name) => name.to_owned(),
             None => answers::source_name(dir, &names),
         };
-        let added = match present {
+        let add_result = match present {
             Some(_) => Ok(Value::Null),
             None => self.run_in_home(&["sources", "add", &name, &text]),
         };
-        match added.and_then(|_| self.run_in_home(&["sync", &name])) {
+        match add_result.and_then(|_| self.run_in_home(&["sync", &name])) {
             Ok(_) => self.add_part("notes", "done", format!("{text} is the source \"{name}\"")),
             Err(fault) => self.add_part("notes", "failed", message_of(&fault)),
         }
     }
 
+    /// Connects an AI client, and records the change. Does not replace a foreign entry without
+    /// `replace`.
     fn connect(&mut self, plan: Plan, replace: bool, record: &mut Record) -> Result<(), Fault> {
         let (name, label) = (plan.client.name, plan.client.label);
         if plan.is_done() {

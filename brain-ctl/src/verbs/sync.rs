@@ -174,12 +174,12 @@ impl Show for SyncReply {
 /// Prints the counts of a source. Does not print counts of 0.
 fn print_counts(t: &mut Text, source: &SyncedSource, dry_run: bool) {
     let mode = if dry_run { " (dry run)" } else { "" };
-    let pulled = match source.pull.status.as_str() {
+    let pull_note = match source.pull.status.as_str() {
         "updated" => format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default()),
         "up_to_date" => ", nothing to pull".into(),
         _ => String::new(),
     };
-    t.line(&format!("{}: {}{pulled}{mode}", source.source_id, count(source.files, "file")));
+    t.line(&format!("{}: {}{pull_note}{mode}", source.source_id, count(source.files, "file")));
     for (n, label) in [
         (source.added, "added"),
         (source.updated, "updated"),

@@ -233,9 +233,7 @@ impl Show for TokenCreateReply {
                 .into(),
             "programs send it as `Authorization: Bearer …`".into(),
             match &self.info.expires_at {
-                Some(end) => {
-                    format!("it expires on {}; brain doctor warns two weeks before", day(end))
-                }
+                Some(end) => format!("it expires on {}; brain doctor warns before", day(end)),
                 None => "it never expires; brain token revoke revokes it".into(),
             },
         ]

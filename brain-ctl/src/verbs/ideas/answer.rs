@@ -433,9 +433,9 @@ pub(super) mod tests {
             "saved_slug",
             "status",
         ] {
-            let found = json[at..].find(&format!("\"{name}\":"));
-            assert!(found.is_some(), "{name} after {at} in {json}");
-            at += found.unwrap_or(0);
+            let offset = json[at..].find(&format!("\"{name}\":"));
+            assert!(offset.is_some(), "{name} after {at} in {json}");
+            at += offset.unwrap_or(0);
         }
         let value: serde_json::Value = serde_json::from_str(&json).expect("json");
         let cost = serde_json::json!({

@@ -142,7 +142,7 @@ fn is_id(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn all(text: &[u8], max: usize) -> Vec<Line> {
+    fn read_all(text: &[u8], max: usize) -> Vec<Line> {
         let mut from = io::BufReader::with_capacity(7, text);
         std::iter::from_fn(|| next_within(&mut from, max).expect("reads")).collect()
     }
@@ -151,12 +151,12 @@ mod tests {
     fn lines_are_separated_however_they_arrive() {
         let whole = |text: &str| Line::Whole(text.into());
         assert_eq!(
-            all(b"{\"a\":1}\r\n\n  \n{\"b\":2}\nlast", 100),
+            read_all(b"{\"a\":1}\r\n\n  \n{\"b\":2}\nlast", 100),
             [whole("{\"a\":1}"), whole("{\"b\":2}"), whole("last")]
         );
-        assert_eq!(all(b"", 100), []);
+        assert_eq!(read_all(b"", 100), []);
         assert_eq!(
-            all(b"12345\n123456\n1\n", 5),
+            read_all(b"12345\n123456\n1\n", 5),
             [whole("12345"), Line::TooLong(None), whole("1")]
         );
     }
@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn the_id_of_a_long_line_is_found() {
         let pad = "x".repeat(5000);
-        let id = |text: String| match all(format!("{text}\n{{}}\n").as_bytes(), 3000).remove(0) {
+        let id = |text: String| match read_all(format!("{text}\n{{}}\n").as_bytes(), 3000).remove(0)
+        {
             Line::TooLong(id) => id.map(|id| id.to_string()),
             Line::Whole(_) => panic!("{text} was accepted"),
         };

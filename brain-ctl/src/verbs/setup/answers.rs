@@ -32,10 +32,13 @@ const OWN_FILES: [&str; 3] = ["run", "setup.json", "config.toml"];
 /// The answers to the questions.
 pub(super) struct Answers {
     pub(super) home: Home,
+    /// Whether systemd runs the daemon.
     pub(super) service: bool,
+    /// The directory of notes to keep in sync.
     pub(super) notes: Option<PathBuf>,
     /// The chosen clients, each with its plan.
     pub(super) plans: Vec<ClientPlan>,
+    /// The model for search by meaning.
     pub(super) model: Option<String>,
     /// Whether foreign entries of AI clients may be replaced.
     pub(super) replace: bool,
@@ -71,14 +74,14 @@ impl Answers {
 impl Setup {
     /// Returns the options that answer questions and are not given.
     fn missing(&self) -> Vec<&'static str> {
-        let given = [
+        let options = [
             ("--home", self.home.is_some()),
             ("--service", self.service.is_some()),
             ("--notes", self.notes.is_some()),
             ("--connect", !self.connect.is_empty()),
             ("--model", self.model.is_some()),
         ];
-        given.iter().filter(|(_, is_given)| !is_given).map(|(name, _)| *name).collect()
+        options.iter().filter(|(_, is_given)| !is_given).map(|(name, _)| *name).collect()
     }
 }
 
@@ -149,14 +152,14 @@ impl Questions {
     /// Returns the parsed option, the answer of the user, or the default.
     fn answer<T>(
         &mut self,
-        given: Option<String>,
+        option: Option<String>,
         question: &str,
         default: &str,
         parse: impl Fn(&str) -> Result<T, Fault>,
     ) -> Result<T, NoAnswers> {
         self.number += 1;
-        if let Some(given) = given {
-            return Ok(parse(&given)?);
+        if let Some(option) = option {
+            return Ok(parse(&option)?);
         }
         if !self.is_asking {
             return Ok(parse(default)?);
@@ -196,10 +199,10 @@ impl Questions {
                 print(&format!("        {} {}\n", client.label, lines.join("\n          ")))?;
             }
         }
-        let given = (!setup.connect.is_empty()).then(|| setup.connect.join(","));
+        let option = (!setup.connect.is_empty()).then(|| setup.connect.join(","));
         let default = if installed.is_empty() { "none" } else { "all" };
         let chosen = self.answer(
-            given,
+            option,
             "Which of them should use brain? Names, all, or none",
             default,
             |text| parse_clients(text, &installed),
@@ -227,10 +230,12 @@ impl Questions {
     }
 }
 
+/// Returns the names as a list, or a text that says that there are none.
 fn joined_names(names: &[&str]) -> String {
     if names.is_empty() { "none was found".to_owned() } else { names.join(", ") }
 }
 
+/// Prints a text to standard output.
 fn print(text: &str) -> Result<(), Fault> {
     write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
 }
@@ -238,8 +243,8 @@ fn print(text: &str) -> Result<(), Fault> {
 /// Returns the typed line, or `None` at the end of the input.
 fn read_line() -> Option<String> {
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned())
+    let result = io::stdin().lock().read_line(&mut line);
+    result.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned())
 }
 
 /// Returns the home at `dir`, or without `dir` the home of the environment.
@@ -321,17 +326,17 @@ fn parse_clients(
     let mut chosen = Vec::new();
     for name in names {
         let Some(client) = AiClient::find(name) else {
-            let known: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+            let known_names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
             return Err(fail::usage(format!("\"{}\" is no client that brain knows", clean(name)))
-                .hint(format!("known: {}, all, none", known.join(", "))));
+                .hint(format!("known: {}, all, none", known_names.join(", "))));
         };
         if !installed.iter().any(|found| found.name == client.name) {
-            let found: Vec<&str> = installed.iter().map(|client| client.name).collect();
+            let found_names: Vec<&str> = installed.iter().map(|client| client.name).collect();
             return Err(Fault::new(
                 FaultCode::Conflict,
                 format!("{} is not installed on this machine", client.label),
             )
-            .hint(format!("found: {}", joined_names(&found))));
+            .hint(format!("found: {}", joined_names(&found_names))));
         }
         if !chosen.iter().any(|known: &&AiClient| known.name == client.name) {
             chosen.push(client);

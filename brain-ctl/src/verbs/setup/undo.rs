@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, home: &Home, names: &[String]) -> Result<Ou
     let mut remaining = Vec::new();
     // The newest change is undone first, so that each file still is as that change left it.
     for connection in std::mem::take(&mut record.connections).into_iter().rev() {
-        let client = AiClient::find(&connection.client).filter(|it| is_chosen(it.name));
+        let client = AiClient::find(&connection.client).filter(|client| is_chosen(client.name));
         let Some(client) = client else {
             remaining.push(connection);
             continue;

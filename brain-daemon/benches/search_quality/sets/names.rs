@@ -257,7 +257,8 @@ fn half_typed() -> Set {
 fn notes(rng: &mut Rng) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
     let mut out = Vec::new();
     for vocabulary in &VOCABULARIES {
-        let Some(lexicon) = LEXICONS.iter().find(|it| it.code == vocabulary.code) else { continue };
+        let lexicon = LEXICONS.iter().find(|lexicon| lexicon.code == vocabulary.code);
+        let Some(lexicon) = lexicon else { continue };
         let parts = |text: &'static str| text.split('|').map(str::trim).collect::<Vec<_>>();
         let (first, last) = (parts(vocabulary.first), parts(vocabulary.last));
         let words = parts(vocabulary.words);

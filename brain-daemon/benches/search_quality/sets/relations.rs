@@ -230,12 +230,12 @@ impl World {
             .map(|number| {
                 // Six people belong to a company. Its investors and advisors belong to others.
                 let own = number * 6;
-                let other = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
+                let member = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
                 [
                     vec![own],
-                    vec![other(3, 1), other(7, 4)],
+                    vec![member(3, 1), member(7, 4)],
                     vec![own + 1, own + 2, own + 3],
-                    vec![other(11, 4), other(5, 5)],
+                    vec![member(11, 4), member(5, 5)],
                 ]
             })
             .collect();
@@ -248,14 +248,14 @@ impl World {
         let attendance = (0..MEETINGS)
             .map(|number| {
                 let count = 2 + rng.below(3);
-                let mut who: Vec<usize> = (0..count)
+                let mut attendees: Vec<usize> = (0..count)
                     .map(|_| rng.below(people.len()))
                     .chain([number % COMPANIES * 6])
                     .collect();
-                who.sort_unstable();
-                who.dedup();
-                let absent = (who[0] + 1) % people.len();
-                (who, absent)
+                attendees.sort_unstable();
+                attendees.dedup();
+                let absent = (attendees[0] + 1) % people.len();
+                (attendees, absent)
             })
             .collect();
         Self { people, companies, meetings, roles, attendance }
@@ -271,30 +271,30 @@ impl World {
                 let (sentence, title) = language.verbs[role];
                 match (number + role) % 4 {
                     // In a sentence on the company's page.
-                    0 => people.iter().for_each(|&who| {
-                        let who = link(&self.people[who]);
-                        let sentence = sentence.replace('P', &who).replace('C', &company.1);
+                    0 => people.iter().for_each(|&person| {
+                        let name = link(&self.people[person]);
+                        let sentence = sentence.replace('P', &name).replace('C', &company.1);
                         text.insert_str(0, &format!("{sentence}.\n\n"));
                     }),
                     // In a sentence on the person's page.
-                    1 => people.iter().for_each(|&who| {
-                        let name = self.people[who].1.split(' ').next().unwrap_or_default();
+                    1 => people.iter().for_each(|&person| {
+                        let name = self.people[person].1.split(' ').next().unwrap_or_default();
                         let sentence = sentence.replace('C', "\u{1}").replace('P', name);
                         let sentence = sentence.replace('\u{1}', &link(company));
-                        texts[who].push_str(&format!("{sentence}.\n\n"));
+                        texts[person].push_str(&format!("{sentence}.\n\n"));
                     }),
                     2 => {
                         let people: Vec<String> = people
                             .iter()
-                            .map(|&who| format!("\"{}\"", link(&self.people[who])))
+                            .map(|&person| format!("\"{}\"", link(&self.people[person])))
                             .collect();
                         let key = title.to_lowercase();
                         frontmatter.push_str(&format!("{key}: [{}]\n", people.join(", ")));
                     }
                     _ => {
                         text.push_str(&format!("## {title}\n\n"));
-                        for &who in people {
-                            text.push_str(&format!("- {}\n", link(&self.people[who])));
+                        for &person in people {
+                            text.push_str(&format!("- {}\n", link(&self.people[person])));
                         }
                         text.push('\n');
                     }
@@ -305,11 +305,11 @@ impl World {
         for (person, text) in self.people.iter().zip(texts) {
             docs.push(doc(person, text, String::new()));
         }
-        for (meeting, (who, absent)) in self.meetings.iter().zip(&self.attendance) {
+        for (meeting, (attendees, absent)) in self.meetings.iter().zip(&self.attendance) {
             let [title, note] = language.meeting;
             let mut text = format!("## {title}\n\n");
-            for &who in who {
-                text.push_str(&format!("- {}\n", link(&self.people[who])));
+            for &person in attendees {
+                text.push_str(&format!("- {}\n", link(&self.people[person])));
             }
             let note = note.replacen('P', &link(&self.people[*absent]), 1);
             docs.push(doc(meeting, format!("{text}\n## 2\n\n{note}.\n"), String::new()));
@@ -336,7 +336,7 @@ impl World {
                 if answers.is_empty() {
                     continue;
                 }
-                let name = |text: &str| {
+                let filled = |text: &str| {
                     // Placeholders stand alone; other words may begin with the letters.
                     let words: Vec<String> = text
                         .split(' ')
@@ -350,19 +350,20 @@ impl World {
                         .collect();
                     words.join(" ")
                 };
-                out.push((name(text), answers));
+                out.push((filled(text), answers));
             }
         }
         out
     }
 
     fn ids(&self, people: &[usize]) -> Vec<&String> {
-        people.iter().map(|&who| &self.people[who].0).collect()
+        people.iter().map(|&person| &self.people[person].0).collect()
     }
 
     fn meetings_of(&self, people: &[usize]) -> Vec<&String> {
-        let of = self.meetings.iter().zip(&self.attendance);
-        of.filter(|(_, (who, _))| who.iter().any(|who| people.contains(who)))
+        let meetings = self.meetings.iter().zip(&self.attendance);
+        meetings
+            .filter(|(_, (attendees, _))| attendees.iter().any(|person| people.contains(person)))
             .map(|(meeting, _)| &meeting.0)
             .collect()
     }

@@ -239,10 +239,10 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
              support. Register it yourself: brain clients register",
         );
     }
-    let named = texts(&raw.grant_types);
+    let names = texts(&raw.grant_types);
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
     let is_named =
-        |kind: &GrantType| named.is_empty() || named.iter().any(|name| name == kind.as_str());
+        |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
     let grant_types: Vec<GrantType> = allowed.into_iter().filter(is_named).collect();
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code");

@@ -75,10 +75,10 @@ impl Access {
     pub fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
         let table = self.table();
         let is_listed = |client: &ClientEntry| request.all || client.is_active();
-        let mut found: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
-        found.sort_by_key(|(id, client)| (client.record.created_at, *id));
+        let mut clients: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
+        clients.sort_by_key(|(id, client)| (client.record.created_at, *id));
         Ok(Clients {
-            clients: found.into_iter().map(|(id, client)| client_info(id, client)).collect(),
+            clients: clients.into_iter().map(|(id, client)| client_info(id, client)).collect(),
         })
     }
 
@@ -174,9 +174,10 @@ fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault>
     if let Some(client) = table.client(text) {
         return Ok((text.to_owned(), client.record.clone()));
     }
-    let named: Vec<_> = table.clients().filter(|(_, client)| client.record.name == text).collect();
-    let active: Vec<_> = named.iter().copied().filter(|(_, c)| c.is_active()).collect();
-    match if active.is_empty() { named } else { active }.as_slice() {
+    let matches: Vec<_> =
+        table.clients().filter(|(_, client)| client.record.name == text).collect();
+    let active: Vec<_> = matches.iter().copied().filter(|(_, c)| c.is_active()).collect();
+    match if active.is_empty() { matches } else { active }.as_slice() {
         [] => Err(unknown_client(text)),
         [(id, client)] => Ok(((*id).clone(), client.record.clone())),
         several => {
@@ -237,6 +238,9 @@ fn validate_ttl(seconds: u32) -> Result<u32, Fault> {
 }
 
 /// Returns the grant types of a new client, each once, in their usual order.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if a client cannot have these grant types.
 fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
     let requested = match (request.grant_types.as_slice(), request.public) {
         ([], false) => &[GrantType::ClientCredentials][..],
@@ -260,6 +264,10 @@ fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault>
     Ok(kinds)
 }
 
+/// Checks the redirect addresses of a client with the grant types `kinds`.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if an address is missing, superfluous or invalid.
 fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
     let needs_consent = kinds.contains(&GrantType::AuthorizationCode);
     if needs_consent && uris.is_empty() {
@@ -297,7 +305,7 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
 /// Refuses a list of sources together with the scope `admin`, which reaches every source.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`].
+/// [`FaultCode::InvalidRequest`] for this combination.
 pub(crate) fn check_sources(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
         return Err(invalid(

@@ -127,6 +127,11 @@ impl Access {
         Ok(self.error_redirect(request, &valid.redirect_uri, &fault))
     }
 
+    /// Checks a request. `metadata` is the metadata of a client that a document describes.
+    ///
+    /// # Errors
+    /// [`AuthorizeError::Redirect`] if the client is trusted and its address is known, else
+    /// [`AuthorizeError::Page`].
     fn validate_request(
         &self,
         request: &AuthorizeRequest,

@@ -141,15 +141,15 @@ impl Access {
     /// secret take the same time and return the same error.
     fn authenticate_client(&self, credentials: &Credentials) -> Result<ClientRecord, OAuthFault> {
         // Some libraries send an empty secret for a public client.
-        let presented =
+        let presented_secret =
             credentials.secret.as_ref().map(Secret::expose).filter(|secret| !secret.is_empty());
-        let hash = digest(presented.unwrap_or_default());
+        let hash = digest(presented_secret.unwrap_or_default());
         let table = self.table();
         let client = table.active_client(&credentials.client_id);
-        let expected = client.and_then(|client| client.record.secret);
-        let is_same = bool::from(expected.unwrap_or(NO_SECRET).ct_eq(&hash));
+        let stored_hash = client.and_then(|client| client.record.secret);
+        let is_same = bool::from(stored_hash.unwrap_or(NO_SECRET).ct_eq(&hash));
         match client {
-            Some(client) if is_same || (expected.is_none() && presented.is_none()) => {
+            Some(client) if is_same || (stored_hash.is_none() && presented_secret.is_none()) => {
                 Ok(client.record.clone())
             }
             _ => Err(OAuthFault::new(OAuthError::InvalidClient, "unknown client, or wrong secret")),

@@ -38,9 +38,9 @@ impl Access {
     pub fn summary(&self) -> AccessSummary {
         let now = self.clock.now();
         let table = self.table();
-        let personal = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
+        let is_valid = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
         let tokens: Vec<&TokenRecord> =
-            table.tokens().map(|(_, token)| token).filter(personal).collect();
+            table.tokens().map(|(_, token)| token).filter(is_valid).collect();
         let mut expiring: Vec<(String, i64)> = tokens
             .iter()
             .filter_map(|token| {

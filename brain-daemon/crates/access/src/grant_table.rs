@@ -191,11 +191,11 @@ impl GrantTable {
         max: usize,
         now: i64,
     ) {
-        let of_client = |t: &TokenRecord| t.kind == kind && t.client.as_deref() == Some(client);
+        let is_of_client = |t: &TokenRecord| t.kind == kind && t.client.as_deref() == Some(client);
         let mut rows: Vec<(bool, i64, Hash)> = self
             .tokens()
             .filter(|(hash, token)| {
-                of_client(token) && !update.tokens.iter().any(|(h, _)| h == *hash)
+                is_of_client(token) && !update.tokens.iter().any(|(h, _)| h == *hash)
             })
             .map(|(hash, token)| (is_live(token, now), token.created_at, *hash))
             .collect();

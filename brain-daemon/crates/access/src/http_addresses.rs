@@ -70,8 +70,9 @@ impl Access {
         let listeners = [addresses.local, addresses.public].into_iter().flatten();
         let mut bases = vec![self.issuer_at(addresses)];
         bases.extend(listeners.flat_map(listener_urls));
-        let with_mcp = |base: String| [format!("{base}/"), format!("{base}/mcp")];
-        let urls = bases.into_iter().flat_map(with_mcp).filter_map(|text| Url::parse(&text).ok());
+        let resource_urls = |base: String| [format!("{base}/"), format!("{base}/mcp")];
+        let urls =
+            bases.into_iter().flat_map(resource_urls).filter_map(|text| Url::parse(&text).ok());
         urls.map(String::from).collect()
     }
 

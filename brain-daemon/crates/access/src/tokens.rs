@@ -88,10 +88,10 @@ impl Access {
         let table = self.table();
         let is_listed =
             |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
-        let mut found: Vec<_> = table.tokens().filter(|(_, token)| is_listed(token)).collect();
-        found.sort_by_key(|(hash, token)| (token.created_at, *hash));
+        let mut tokens: Vec<_> = table.tokens().filter(|(_, token)| is_listed(token)).collect();
+        tokens.sort_by_key(|(hash, token)| (token.created_at, *hash));
         Ok(Tokens {
-            tokens: found.into_iter().map(|(hash, token)| info(&table, hash, token)).collect(),
+            tokens: tokens.into_iter().map(|(hash, token)| info(&table, hash, token)).collect(),
         })
     }
 
@@ -143,10 +143,10 @@ fn live_token(table: &GrantTable, name: &str, now: i64) -> Option<(Hash, TokenRe
 fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord), Fault> {
     let by_id = || table.tokens().find(|(hash, _)| id(hash) == text);
     let by_name = || {
-        let named = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
+        let has_name = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
         table
             .tokens()
-            .filter(|(_, token)| named(token))
+            .filter(|(_, token)| has_name(token))
             .max_by_key(|(hash, token)| (token.created_at, *hash))
     };
     if let Some(found) = live_token(table, text, now) {
@@ -158,12 +158,12 @@ fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord),
 
 fn unknown_token(text: &str) -> Fault {
     // The text may be a token, which must not appear in an error.
-    let named = if text.starts_with("brain_") {
+    let name = if text.starts_with("brain_") {
         "of this name".into()
     } else {
         format!("\"{}\"", printable(text))
     };
-    Fault::new(FaultCode::UnknownToken, format!("there is no token {named}"))
+    Fault::new(FaultCode::UnknownToken, format!("there is no token {name}"))
         .hint("`brain token list --all` shows names and ids; the token itself is not a name")
 }
 

@@ -65,10 +65,10 @@ impl Access {
         let mut out: Vec<String> = Vec::new();
         for id in sources {
             if !registered.iter().any(|(known, _)| known == id) {
-                let known: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
+                let names: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
                 let hint = format!(
                     "registered: {}; `brain sources add {id} --path <path>`",
-                    known.join(", ")
+                    names.join(", ")
                 );
                 return Err(Fault::new(
                     FaultCode::UnknownSource,

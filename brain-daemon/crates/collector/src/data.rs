@@ -53,7 +53,7 @@ impl Data {
     /// Creates the directories with access for the owner only.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a directory cannot be created.
     pub fn prepare(&self) -> Result<(), DataFault> {
         for stream in Stream::ALL {
             disk::make_dir(&self.root.join("tweets").join(stream.as_str()))?;
@@ -84,7 +84,7 @@ impl Data {
     /// Flushes everything written so far to disk.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if flushing fails.
     pub fn sync(&self) -> Result<(), DataFault> {
         let root = fs::File::open(&self.root).map_err(disk::fault(&self.root))?;
         rustix::fs::syncfs(&root).map_err(|error| disk::fault(&self.root)(error.into()))
@@ -105,7 +105,7 @@ impl Data {
     /// # Errors
     /// If a file cannot be read, or if all are damaged.
     pub fn find_post(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
-        let mut found: Option<Record> = None;
+        let mut newest: Option<Record> = None;
         let mut streams = Vec::new();
         let mut damage = None;
         for stream in Stream::ALL {
@@ -119,14 +119,14 @@ impl Data {
             };
             let Some(record) = record else { continue };
             streams.push(stream);
-            if found
+            if newest
                 .as_ref()
                 .is_none_or(|known| known.instant(LAST_UPDATED) < record.instant(LAST_UPDATED))
             {
-                found = Some(record);
+                newest = Some(record);
             }
         }
-        match (found, damage) {
+        match (newest, damage) {
             (Some(record), _) => Ok(Some((record, streams))),
             (None, Some(fault)) => Err(fault),
             (None, None) => Ok(None),
@@ -136,7 +136,7 @@ impl Data {
     /// Writes a post.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the file cannot be written.
     pub fn put_post(&self, stream: Stream, record: &Record) -> Result<(), DataFault> {
         let bytes = bytes(record.fields());
         let _write_lock = disk::lock_writes();
@@ -146,7 +146,7 @@ impl Data {
     /// Writes the posts of a page.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a file cannot be written.
     pub fn put_posts<'a>(
         &self,
         stream: Stream,
@@ -188,7 +188,7 @@ impl Data {
     /// `redact`, keeps only id, times and reason, here and in the other records of the post.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a file cannot be written or removed.
     pub fn put_deletion(
         &self,
         post: &Record,
@@ -213,7 +213,8 @@ impl Data {
     /// Does nothing if no deletion is recorded. Can be repeated.
     ///
     /// # Errors
-    /// The I/O error with its path, or the damage of the record of the deletion.
+    /// The I/O error with its path if a file cannot be read, written or removed. The damage, if the
+    /// record of the deletion is damaged.
     pub fn redact(&self, id: &PostId) -> Result<(), DataFault> {
         let deletion = self.record(&self.file("deletions", id), id)?;
         let Some(mut redacted) = deletion.map(|record| record.fields().clone()) else {
@@ -257,10 +258,10 @@ impl Data {
             .map_err(|error| disk::move_aside(&path, &error.to_string()))
     }
 
-    /// Writes a value beside a post.
+    /// Writes a value beside a post, `data/<kind>/<id>.json`.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the file cannot be written.
     pub fn put_attachment(&self, kind: &str, id: &PostId, value: &Value) -> Result<(), DataFault> {
         disk::make_dir(&self.root.join(kind))?;
         let _write_lock = disk::lock_writes();

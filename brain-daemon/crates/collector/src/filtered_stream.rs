@@ -49,8 +49,8 @@ pub fn configured_rules(settings: &Settings) -> Vec<Rule> {
         rules.push(rule(format!("{TAG_PREFIX}own"), format!("from:{handle}"), Stream::Own));
         rules.push(rule(format!("{TAG_PREFIX}mentions"), format!("@{handle}"), Stream::Mentions));
     }
-    for (nth, search) in settings.searches.iter().enumerate() {
-        rules.push(rule(format!("{TAG_PREFIX}search:{nth}"), search.clone(), Stream::Searches));
+    for (index, search) in settings.searches.iter().enumerate() {
+        rules.push(rule(format!("{TAG_PREFIX}search:{index}"), search.clone(), Stream::Searches));
     }
     rules
 }
@@ -83,18 +83,18 @@ fn plan_changes(configured_rules: &[Rule], platform_rules: &[PlatformRule]) -> R
         other.value == rule.value && (other.tag == rule.tag || !is_ours(&other.tag))
     };
     // Two configured rules may have the same value, which the platform accepts only once.
-    let is_first = |nth: usize| {
-        configured_rules[..nth].iter().all(|rule| rule.value != configured_rules[nth].value)
+    let is_first = |index: usize| {
+        configured_rules[..index].iter().all(|rule| rule.value != configured_rules[index].value)
     };
     let is_current = |other: &PlatformRule| {
         (0..configured_rules.len())
-            .any(|nth| is_first(nth) && matches(&configured_rules[nth], other))
+            .any(|index| is_first(index) && matches(&configured_rules[index], other))
     };
     let is_stale = |other: &&PlatformRule| is_ours(&other.tag) && !is_current(other);
     let is_missing = |rule: &Rule| !platform_rules.iter().any(|other| matches(rule, other));
     let delete = platform_rules.iter().filter(is_stale).map(|rule| rule.id.clone()).collect();
     let add = (0..configured_rules.len())
-        .filter(|&nth| is_first(nth) && is_missing(&configured_rules[nth]))
+        .filter(|&index| is_first(index) && is_missing(&configured_rules[index]))
         .collect();
     RuleChanges { delete, add }
 }
@@ -129,9 +129,9 @@ impl Rules {
         if !add.is_empty() {
             let new: Vec<Value> = add
                 .iter()
-                .map(|&nth| {
-                    json!({"value": rules.configured_rules[nth].value,
-                    "tag": rules.configured_rules[nth].tag})
+                .map(|&index| {
+                    json!({"value": rules.configured_rules[index].value,
+                    "tag": rules.configured_rules[index].tag})
                 })
                 .collect();
             let body =
@@ -145,8 +145,9 @@ impl Rules {
 
     fn record_ids(&mut self, platform_rules: &[PlatformRule]) {
         for PlatformRule { id, value, .. } in platform_rules {
-            if let Some(nth) = self.configured_rules.iter().position(|rule| rule.value == *value) {
-                self.by_id.insert(id.clone(), nth);
+            let index = self.configured_rules.iter().position(|rule| rule.value == *value);
+            if let Some(index) = index {
+                self.by_id.insert(id.clone(), index);
             }
         }
     }
@@ -164,9 +165,9 @@ impl Rules {
         let mut destinations = Vec::new();
         for (id, tag) in matching {
             let by_tag = || self.configured_rules.iter().position(|rule| rule.tag == *tag);
-            let Some(nth) = self.by_id.get(id).copied().or_else(by_tag) else { continue };
+            let Some(index) = self.by_id.get(id).copied().or_else(by_tag) else { continue };
             // A value that is configured twice is one rule at the platform.
-            let value = &self.configured_rules[nth].value;
+            let value = &self.configured_rules[index].value;
             for destination in self
                 .configured_rules
                 .iter()

@@ -28,7 +28,7 @@ impl Heartbeat {
     /// `status`, `details`. `now` is Unix milliseconds.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the line cannot be written.
     pub fn beat(
         &self,
         now: i64,

@@ -81,7 +81,7 @@ impl Journal {
     /// Appends events durably, with the time `at` in Unix milliseconds.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the lines cannot be written.
     pub fn append(&self, at: i64, events: &[JournalEvent]) -> Result<(), DataFault> {
         if events.is_empty() {
             return Ok(());
@@ -101,11 +101,11 @@ impl Journal {
     /// If the file cannot be read.
     pub fn since(&self, since: i64) -> Result<Vec<Entry>, DataFault> {
         let Some(file) = self.open()? else { return Ok(Vec::new()) };
-        let mut found = self.read_backwards(file, since).map_err(disk::fault(&self.path))?;
-        found.reverse();
-        let mut seen = HashSet::new();
-        found.retain(|entry| seen.insert(entry.event.clone()));
-        Ok(found)
+        let mut entries = self.read_backwards(file, since).map_err(disk::fault(&self.path))?;
+        entries.reverse();
+        let mut distinct_events = HashSet::new();
+        entries.retain(|entry| distinct_events.insert(entry.event.clone()));
+        Ok(entries)
     }
 
     /// Rebuilds a missing journal from the stored posts and deletions.
@@ -158,7 +158,7 @@ impl Journal {
     /// Returns the entries at or after `since`, newest first. Stops at the first block whose
     /// entries are all older, so a few entries out of order hide nothing.
     fn read_backwards(&self, mut file: File, since: i64) -> io::Result<Vec<Entry>> {
-        let mut found = Vec::new();
+        let mut recent_entries = Vec::new();
         // The rest of the line that begins before the block that was read last.
         let mut line_rest = Vec::new();
         let mut end = file.metadata()?.len();
@@ -179,15 +179,15 @@ impl Journal {
             let entry_count = entries.len();
             let is_recent =
                 |entry: &Entry| parse_instant(&entry.at, false).is_some_and(|at| at >= since);
-            let before = found.len();
-            found.extend(entries.into_iter().filter(is_recent));
-            if entry_count > 0 && found.len() == before {
+            let former_count = recent_entries.len();
+            recent_entries.extend(entries.into_iter().filter(is_recent));
+            if entry_count > 0 && recent_entries.len() == former_count {
                 break;
             }
             block.truncate(first_line);
             (line_rest, end) = (block, begin);
         }
-        Ok(found)
+        Ok(recent_entries)
     }
 }
 

@@ -101,12 +101,12 @@ impl Rates {
     /// unknown or past. Returns the end of the block, in Unix seconds.
     pub fn record_exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
         let window = now.saturating_add(WINDOW_S);
-        let known = self
+        let known_reset = self
             .0
             .get(endpoint.as_str())
             .map(|allowance| allowance.reset)
             .filter(|reset| *reset > now);
-        let reset = known.unwrap_or(window).min(window);
+        let reset = known_reset.unwrap_or(window).min(window);
         self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining: 0, reset });
         reset
     }

@@ -73,7 +73,7 @@ impl RetryPolicy {
     const MAX_PAUSE: Duration = Duration::from_secs(30);
 }
 
-/// Returns the key. Called for each request, so that a new key needs no restart.
+/// Returns the key. Called before each use, so that a new key needs no restart.
 pub type KeyProvider = Box<dyn Fn() -> Result<Option<Secret>, EmbedError> + Send + Sync>;
 
 /// Configuration of an endpoint; see [`super::Settings::Endpoint`].

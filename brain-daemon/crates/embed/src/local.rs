@@ -235,8 +235,8 @@ fn check_kind(card: &ModelCard, needs_reranker: bool) -> Result<(), EmbedError> 
 
 /// Returns size and modification time of a file; `None` when they cannot be read.
 fn stamp(path: &Path) -> Option<FileStamp> {
-    let found = fs::metadata(path).ok()?;
-    Some((found.len(), found.modified().ok()))
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
 }
 
 impl Embedder for Local {

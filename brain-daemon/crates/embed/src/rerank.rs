@@ -27,7 +27,7 @@ use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 /// Maximum time without data from the endpoint; short, because a search waits.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The hint of all errors here: what to do about a wrong address, model or key.
+/// The hint of this module's errors: what to do about a wrong address, model or key.
 const HINT: &str = "check search.rerank_base_url, search.rerank_model and the key (rerank-api-key)";
 
 /// Scores how well texts answer a question.

@@ -322,18 +322,18 @@ mod tests {
             .unwrap();
         let expected = [("token", 7), ("empty", 0), ("x-brain-title", 7)];
         assert_eq!(parameters(&request), expected.map(|(name, size)| (name.to_owned(), size)));
-        let found = |query: &str| {
+        let parameters_of = |query: &str| {
             parameters(&Request::builder().uri(format!("/x?{query}")).body(Body::empty()).unwrap())
         };
         let many: String = (0..100).map(|at| format!("n{at:02}=1&")).collect();
-        let many = found(&many);
+        let many = parameters_of(&many);
         assert_eq!(
             (many.len(), &many[19], &many[20]),
             (21, &("n19".into(), 1), &("other".into(), 80 * 4))
         );
         let long = "n".repeat(MAX_NAME_BYTES);
         let text = format!("brain_pt_secret&a%20thought&{long}n&=&{long}=12");
-        assert_eq!(found(&text), [(long, 2), ("other".to_owned(), 15 + 9 + 41)]);
+        assert_eq!(parameters_of(&text), [(long, 2), ("other".to_owned(), 15 + 9 + 41)]);
     }
 
     #[tokio::test]
@@ -346,9 +346,9 @@ mod tests {
             }),
         );
         let request = Request::builder().uri("/").body(Body::empty()).unwrap();
-        let refused = call_router(router, request).await;
-        assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
+        let response = call_router(router, request).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
         let text = std::str::from_utf8(&body).unwrap();
         assert!(
             text.contains("\"error\":\"internal\"") && !text.contains("private message"),
@@ -359,10 +359,10 @@ mod tests {
     #[tokio::test]
     async fn plain_text_errors_become_json() {
         let allow = [(header::ALLOW, "GET")];
-        let refused = to_json_error((StatusCode::METHOD_NOT_ALLOWED, allow).into_response());
-        assert_eq!(refused.headers()[header::ALLOW], "GET");
-        assert_eq!(refused.headers()[header::CONTENT_TYPE], "application/json");
-        let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
+        let response = to_json_error((StatusCode::METHOD_NOT_ALLOWED, allow).into_response());
+        assert_eq!(response.headers()[header::ALLOW], "GET");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
+        let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["error"], "method_not_allowed");
         let text = to_json_error((StatusCode::BAD_REQUEST, "Failed to parse <x>").into_response());

@@ -343,15 +343,15 @@ mod tests {
             headers.insert(header::HOST, HeaderValue::from_static("localhost"));
             headers.append(name, HeaderValue::from_static("localhost"));
             headers.append(name, HeaderValue::from_static("localhost"));
-            let refused = check(&Uri::from_static("/"), &headers);
-            assert_eq!(refused.error(), "bad_request", "{name}");
+            let error = check(&Uri::from_static("/"), &headers);
+            assert_eq!(error.error(), "bad_request", "{name}");
         }
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_static("localhost"));
         let elsewhere = Uri::from_static("http://evil.example/health");
-        let refused = check(&elsewhere, &headers);
-        assert_eq!(refused.error(), "forbidden_host", "the absolute form");
-        let refused = check(&Uri::from_static("/"), &HeaderMap::new());
-        assert_eq!(refused.error(), "bad_request", "no Host");
+        let error = check(&elsewhere, &headers);
+        assert_eq!(error.error(), "forbidden_host", "the absolute form");
+        let error = check(&Uri::from_static("/"), &HeaderMap::new());
+        assert_eq!(error.error(), "bad_request", "no Host");
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /health`: whether the daemon can answer. A probe's result about the store holds for a second.
+//! `GET /health`: whether the daemon can answer. The result of a probe holds for a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};

@@ -362,8 +362,9 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
         .find(|(name, _)| name.trim() == "charset")
         .map(|(_, charset)| charset.trim().trim_matches('"'));
     if let Some(charset) = charset.filter(|name| !matches!(*name, "utf-8" | "utf8" | "us-ascii")) {
-        let shown: String = charset.chars().take(40).collect();
-        return Err(unsupported(format!("the charset \"{shown}\" is not supported"), "send UTF-8"));
+        let shortened: String = charset.chars().take(40).collect();
+        let message = format!("the charset \"{shortened}\" is not supported");
+        return Err(unsupported(message, "send UTF-8"));
     }
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),
@@ -373,7 +374,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             Ok(MediaType::Plain)
         }
         _ => {
-            let shown: String = kind.chars().take(80).collect();
+            let shortened: String = kind.chars().take(80).collect();
             let is_media =
                 ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
             let hint = if is_media || kind == "application/pdf" {
@@ -382,7 +383,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             } else {
                 SUPPORTED
             };
-            Err(unsupported(format!("the content type \"{shown}\" is not supported"), hint))
+            Err(unsupported(format!("the content type \"{shortened}\" is not supported"), hint))
         }
     }
 }

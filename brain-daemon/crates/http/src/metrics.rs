@@ -88,12 +88,8 @@ fn render(status: &StatusReply, counters: &Counters, connections: &[(Side, usize
         let _ = writeln!(out, "{name} {value}");
     }
     write_workers(&mut out, &status.workers);
-    write_head(
-        &mut out,
-        "brain_ingest_items_total",
-        "counter",
-        "Items sent to /ingest, by result.",
-    );
+    let help = "Items sent to /ingest, by result.";
+    write_head(&mut out, "brain_ingest_items_total", "counter", help);
     for (result, count) in [
         ("accepted", &counters.accepted),
         ("duplicate", &counters.duplicate),

@@ -190,13 +190,13 @@ async fn wait_until_evictable(
         if is_full.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        let has_room = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
+        let has_free_connection = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
         let available = unread.available_permits();
-        let is_stalled = !has_room && available == last_available;
+        let is_stalled = !has_free_connection && available == last_available;
         unread_rounds = if is_stalled { unread_rounds + 1 } else { 0 };
         last_available = available;
         let is_idle = available == MAX_CONCURRENT || unread_rounds >= UNREAD_TIMEOUT_FACTOR;
-        if !has_room && is_idle && permits.available_permits() == MAX_CONCURRENT {
+        if !has_free_connection && is_idle && permits.available_permits() == MAX_CONCURRENT {
             return;
         }
     }

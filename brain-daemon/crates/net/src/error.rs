@@ -19,7 +19,7 @@ pub enum Error {
     #[error("host name not found ({0})")]
     NameNotFound(String),
     /// At least one address of the host is not public.
-    #[error("the host has no public address")]
+    #[error("the host has an address that is not public")]
     NotPublic,
     /// The host refused the connection.
     #[error("connection refused: no program listens there")]

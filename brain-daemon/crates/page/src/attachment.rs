@@ -54,10 +54,10 @@ pub fn attachment_name(name: &str) -> Result<String, &'static str> {
         return Err("is longer than 255 bytes");
     }
     if name.contains(['/', '\\']) {
-        return Err("contains a slash");
+        return Err("contains a slash or a backslash");
     }
     if name.chars().any(is_hidden) {
-        return Err("contains control characters, or marks that change the direction of text");
+        return Err("contains invisible characters, or marks that change the direction of text");
     }
     if name.trim() != name || name.starts_with('.') {
         return Err("begins with a dot, or begins or ends with a space");

@@ -19,9 +19,9 @@ pub struct Document {
 impl Document {
     /// Parses a document. Drops one leading byte order mark.
     ///
-    /// The frontmatter is the text between a first line `---` and the next line `---` or `...`, if
-    /// that is a YAML mapping, comments, or empty; or the TOML between two lines `+++`. Without a
-    /// closing line, or if the text between two lines `---` is prose, all of it is body.
+    /// The frontmatter is the text between a first line `---` and the next line `---` or `...`. It
+    /// is a YAML mapping, comments, or empty. Or it is the TOML between two lines `+++`. Without a
+    /// closing line, or if the text between two lines `---` is prose, the whole document is body.
     ///
     /// # Errors
     /// When a block that looks like frontmatter is malformed, longer than [`MAX_FRONTMATTER`], or
@@ -143,8 +143,8 @@ fn line(text: &str, at: usize) -> Option<(&str, usize)> {
     Some((&rest[..end], at + end + width))
 }
 
-/// Returns whether an invalid block was meant as frontmatter: its first line, or more than half of
-/// its unindented lines, has the form `key: value`, or it begins with `{`. Prose between two
+/// Returns whether an invalid block was meant as frontmatter. Its first line, or more than half of
+/// its unindented lines, has the form `key: value`, or the block begins with `{`. Prose between two
 /// thematic breaks is not frontmatter.
 fn looks_like_frontmatter(raw: &str) -> bool {
     if let Some(text) = toml::block(raw) {

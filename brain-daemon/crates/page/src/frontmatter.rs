@@ -65,7 +65,7 @@ impl Frontmatter {
     ///
     /// # Errors
     /// When the text is malformed, longer than [`MAX_FRONTMATTER`], or has a line that would close
-    /// the block; when YAML is not a mapping, has a key twice or an alias, or nests too deep.
+    /// the block. When YAML is not a mapping, has a key twice or an alias, or nests too deep.
     pub fn parse(raw: &str) -> Result<Self, FrontmatterError> {
         Self::read(raw).map_err(|failure| match failure {
             Failure::NotMapping => FrontmatterError {
@@ -200,8 +200,8 @@ impl Frontmatter {
         }
     }
 
-    /// Returns whether [`Frontmatter::list`] has the whole value of `key`, so that setting the key
-    /// loses nothing: the value is absent, null, a scalar, or a list of scalars.
+    /// Returns whether the value of `key` is absent, null, a scalar, or a list of scalars. Then
+    /// [`Frontmatter::list`] has all of it, and setting the key loses nothing.
     #[must_use]
     pub fn is_plain(&self, key: &str) -> bool {
         self.map.entries.iter().filter(|e| e.key == key).all(|e| e.is_complete)

@@ -29,7 +29,7 @@ pub fn for_each_event<'a>(
     options: Options,
     mut each: impl FnMut(Event<'a>, Range<usize>) -> ControlFlow<()>,
 ) {
-    if window(text) == text.len() {
+    if window_length(text) == text.len() {
         for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
             if each(event, range).is_break() {
                 return;
@@ -82,7 +82,7 @@ fn each_part<'a>(
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        let end = window(rest);
+        let end = window_length(rest);
         let cut = if end == rest.len() { Cut::Before(end) } else { cut(&rest[..end], options) };
         let (part, length) = match cut {
             Cut::Before(end) => (Part::Parsed(&rest[..end]), end),
@@ -106,13 +106,13 @@ fn each_part<'a>(
 }
 
 /// Returns the length of the longest beginning of `text` that is parsed at once.
-fn window(text: &str) -> usize {
-    window_of(text, MAX_PUNCTUATION)
+fn window_length(text: &str) -> usize {
+    window_length_within(text, MAX_PUNCTUATION)
 }
 
 /// Returns the length of the longest beginning of `text` with at most `max` ASCII punctuation
 /// characters and line ends.
-pub(super) fn window_of(text: &str, max: usize) -> usize {
+pub(super) fn window_length_within(text: &str, max: usize) -> usize {
     let mut left = max;
     for (at, byte) in text.bytes().enumerate() {
         if byte.is_ascii_punctuation() || byte == b'\n' || byte == b'\r' {
@@ -404,7 +404,7 @@ mod tests {
             "See [there][here], which is not as short as it could be.\n\n",
         ] {
             let text = format!("{}[here]: https://x.test/a\n", many(unit));
-            assert!(window(&text) < text.len());
+            assert!(window_length(&text) < text.len());
             assert_eq!(shown(&text), whole(&text), "{unit:?}");
         }
     }
@@ -471,7 +471,7 @@ mod tests {
             each_part(&text, MARKDOWN, &mut |start, part| {
                 let length = match part { Part::Parsed(part) => part.len(),
                     Part::Raw(_, content) => content.len() };
-                assert!(start >= end && window(&text[start..start + length]) <= text.len());
+                assert!(start >= end && window_length(&text[start..start + length]) <= text.len());
                 end = start + length;
                 ControlFlow::Continue(())
             });

@@ -36,8 +36,8 @@ const CAPTURED_KEYS: &[&str] = &["captured_at"];
 /// Keys that brain writes and that do not date the note.
 const OTHER_KEYS: &[&str] = &["ingested_at"];
 
-/// A stated date that is later than the present by more than this, in milliseconds, is not a time
-/// of writing: it is an appointment, or a mistake. Time zones differ by up to a day.
+/// How far a time of writing may be in the future, in milliseconds: time zones differ by up to a
+/// day. A later stated date is an appointment or a mistake.
 const MAX_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
 /// Years before this are no dates: programs write the year 1 for a date that is not set.
 const FIRST_YEAR: i16 = 1000;

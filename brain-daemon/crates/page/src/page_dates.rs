@@ -14,8 +14,8 @@ const MAX_DAYS: usize = 1_000;
 /// Earlier years are numbers rather than dates.
 const FIRST_YEAR: i16 = 1000;
 
-/// Returns the days of a page in order, at most 1,000: those in its frontmatter except times of
-/// writing, in its slug and title, and the `timeline_days` (`YYYY-MM-DD`).
+/// Returns the days of a page in order, at most 1,000. They are in its frontmatter (except times of
+/// writing), in its slug and title, and in `timeline_days` (`YYYY-MM-DD`).
 #[must_use]
 pub fn page_dates<'a>(
     slug: &Slug,

@@ -2,15 +2,15 @@
 //!
 //! A part ends before a block at the top level, if one begins in its last three quarters. A longer
 //! block is cut between lines, and the next part repeats the beginning of its code or the head of
-//! its table; a longer line is cut at a space. Reads lines and does not parse
-//! markdown, so what it takes for a block may be inside of one.
+//! its table. A longer line is cut at a space. Reads lines and does not parse markdown, so what it
+//! takes for a block may be inside of one.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::fence::Fences;
-use super::markdown::{cut_paragraph, window_of};
+use super::markdown::{cut_paragraph, window_length_within};
 
 /// The maximum length of a part in bytes.
 const MAX_PART: usize = 256 * 1024;
@@ -62,7 +62,7 @@ impl<'a> LongText<'a> {
         let (mut parts, mut at, mut head) = (Vec::new(), 0, String::new());
         loop {
             let rest = &text[at..];
-            let end = window_of(rest, MAX_SIGNS).min(rest.floor_char_boundary(MAX_PART));
+            let end = window_length_within(rest, MAX_SIGNS).min(rest.floor_char_boundary(MAX_PART));
             let Cut { length, next_head, is_open } = match end == rest.len() {
                 true => Cut { length: end, next_head: String::new(), is_open: false },
                 false => cut(&rest[..end], &head),

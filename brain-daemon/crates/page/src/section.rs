@@ -34,8 +34,9 @@ pub(super) fn each_heading(body: &str) -> impl Iterator<Item = Heading> {
     })
 }
 
-/// Returns the section of `body` below the first heading with the text `heading`: the byte range
-/// from the heading's line to the next heading of the same or a higher level, or to the end.
+/// Returns the byte range of the section of `body` below the first heading with the text `heading`.
+/// It begins with the heading's line and ends before the next heading of the same or a higher
+/// level.
 ///
 /// Ignores case, surrounding white space, and the Unicode form of accents. The name may begin with
 /// `#`; then a heading of that level is preferred.

@@ -69,8 +69,8 @@ fn link_address(raw: &str) -> &str {
     }
 }
 
-/// Returns whether the line feed at `at` ends a paragraph: the line is a heading, or the next line
-/// is blank, a list item, a heading, a quotation or a table row.
+/// Returns whether the line feed at `at` ends a paragraph. Either its line is a heading, or the
+/// next line is blank, a list item, a heading, a quotation or a table row.
 fn ends_paragraph(body: &str, at: usize) -> bool {
     let line = body[..at].rsplit('\n').next().unwrap_or_default();
     let rest = body[at + 1..].trim_start_matches([' ', '\t']);

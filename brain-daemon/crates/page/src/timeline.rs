@@ -16,11 +16,12 @@ pub struct TimelineEntry {
     pub source: Option<String>,
 }
 
-/// Returns the timeline of `body`: lines `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** |
-/// text`, with any of the bullets `-`, `*`, `+`, outside of fenced code, in the order of the page.
+/// Returns the timeline of `body` in the order of the page: lines
+/// `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** | text`.
 ///
-/// Ignores entries with a date that does not exist (2024-02-30) or without text, and entries
-/// that repeat the date and text of an earlier one.
+/// The bullet is `-`, `*` or `+`. Ignores lines in fenced code, entries without text, and entries
+/// with a date that does not exist (2024-02-30). An entry with the date and text of an earlier one
+/// is ignored, too.
 #[must_use]
 pub fn timeline(body: &str) -> Vec<TimelineEntry> {
     // Hashes take a tenth of the memory of the texts.

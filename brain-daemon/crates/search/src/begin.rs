@@ -266,7 +266,11 @@ mod tests {
 
     #[test]
     fn every_word_of_the_question_is_found() {
-        let text = "Café at O'Brien's, l'avion; CAFE\u{301} 2026-11-20 v1.0.21 ünder                     東京都庁、京都。か\u{3099}き がき ที่นี่มีน้ำ Ёлка и\u{306}од ﬁne الكتاب كِتَابٌ 한국어 dying";
+        let text = concat!(
+            "Café at O'Brien's, l'avion; CAFE\u{301} 2026-11-20 v1.0.21 ünder                     ",
+            "東京都庁、京都。か\u{3099}き がき ที่นี่มีน้ำ Ёлка и\u{306}од ﬁne ",
+            "الكتاب كِتَابٌ 한국어 dying",
+        );
         let terms = [
             "cafe",
             "obrien",

@@ -170,8 +170,8 @@ impl Index {
         }
     }
 
-    /// Returns whether a search that starts now omits pages of these sources, or of any source for
-    /// `None`, because they were pushed in bulk and are not analyzed yet.
+    /// Returns whether a search that starts now omits pages of these sources (`None`: of any
+    /// source). These pages were pushed in bulk and are not analyzed yet.
     #[must_use]
     pub fn is_incomplete(&self, sources: Option<&[SourceId]>) -> bool {
         let state = self.shared.state();

@@ -87,7 +87,7 @@ async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
 /// `POST /web/save`: saves the text, or shows its preview.
 pub(crate) async fn save(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let mut draft = Draft::read(&change);
-    match fields::merged(&change) {
+    match fields::merged_text(&change) {
         Ok(text) => draft.text = text,
         Err(problem) => {
             draft.problem = Some(html! { p { bdi { (Text(&problem)) } } });

@@ -112,7 +112,7 @@ impl PlatformFault {
         )
     }
 
-    /// Creates the fault for an endpoint at its reserve.
+    /// Creates the fault for an endpoint at its reserve until `reset`, in Unix seconds.
     pub(super) fn at_reserve(endpoint: &str, reset: i64) -> Self {
         let message = format!("{endpoint} has only its reserve of requests left");
         Self::new(
@@ -122,9 +122,9 @@ impl PlatformFault {
         )
     }
 
-    /// Creates the fault for an invalid answer.
-    pub(super) fn unreadable(problem: &str) -> Self {
-        let message = format!("the answer cannot be read: {problem}");
+    /// Creates the fault for an invalid answer. `defect` says what is wrong with it.
+    pub(super) fn unreadable(defect: &str) -> Self {
+        let message = format!("the answer cannot be read: {defect}");
         Self::new(
             FaultReason::Unreadable,
             message,
@@ -134,14 +134,14 @@ impl PlatformFault {
 
     /// Creates the fault for an invalid answer with the platform's message.
     pub(super) fn unreadable_with_message(
-        problem: &str,
+        defect: &str,
         body: &Map<String, Value>,
         secret: &str,
     ) -> Self {
         let body = ErrorBody(body.clone());
         let message =
             body.platform_message(secret).map(|message| format!("; the platform says: {message}"));
-        let fault = Self::unreadable(&format!("{problem}{}", message.unwrap_or_default()));
+        let fault = Self::unreadable(&format!("{defect}{}", message.unwrap_or_default()));
         Self {
             message: one_line(&fault.message, MAX_MESSAGE_CHARS),
             problem: body.problem(),
@@ -320,12 +320,12 @@ pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<Plat
     let meta = body.get("meta").and_then(Value::as_object);
     let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);
     let has_data = body.get("data").is_some_and(|data| !data.is_null());
-    let problem = match meta {
+    let defect = match meta {
         None => "it has no `meta`",
         Some(_) if count > 0 && !has_data => "it counts posts but contains none",
         Some(_) => return None,
     };
-    Some(PlatformFault::unreadable_with_message(problem, body, secret))
+    Some(PlatformFault::unreadable_with_message(defect, body, secret))
 }
 
 /// Returns the fault if `errors` say that the account `user` (an id or a handle) is gone, suspended

@@ -40,11 +40,11 @@ impl Run<'_> {
         let now = || self.clock.now();
         let mut run_state =
             RunState::begin(self, listener, &data, &journal, Rates::default(), &now);
-        let stored = run_state.store_by_stream(posts);
+        let result = run_state.store_by_stream(posts);
         for warning in &run_state.report.warnings {
             tracing::warn!(warning, "post of the persistent connection stored with a warning");
         }
-        match stored {
+        match result {
             Err(StopCause::Disk(fault)) => Err(fault),
             // Only requests have these results.
             Ok(())
@@ -56,12 +56,13 @@ impl Run<'_> {
 }
 
 impl RunState<'_> {
+    /// Stores each post in its streams, as a run stores the posts of a page.
     fn store_by_stream(&mut self, posts: Vec<IncomingPost>) -> Result<(), StopCause> {
-        let mut pulled: BTreeMap<Stream, StreamPull> = BTreeMap::new();
+        let mut pulls: BTreeMap<Stream, StreamPull> = BTreeMap::new();
         for IncomingPost { post, destinations } in posts {
             for (stream, search) in destinations {
-                let pulled = pulled.entry(stream).or_insert_with(|| StreamPull::new(stream));
-                self.store_page(vec![post.clone()], search.as_deref(), pulled)?;
+                let pull = pulls.entry(stream).or_insert_with(|| StreamPull::new(stream));
+                self.store_page(vec![post.clone()], search.as_deref(), pull)?;
             }
         }
         self.track_metrics()

@@ -196,7 +196,7 @@ impl Builder<'_> {
         self.copy_tensor(scale.0, &scale.1)?;
         self.copy_tensor(shift.0, &shift.1)?;
         self.graph.run("Gather", &[words.0, TOKENS], "words", &[]);
-        self.graph.run("Gather", &[positions.0, POSITIONS], "places_of_words", &[]);
+        self.graph.run("Gather", &[positions.0, POSITIONS], "positions_of_words", &[]);
         let mut words = "words";
         if shape.head.is_some() && shape.types > 1 {
             let (first, second) = type_rows.split_at(shape.hidden);
@@ -208,7 +208,7 @@ impl Builder<'_> {
             self.graph.run("Add", &[words, "types_of_words"], "typed_words", &[]);
             words = "typed_words";
         }
-        self.norm([words, "places_of_words"], "embeddings.LayerNorm", "embedded");
+        self.norm([words, "positions_of_words"], "embeddings.LayerNorm", "embedded");
         Ok(())
     }
 
@@ -256,7 +256,8 @@ impl Builder<'_> {
         let Shape { hidden, inner, heads, .. } = *self.shape;
         let named = |part: &str| format!("encoder.layer.{at}.{part}");
         self.copy_attention(at)?;
-        let (all, split, attention_output) = (named("attention"), named("split"), named("seen"));
+        let (all, split) = (named("attention"), named("split"));
+        let attention_output = named("attention_output");
         let sizes = named("sizes");
         self.dense(input, &all, &named("all"));
         // A size of 0 keeps an axis: texts and tokens. Query, key and value of a head are adjacent.

@@ -338,11 +338,11 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
             config.pad_token_id.unwrap_or(1).saturating_add(1)
         }
         _ => {
-            let what = format!(
+            let problem = format!(
                 "is of a model that brain cannot run: {kind:?} (it runs bert, roberta, xlm-roberta \
                  and camembert)"
             );
-            return Err(damaged(path, what));
+            return Err(damaged(path, problem));
         }
     };
     if !matches!(config.position_embedding_type.as_deref(), None | Some("absolute")) {

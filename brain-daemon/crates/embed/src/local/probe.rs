@@ -59,7 +59,7 @@ pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode
 }
 
 /// Results by path, with the stamp of the checked file.
-static CHECKED: Mutex<Option<HashMap<PathBuf, (FileStamp, CheckResult)>>> = Mutex::new(None);
+static RESULTS: Mutex<Option<HashMap<PathBuf, (FileStamp, CheckResult)>>> = Mutex::new(None);
 
 /// Device, inode, size and change time (seconds, nanoseconds) of a file. No program can set the
 /// change time.
@@ -130,22 +130,22 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
     };
     // A file changed meanwhile has no result.
     if let Some(stamp) = before.filter(|before| stamp(path) == Some(*before)) {
-        let mut checked = CHECKED.lock();
-        checked.get_or_insert_default().insert(path.to_owned(), (stamp, result));
+        let mut results = RESULTS.lock();
+        results.get_or_insert_default().insert(path.to_owned(), (stamp, result));
     }
     result.into_result(path)
 }
 
 /// Returns the result for the file at `path`, if the file is unchanged.
 fn cached_result(path: &Path, stamp: FileStamp) -> Option<CheckResult> {
-    let checked = CHECKED.lock();
-    checked.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, result)| *result)
+    let results = RESULTS.lock();
+    results.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, result)| *result)
 }
 
 /// Returns the stamp of the file at `path`; `None` when it cannot be read.
 fn stamp(path: &Path) -> Option<FileStamp> {
-    let found = fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
 }
 
 /// Waits for the end of the check. Ends it and returns `None` after [`TIMEOUT`], or when

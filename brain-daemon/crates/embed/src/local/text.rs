@@ -45,12 +45,12 @@ pub(super) struct Tokens {
 pub(super) fn tokenizer(card: &ModelCard) -> Result<Tokenizer, EmbedError> {
     let path = &card.tokenizer;
     let bytes = read_small_file(path, MAX_TOKENIZER_BYTES)?.ok_or_else(|| missing(path))?;
-    let refused = |_| damaged(path, "is not a tokenizer that brain can run");
-    let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(refused)?;
+    let file_error = |_| damaged(path, "is not a tokenizer that brain can run");
+    let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(file_error)?;
     // The file has the settings of its last use.
     let truncation =
         TruncationParams { max_length: card.max_tokens, ..TruncationParams::default() };
-    tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(refused)?;
+    tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(file_error)?;
     Ok(tokenizer)
 }
 
@@ -117,12 +117,12 @@ pub(super) fn tokens(
             (prepare(card, "", question), prepare(card, "", text)).into()
         }
     };
-    let refused = |_| EmbedError {
+    let text_error = |_| EmbedError {
         kind: EmbedErrorKind::Text,
         message: "the model's tokenizer cannot tokenize a text".into(),
         hint: None,
     };
-    let encoded = tokenizer.encode_fast(input, true).map_err(refused)?;
+    let encoded = tokenizer.encode_fast(input, true).map_err(text_error)?;
     let max_id = vocabulary.map_or(i32::MAX, |size| i32::try_from(size).unwrap_or(i32::MAX));
     let ids: Option<Vec<i32>> = encoded
         .get_ids()

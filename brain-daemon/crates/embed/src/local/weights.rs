@@ -69,23 +69,23 @@ impl Tensors {
         // The tensors of a classifier have no prefix.
         let prefix = if name.starts_with("classifier.") { "" } else { &self.prefix };
         let full_name = format!("{prefix}{name}");
-        let found = self
+        let info = self
             .header
             .info(&full_name)
             .ok_or_else(|| damaged(format_args!("has no tensor {full_name}")))?;
-        if found.shape != shape {
+        if info.shape != shape {
             return Err(damaged(format_args!(
                 "has {full_name} of the shape {:?}, where config.json says {shape:?}",
-                found.shape
+                info.shape
             )));
         }
-        if !matches!(found.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
+        if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
             return Err(damaged(format_args!(
                 "has {full_name} in numbers that brain cannot read: {:?}",
-                found.dtype
+                info.dtype
             )));
         }
-        Ok((self.begin + found.data_offsets.0 as u64, shape.iter().product(), found.dtype))
+        Ok((self.begin + info.data_offsets.0 as u64, shape.iter().product(), info.dtype))
     }
 
     /// Checks that the tensor exists with this shape, in numbers that brain can read.

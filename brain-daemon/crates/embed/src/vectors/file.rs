@@ -66,8 +66,8 @@ impl VectorFile {
         let mut head = Vec::new();
         (&mut from).take(log.header.len() as u64).read_to_end(&mut head)?;
         if let Err(mismatch) = record::compare(&head, &log.header) {
-            let why = format!("{} is replaced by a new file: {mismatch}", file_name(&log.path));
-            return Ok((log, Some(why)));
+            let message = format!("{} is replaced by a new file: {mismatch}", file_name(&log.path));
+            return Ok((log, Some(message)));
         }
         let (mut good, mut buffer) = (head.len() as u64, Vec::new());
         while let Some((record, size)) = record::next(&mut from, dimensions, &mut buffer)? {

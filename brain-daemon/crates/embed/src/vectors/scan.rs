@@ -31,12 +31,12 @@ pub(super) fn search(
     let mut best = TopPages::new(rows, limit, admits);
     match &rows.sketch {
         None => {
-            let mut found = [0; BLOCK];
+            let mut dot_products = [0; BLOCK];
             for (at, block) in rows.numbers.chunks(BLOCK * rows.dimensions).enumerate() {
-                products(&numbers, block, &mut found);
+                products(&numbers, block, &mut dot_products);
                 let first = at * BLOCK;
                 let scales = rows.scales.get(first..).unwrap_or_default();
-                for (nth, (product, row_scale)) in found.iter().zip(scales).enumerate() {
+                for (nth, (product, row_scale)) in dot_products.iter().zip(scales).enumerate() {
                     best.offer(first + nth, *product as f32 * (scale * row_scale));
                 }
             }
@@ -44,10 +44,10 @@ pub(super) fn search(
         Some(sketch) => {
             let min_rows = MIN_CANDIDATES.max(CANDIDATES_PER_PAGE * limit);
             for row in candidates(&sketch.differences(query), min_rows, &mut best) {
-                let mut found = [0];
-                products(&numbers, rows.numbers(row), &mut found);
+                let mut product = [0];
+                products(&numbers, rows.numbers(row), &mut product);
                 let row_scale = rows.scales.get(row).copied().unwrap_or_default();
-                best.offer(row, found[0] as f32 * (scale * row_scale));
+                best.offer(row, product[0] as f32 * (scale * row_scale));
             }
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn among(
         return Vec::new();
     }
     let (numbers, scale) = quantised(query);
-    let mut found: Vec<NearPage> = Vec::new();
+    let mut near_pages: Vec<NearPage> = Vec::new();
     for page in pages {
         let mut nearest: Option<NearPage> = None;
         for &row in rows.rows_of(page) {
@@ -82,14 +82,14 @@ pub(super) fn among(
                 nearest = Some(NearPage { page, cosine, start: owner.start, end: owner.end });
             }
         }
-        found.extend(nearest);
+        near_pages.extend(nearest);
     }
-    if found.len() > limit {
-        found.select_nth_unstable_by(limit - 1, order);
-        found.truncate(limit);
+    if near_pages.len() > limit {
+        near_pages.select_nth_unstable_by(limit - 1, order);
+        near_pages.truncate(limit);
     }
-    found.sort_by(order);
-    found
+    near_pages.sort_by(order);
+    near_pages
 }
 
 /// Returns the rows of visible pages with the fewest differing bits: at least `min_rows`, if there
@@ -134,9 +134,10 @@ pub(super) fn similarity(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     for a in sampled_rows(one) {
         let scale = rows.scales.get(a).copied().unwrap_or_default();
         for b in sampled_rows(other) {
-            let mut found = [0];
-            products(rows.numbers(a), rows.numbers(b), &mut found);
-            let cosine = found[0] as f32 * scale * rows.scales.get(b).copied().unwrap_or_default();
+            let mut product = [0];
+            products(rows.numbers(a), rows.numbers(b), &mut product);
+            let other_scale = rows.scales.get(b).copied().unwrap_or_default();
+            let cosine = product[0] as f32 * scale * other_scale;
             nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
         }
     }

@@ -141,12 +141,12 @@ pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fau
 pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault> {
     let parse = |word: String| {
         GrantType::parse(&word).ok_or_else(|| {
-            let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
+            let names: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
             Fault::new(
                 FaultCode::InvalidRequest,
                 format!("\"grant_types\": {:?} is not a grant type", shorten(&word)),
             )
-            .hint(format!("the grant types are {}", known.join(", ")))
+            .hint(format!("the grant types are {}", names.join(", ")))
         })
     };
     words.map_or_else(Vec::new, |words| words.0).into_iter().map(parse).collect()

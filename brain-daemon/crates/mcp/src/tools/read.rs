@@ -18,8 +18,8 @@ use brain_page::{content_hash, headings, lines_above_body, section};
 pub(super) const MAX_TITLE: usize = 200;
 /// Maximum number of shown characters of a type.
 pub(super) const MAX_TYPE: usize = 60;
-/// The default maximum size of a page's text without one frame, in bytes of JSON. A text has at
-/// most as many characters.
+/// The default maximum size of a page's text without its frame, in bytes of JSON. So the text has
+/// at most as many characters.
 const DEFAULT_TEXT: usize = 20_000;
 /// Maximum number of shown characters of a tag.
 pub(super) const MAX_TAG_CHARS: usize = 60;
@@ -257,7 +257,7 @@ impl ToolCall for GetPage {
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             let rest = format!(
-                "this is a part of {} characters: continue with start_line {line}{skip}",
+                "the page has {} characters: continue with start_line {line}{skip}",
                 page.body.chars().count()
             );
             let more = output.note.take().map_or_else(String::new, |more| format!("; {more}"));

@@ -237,8 +237,8 @@ fn lines_of(key: &str, value: NewValue<'_>) -> Option<String> {
     }
 }
 
-/// Chooses the TOML type of a text: a date at a date key; a string at `title` and `type`; at other
-/// keys, a date only in place of a date.
+/// Chooses the TOML type of a text. A date key has a date; `title` and `type` have a string;
+/// another key has a date only in place of a date.
 fn toml_value<'a>(key: &str, value: NewValue<'a>) -> NewValue<'a> {
     match value {
         NewValue::Text(text) if is_date_key(key) => NewValue::Date(text),

@@ -17,10 +17,10 @@ use crate::chart::cost_bars;
 use crate::session::Session;
 use crate::text::Text;
 
-/// Calls on one screen.
+/// Maximum number of calls on one screen.
 const LIMIT: u32 = 100;
 
-/// `GET /web/audit?failed&page=N`
+/// `GET /web/audit?failed&client=NAME&page=N`
 pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let query = uri.query().unwrap_or_default();
     let field = |name: &str| {
@@ -60,7 +60,9 @@ fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
         p { "Calls over the network. Their contents are never recorded." }
         p class="chips" {
             a class={ "chip" @if !failed { " on" } } href="/web/audit" { "all" }
-            a class={ "chip" @if failed { " on" } } href="/web/audit?failed=1" { "refused or failed" }
+            a class={ "chip" @if failed { " on" } } href="/web/audit?failed=1" {
+                "refused or failed"
+            }
         }
         (table("Calls", &headings, &rows, "There are no such calls."))
         p class="row" {
@@ -114,7 +116,12 @@ fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
         h2 { "By day" }
         (cost_bars(&reply.days, limit, now))
         h2 { "By purpose and model" }
-        (table("Sums", &["Purpose", "Model", "Calls", "Tokens", "Cost"], &sums, "Nothing was paid."))
+        (table(
+            "Sums",
+            &["Purpose", "Model", "Calls", "Tokens", "Cost"],
+            &sums,
+            "Nothing was paid.",
+        ))
         h2 { "Calls" }
         (table(
             "Calls",
@@ -149,7 +156,7 @@ fn backups_screen(reply: &BackupListReply) -> Markup {
         (table("Backups", &["Made (UTC)", "Size", "File"], &rows, "There are no backups yet."))
         p {
             code { "brain backup verify FILE" } " checks one, "
-            code { "brain-daemon --restore FILE" } " takes it back."
+            code { "brain-daemon --restore FILE" } " restores it in an empty home."
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     respond(&session, STATUS, body)
 }
 
-/// `POST /web/status/fix`: the checks, with the repairs that are safe.
+/// `POST /web/status/fix`: runs the checks with the repairs that are safe, and shows both.
 pub(crate) async fn fix(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let body = screen(&brain, &change.session, Some(Doctor { fix: true })).await;
     respond(&change.session, STATUS, body)
