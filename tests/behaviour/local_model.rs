@@ -228,7 +228,9 @@ fn relevance_equals_that_of_the_reference_model() {
     let sentences = model(7);
     let local = Local::new(sentences.path().to_owned(), 1);
     assert!(!is_reranker(sentences.path()));
-    assert!(local.rerank(question, &owned, &|| true).unwrap_err().message.contains("no reranker"));
+    assert!(
+        local.rerank(question, &owned, &|| true).unwrap_err().message.contains("is not a reranker")
+    );
 }
 
 #[test]

@@ -220,7 +220,10 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
         );
     }
     let none = fixture.agent.refused("restore_page", json!({ "slug": "a", "version": 9 }));
-    assert!(none.starts_with("unknown_version: ") && none.contains("1 to 3"), "{none}");
+    assert!(
+        none.starts_with("unknown_version: ") && none.contains("current version is 3"),
+        "{none}"
+    );
     assert!(
         fixture.agent.refused("restore_page", json!({ "slug": "b" })).starts_with("not_found: ")
     );

@@ -31,6 +31,13 @@ fn every_screen_shows_the_state() {
     }
     let fixed = browser.change(&site, "/web/status/fix", &[]).expect(200);
     assert!(fixed.body.contains("Health"), "{}", fixed.body);
+    // The filter by caller stays when the calls are filtered further.
+    let audit = browser.go(&site.local, HttpRequest::get("/web/audit?client=a+%26+b")).expect(200);
+    assert!(
+        audit.body.contains("href=\"/web/audit?failed=1&amp;client=a+%26+b\""),
+        "{}",
+        audit.body
+    );
     let secret = std::fs::read_to_string(site.home.path().join("secrets/admin-token")).unwrap();
     let config = browser.go(&site.local, HttpRequest::get("/web/configuration")).body;
     assert!(!config.contains(secret.trim()), "the configuration has no secret");

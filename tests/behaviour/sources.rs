@@ -126,7 +126,7 @@ fn an_invalid_source_is_refused_with_a_reason() {
         ("own", &own_home, 1, "conflict", "is inside brain's own home"),
         ("roof", &parent.to_owned(), 1, "conflict", "contains brain's own home"),
         ("default", &dir(&home, "else"), 1, "conflict", "brain's own home"),
-        ("work", &dir(&home, "else"), 1, "conflict", "\"work\" is"),
+        ("work", &dir(&home, "else"), 1, "conflict", "the source \"work\" has the directory"),
     ] {
         let error = home.fault(["sources", "add", name, "--path", text(path)], exit);
         assert_eq!(error["code"], code, "{name}: {error}");

@@ -25,6 +25,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/search-quality.md", "cargo ", "takes many minutes; CI runs the second one"),
     ("docs/systemd.md", "brain service", "needs a systemd user manager; .ci/boot runs it"),
     ("docs/systemd.md", "brain capture", "needs a system service; .ci/boot tests one"),
+    ("docs/systemd.md", "cp ", "needs systemd; .ci/boot tests these units"),
     ("docs/systemd.md", "export BRAIN_SOCKET", "needs a system service; .ci/boot tests one"),
     ("docs/systemd.md", "install ", "needs root and systemd; .ci/boot tests these units"),
     (

@@ -252,7 +252,11 @@ impl Download<'_> {
         let sent = self.wait(&mut || on_progress(part.bytes, None), |limit| {
             self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })
         })?;
-        Ok(sent.map_err(from_reqwest)?)
+        Ok(sent.map_err(|error| match from_reqwest(error) {
+            // This time limit is longer than that of other requests.
+            Error::ConnectTimeout => Error::Timeout(CONNECT_TIMEOUT.as_secs()),
+            error => error,
+        })?)
     }
 
     /// Returns the next bytes, or `None` at the end.

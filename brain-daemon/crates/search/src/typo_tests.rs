@@ -94,6 +94,9 @@ fn quotes_codes_and_short_words_are_not_corrected() {
         assert_eq!(corrected_search(index, "TELESCPOE").1, ["telescope"], "a question in capitals");
         let typed = Question { is_being_typed: true, ..ask("observator") };
         assert_eq!(index.search(&typed).unwrap().spelling, None, "a half-typed word");
+        let typed = Question { is_being_typed: true, ..ask("telescpoe in") };
+        let spelling = index.search(&typed).unwrap().spelling.unwrap();
+        assert_eq!(spelling.words, ["telescope"], "before a short half-typed word");
         for text in ["ada lovlea", "adda love", "lovlea", "lvoe"] {
             let typed = Question { is_being_typed: true, ..ask(text) };
             let found = index.search(&typed).unwrap();

@@ -128,7 +128,7 @@ fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
         .filter_map(|unit| if let Unit::Words(text) = unit { Some(text) } else { None })
         .collect();
     let has_lowercase = texts.iter().any(|text| text.contains(char::is_lowercase));
-    let mut words = Vec::new();
+    let (mut words, mut has_last_word) = (Vec::new(), false);
     for text in texts {
         let mut compound_end = 0;
         token::scan(text, &mut |t| {
@@ -138,14 +138,16 @@ fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
             let source = text.get(t.start..t.end).unwrap_or_default();
             let is_code = has_digits(t.text)
                 || (has_lowercase && !source.contains(char::is_lowercase) && has_capitals(source));
-            if t.kind == Kind::Word && t.start >= compound_end && !is_code && is_long_enough(t.text)
-            {
-                words.push(t.text.to_owned());
+            if t.kind == Kind::Word {
+                has_last_word = t.start >= compound_end && !is_code && is_long_enough(t.text);
+                if has_last_word {
+                    words.push(t.text.to_owned());
+                }
             }
         });
     }
     // The last word is unfinished: pages need not have it.
-    if question.is_being_typed && question.text.ends_with(char::is_alphanumeric) {
+    if has_last_word && question.is_being_typed && question.text.ends_with(char::is_alphanumeric) {
         words.pop();
     }
     words

@@ -20,10 +20,11 @@ const MAX_LIMIT: u32 = 1000;
 const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. In the order of changes, the page ids in cursors of restricted callers are
-    /// encrypted, because a page id reveals the number of pages in all sources.
+    /// Lists pages. Page ids in cursors of restricted callers are encrypted, because a page id
+    /// reveals the number of pages in all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
-        if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
+        let has_id_in_cursor = request.deleted || request.sort == Sort::Updated;
+        if caller.sees_all() || !has_id_in_cursor {
             return self.list_from(caller, request);
         }
         let cipher = NumberCipher::of(self.store.id());

@@ -29,19 +29,39 @@ pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Se
     };
     let failed = field("failed").is_some();
     let page = field("page").and_then(|text| text.parse::<u32>().ok()).unwrap_or(1).clamp(1, 1000);
+    let client = field("client").filter(|client| !client.is_empty());
     let list = AuditList {
         since: None,
         until: None,
-        client: field("client").filter(|client| !client.is_empty()),
+        client: client.clone(),
         failed,
         limit: LIMIT,
         skip: (page - 1) * LIMIT,
     };
     let calls = session.ask(&brain, list).await;
-    respond(&session, "/web/audit", calls.map(|calls| calls_screen(&calls, failed, page)))
+    let screen = |calls: Audit| calls_screen(&calls, client.as_deref(), failed, page);
+    respond(&session, "/web/audit", calls.map(screen))
 }
 
-fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
+/// Returns the address of a part of the audit.
+fn audit_path(client: Option<&str>, failed: bool, page: u32) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    if failed {
+        query.append_pair("failed", "1");
+    }
+    if let Some(client) = client {
+        query.append_pair("client", client);
+    }
+    if page > 1 {
+        query.append_pair("page", &page.to_string());
+    }
+    match query.finish() {
+        query if query.is_empty() => "/web/audit".into(),
+        query => format!("/web/audit?{query}"),
+    }
+}
+
+fn calls_screen(audit: &Audit, client: Option<&str>, failed: bool, page: u32) -> Markup {
     let row = |call: &AuditCall| {
         let class = if call.status >= 400 { "bad" } else { "good" };
         vec![
@@ -55,19 +75,19 @@ fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
     };
     let rows: Vec<Vec<Markup>> = audit.calls.iter().map(row).collect();
     let headings = ["Time (UTC)", "Caller", "Call", "Status", "Took", "Parameters and sizes"];
-    let more = if failed { "&failed=1" } else { "" };
+    let path = |failed, page| audit_path(client, failed, page);
     html! {
         p { "Calls over the network. Their contents are never recorded." }
         p class="chips" {
-            a class={ "chip" @if !failed { " on" } } href="/web/audit" { "all" }
-            a class={ "chip" @if failed { " on" } } href="/web/audit?failed=1" {
+            a class={ "chip" @if !failed { " on" } } href=(Text(&path(false, 1))) { "all" }
+            a class={ "chip" @if failed { " on" } } href=(Text(&path(true, 1))) {
                 "refused or failed"
             }
         }
         (table("Calls", &headings, &rows, "There are no such calls."))
         p class="row" {
-            @if page > 1 { a href={ "/web/audit?page=" (page - 1) (more) } { "Newer" } }
-            @if audit.truncated { a href={ "/web/audit?page=" (page + 1) (more) } { "Older" } }
+            @if page > 1 { a href=(Text(&path(failed, page - 1))) { "Newer" } }
+            @if audit.truncated { a href=(Text(&path(failed, page + 1))) { "Older" } }
         }
     }
 }
