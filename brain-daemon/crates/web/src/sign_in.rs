@@ -57,6 +57,9 @@ pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, change: Change) ->
 }
 
 /// Returns the page for browsers that are not signed in. It reveals nothing about the content.
+///
+/// Browsers omit the cookie if another site caused the request. Then a page of this origin reloads
+/// the URL once.
 pub(crate) fn signed_out(headers: &HeaderMap, uri: &Uri) -> Response {
     if session::is_cross_site(headers) {
         match uri.query() {
