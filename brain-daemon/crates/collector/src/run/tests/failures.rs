@@ -63,9 +63,9 @@ fn a_failed_stream_is_skipped_and_not_compared() {
                     && reason.starts_with(&skipped[0].reason)
                     && !skipped[0].message.is_empty()
             );
-            let of_stream = Stream::parse(stream).unwrap();
-            assert_eq!(world.previous_ids(of_stream), [post], "{reason}: the earlier state stays");
-            // The next run detects it.
+            let parsed = Stream::parse(stream).unwrap();
+            assert_eq!(world.previous_ids(parsed), [post], "{reason}: the earlier state stays");
+            // The next run detects the deletion.
             world.clear_failures();
             world.advance(HALF_HOUR);
             assert_eq!(world.run().0.deletions, 1, "{stream} {reason}");
@@ -86,7 +86,7 @@ fn a_partly_pulled_stream_is_stored_and_not_compared() {
     assert_eq!(lines[..2], ["OWN_TWEETS:1 (1 new)", "STREAM_SKIPPED:own:rate_limited:1795258900"]);
     assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]));
     assert!(world.stored(Stream::Own, 11).created_at().is_some());
-    // Blocked until its reset.
+    // The endpoint is blocked until its reset.
     world.advance(99_999);
     let from = world.http_client.requests().len();
     assert_eq!(world.run().1[0], "STREAM_SKIPPED:own:rate_limited:1795258900");
@@ -101,7 +101,7 @@ fn a_partly_pulled_stream_is_stored_and_not_compared() {
 
 #[test]
 fn a_page_without_meta_is_stored_and_not_compared() {
-    for (second, new, words) in [
+    for (second, new, expected) in [
         (
             r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#,
             2,
@@ -124,7 +124,7 @@ fn a_page_without_meta_is_stored_and_not_compared() {
             [format!("OWN_TWEETS:{new} ({new} new)"), "STREAM_SKIPPED:own:unreadable".into()]
         );
         let skipped = report.streams[0].skipped.as_ref().unwrap();
-        assert!(skipped.message.contains(words), "{}", skipped.message);
+        assert!(skipped.message.contains(expected), "{}", skipped.message);
         assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]), "{second}");
         assert!(world.data.post(Stream::Own, &post_id(11)).unwrap().is_some());
     }
@@ -163,11 +163,11 @@ fn an_account_refusal_ends_the_run_at_every_request() {
             );
             assert!(report.message.as_ref().unwrap().contains("; "), "{report:?}");
             assert_eq!(previous_ids(&world), before, "{endpoint}");
-            let kept = [(Stream::Own, 21), (Stream::Mentions, 22), (Stream::Searches, 23)];
-            let kept = kept
+            let new_posts = [(Stream::Own, 21), (Stream::Mentions, 22), (Stream::Searches, 23)];
+            let stored_posts = new_posts
                 .iter()
                 .filter(|(stream, id)| world.data.post(*stream, &post_id(*id)).unwrap().is_some());
-            assert_eq!(kept.count(), stored, "{endpoint}");
+            assert_eq!(stored_posts.count(), stored, "{endpoint}");
             let rates = world.state().rate_limits;
             let own_rate = rates.all().find(|(name, _)| *name == "/2/users/:id/tweets");
             assert_eq!(
@@ -217,7 +217,7 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
     // Without searches there are two streams.
     let world = FakePlatform::new(&[]);
     world.fail("own", Err(NetError::ConnectionRefused));
-    assert_eq!(world.run().0.status, "complete", "one of two lookups had an answer");
+    assert_eq!(world.run().0.status, "complete", "one of two streams had an answer");
     world.fail("mentions", Err(NetError::ConnectionRefused));
     assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
     // A refusal is an answer.
@@ -376,7 +376,7 @@ fn the_pull_continues_after_an_empty_page() {
     let world = FakePlatform::new(&[]);
     world.fail("own", Ok(answer(200, &[], r#"{"meta":{"result_count":0,"next_token":"t"}}"#)));
     let (report, lines) = world.run();
-    // A repeated token ends it.
+    // A repeated token ends the pull.
     assert_eq!((report.requests, lines[1].as_str()), (3, "STREAM_SKIPPED:own:paging"));
 }
 
@@ -406,8 +406,8 @@ fn only_pages_of_repeated_posts_are_abandoned() {
 fn a_reset_far_ahead_blocks_for_one_window() {
     let world = FakePlatform::new(&[]);
     let mut state = world.state();
-    let far = (T0 / 1000 + 365 * 86_400).to_string();
-    state.rate_limits.record(Endpoint::Timeline, Some("1"), Some(&far));
+    let reset = (T0 / 1000 + 365 * 86_400).to_string();
+    state.rate_limits.record(Endpoint::Timeline, Some("1"), Some(&reset));
     world.data.prepare().unwrap();
     state.save(&world.data).unwrap();
     let skipped = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
@@ -455,5 +455,5 @@ fn a_stopped_run_changes_no_stream() {
         let (report, _) = world.run();
         assert_eq!((report.deletions, report.velocity_alerts), (1, 1));
     }
-    assert_eq!(steps, 5, "own, mentions, search and lookup are one step each");
+    assert_eq!(steps, 5, "a run has four steps: own, mentions, search and lookup");
 }

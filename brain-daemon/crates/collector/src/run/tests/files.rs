@@ -79,7 +79,7 @@ fn a_damaged_deletion_fails_no_redacting_run() {
     world.settings.redact = true;
     let (report, _) = world.run();
     assert!(
-        report.warnings.iter().any(|it| it.contains("deletions/1.json.damaged")),
+        report.warnings.iter().any(|warning| warning.contains("deletions/1.json.damaged")),
         "{:?}",
         report.warnings
     );
@@ -171,7 +171,7 @@ fn two_runs_do_not_share_a_directory() {
 fn a_failing_disk_is_reported_and_loses_no_state() {
     let world = three_posts();
     world.delete(1);
-    // A directory in place of a file, which nobody can write, not even root.
+    // A directory in place of the file: nobody can write the file then, not even root.
     let path = world.root().join("tweets/searches/3.json");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();

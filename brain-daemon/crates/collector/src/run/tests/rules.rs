@@ -95,7 +95,7 @@ fn the_author_of_an_earlier_answer_is_kept() {
     world.run();
     let post = world.stored(Stream::Mentions, BIG);
     assert_eq!((post.author(), post.fields().get("gone")), ("alice", None));
-    // Newer answers win.
+    // A newer answer replaces the author.
     let body = json!({"data": [{"id": BIG.to_string(), "author_id": "6"}],
         "includes": {"users": [{"id": "6", "username": "alice_2"}]}});
     world.fail("mentions", Ok(crate::fake::answer(200, &[], body.to_string())));
@@ -147,7 +147,7 @@ fn a_deletion_is_reported_and_recorded_once() {
 
 #[test]
 fn lookups_have_exact_bounds() {
-    // Age, time since last seen, existence; lookups, deletions.
+    // Age and time since last seen in milliseconds, existence; lookups, deletions.
     for (age, seen, exists, lookups, deletions) in [
         (MAX_AGE_MS, 0, false, 1, 1),
         (MAX_AGE_MS + 1, 0, false, 0, 0),
@@ -227,13 +227,13 @@ fn posts_past_the_last_page_are_looked_up_last() {
     world.delete(9);
     let from = world.http_client.requests().len();
     let (report, _) = world.run();
-    // 8 is in the page again; 9 is within its range, 7 is older than all of it.
+    // 8 is in the page again. 9 is within the page's range, and 7 is older than the whole page.
     assert_eq!(world.requested_paths(from)[2..], ["/2/tweets/9", "/2/tweets/7"]);
     assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (1, vec![11, 10, 8]));
 }
 
 #[test]
-fn a_post_must_be_past_the_end_of_all_its_streams() {
+fn a_post_within_one_of_its_streams_is_looked_up_first() {
     let mut world = FakePlatform::new(&[]);
     world.settings.max_pages = 1;
     world.platform().page_size = 3;
