@@ -344,11 +344,11 @@ fn post_json(id: u64, post: &Post) -> Value {
 
 /// A platform with posts 1 (own), 2 (a mention) and 3 (found by `text`), after its first run.
 pub(super) fn three_posts() -> FakePlatform {
-    let world = FakePlatform::new(&["text"]);
-    world.post(1, OWNER, "mine");
-    world.post(2, "6", "@owner");
-    world.post(3, "7", "text");
-    world.run();
-    world.advance(HALF_HOUR);
-    world
+    let fixture = FakePlatform::new(&["text"]);
+    fixture.post(1, OWNER, "mine");
+    fixture.post(2, "6", "@owner");
+    fixture.post(3, "7", "text");
+    fixture.run();
+    fixture.advance(HALF_HOUR);
+    fixture
 }

@@ -113,9 +113,9 @@ struct RunOutcome {
 
 impl Model {
     /// Models a run with these failures.
-    fn run(&mut self, world: &FakePlatform, fails: &HashMap<&'static str, usize>) -> RunOutcome {
-        let now = world.time.now();
-        let posts = world.platform().posts.clone();
+    fn run(&mut self, fixture: &FakePlatform, fails: &HashMap<&'static str, usize>) -> RunOutcome {
+        let now = fixture.time.now();
+        let posts = fixture.platform().posts.clone();
         let failure_at = |endpoint: &str| {
             let failures = failures();
             fails.get(endpoint).map(|&index| (failures[index].1, failures[index].2))
@@ -183,7 +183,7 @@ impl Model {
         expected.failed |= !is_answered;
         if !expected.failed {
             let lookups = failure_at("lookup").map(|(scope, _)| scope);
-            self.look_up_missing(world, lookups, &present, &pulled_streams, &mut expected);
+            self.look_up_missing(fixture, lookups, &present, &pulled_streams, &mut expected);
         }
         if expected.failed {
             expected.skipped.clear();
@@ -211,13 +211,13 @@ impl Model {
 
     fn look_up_missing(
         &mut self,
-        world: &FakePlatform,
+        fixture: &FakePlatform,
         lookups: Option<FailureScope>,
         present: &BTreeSet<u64>,
         pulled_streams: &BTreeMap<Stream, BTreeSet<u64>>,
         expected: &mut RunOutcome,
     ) {
-        let now = world.time.now();
+        let now = fixture.time.now();
         let mut next = self.previous_ids.clone();
         let mut looked_up = BTreeSet::new();
         let mut undecided: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
@@ -258,7 +258,7 @@ impl Model {
             }
             _ => {
                 for id in looked_up {
-                    if !world.platform().posts[&id].exists {
+                    if !fixture.platform().posts[&id].exists {
                         self.deleted.insert(id, now);
                         expected.deleted.insert(id);
                     }
@@ -269,12 +269,12 @@ impl Model {
     }
 
     /// Reads the actual files.
-    fn read_from_disk(world: &FakePlatform) -> Self {
+    fn read_from_disk(fixture: &FakePlatform) -> Self {
         let number = |id: &crate::PostId| id.as_str().parse::<u64>().unwrap();
         let mut found = Self::default();
         for stream in Stream::ALL {
-            for id in world.data.ids(&format!("tweets/{}", stream.as_str())).unwrap() {
-                let record = world.data.post(stream, &id).unwrap().unwrap();
+            for id in fixture.data.ids(&format!("tweets/{}", stream.as_str())).unwrap() {
+                let record = fixture.data.post(stream, &id).unwrap().unwrap();
                 let at = |name| record.instant(name).unwrap();
                 let found_by =
                     record.fields().get(SEARCHES).cloned().unwrap_or_else(|| serde_json::json!([]));
@@ -286,18 +286,19 @@ impl Model {
                 };
                 found.stored.insert((stream, number(&id)), stored);
             }
-            if world.state().streams.contains_key(stream.as_str()) {
-                found.previous_ids.insert(stream, world.previous_ids(stream).into_iter().collect());
+            if fixture.state().streams.contains_key(stream.as_str()) {
+                let previous_ids = fixture.previous_ids(stream).into_iter().collect();
+                found.previous_ids.insert(stream, previous_ids);
             }
         }
-        for id in world.data.ids("deletions").unwrap() {
-            let at = world.data.deletion(&id).unwrap().unwrap().detected_at;
+        for id in fixture.data.ids("deletions").unwrap() {
+            let at = fixture.data.deletion(&id).unwrap().unwrap().detected_at;
             found
                 .deleted
                 .insert(number(&id), brain_base::clock::parse_instant(&at, false).unwrap());
         }
-        for id in world.data.ids("engagement").unwrap() {
-            let likes = world
+        for id in fixture.data.ids("engagement").unwrap() {
+            let likes = fixture
                 .data
                 .snapshots(&id)
                 .unwrap()
@@ -311,9 +312,9 @@ impl Model {
 }
 
 /// Runs once and returns the actual outcome.
-fn run_collector(world: &FakePlatform) -> RunOutcome {
+fn run_collector(fixture: &FakePlatform) -> RunOutcome {
     let listener = RecordingListener::default();
-    let report = world.run_with(&listener).unwrap();
+    let report = fixture.run_with(&listener).unwrap();
     let mut actual = RunOutcome {
         unverified: report.unverified,
         seen: report.tweets_stored,
@@ -345,8 +346,8 @@ fn run_collector(world: &FakePlatform) -> RunOutcome {
 }
 
 /// Applies a step. Adds a failure of the next run to `fails`, as an index of [`failures`].
-fn apply(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
-    let posts = world.platform().posts.len();
+fn apply(fixture: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
+    let posts = fixture.platform().posts.len();
     let post_at = |n: usize| FIRST_ID + (n % posts.max(1)) as u64;
     let new = FIRST_ID + posts as u64;
     match event {
@@ -358,17 +359,17 @@ fn apply(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, 
                 .map(|(query, _)| *query)
                 .collect();
             let text = format!("{} {}", if *mentions { "@owner" } else { "" }, found.join(" "));
-            world.post(new, if *own { OWNER } else { "6" }, &text);
+            fixture.post(new, if *own { OWNER } else { "6" }, &text);
         }
         Event::Fail(endpoint, index) => {
             fails.insert(endpoint, *index);
-            world.fail(endpoint, failures()[*index].0.clone());
+            fixture.fail(endpoint, failures()[*index].0.clone());
         }
-        Event::Pass(ms) => world.advance(*ms),
-        Event::Delete(n) if posts > 0 => world.delete(post_at(*n)),
-        Event::Like(n, likes) if posts > 0 => world.like(post_at(*n), *likes),
+        Event::Pass(ms) => fixture.advance(*ms),
+        Event::Delete(n) if posts > 0 => fixture.delete(post_at(*n)),
+        Event::Like(n, likes) if posts > 0 => fixture.like(post_at(*n), *likes),
         Event::Edit(n) if posts > 0 => {
-            let mut platform = world.platform();
+            let mut platform = fixture.platform();
             let old = platform.posts.get_mut(&post_at(*n)).unwrap();
             if old.listed {
                 old.listed = false;
@@ -388,21 +389,21 @@ proptest! {
 
     #[test]
     fn the_collector_agrees_with_the_model(events in prop::collection::vec(event(), 1..80)) {
-        let mut world = FakePlatform::new(&QUERIES);
-        world.settings.max_pages = MAX_PAGES as u32;
-        world.platform().page_size = PAGE_SIZE;
+        let mut fixture = FakePlatform::new(&QUERIES);
+        fixture.settings.max_pages = MAX_PAGES as u32;
+        fixture.platform().page_size = PAGE_SIZE;
         let (mut model, mut fails) = (Model::default(), HashMap::new());
         for (n, event) in events.iter().chain([&Event::Run, &Event::Run]).enumerate() {
             if !matches!(event, Event::Run) {
-                apply(&world, event, &mut fails);
+                apply(&fixture, event, &mut fails);
                 continue;
             }
-            let expected = model.run(&world, &fails);
-            prop_assert_eq!(run_collector(&world), expected, "run at event {}", n);
-            prop_assert_eq!(Model::read_from_disk(&world), std::mem::take(&mut model),
+            let expected = model.run(&fixture, &fails);
+            prop_assert_eq!(run_collector(&fixture), expected, "run at event {}", n);
+            prop_assert_eq!(Model::read_from_disk(&fixture), std::mem::take(&mut model),
                 "after the run at event {}", n);
-            model = Model::read_from_disk(&world);
-            world.clear_failures();
+            model = Model::read_from_disk(&fixture);
+            fixture.clear_failures();
             fails.clear();
         }
     }
@@ -411,23 +412,23 @@ proptest! {
 #[test]
 fn the_model_finds_deletions_and_alerts() {
     // A short history, to show that the model is not blind to deletions and alerts.
-    let world = FakePlatform::new(&QUERIES);
+    let fixture = FakePlatform::new(&QUERIES);
     let mut model = Model::default();
     let mut fails = HashMap::new();
     apply(
-        &world,
+        &fixture,
         &Event::Post { own: true, mentions: true, queries: vec![true, true, false] },
         &mut fails,
     );
     apply(
-        &world,
+        &fixture,
         &Event::Post { own: false, mentions: true, queries: vec![false, false, false] },
         &mut fails,
     );
-    assert_eq!(model.run(&world, &fails).seen, 2);
-    apply(&world, &Event::Delete(0), &mut fails);
-    apply(&world, &Event::Like(1, 101), &mut fails);
-    let expected = model.run(&world, &fails);
+    assert_eq!(model.run(&fixture, &fails).seen, 2);
+    apply(&fixture, &Event::Delete(0), &mut fails);
+    apply(&fixture, &Event::Like(1, 101), &mut fails);
+    let expected = model.run(&fixture, &fails);
     assert_eq!((expected.deleted.len(), expected.alerts.len()), (1, 1));
-    assert!(!world.data.is_deleted(&post_id(FIRST_ID)), "the model touches no file");
+    assert!(!fixture.data.is_deleted(&post_id(FIRST_ID)), "the model touches no file");
 }
