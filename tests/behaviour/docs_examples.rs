@@ -1,9 +1,10 @@
-//! Runs the examples of `ingest.md`, `http-api.md`, `mcp.md`, `tunnel.md`, `access.md` and
-//! `editing.md` with a real daemon. Every command must work as documented, and every answer must
+//! Runs the examples of `ingest.md`, `http-api.md`, `tunnel.md`, `access.md`, `editing.md` and
+//! `terminal.md` with a real daemon. Every command must work as documented, and every answer must
 //! have the documented shape.
 //!
-//! Addresses, tokens and example names are replaced by the test's values. Commands within sentences
-//! are not run, but their names and options must exist.
+//! The test replaces addresses, tokens and example names by its own values. It does not run
+//! commands within sentences, but their names and options must exist. Of `mcp.md`, it checks only
+//! such commands and the names of tools and prompts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -95,32 +96,32 @@ fn inline(prose: &str, found: &mut Vec<Example>) {
     }
 }
 
-/// Asserts that `answer` has the members, types and fixed texts of the example.
-fn assert_shape(shown: &Value, answer: &Value, field: &str) {
-    match (shown, answer) {
-        (Value::Object(shown), Value::Object(answer)) => {
-            let names = |of: &serde_json::Map<String, Value>| {
-                let mut names: Vec<String> = of.keys().cloned().collect();
+/// Asserts that `answer` has the members, types and fixed texts of the documented answer.
+fn assert_shape(documented: &Value, answer: &Value, field: &str) {
+    match (documented, answer) {
+        (Value::Object(documented), Value::Object(answer)) => {
+            let names = |object: &serde_json::Map<String, Value>| {
+                let mut names: Vec<String> = object.keys().cloned().collect();
                 names.sort();
                 names
             };
-            assert_eq!(names(shown), names(answer), "{field}");
-            for (name, value) in shown {
+            assert_eq!(names(documented), names(answer), "{field}");
+            for (name, value) in documented {
                 assert_shape(value, &answer[name], &format!("{field}.{name}"));
             }
         }
-        (Value::String(shown), Value::String(answer)) => match shown.split_once('…') {
+        (Value::String(documented), Value::String(answer)) => match documented.split_once('…') {
             Some((begin, _)) if begin.starts_with("brain_") => {
                 assert!(answer.starts_with(begin), "{field}");
             }
             Some(_) => assert!(!answer.is_empty(), "{field}"),
-            None if shown.starts_with("job_") => assert!(answer.starts_with("job_"), "{field}"),
-            None => assert_eq!(shown, answer, "{field}"),
+            None if documented.starts_with("job_") => assert!(answer.starts_with("job_"), "{field}"),
+            None => assert_eq!(documented, answer, "{field}"),
         },
         _ => assert_eq!(
-            std::mem::discriminant(shown),
+            std::mem::discriminant(documented),
             std::mem::discriminant(answer),
-            "{field}: {shown} and {answer}"
+            "{field}: {documented} and {answer}"
         ),
     }
 }
@@ -130,10 +131,11 @@ struct Reader {
     home: TestHome,
     _daemon: Daemon,
     /// The home directory of the user, `~`.
-    user: PathBuf,
+    user_home: PathBuf,
     /// Example names and their values in the test.
     variables: Vec<(String, String)>,
-    last: Option<Value>,
+    /// The last answer of a command, if it was JSON and no example has used it yet.
+    last_answer: Option<Value>,
 }
 
 impl Reader {
@@ -141,12 +143,12 @@ impl Reader {
         let mut home = TestHome::new();
         home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
         let daemon = home.daemon();
-        let user = home.outside().join("user");
-        std::fs::create_dir_all(user.join(".config")).unwrap();
-        std::fs::create_dir_all(user.join("notes/hooks")).unwrap();
+        let user_home = home.outside().join("user");
+        std::fs::create_dir_all(user_home.join(".config")).unwrap();
+        std::fs::create_dir_all(user_home.join("notes/hooks")).unwrap();
         let admin = std::fs::read_to_string(home.path().join("secrets/admin-token")).unwrap();
         let variables = vec![("ADMIN".into(), admin.trim().to_owned())];
-        Self { home, _daemon: daemon, user, variables, last: None }
+        Self { home, _daemon: daemon, user_home, variables, last_answer: None }
     }
 
     /// Runs shell commands, which may span lines.
@@ -176,8 +178,8 @@ impl Reader {
             .replace("brain_pt_…", &token)
             .replace(" NAME", " server")
             .replace(" SCOPES", " read");
-        if let Some(set) = command.strip_prefix("export ") {
-            let (name, value) = set.split_once('=').unwrap();
+        if let Some(assignment) = command.strip_prefix("export ") {
+            let (name, value) = assignment.split_once('=').unwrap();
             assert!(!value.is_empty(), "{line}: nothing was printed to export");
             self.variables.push((name.to_owned(), value.to_owned()));
             return;
@@ -192,21 +194,21 @@ impl Reader {
         shell
             .env("BRAIN_HOME", self.home.path())
             .env("BRAIN_NO_START", "1")
-            .env("HOME", &self.user);
+            .env("HOME", &self.user_home);
         shell.env("PATH", path).envs(self.variables.iter().cloned()).stdin(Stdio::null());
-        let done = shell.output().unwrap();
+        let output = shell.output().unwrap();
         let (out, err) =
-            (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        // No tunnel is configured here, so these commands fail; but they must be understood.
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        // Without a configured tunnel these commands may fail, but not with 2, a usage error.
         let expected: &[i32] = if line.starts_with("brain tunnel") { &[0, 1, 4] } else { &[0] };
         assert!(
-            expected.contains(&done.status.code().unwrap()),
+            expected.contains(&output.status.code().unwrap()),
             "{line}: {}\n{out}{err}",
-            done.status
+            output.status
         );
         if let Ok(answer) = serde_json::from_str::<Value>(&out) {
             assert!(answer.get("error").is_none(), "{line}: {answer}");
-            self.last = Some(answer);
+            self.last_answer = Some(answer);
         }
         for word in out.split_whitespace() {
             for (start, name) in
@@ -223,11 +225,11 @@ impl Reader {
     /// Asserts that a command within a sentence exists.
     fn assert_command_exists(&self, command: &str) {
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
-        let plain = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        let is_word = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
         let name = words
             .iter()
             .take_while(|word| !word.starts_with('-'))
-            .find(plain)
+            .find(is_word)
             .copied()
             .unwrap_or("");
         assert!(!name.is_empty(), "`{command}` names no command");
@@ -236,7 +238,7 @@ impl Reader {
             assert!(help.contains(option), "`{command}`: brain {name} has no {option}");
         }
         let action =
-            words.iter().skip_while(|word| **word != name).nth(1).filter(|word| plain(word));
+            words.iter().skip_while(|word| **word != name).nth(1).filter(|word| is_word(word));
         if let Some(action) = action.filter(|_| help.contains("ACTION")) {
             assert!(help.contains(*action), "`{command}`: brain {name} has no {action}");
         }
@@ -248,9 +250,9 @@ impl Reader {
         for example in found {
             match example {
                 Example::Shell(lines) => self.run(&lines),
-                Example::Json(shown) => {
-                    if let Some(answer) = self.last.take() {
-                        assert_shape(&shown, &answer, name);
+                Example::Json(documented) => {
+                    if let Some(answer) = self.last_answer.take() {
+                        assert_shape(&documented, &answer, name);
                     }
                 }
                 Example::Toml(text) => {
@@ -266,7 +268,7 @@ impl Reader {
 
 fn has_curl() -> bool {
     let found =
-        Command::new("curl").arg("--version").output().is_ok_and(|done| done.status.success());
+        Command::new("curl").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         skip("the examples of the documents, because curl is not installed");
     }
@@ -318,7 +320,7 @@ fn every_example_of_tunnel_runs() {
 }
 
 #[test]
-fn every_example_of_mcp_is_correct() {
+fn commands_tools_and_prompts_of_mcp_md_exist() {
     let reader = Reader::new();
     let text = document("mcp.md");
     for example in examples(&text) {
@@ -327,7 +329,7 @@ fn every_example_of_mcp_is_correct() {
         }
     }
     // The table of tools matches the tools and scopes that a client sees.
-    let token = |name, scopes| mcp(&reader.home, &reader.home.token(name, scopes, &[]));
+    let client_with = |name, scopes| mcp(&reader.home, &reader.home.token(name, scopes, &[]));
     let listed = |client: &brain_tests::mcp::Mcp| -> Vec<String> {
         let tools = client.result("tools/list", json!({}))["tools"].clone();
         let mut names: Vec<String> = tools
@@ -350,8 +352,8 @@ fn every_example_of_mcp_is_correct() {
         names.sort();
         names
     };
-    assert_eq!(rows(&["read"]), listed(&token("reader", "read")));
-    let (writer, all) = (token("writer", "read write"), rows(&["read", "write"]));
+    assert_eq!(rows(&["read"]), listed(&client_with("reader", "read")));
+    let (writer, all) = (client_with("writer", "read write"), rows(&["read", "write"]));
     assert_eq!(all, listed(&writer));
     let prompts = writer.result("prompts/list", json!({}))["prompts"].clone();
     for prompt in prompts.as_array().unwrap() {
