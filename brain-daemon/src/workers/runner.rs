@@ -1,6 +1,6 @@
 //! Runs the background workers: rounds, restarts after failures, and the end.
 //!
-//! If a worker panics or ends by itself, the runner logs the failure at once, and restarts the
+//! If a worker panics or ends by itself, the runner logs the failure at once. It restarts the
 //! worker after a pause that doubles with each failure. Each worker's state is in
 //! [`WorkerStates`].
 

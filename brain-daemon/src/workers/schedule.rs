@@ -1,7 +1,7 @@
 //! Wakes workers at the minutes of their jobs, and gives each minute to at most one job.
 //!
 //! Planned jobs have fixed minutes by configuration. Other jobs, such as a backup or a missed run
-//! that is made up, use free minutes. tokio-cron-scheduler only wakes a worker; the job computes
+//! that is made up, use free minutes. tokio-cron-scheduler only wakes a worker. The job computes
 //! from the time and its state whether it is due. So an extra, late or lost wake-up does no harm.
 //!
 //! A worker also checks every half minute, because the scheduler wakes no worker for a while after
@@ -230,8 +230,8 @@ mod tests {
             [(1, 0), (5, 4), (20, 19), (30, 0), (30, 15), (60, 59), (180, 10), (720, 59), (1440, 7)]
         {
             let job = ScheduledTask::new("job", every * 60, first).unwrap();
-            let mut made = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
-            let mut data = made.job_data().unwrap();
+            let mut cron_job = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
+            let mut data = cron_job.job_data().unwrap();
             let cron = data.schedule().unwrap();
             // Makes the crate itself convert the instant to its own type.
             data.next_tick = u64::try_from(midnight / 1000 - 1).unwrap();
@@ -260,12 +260,12 @@ mod tests {
     async fn the_scheduler_pauses_after_the_clock_is_set_back() {
         // Due each minute, but its next time was computed before the clock was set back.
         let job = ScheduledTask::new("job", 60, 0).unwrap();
-        let mut made = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
-        let mut data = made.job_data().unwrap();
+        let mut cron_job = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
+        let mut data = cron_job.job_data().unwrap();
         data.next_tick += 3600;
-        made.set_job_data(data).unwrap();
+        cron_job.set_job_data(data).unwrap();
         let mut scheduler = JobScheduler::new().await.unwrap();
-        scheduler.add(made).await.unwrap();
+        scheduler.add(cron_job).await.unwrap();
         scheduler.start().await.unwrap();
         let silence = scheduler.time_till_next_job().await.unwrap().unwrap();
         assert!(silence > Duration::from_secs(50 * 60), "{silence:?}");

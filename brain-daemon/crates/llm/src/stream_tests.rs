@@ -10,8 +10,8 @@ use brain_costs::Budget;
 use brain_fakes::{FakeNetwork, KEY};
 use brain_net::{Error as NetError, HttpResponse};
 
-/// The maximum cost of `simple_question()` in millionths of a USD: 7 bytes count as 4 input tokens,
-/// the envelope counts as 50, and the output as 7 tokens at 2 each.
+/// The maximum cost of `simple_question()` in millionths of a USD. 7 bytes count as 4 input tokens,
+/// and the envelope as 50. The 7 output tokens cost 2 each.
 const MAX_CALL_COST: u64 = 54 + 2 * 7;
 
 /// Returns a stream of these events. `then` is the event after the last byte: `broken` connection,

@@ -1,4 +1,4 @@
-//! Tests of names in questions: a page that a question names is first, in any order of its words,
+//! Tests of names in questions. A page that a question names is first, in any order of the words,
 //! and also while the question is being typed.
 
 #![allow(clippy::unwrap_used)]

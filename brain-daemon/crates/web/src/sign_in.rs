@@ -20,8 +20,8 @@ const RELOADED: &str = "again";
 
 /// `GET /open/{code}`: opens a session, and loads the page that `brain open` named.
 ///
-/// A page of ours loads the next URL instead of a redirect: browsers treat a redirect as a part of
-/// the navigation that another program started, and omit the cookie.
+/// A page of ours loads the next URL. Browsers would treat a redirect as a part of the navigation
+/// that another program started, and omit the cookie.
 pub(crate) async fn open(State(brain): State<Arc<Brain>>, Path(code): Path<String>) -> Response {
     match brain.access.browser_sign_in(&code) {
         Ok(Some((id, page))) => {

@@ -83,8 +83,8 @@ pub(crate) fn direction(text: &str) -> &'static str {
     }
 }
 
-/// Returns whether a character whose first byte is `byte` may be escaped or replaced: a sign of
-/// HTML, a control character (also U+0080 to U+009F), or one of U+2000 to U+2FFF.
+/// Returns whether a character whose first byte is `byte` may be escaped or replaced. These are
+/// signs of HTML, control characters (also U+0080 to U+009F), and U+2000 to U+2FFF.
 fn may_change(byte: u8) -> bool {
     matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | 0..0x20 | 0x7F | 0xC2 | 0xE2)
 }

@@ -60,7 +60,8 @@ fn a_request_has_the_form_of_jina_and_cohere() {
 #[test]
 fn paid_calls_are_in_the_ledger() {
     let rows = |usage: Value| {
-        json!({ "data": [{ "index": 0, "relevance_score": 1 }, { "index": 1, "relevance_score": 2 }],
+        json!({ "data": [
+            { "index": 0, "relevance_score": 1 }, { "index": 1, "relevance_score": 2 } ],
             "usage": usage })
     };
     let counted = rows(json!({ "total_tokens": 7 }));

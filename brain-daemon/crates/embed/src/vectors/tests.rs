@@ -207,9 +207,9 @@ fn flushed_vectors_survive_a_restart() {
     vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
     let pages = contents(&vectors);
     drop(vectors);
-    let again = open(dir.path());
-    assert_eq!(contents(&again), pages[..2], "page 4 was not flushed");
-    assert_eq!(again.seen(), 40);
+    let reopened = open(dir.path());
+    assert_eq!(contents(&reopened), pages[..2], "page 4 was not flushed");
+    assert_eq!(reopened.seen(), 40);
 }
 
 #[test]
@@ -242,8 +242,8 @@ fn a_file_truncated_anywhere_is_recovered() {
         // The file is continued.
         vectors.put(9, key(9), &[window(1, &[0.5; 8])]).unwrap();
         vectors.flush(99).unwrap();
-        let again = open(dir.path());
-        assert_eq!((contents(&again), again.seen()), (contents(&vectors), 99), "at {length}");
+        let reopened = open(dir.path());
+        assert_eq!((contents(&reopened), reopened.seen()), (contents(&vectors), 99), "at {length}");
     }
 }
 
@@ -309,8 +309,8 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     assert_eq!((after_a_crash.seen(), after_a_crash.size().pages), (30, 3));
     drop(after_a_crash);
     vectors.flush(52).unwrap();
-    let again = open(dir.path());
-    assert_eq!((contents(&again), again.seen()), (contents(&vectors), 52));
+    let reopened = open(dir.path());
+    assert_eq!((contents(&reopened), reopened.seen()), (contents(&vectors), 52));
 }
 
 #[test]
@@ -332,8 +332,8 @@ fn many_changes_do_not_grow_the_file() {
         "{largest}: 100 pages of 1 KB, and a megabyte of obsolete records"
     );
     assert!(vectors.size().bytes < 1_000_000, "{:?}", vectors.size());
-    let again = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
-    assert_eq!(contents(&again), contents(&vectors));
+    let reopened = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
+    assert_eq!(contents(&reopened), contents(&vectors));
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl View {
     }
 }
 
-/// Links to the previous and the next part of the page `name`, to parts near the shown one, and to
-/// the first and the last part. Nothing if the page has only one part.
+/// Links to the previous and the next part of the page `name`, and by number to the first, the last
+/// and the near parts. Nothing if the page has only one part.
 pub(super) fn navigation(name: &str, view: View, count: usize, label: &str) -> Markup {
     let path = |part: usize| View { part, ..view }.path(name);
     let is_near = |part: usize| part == 1 || part == count || part.abs_diff(view.part) <= NEAR;
