@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ModelResponse, Question};
 
-/// Writes a complete HTTP response with a JSON body and, if it is `Some`, `Retry-After` in seconds.
+/// Writes a complete HTTP response, with `Retry-After` in seconds if it is `Some`.
 pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, retry_after: Option<u64>) {
     let retry_field =
         retry_after.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
@@ -162,7 +162,8 @@ fn stream_response(
         _ => ["stop", "end_turn"],
     };
     if openai {
-        send(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish_reasons[0] }] }));
+        send(&json!({ "choices": [{ "index": 0, "delta": {},
+                "finish_reason": finish_reasons[0] }] }));
         send(&json!({ "choices": [], "usage": { "prompt_tokens": tokens_in,
                 "completion_tokens": tokens_out } }));
         write_chunk(stream, "data: [DONE]\n\n");
