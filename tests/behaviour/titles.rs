@@ -6,7 +6,7 @@ use std::path::Path;
 
 use brain_tests::TestHome;
 
-/// Files of a vault, a Hugo site, a Jekyll site and a project: path, text, and slug and title of the
+/// Files of a vault, a Hugo site, a Jekyll site and a project: path, text, slug, and title of the
 /// page.
 const FILES: [(&str, &str, &str, &str); 13] = [
     ("Projects/Big Idea.md", "Some loose text about it.\n", "projects/big-idea", "Big Idea"),
