@@ -11,8 +11,8 @@ pub const fn reorders_text(c: char) -> bool {
 
 /// Returns whether `c` is invisible and concerns the direction of text: one that [`reorders_text`],
 /// or a mark such as U+200F. Texts in Arabic and Hebrew contain marks, so a page in the browser
-/// keeps them. Output for terminals and JSON escapes marks, because they can exchange the parts of
-/// a line.
+/// keeps them. Output for terminals replaces marks, and JSON escapes them, because they can
+/// exchange the parts of a line.
 #[must_use]
 pub const fn is_direction_control(c: char) -> bool {
     reorders_text(c) || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}')

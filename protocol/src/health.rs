@@ -34,7 +34,7 @@ pub struct StatusReply {
     pub store_bytes: u64,
     /// The number of changes that the index on disk lacks. They are searched in memory.
     pub index_behind: u64,
-    /// The number of changed pages whose files are not yet flushed to the disk.
+    /// The number of files that are not yet written.
     pub outbox: u64,
     /// Problems; empty if there are none.
     pub degraded: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Doctor {
 pub struct DoctorReply {
     /// `healthy`, `warnings` or `unhealthy`.
     pub status: String,
-    /// The score, 0 (unhealthy) to 100 (no problem).
+    /// The score: 100, less 25 for each failed check and 5 for each warning; at least 0.
     pub health_score: u32,
     /// All checks.
     pub checks: Vec<Check>,

@@ -141,7 +141,7 @@ pub struct Pages {
     pub next: Option<String>,
     /// The default source, which is searched first for a slug without a source.
     pub default_source: SourceId,
-    /// The faults of damaged pages, which the list leaves out.
+    /// The faults of damaged pages, which the list leaves out; at most 20.
     pub damaged: Vec<Fault>,
 }
 
@@ -263,7 +263,7 @@ pub struct WriteReply {
     pub slug: Slug,
     /// The effect.
     pub status: WriteStatus,
-    /// Whether the same content was stored before.
+    /// Whether the page already had this content, so that nothing was written.
     pub duplicate: bool,
     /// The number of its chunks.
     pub chunks: u32,

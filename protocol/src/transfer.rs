@@ -121,10 +121,10 @@ pub struct BackupFile {
     pub made_at: String,
 }
 
-/// The result of `brain backup` and `brain backup verify`.
+/// The result of making, verifying or restoring a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReply {
-    /// `written` for a new backup, `sound` for a verified one.
+    /// `written`, `sound` (verified) or `restored`.
     pub status: String,
     /// The file.
     pub path: String,

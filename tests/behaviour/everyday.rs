@@ -40,7 +40,7 @@ fn the_day_of_the_note_is_local() {
 }
 
 #[test]
-fn the_pattern_of_the_daily_note_is_a_key_of_the_configuration() {
+fn the_slug_pattern_of_daily_notes_can_be_configured() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[pages]\ndaily = \"journal/%Y/%m/%d-%A\"\n")
@@ -66,9 +66,9 @@ fn a_random_page_matches_the_filters() {
     for slug in ["a", "b", "c"] {
         home.put(slug, &format!("---\ntags: [{slug}]\n---\n{slug}\n"));
     }
-    let drawn: BTreeSet<String> =
+    let random_slugs: BTreeSet<String> =
         (0..60).map(|_| home.brain(["random", "-q"]).expect(0).stdout.trim().to_owned()).collect();
-    assert_eq!(drawn, BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
+    assert_eq!(random_slugs, BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
     assert_eq!(home.json(["random", "--tag", "b"])["slug"], "b");
     assert_eq!(home.fault(["random", "--type", "idea"], 4)["code"], "not_found");
 }
@@ -92,7 +92,7 @@ fn orphans_have_no_links_to_or_from_another_page() {
     assert_eq!((slugs(&cut["pages"]), &cut["truncated"]), (vec!["alone".into()], &true.into()));
 }
 
-/// Returns the line of the task's file that the row names.
+/// Returns the line in the file of a task that its row in `todos` names.
 fn line_of(row: &Value) -> String {
     let file = fs::read_to_string(row["path"].as_str().unwrap()).unwrap();
     file.lines().nth(row["line"].as_u64().unwrap() as usize - 1).unwrap().to_owned()
@@ -107,7 +107,7 @@ fn tasks_are_listed_with_their_pages() {
     let todos = home.json(["todos"]);
     let rows = todos["todos"].as_array().unwrap();
     let texts: Vec<&str> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
-    assert_eq!(texts, ["buy milk", "write"], "the last changed page is first");
+    assert_eq!(texts, ["buy milk", "write"], "the page that changed last comes first");
     // The line number counts from the start of the file, so that an editor can jump to it.
     assert_eq!(line_of(&rows[0]), "- [ ] buy milk");
 

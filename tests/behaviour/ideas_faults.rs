@@ -33,7 +33,7 @@ use crate::terminal::on_a_terminal;
 fn runs_stop_before_the_budget_is_exceeded() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
-    // By the estimate, a cross costs about 9 cents and judging its ideas 4 cents.
+    // By the estimate, a cross costs 4.05 cents and judging its three ideas 2.43 cents.
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "6");
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
     fill(&home);
@@ -64,7 +64,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert!(problem.contains(&format!("brain brainstorm --resume {id} --max-cost ")), "{problem}");
     assert_eq!(reply["saved_slug"], Value::Null, "an incomplete run is not saved automatically");
 
-    // The budget applies to the whole run, so the same budget allows nothing more.
+    // The budget applies to the whole run, so a budget below its former cost allows nothing more.
     let (again, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
     assert_eq!((again["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
     let enough = problem.rsplit(' ').next().unwrap();
@@ -87,11 +87,11 @@ fn runs_stop_before_the_budget_is_exceeded() {
         (Some("done"), Some(24)),
         "{row}"
     );
-    let parts = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
-    assert_eq!(millionths(&row["cost"]["actual_usd"]), parts);
+    let sum = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
+    assert_eq!(millionths(&row["cost"]["actual_usd"]), sum);
     let calls = model.call_count();
-    let (through, _) = json(&home, &["brainstorm", "--resume", id]);
-    assert_eq!((through["ideas"].as_array().unwrap().len(), model.call_count()), (72, calls));
+    let (finished, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!((finished["ideas"].as_array().unwrap().len(), model.call_count()), (72, calls));
 }
 
 #[test]
@@ -110,12 +110,12 @@ fn a_zero_budget_calls_no_model() {
 
 #[test]
 fn failed_crosses_are_retried_by_resume() {
-    let well = Arc::new(AtomicBool::new(false));
-    let now = Arc::clone(&well);
-    let failed = Mutex::new(Vec::new());
+    let is_repaired = Arc::new(AtomicBool::new(false));
+    let repaired = Arc::clone(&is_repaired);
+    let failed_pages = Mutex::new(Vec::new());
     // The crosses of one close page with the first two distant pages fail.
     let fails = move |far: &String| {
-        let mut failed = failed.lock().unwrap();
+        let mut failed = failed_pages.lock().unwrap();
         if failed.len() < 2 && !failed.contains(far) {
             failed.push(far.clone());
         }
@@ -125,7 +125,7 @@ fn failed_crosses_are_retried_by_resume() {
         FakeModel::new(ModelOptions::default(), move |question| match parse_question(question) {
             IdeaQuestion::Cross { close, far, .. }
                 if close == "speed/disk"
-                    && !now.load(SeqCst)
+                    && !repaired.load(SeqCst)
                     && let Some(nth) = fails(&far) =>
             {
                 match nth == 0 {
@@ -147,7 +147,7 @@ fn failed_crosses_are_retried_by_resume() {
     assert_eq!((failed, reply["ideas"].as_array().unwrap().len()), (2, 66));
     let slug = reply["saved_slug"].as_str().unwrap();
 
-    well.store(true, SeqCst);
+    is_repaired.store(true, SeqCst);
     let before = model.call_count();
     let id = reply["run_id"].as_str().unwrap();
     let (done, _) = json(&home, &["brainstorm", "--resume", id]);
@@ -181,13 +181,14 @@ fn runs_stop_if_the_service_rejects_them() {
 
 #[test]
 fn after_a_kill_only_missing_crosses_are_paid() {
-    const GATE: usize = 9;
-    let (open, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (gate, count) = (Arc::clone(&open), Arc::clone(&started));
+    /// The number of questions that the model answers before the gate opens.
+    const BEFORE_GATE: usize = 9;
+    let (is_gate_open, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (gate, count) = (Arc::clone(&is_gate_open), Arc::clone(&started));
     let model = FakeModel::new(ModelOptions::default(), move |question| {
         let number = count.fetch_add(1, SeqCst);
         let deadline = Instant::now() + TEST_TIMEOUT;
-        while number >= GATE && !gate.load(SeqCst) && Instant::now() < deadline {
+        while number >= BEFORE_GATE && !gate.load(SeqCst) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         valid_response(question)
@@ -203,7 +204,9 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let row = runs()[0].clone();
-        if row["crosses_done"].as_u64() == Some(GATE as u64) && started.load(SeqCst) == GATE + 4 {
+        if row["crosses_done"].as_u64() == Some(BEFORE_GATE as u64)
+            && started.load(SeqCst) == BEFORE_GATE + 4
+        {
             assert_eq!(row["status"], "running");
             break;
         }
@@ -215,7 +218,7 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     assert!(busy["message"].as_str().unwrap().contains("already running"), "{busy}");
     daemon.kill();
     assert_ne!(client.join().unwrap().code, 0);
-    open.store(true, SeqCst);
+    is_gate_open.store(true, SeqCst);
 
     let _daemon = home.daemon();
     assert_eq!(runs()[0]["status"], "stopped");
@@ -223,19 +226,23 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     let (done, ran) = json(&home, &["brainstorm", "--resume", &id]);
     assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
     let again = &crosses(&model)[before..];
-    assert_eq!(again.len(), 24 - GATE);
-    let first: BTreeSet<_> = crosses(&model)[..GATE].iter().cloned().collect();
+    assert_eq!(again.len(), 24 - BEFORE_GATE);
+    let first: BTreeSet<_> = crosses(&model)[..BEFORE_GATE].iter().cloned().collect();
     assert!(again.iter().all(|cross| !first.contains(cross)), "a finished cross is not sent again");
     assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
     assert_eq!(millionths(&done["cost"]["actual_usd"]), expected_cost(&done));
     // The four crosses in progress are paid, whatever their result. The run's budget counts them,
     // as the ledger does.
-    let entered = millionths(&home.json(["costs"])["total"]["actual_usd"]);
-    assert!(millionths(&runs()[0]["cost"]["actual_usd"]) >= entered, "{} of {entered}", runs()[0]);
+    let ledger_cost = millionths(&home.json(["costs"])["total"]["actual_usd"]);
+    assert!(
+        millionths(&runs()[0]["cost"]["actual_usd"]) >= ledger_cost,
+        "{} of {ledger_cost}",
+        runs()[0]
+    );
 }
 
 #[test]
-fn damaged_runs_are_reported_and_harm_no_other() {
+fn damaged_runs_are_reported_and_others_still_work() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let home = ask_fixture::home(&model);
     fill(&home);
@@ -264,17 +271,17 @@ fn damaged_runs_are_reported_and_harm_no_other() {
 fn ideas_that_cannot_be_saved_are_shown() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
-    // The disk counts as full, so the store accepts no page.
     let daemon = home.daemon();
     fill(&home);
     drop(daemon);
+    // The disk counts as full, so the store accepts no page.
     ask_fixture::set_variable(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
     let _daemon = home.daemon();
     let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
     assert_eq!((ran.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{ran:?}");
     assert_eq!((&reply["saved_slug"], &reply["status"]), (&Value::Null, &json!("done")));
-    let why = reply["save_problem"].as_str().unwrap();
-    assert!(why.contains("could not be saved") && why.contains("--resume"), "{why}");
+    let problem = reply["save_problem"].as_str().unwrap();
+    assert!(problem.contains("could not be saved") && problem.contains("--resume"), "{problem}");
     let ran = home.brain(["brainstorm", "--resume", reply["run_id"].as_str().unwrap()]).expect(1);
     assert!(ran.stdout.contains("Zebrafish") && ran.stderr.contains("failed:"), "{ran:?}");
     assert!(!ran.stderr.contains("saved as ideas"), "{ran:?}");
@@ -284,7 +291,7 @@ fn ideas_that_cannot_be_saved_are_shown() {
 fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     // A shell without job control lets background programs ignore Ctrl-C, and their children
     // inherit that.
-    const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    \
+    const SEND_CTRL_C: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    \
         signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
         out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, \
         65536)\nos.write(fd, b'\\x03')\n\
@@ -295,7 +302,7 @@ fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     let _daemon = home.daemon();
     fill(&home);
     let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    // Check that a terminal can be created; with --yes nothing waits.
+    // Check that a terminal can be created. With --yes, the program does not wait for Ctrl-C.
     let args = ["brainstorm", QUESTION, "--yes", "--close", "1", "--far", "2", "--no-save"];
     let Some((code, shown)) = on_a_terminal(&home, 60, &env, &args) else { return };
     assert_eq!(code, 0, "{shown}");
@@ -303,7 +310,7 @@ fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     let called = model.call_count();
 
     let mut command = Command::new("python3");
-    command.args(["-c", SEND]).arg(program("brain")).args(["brainstorm", QUESTION]);
+    command.args(["-c", SEND_CTRL_C]).arg(program("brain")).args(["brainstorm", QUESTION]);
     command.env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT).envs(env.iter().copied());
     let ran = run(command, b"");
     assert_eq!(ran.code, 130, "{ran:?}");
@@ -337,9 +344,9 @@ fn generate_ideas(brain: &Arc<Brain>, caller: &Caller, question: &str) -> IdeasR
 }
 
 #[test]
-fn pages_outside_the_callers_sources_are_not_used() {
+fn pages_that_the_caller_cannot_see_are_not_used() {
     let dir = tempfile::tempdir().unwrap();
-    let outside = ExternalDependencies {
+    let dependencies = ExternalDependencies {
         random: Arc::new(SystemRandom),
         variables: Box::new(|_| None),
         net: Arc::new(Client::new()),
@@ -348,7 +355,7 @@ fn pages_outside_the_callers_sources_are_not_used() {
     let home = Home::at(dir.path().join("home"));
     let config = Config::load(&home.config(), |_| None).unwrap();
     let brain =
-        Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, outside).unwrap());
+        Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, dependencies).unwrap());
     let owner = Caller::local(0);
     let work = SourceId::parse("work").unwrap();
     let path = dir.path().join("work");
@@ -375,26 +382,27 @@ fn pages_outside_the_callers_sources_are_not_used() {
         };
         brain.answer(&owner, Request::Put(put), &NoProgress).unwrap();
     }
-    let all = generate_ideas(&brain, &owner, "latency");
-    let everything = format!("{all:?}");
-    assert!(everything.contains("secret"), "{everything}");
+    let owners = generate_ideas(&brain, &owner, "latency");
+    assert!(format!("{owners:?}").contains("secret"), "{owners:?}");
     let only = Visibility::Only(vec![SourceId::default()]);
     let guest = Caller::granted("guest", Scopes::ADMIN, only);
-    let few = generate_ideas(&brain, &guest, "latency");
-    // The caller cannot reach them by resuming the owner's run either.
+    let guests = generate_ideas(&brain, &guest, "latency");
+    // The guest cannot reach hidden pages by resuming the owner's run either.
     let resume = |caller: &Caller, run_id: &str| {
         let resumed = Ideas { resume: Some(run_id.into()), ..ideas_request("") };
         brain.answer(caller, Request::Ideas(resumed), &NoProgress)
     };
-    assert_eq!(resume(&guest, &all.run_id).unwrap_err().code, FaultCode::NotFound);
-    assert!(resume(&guest, &few.run_id).is_ok() && resume(&owner, &few.run_id).is_ok());
+    assert_eq!(resume(&guest, &owners.run_id).unwrap_err().code, FaultCode::NotFound);
+    assert!(resume(&guest, &guests.run_id).is_ok() && resume(&owner, &guests.run_id).is_ok());
     let runs =
         |caller: &Caller| match brain.answer(caller, Request::IdeaRuns(IdeaRuns), &NoProgress) {
             Ok(Reply::IdeaRuns(runs)) => runs.runs.len(),
             other => panic!("no runs: {other:?}"),
         };
     assert_eq!((runs(&owner), runs(&guest)), (2, 1));
-    assert_eq!((few.close_set.len(), few.far_set.len(), few.short_of_target), (2, 1, true));
-    let everything = format!("{few:?}");
-    assert!(!everything.contains("secret"), "{everything}");
+    assert_eq!(
+        (guests.close_set.len(), guests.far_set.len(), guests.short_of_target),
+        (2, 1, true)
+    );
+    assert!(!format!("{guests:?}").contains("secret"), "{guests:?}");
 }

@@ -33,31 +33,31 @@ struct User {
 }
 
 impl User {
-    /// Creates a user without any client. `systemctl` is the end of a shell script.
+    /// Creates a user without AI clients, whose `systemctl` runs the shell code `systemctl`.
     fn new(systemctl: &str) -> Self {
         let user = Self { brain: TestHome::new() };
-        user.program("systemctl", systemctl);
-        user.program("loginctl", "echo yes");
+        user.add_program("systemctl", systemctl);
+        user.add_program("loginctl", "echo yes");
         fs::create_dir_all(user.path("home")).unwrap();
         user
     }
 
-    /// Adds the clients with files, and Claude Code.
+    /// Creates a user with six AI clients, and without a working service manager.
     fn with_clients() -> Self {
         let user = Self::new("exit 1");
-        user.file("home/.cursor/mcp.json", CURSOR);
-        user.file("home/dotfiles/mcp.json", CODE);
+        user.write_file("home/.cursor/mcp.json", CURSOR);
+        user.write_file("home/dotfiles/mcp.json", CODE);
         fs::create_dir_all(user.path("home/.config/Code/User")).unwrap();
         symlink(user.path("home/dotfiles/mcp.json"), user.path("home/.config/Code/User/mcp.json"))
             .unwrap();
         let mode = fs::Permissions::from_mode(0o640);
         fs::set_permissions(user.path("home/dotfiles/mcp.json"), mode).unwrap();
-        user.file("home/.codex/config.toml", CODEX);
-        user.file("home/.config/zed/settings.json", ZED);
+        user.write_file("home/.codex/config.toml", CODEX);
+        user.write_file("home/.config/zed/settings.json", ZED);
         for dir in WITHOUT_FILE {
             fs::create_dir_all(user.path("home").join(dir)).unwrap();
         }
-        user.program(
+        user.add_program(
             "claude",
             r#"for last; do before=$prog; prog=$last; done
              entry='{"mcpServers":{"brain":{"type":"stdio","command":"%s","args":["mcp"]}}}'
@@ -77,7 +77,7 @@ impl User {
         self.brain.outside().join(name)
     }
 
-    fn file(&self, name: &str, text: &str) {
+    fn write_file(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -88,9 +88,9 @@ impl User {
     }
 
     /// Writes a program that records its arguments, then runs `script`.
-    fn program(&self, name: &str, script: &str) {
+    fn add_program(&self, name: &str, script: &str) {
         let log = self.path(&format!("{name}.log"));
-        self.file(
+        self.write_file(
             &format!("bin/{name}"),
             &format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{script}\n", log.display()),
         );
@@ -98,7 +98,7 @@ impl User {
         fs::set_permissions(self.path(&format!("bin/{name}")), mode).unwrap();
     }
 
-    /// Returns the calls of a program since the last time.
+    /// Returns the arguments of the program `name`, one line for each call since the last `calls`.
     fn calls(&self, name: &str) -> Vec<String> {
         let log = self.path(&format!("{name}.log"));
         let text = fs::read_to_string(&log).unwrap_or_default();
@@ -134,10 +134,10 @@ impl User {
         }
     }
 
-    /// Returns the state of a part of the result.
+    /// Returns the status of a part of the reply of setup.
     fn status(reply: &serde_json::Value, part: &str) -> String {
         let parts = reply["parts"].as_array().unwrap();
-        let found = parts.iter().find(|it| it["name"] == part);
+        let found = parts.iter().find(|entry| entry["name"] == part);
         found.unwrap_or_else(|| panic!("no {part} in {reply}"))["status"].as_str().unwrap().into()
     }
 }
@@ -249,7 +249,7 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
     let user = User::with_clients();
     let foreign = "{\"mcpServers\": {\"brain\": {\"url\": \"https://brain.example/mcp\", \
                    \"headers\": {\"X\": \"secret\"}}}}";
-    user.file("home/.cursor/mcp.json", foreign);
+    user.write_file("home/.cursor/mcp.json", foreign);
     let refused = user.setup(&["--connect", "cursor", "--connect", "zed"]).expect(1);
     let text = unwrapped(&refused);
     assert!(text.contains("leads to https://brain.example/mcp and was not changed"), "{text}");
@@ -273,7 +273,7 @@ fn the_address_of_a_foreign_entry_is_named_in_each_spelling() {
     ] {
         let foreign =
             format!("{{\"mcpServers\": {{\"brain\": {{\"{key}\": \"https://b.example?k=1\"}}}}}}");
-        user.file(file, &foreign);
+        user.write_file(file, &foreign);
         let refused = user.setup(&["--connect", client]).expect(1);
         let text = unwrapped(&refused);
         assert!(text.contains("leads to https://b.example and"), "{client}: {text}");
@@ -291,14 +291,14 @@ fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
         ("codex", "home/.codex/config.toml", "model = \n"),
         ("codex", "home/.codex/config.toml", "mcp_servers = 1\n"),
     ] {
-        user.file(file, text);
+        user.write_file(file, text);
         let refused = user.setup(&["--connect", client]).expect(1);
         assert!(refused.stdout.contains("so it is not changed"), "{text:?}: {refused:?}");
         assert_eq!(user.read(file), text);
     }
-    let missing = user.path("home/.cursor/mcp.json");
-    fs::remove_file(&missing).unwrap();
-    symlink("/no/such/file", &missing).unwrap();
+    let link = user.path("home/.cursor/mcp.json");
+    fs::remove_file(&link).unwrap();
+    symlink("/no/such/file", &link).unwrap();
     let refused = user.setup(&["--connect", "cursor"]).expect(1);
     assert!(refused.stdout.contains("a link to a file that does not exist"), "{refused:?}");
 }
@@ -306,19 +306,19 @@ fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
 #[test]
 fn a_failing_program_of_a_client_is_reported() {
     let user = User::with_clients();
-    user.program("claude", "echo 'not logged in' >&2; exit 3");
+    user.add_program("claude", "echo 'not logged in' >&2; exit 3");
     let failed = user.setup(&["--connect", "claude-code"]).expect(1);
     assert!(unwrapped(&failed).contains("failed: not logged in"), "{failed:?}");
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
-    assert_eq!(undone["status"], "nothing_to_undo", "what failed is not recorded");
+    assert_eq!(undone["status"], "nothing_to_undo", "the failed client is not recorded");
 }
 
 #[test]
 fn a_former_entry_is_restored_if_the_program_cannot_add_the_new_one() {
     let user = User::with_clients();
     let foreign = "{\"mcpServers\":{\"brain\":{\"command\":\"/bin/other\"}}}";
-    user.file("home/.claude.json", foreign);
-    user.program("claude", "case \"$*\" in 'mcp add '*) echo 'no space' >&2; exit 1;; esac");
+    user.write_file("home/.claude.json", foreign);
+    user.add_program("claude", "case \"$*\" in 'mcp add '*) echo 'no space' >&2; exit 1;; esac");
     let failed = user.setup(&["--connect", "claude-code", "--replace"]).expect(1);
     assert!(unwrapped(&failed).contains("failed: no space"), "{failed:?}");
     let calls = user.calls("claude");
@@ -330,7 +330,7 @@ fn a_former_entry_is_restored_if_the_program_cannot_add_the_new_one() {
 #[test]
 fn notes_become_a_source_once() {
     let user = User::new("exit 1");
-    user.file("home/My Notes/plan.md", "# Plan\n\nBuy a walrus.\n");
+    user.write_file("home/My Notes/plan.md", "# Plan\n\nBuy a walrus.\n");
     let notes = user.path("home/My Notes").display().to_string();
     for _ in 0..2 {
         let reply = user.run(&["setup", "--yes", "--service=no", "--notes", &notes, "--json"]);
@@ -362,7 +362,7 @@ fn the_service_is_installed_and_undone() {
 }
 
 #[test]
-fn another_home_is_used_and_told() {
+fn another_home_is_used_and_named() {
     let user = User::with_clients();
     let home = user.path("home/elsewhere").display().to_string();
     let done = user.setup(&["--home", &home, "--connect", "cursor"]).expect(0);
@@ -390,7 +390,7 @@ fn without_a_terminal_the_missing_options_are_named() {
 #[test]
 fn wrong_options_are_refused_before_anything_changes() {
     let user = User::with_clients();
-    user.file("home/full/other.txt", "x");
+    user.write_file("home/full/other.txt", "x");
     let (file, full) =
         (user.path("home/.cursor/mcp.json"), user.path("home/full").display().to_string());
     let file = file.display().to_string();
@@ -413,7 +413,8 @@ fn wrong_options_are_refused_before_anything_changes() {
     assert!(!user.brain.path().exists());
 }
 
-/// Runs `brain setup` on a terminal, with typed lines.
+/// Runs `brain` with `args` on a terminal where `typed` is typed. Returns the exit code and the
+/// output, or `None` if python3 is not installed.
 fn on_a_terminal(user: &User, args: &[&str], typed: &str) -> Option<(i32, String)> {
     let path = format!("{}:/usr/bin:/bin", user.path("bin").display());
     let home = user.path("home").display().to_string();
@@ -426,9 +427,9 @@ fn on_a_terminal(user: &User, args: &[&str], typed: &str) -> Option<(i32, String
 }
 
 #[test]
-fn wrong_answers_are_asked_again() {
+fn wrong_answers_repeat_the_question() {
     let user = User::with_clients();
-    user.file("home/notes/a.md", "# A\n");
+    user.write_file("home/notes/a.md", "# A\n");
     let typed = format!(
         "{}\n\nmaybe\nno\n/no/such\n~/notes\nemacs\ngemini\ncursor\nhuge\nnone\n",
         user.path("home/.cursor/mcp.json").display()
@@ -468,7 +469,7 @@ fn the_end_of_the_input_changes_nothing() {
 fn a_foreign_entry_is_asked_about_on_a_terminal() {
     let user = User::with_clients();
     let foreign = "{\"mcpServers\": {\"brain\": {\"url\": \"https://brain.example/mcp\"}}}";
-    user.file("home/.cursor/mcp.json", foreign);
+    user.write_file("home/.cursor/mcp.json", foreign);
     let keep = "\nno\nnone\ncursor\n\nnone\n";
     let Some((_, screen)) = on_a_terminal(&user, &["setup"], keep) else { return };
     assert!(screen.contains("has another \"brain\""), "{screen}");

@@ -1,8 +1,8 @@
 //! Files of pages: shows, attaches and removes them.
 //!
-//! By the ending of its name, a file is a picture that cannot contain scripts, which the browser
-//! shows, or any other file, which it saves. The content security policy of each response is a
-//! sandbox that loads nothing.
+//! The browser shows pictures that cannot contain scripts, and saves all other files. The ending of
+//! a file's name decides which it is. The content security policy of each response is a sandbox
+//! that loads nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

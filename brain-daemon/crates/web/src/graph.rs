@@ -26,8 +26,8 @@ pub(crate) const PATH: &str = "/web/graph";
 pub(crate) const DATA: &str = "/web/graph/data";
 /// Maximum number of rows of the table on one screen.
 const ROWS: u32 = 50;
-/// Number of marks: pairs of a colour and a shape. If there are more types, all types from the last
-/// mark on share it.
+/// Number of marks: pairs of a colour and a shape. If there are more types, all types after the
+/// first seven share the last mark.
 const MARKS: usize = 8;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 

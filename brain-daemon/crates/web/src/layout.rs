@@ -111,7 +111,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The links to the screens. On a narrow screen, they are behind the button "Menu".
+/// The links to the screens. In a narrow window, the button "Menu" shows them.
 fn navigation(path: &str) -> Markup {
     html! {
         nav id="menu" popover aria-label="Screens" {

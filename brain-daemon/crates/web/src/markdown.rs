@@ -167,8 +167,8 @@ struct Renderer<'a, F, P, E> {
     links: Vec<bool>,
     /// For each image around the current event, whether it is shown as a link.
     images: Vec<bool>,
-    /// The number of images around the current event, inside an embedded page's `![[…]]`. Their
-    /// descriptions are omitted.
+    /// The number of images around the current event from an embedded page on. Their descriptions
+    /// are omitted.
     muted: usize,
     /// Where the title of the current callout ends in the text, in bytes. The title is written
     /// already.
@@ -256,7 +256,7 @@ where
         self.plain.clear();
     }
 
-    /// Begins a link of the text. `nofollow`: the page does not vouch for its target.
+    /// Begins a link of the text. Its `rel` says that the page does not vouch for the target.
     fn start_link(&mut self, url: &str) {
         let rel = "noopener noreferrer nofollow";
         self.out.start_with("a", &[("href", url), ("rel", rel)]);

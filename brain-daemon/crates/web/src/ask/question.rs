@@ -90,8 +90,8 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> R
 /// Returns the question in the form.
 ///
 /// # Errors
-/// `usage` if the question is empty, `invalid_source` if the source's name is invalid; the fault of
-/// `number` or `budget` if a number is invalid.
+/// `usage` if the question is empty; `invalid_source` if the id of the source is invalid. The fault
+/// of `number` or `budget` if a number is invalid.
 fn request(change: &Change) -> Result<Ask, Fault> {
     let question = change.field("question").trim().to_owned();
     if question.is_empty() {

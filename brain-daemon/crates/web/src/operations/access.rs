@@ -97,7 +97,7 @@ async fn screen(
         h2 { "Tokens of programs and devices" }
         (table(
             "Tokens",
-            &["Name", "May", "Sources", "Made", "Ends", ""],
+            &["Name", "Scope", "Sources", "Created", "Expires", ""],
             &token_rows,
             "No program or device has a token. Make one for each, so that you can revoke it alone.",
         ))
@@ -106,7 +106,7 @@ async fn screen(
         p { "Programs with a name and a secret of their own, or that asked you for consent." }
         (table(
             "Clients",
-            &["Name", "May", "Sources", "Registered", "Last used", ""],
+            &["Name", "Scope", "Sources", "Registered", "Last used", ""],
             &client_rows,
             "No client is registered. AI clients register themselves when you connect them.",
         ))

@@ -94,8 +94,8 @@ fn facts(status: &StatusReply) -> Markup {
         (
             "HTTP",
             html! {
-                "here " (Text(&listener(&status.http_local)))
-                ", for a tunnel " (Text(&listener(&status.http_public)))
+                "local " (Text(&listener(&status.http_local)))
+                ", public " (Text(&listener(&status.http_public)))
             },
         ),
     ];
@@ -108,7 +108,7 @@ fn checks_of(session: &Session, reply: &DoctorReply) -> Markup {
     let row = |check: &&Check| {
         let (class, name) = match check.status {
             CheckStatus::Ok => ("good", "fine"),
-            CheckStatus::Warn => ("warn", "look at it"),
+            CheckStatus::Warn => ("warn", "warning"),
             CheckStatus::Fail => ("bad", "broken"),
         };
         vec![
