@@ -40,7 +40,7 @@ fn assert_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(
             fixture_hex,
             "{file}: {name} is encoded differently: raise PROTOCOL"
         );
-        let bytes: Vec<u8> = (0..held_hex.len())
+        let bytes: Vec<u8> = (0..fixture_hex.len())
             .step_by(2)
             .map(|i| u8::from_str_radix(&fixture_hex[i..i + 2], 16).unwrap())
             .collect();
