@@ -1,5 +1,5 @@
-//! `brain setup`: what it writes into the files of AI clients, and that `--undo` restores them.
-//! Homes and the clients' programs are fakes; the files are as the clients write them.
+//! `brain setup`: its entries in the files of AI clients, and how `--undo` restores the files. The
+//! clients' programs are fakes; the files have the form that the clients write.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
