@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::faults::{fill, small_home};
 
+/// A daemon, and a client `robot` that may read and write all sources.
 struct Fixture {
     home: TestHome,
     daemon: Daemon,
@@ -35,7 +36,7 @@ impl Fixture {
         self.home.get(slug)["body"].as_str().unwrap().to_owned()
     }
 
-    fn kind(&self, slug: &str) -> String {
+    fn source_kind(&self, slug: &str) -> String {
         self.home.get(slug)["source_kind"].as_str().unwrap().to_owned()
     }
 
@@ -44,6 +45,7 @@ impl Fixture {
     }
 }
 
+/// Returns the arguments of `edit_page`; `more` is an object with further arguments.
 fn edit(slug: &str, operation: &str, content: &str, more: Value) -> Value {
     let mut arguments = json!({ "slug": slug, "operation": operation, "content": content });
     let Value::Object(more) = more else { panic!("{more}") };
@@ -51,6 +53,7 @@ fn edit(slug: &str, operation: &str, content: &str, more: Value) -> Value {
     arguments
 }
 
+/// Returns the arguments of `put_page`.
 fn put(slug: &str, content: &str) -> Value {
     json!({ "slug": slug, "content": content })
 }
@@ -146,9 +149,9 @@ fn a_page_is_not_replaced_by_accident() {
     let whole = "---\ntags: [math]\n---\nAda Lovelace\n";
     assert_eq!(fixture.agent.call("put_page", put("people/ada", whole))["status"], "unchanged");
 
-    let mut anyway = put("people/ada", "Replaced\n");
-    anyway["overwrite"] = json!("true");
-    assert_eq!(fixture.agent.call("put_page", anyway)["status"], "updated");
+    let mut overwriting = put("people/ada", "Replaced\n");
+    overwriting["overwrite"] = json!("true");
+    assert_eq!(fixture.agent.call("put_page", overwriting)["status"], "updated");
     assert_eq!(
         fixture.home.json(["history", "people/ada"])["versions"].as_array().unwrap().len(),
         3
@@ -178,12 +181,12 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
     for text in ["one\n", "two\n"] {
         fixture.home.put("a", text);
     }
-    let two = text(&fixture.home.get("a"), "content_hash").to_owned();
+    let hash = text(&fixture.home.get("a"), "content_hash").to_owned();
     let stale = fixture
         .agent
         .refused("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
-    assert!(stale.starts_with("conflict: ") && stale.contains(&two), "{stale}");
-    let gone = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": two }));
+    assert!(stale.starts_with("conflict: ") && stale.contains(&hash), "{stale}");
+    let gone = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": hash }));
     assert_eq!((text(&gone, "slug"), text(&gone, "status")), ("a", "deleted"));
     assert!(text(&gone, "recoverable_until").ends_with('Z'));
     assert!(
@@ -259,10 +262,11 @@ fn concurrent_writers_lose_nothing() {
     });
     let body = fixture.body("shared");
     for worker in 0..workers {
-        let own_words: Vec<&str> =
+        let own_lines: Vec<&str> =
             body.lines().filter(|line| line.starts_with(&format!("- {worker}."))).collect();
-        let want: Vec<String> = (0..rounds).map(|round| format!("- {worker}.{round}")).collect();
-        assert_eq!(own_words, want, "{body}");
+        let expected: Vec<String> =
+            (0..rounds).map(|round| format!("- {worker}.{round}")).collect();
+        assert_eq!(own_lines, expected, "{body}");
     }
     assert_eq!(body.matches("- tick\n").count(), workers * rounds, "{body}");
     assert_eq!(fixture.home.get("shared")["version"], json!(1 + 2 * workers * rounds));
@@ -274,7 +278,7 @@ fn concurrent_writers_lose_nothing() {
         let hash =
             (round % 2 == 1).then(|| text(&fixture.home.get(&slug), "content_hash").to_owned());
         let start = Barrier::new(workers);
-        let won: Vec<usize> = thread::scope(|scope| {
+        let winners: Vec<usize> = thread::scope(|scope| {
             let racers: Vec<_> = (0..workers)
                 .map(|worker| {
                     let (agent, start, slug, hash) = (fixture.agent.clone(), &start, &slug, &hash);
@@ -294,8 +298,8 @@ fn concurrent_writers_lose_nothing() {
                 .collect();
             racers.into_iter().filter_map(|racer| racer.join().unwrap()).collect()
         });
-        assert_eq!(won.len(), 1, "{slug}: {won:?}");
-        assert_eq!(fixture.body(&slug), format!("round {round} worker {}\n", won[0]));
+        assert_eq!(winners.len(), 1, "{slug}: {winners:?}");
+        assert_eq!(fixture.body(&slug), format!("round {round} worker {}\n", winners[0]));
     }
 }
 
@@ -325,14 +329,14 @@ fn many_writers_of_one_page_all_succeed() {
 }
 
 #[test]
-fn a_file_of_another_program_is_left_alone_and_named() {
+fn a_file_that_another_program_changed_is_left_alone() {
     let fixture = Fixture::new();
     let dir = fixture.home.outside().join("work");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("read.md"), "read from disk\r\n").unwrap();
     fixture.home.json(["sources", "add", "work", "--path", dir.to_str().unwrap()]);
     fixture.home.json(["sync", "--source", "work", "--no-pull"]);
-    // The file is unchanged since brain wrote it: it follows the page.
+    // The file is unchanged since the last sync, so it follows the page.
     let done = fixture.edit("work:read", "append", "more", json!({}));
     assert_eq!(done["warnings"], Value::Null, "{done}");
     assert!(
@@ -340,7 +344,7 @@ fn a_file_of_another_program_is_left_alone_and_named() {
             .unwrap()
             .ends_with("read from disk\r\n\r\nmore\r\n")
     );
-    // The file was changed: the page is stored, the file stays, and the answer names it.
+    // The file was changed: the page is stored, the file stays, and the answer has a warning.
     fs::write(dir.join("read.md"), "by hand\n").unwrap();
     let done = fixture.edit("work:read", "append", "and more", json!({}));
     assert_eq!(text(&done, "status"), "updated");
@@ -379,14 +383,14 @@ fn a_full_disk_is_reported_to_the_model() {
     let fixture = Fixture::with_home(home);
     fixture.home.put("kept", "walrus\n");
     let filler = fill(&fixture.home.path(), 200_000);
-    for (tool, call) in [
+    for (tool, arguments) in [
         ("capture", json!({ "content": "no room" })),
         ("put_page", put("fresh", "no room")),
         ("edit_page", edit("kept", "append", "no room", json!({}))),
         ("add_timeline_entry", json!({ "slug": "kept", "date": "2024-01-01", "text": "no room" })),
         ("delete_page", json!({ "slug": "kept" })),
     ] {
-        let refusal = fixture.agent.refused(tool, call);
+        let refusal = fixture.agent.refused(tool, arguments);
         assert!(
             refusal.starts_with("disk_full: ") && refusal.contains("nothing was stored"),
             "{tool}: {refusal}"

@@ -31,8 +31,8 @@ fn verify_and_restore_are_commands_that_need_no_daemon() {
     assert!(restored.stdout.starts_with("restored "), "{restored:?}");
     let status = new_home.brain(["status", "--no-start"]);
     assert_eq!(status.code, 6, "no daemon was started: {status:?}");
-    let again = new_home.fault(["backup", "restore", file.to_str().unwrap()], 1);
-    assert_eq!(again["code"], "conflict", "{again}");
+    let fault = new_home.fault(["backup", "restore", file.to_str().unwrap()], 1);
+    assert_eq!(fault["code"], "conflict", "{fault}");
     let _daemon = new_home.daemon();
     assert_eq!(new_home.get("a")["body"], "walrus\n");
     assert!(new_home.page_file("a").exists());
@@ -218,8 +218,8 @@ fn a_restore_leaves_existing_files_alone() {
 fn a_restored_brain_works_without_the_directory_of_a_source() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let (there, gone) = (home.outside().join("there"), home.outside().join("gone"));
-    for (id, dir) in [("there", &there), ("gone", &gone)] {
+    let (existing_dir, missing_dir) = (home.outside().join("there"), home.outside().join("gone"));
+    for (id, dir) in [("there", &existing_dir), ("gone", &missing_dir)] {
         fs::create_dir_all(dir.join("sub")).unwrap();
         home.json(["sources", "add", id, "--path", dir.to_str().unwrap()]);
         for slug in ["sub/lost", "sub/changed"] {
@@ -230,9 +230,9 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
     let file = home.outside().join("a.redb");
     home.json(["backup", file.to_str().unwrap()]);
     home.json(["stop"]);
-    fs::remove_dir_all(&gone).unwrap();
-    fs::remove_file(there.join("sub/lost.md")).unwrap();
-    fs::write(there.join("sub/changed.md"), "written since\n").unwrap();
+    fs::remove_dir_all(&missing_dir).unwrap();
+    fs::remove_file(existing_dir.join("sub/lost.md")).unwrap();
+    fs::write(existing_dir.join("sub/changed.md"), "written since\n").unwrap();
 
     let new_home = TestHome::new();
     let restored = restore_into_sources(&new_home, &file, &["there"]).expect(0).json();
@@ -240,13 +240,15 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
     assert_eq!(warnings.len(), 1, "{restored}");
     let notice = warnings[0].as_str().unwrap();
     assert!(
-        notice.contains(gone.to_str().unwrap()) && notice.contains("export DIR --source gone"),
+        notice.contains(missing_dir.to_str().unwrap())
+            && notice.contains("export DIR --source gone"),
         "{notice}"
     );
-    assert!(!gone.exists(), "a missing directory of a source is not created");
+    assert!(!missing_dir.exists(), "a missing directory of a source is not created");
     let daemon = new_home.daemon();
-    assert!(fs::read_to_string(there.join("sub/lost.md")).unwrap().ends_with("walrus of there\n"));
-    assert_eq!(fs::read_to_string(there.join("sub/changed.md")).unwrap(), "written since\n");
+    let restored_text = fs::read_to_string(existing_dir.join("sub/lost.md")).unwrap();
+    assert!(restored_text.ends_with("walrus of there\n"), "{restored_text}");
+    assert_eq!(fs::read_to_string(existing_dir.join("sub/changed.md")).unwrap(), "written since\n");
     assert!(new_home.page_file("mine").exists());
     let page = new_home.json(["get", "sub/lost", "--source", "gone"]);
     assert_eq!(page["body"], "walrus of gone\n");
@@ -262,7 +264,7 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
     assert_eq!(new_home.json(["status"])["pages"], 5, "the next start has all pages, too");
     let out = new_home.outside().join("out");
     assert_eq!(new_home.json(["export", out.to_str().unwrap(), "--source", "gone"])["files"], 2);
-    assert!(!gone.exists());
+    assert!(!missing_dir.exists());
 }
 
 #[test]
@@ -296,7 +298,7 @@ fn files_of_a_source_that_is_in_use_are_not_overwritten() {
     let _daemon = new_home.daemon();
     let synced = &new_home.json(["sync", "--source", "notes"])["sources"][0];
     assert_eq!((&synced["renamed"], &synced["removed"]), (&1.into(), &1.into()), "{synced}");
-    // The directory is empty, as on a new disk.
+    // The directory becomes empty, as on a new disk.
     for name in note_names() {
         fs::remove_file(notes.join(name)).unwrap();
     }

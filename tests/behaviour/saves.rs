@@ -76,8 +76,8 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         "{report}"
     );
     assert_eq!(get(&home, "n")["body"], "Second.\n");
-    let kept = home.json(["get", "n", "--source", "notes", "--version", "2"]);
-    assert_eq!(kept["body"], "Written by an editor.\n");
+    let version = home.json(["get", "n", "--source", "notes", "--version", "2"]);
+    assert_eq!(version["body"], "Written by an editor.\n");
     let doctor = home.brain(["doctor", "--json"]).json();
     let outbox = doctor["checks"]
         .as_array()

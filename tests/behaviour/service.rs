@@ -315,9 +315,9 @@ impl ServiceManager {
             if let Some(at) = self.lines.iter().position(|line| line.starts_with(prefix)) {
                 return Some(self.lines.drain(..=at).next_back().unwrap());
             }
-            let left =
-                deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-            self.socket.set_read_timeout(Some(left)).unwrap();
+            let remaining =
+                deadline.checked_duration_since(Instant::now()).filter(|time| !time.is_zero())?;
+            self.socket.set_read_timeout(Some(remaining)).unwrap();
             if let Ok(n) = self.socket.recv(&mut bytes) {
                 let text = String::from_utf8(bytes[..n].to_vec()).unwrap();
                 self.lines.extend(text.lines().map(str::to_owned));

@@ -1,5 +1,5 @@
-//! `brain setup`: what it writes into the files of AI clients, and that `--undo` restores them.
-//! Homes and the clients' programs are fakes; the files are as the clients write them.
+//! `brain setup`: its entries in the files of AI clients, and how `--undo` restores the files. The
+//! clients' programs are fakes; the files have the form that the clients write.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -150,7 +150,7 @@ fn unwrapped(run: &Run) -> String {
 #[test]
 fn setup_connects_all_clients_and_undo_restores_every_byte() {
     let user = User::with_clients();
-    let done = user.setup(&[]).expect(0);
+    let output = user.setup(&[]).expect(0);
     for label in [
         "Claude Code",
         "Codex",
@@ -161,11 +161,11 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
         "Antigravity",
         "Zed",
     ] {
-        assert!(done.stdout.contains(&format!("{label} is connected")), "{label}: {done:?}");
+        assert!(output.stdout.contains(&format!("{label} is connected")), "{label}: {output:?}");
     }
     // Antigravity's directory is inside that of Gemini CLI, which was never used.
-    assert!(!done.stdout.contains("Gemini CLI"), "{done:?}");
-    assert!(done.stdout.contains("adds to"), "the changes are shown: {done:?}");
+    assert!(!output.stdout.contains("Gemini CLI"), "{output:?}");
+    assert!(output.stdout.contains("adds to"), "the changes are shown: {output:?}");
 
     let brain = program("brain").display().to_string();
     let home = user.brain.path().display().to_string();
@@ -204,8 +204,8 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&link).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(user.calls("claude"), ["mcp remove --scope user brain"]);
-    let again = user.run(&["setup", "--undo", "--json"]).expect(0).json();
-    assert_eq!(again["status"], "nothing_to_undo");
+    let second_undo = user.run(&["setup", "--undo", "--json"]).expect(0).json();
+    assert_eq!(second_undo["status"], "nothing_to_undo");
 }
 
 #[test]
@@ -213,8 +213,8 @@ fn a_second_setup_changes_nothing_and_undo_keeps_later_edits() {
     let user = User::with_clients();
     user.setup(&["--connect", "cursor", "--connect", "codex"]).expect(0);
     let first = user.read("home/.cursor/mcp.json");
-    let again = user.run(&["setup", "--yes", "--service=no", "--connect", "cursor", "--json"]);
-    assert_eq!(User::status(&again.expect(0).json(), "cursor"), "unchanged");
+    let second_setup = user.setup(&["--connect", "cursor", "--json"]);
+    assert_eq!(User::status(&second_setup.expect(0).json(), "cursor"), "unchanged");
     assert_eq!(user.read("home/.cursor/mcp.json"), first);
 
     // The user adds a server before the entry, and one after it.
@@ -365,8 +365,8 @@ fn the_service_is_installed_and_undone() {
 fn another_home_is_used_and_named() {
     let user = User::with_clients();
     let home = user.path("home/elsewhere").display().to_string();
-    let done = user.setup(&["--home", &home, "--connect", "cursor"]).expect(0);
-    assert!(done.stderr.contains(&format!("export BRAIN_HOME={home}")), "{done:?}");
+    let output = user.setup(&["--home", &home, "--connect", "cursor"]).expect(0);
+    assert!(output.stderr.contains(&format!("export BRAIN_HOME={home}")), "{output:?}");
     assert!(user.read("home/.cursor/mcp.json").contains(&home));
     assert!(!user.brain.path().exists(), "the other home is not created");
     user.run(&["setup", "--undo", "--home", &home]).expect(0);

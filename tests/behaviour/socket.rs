@@ -95,7 +95,7 @@ fn payloads_other_than_requests_are_refused_with_bad_frame() {
 }
 
 #[test]
-fn hostile_lengths_inside_a_frame_take_no_memory() {
+fn hostile_lengths_inside_a_frame_take_little_memory() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let before = peak_memory_kb(daemon.pid());

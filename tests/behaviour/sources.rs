@@ -292,8 +292,8 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     assert!(work.join(".trash/people/ann.md").exists() && !work.join("people/ann.md").exists());
     assert!(home.page_file("people/ann").exists());
     assert_eq!(home.get("people/ann")["title"], "Ann at home");
-    let gone = home.fault(["get", "people/ann", "--source", "work"], 4);
-    assert!(gone["hint"].as_str().unwrap().contains("brain restore work:people/ann"), "{gone}");
+    let fault = home.fault(["get", "people/ann", "--source", "work"], 4);
+    assert!(fault["hint"].as_str().unwrap().contains("brain restore work:people/ann"), "{fault}");
     assert_eq!(
         home.fault(["restore", "people/ann"], 1)["code"],
         "already_active",
@@ -306,15 +306,18 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
 #[test]
 fn the_same_capture_makes_a_page_in_each_source() {
     let (home, work) = home_with_work();
-    let here = home.json(["capture", "one thought"]);
-    let there = home.json(["capture", "one thought", "--source", "work"]);
-    assert_eq!(here["slug"], there["slug"]);
-    assert_eq!((&there["status"], &there["source_id"]), (&json!("created"), &json!("work")));
-    let file = work.join(format!("{}.md", there["slug"].as_str().unwrap()));
+    let default_page = home.json(["capture", "one thought"]);
+    let work_page = home.json(["capture", "one thought", "--source", "work"]);
+    assert_eq!(default_page["slug"], work_page["slug"]);
+    assert_eq!(
+        (&work_page["status"], &work_page["source_id"]),
+        (&json!("created"), &json!("work"))
+    );
+    let file = work.join(format!("{}.md", work_page["slug"].as_str().unwrap()));
     assert!(fs::read_to_string(file).unwrap().trim_end().ends_with("one thought"));
     assert_eq!(home.json(["capture", "one thought", "--source", "work"])["duplicate"], true);
     let message = home
-        .brain(["delete", there["slug"].as_str().unwrap(), "--source", "work"])
+        .brain(["delete", work_page["slug"].as_str().unwrap(), "--source", "work"])
         .expect(0)
         .stdout;
     assert!(message.contains("brain restore work:"), "the hint names the source: {message}");

@@ -25,10 +25,10 @@ fn with_a_home_newest_pages_and_problems_are_shown() {
     assert!(output.stdout.contains("1 page in 1 source"), "{output:?}");
     assert!(output.stdout.contains("ideas/walrus"), "{output:?}");
     assert!(output.stdout.contains("A walrus on the ice"), "{output:?}");
-    let gone = home.outside().join("gone");
-    std::fs::create_dir(&gone).unwrap();
-    home.brain(["sources", "add", "gone", gone.to_str().unwrap()]).expect(0);
-    std::fs::remove_dir(&gone).unwrap();
+    let missing_dir = home.outside().join("gone");
+    std::fs::create_dir(&missing_dir).unwrap();
+    home.brain(["sources", "add", "gone", missing_dir.to_str().unwrap()]).expect(0);
+    std::fs::remove_dir(&missing_dir).unwrap();
     let reply = home.json([] as [&str; 0]);
     assert_eq!((&reply["status"], &reply["is_checked"]), (&"running".into(), &true.into()));
     assert_eq!(reply["newest"][0]["slug"], "ideas/walrus");

@@ -117,9 +117,9 @@ fn pages_follow_added_changed_moved_and_removed_files() {
 
     // Without changes, all counts are 0.
     let before = bytes_below(&notes);
-    let again = sync(&home);
-    assert_changes(&again, &[]);
-    assert_eq!(again["unchanged"], 3);
+    let second_report = sync(&home);
+    assert_changes(&second_report, &[]);
+    assert_eq!(second_report["unchanged"], 3);
     assert_changes(&sync_with(&home, &["--full"], 0), &[]);
     assert_eq!(bytes_below(&notes), before, "no file was touched");
 
@@ -327,8 +327,8 @@ fn the_pages_of_the_home_are_a_source_too() {
         ["people/ann", "people/cy-ng"]
     );
     assert!(!home.page_file("people/bob").exists(), "the removed page is not written again");
-    let again = home.json(["sync", "--all"]);
-    assert_changes(&again["sources"][0], &[]);
+    let second_reply = home.json(["sync", "--all"]);
+    assert_changes(&second_reply["sources"][0], &[]);
     assert_eq!(home.json(["doctor"])["status"], "healthy");
 }
 

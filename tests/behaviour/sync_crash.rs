@@ -66,9 +66,9 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
             pages_with_history(&twin, true),
             "round {rounds}: the deleted pages"
         );
-        let again =
+        let second_report =
             ask_sync(&mut home.connect().unwrap(), false).expect("no answer from the daemon");
-        assert_eq!(again.unchanged, again.files, "{again:?}");
+        assert_eq!(second_report.unchanged, second_report.files, "{second_report:?}");
         assert_eq!(vault.length_on_disk(), vault.expected_length(), "all files have their lengths");
         // About half of the rounds start after the kill of an idle daemon.
         match rng.one_in(2) {

@@ -134,8 +134,8 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
         json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}])
     );
     assert_eq!(get(&home, "plan")["body"], "Changed on disk.\n");
-    let kept = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
-    assert_eq!(kept["body"], "Changed here.\n");
+    let version = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
+    assert_eq!(version["body"], "Changed here.\n");
     assert_eq!(sync(&home)["conflicts"], json!([]));
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
 

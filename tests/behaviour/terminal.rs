@@ -1,4 +1,4 @@
-//! Output to a narrow terminal, a closed pipe, and a full device.
+//! Output to a terminal, a pipe, and a full device.
 
 use std::fs;
 use std::io::Read;

@@ -139,9 +139,9 @@ fn duplicates_are_recognised_after_a_restart() {
     let first = fixture.capture("remembered");
     fixture.clock.advance(2 * HOUR);
     fixture.reopen();
-    let again = fixture.capture("remembered");
+    let duplicate = fixture.capture("remembered");
     assert_eq!(
-        (again.status, &again.slug),
+        (duplicate.status, &duplicate.slug),
         (WriteStatus::Unchanged, &first.slug),
         "a copy of the next day is no new page"
     );
@@ -157,10 +157,10 @@ fn a_changed_capture_is_no_duplicate() {
     let fixture = Fixture::new("2026-11-21T10:00:00Z");
     let first = fixture.capture("to be edited");
     fixture.put(first.slug.as_str(), "edited since");
-    let again = fixture.capture("to be edited");
-    assert_ne!(again.slug, first.slug, "nothing is overwritten by accident");
+    let second = fixture.capture("to be edited");
+    assert_ne!(second.slug, first.slug, "nothing is overwritten by accident");
     assert_eq!(fixture.get(first.slug.as_str()).unwrap(), "edited since");
-    assert_eq!(fixture.get(again.slug.as_str()).unwrap(), "to be edited");
+    assert_eq!(fixture.get(second.slug.as_str()).unwrap(), "to be edited");
 }
 
 #[test]

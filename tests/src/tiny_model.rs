@@ -208,7 +208,7 @@ pub fn tokenizer() -> Value {
         .collect();
     let vocabulary: Map<String, Value> =
         words.iter().enumerate().map(|(at, word)| (word.clone(), json!(at))).collect();
-    let template_token = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
+    let token = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
     let special_token = |word: &str| json!({"id": word, "ids": [id_of(word)], "tokens": [word]});
     json!({
         "version": "1.0",
@@ -223,8 +223,8 @@ pub fn tokenizer() -> Value {
             "strip_accents": null, "lowercase": true},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {"type": "TemplateProcessing",
-            "single": [template_token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, template_token("[SEP]")],
-            "pair": [template_token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, template_token("[SEP]"),
+            "single": [token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]")],
+            "pair": [token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]"),
                 {"Sequence": {"id": "B", "type_id": 1}},
                 {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
             "special_tokens": {"[CLS]": special_token("[CLS]"), "[SEP]": special_token("[SEP]")}},

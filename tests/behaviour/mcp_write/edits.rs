@@ -1,4 +1,4 @@
-//! Edits of a part of a page, and pages that are written back.
+//! Edits of a part of a page, and `put_page` with a body that was read before.
 
 use std::fs;
 
@@ -39,8 +39,8 @@ fn an_edit_changes_only_the_named_part() {
         "{:?}",
         fixture.body("p")
     );
-    // The page is still the owner's; what the agent wrote is marked.
-    assert_eq!(fixture.kind("p"), "put_page");
+    // The page is still the owner's; the agent's lines are marked.
+    assert_eq!(fixture.source_kind("p"), "put_page");
     assert_eq!(fixture.home.get("p")["trust"], "mixed");
 
     // A dry run shows the result and writes nothing.
@@ -174,10 +174,10 @@ fn excerpts_of_an_edit_mark_text_from_outside() {
     let _ = fixture.agent.call("put_page", put("evil", evil));
     fixture.home.put("own", evil);
     let dry_run_excerpt = |slug: &str| {
-        let would = fixture
+        let reply = fixture
             .agent
             .call("edit_page", edit(slug, "append", "more", json!({ "dry_run": true })));
-        text(&would, "excerpt").to_owned()
+        text(&reply, "excerpt").to_owned()
     };
     assert!(
         dry_run_excerpt("evil").starts_with("[outside ")
