@@ -15,7 +15,8 @@ use crate::web::{Browser, HttpRequest, Site, encoded, hidden_fields};
 
 const QUESTION: &str = "who wrote the program for the analytical engine?";
 
-/// A site that asks this model, at 3 and 15 USD for a million tokens.
+/// Starts a site that uses this model, at 3 USD per million input tokens and 15 USD per million
+/// output tokens.
 fn site(model: &FakeModel) -> Site {
     Site::with(&[
         ("BRAIN_LLM_PROVIDER", "openai"),
@@ -40,7 +41,7 @@ fn answering_model() -> FakeModel {
     })
 }
 
-/// Sends a form, and returns the connection. HTTP/1.0 has no chunks.
+/// Sends a form over HTTP/1.0, which has no chunks, and returns the connection.
 fn send(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)]) -> TcpStream {
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
     let hidden = hidden_fields(&home.body);
@@ -61,7 +62,7 @@ fn send(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)])
     stream
 }
 
-/// Reads until `text` arrives.
+/// Reads until `text` arrives, and returns all text that was read.
 fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let (mut read, mut bytes) = (String::new(), [0; 4096]);
     while !read.contains(text) {
@@ -88,9 +89,9 @@ fn events(mut stream: TcpStream) -> Vec<(String, serde_json::Value)> {
 
 /// Waits until the last call in the ledger is closed.
 fn wait_until_closed(site: &Site) {
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while ledger(&site.home).last().is_none_or(|line| line["step"] == "enter") {
-        assert!(Instant::now() < until, "the call is still open");
+        assert!(Instant::now() < deadline, "the call is still open");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -124,7 +125,7 @@ fn a_form_estimates_and_answers_with_citations() {
     ] {
         assert!(answer.body.contains(shown), "{shown}: {}", answer.body);
     }
-    // The panel loads a part of a screen.
+    // The panel beside the answer loads a part of the page's screen.
     let part = browser.go(&site.local, HttpRequest::get("/web/part/default:people/ada"));
     let part = part.expect(200).body;
     assert!(part.contains("Ada wrote the first program") && !part.contains("<html"), "{part}");
@@ -154,7 +155,7 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
         .collect();
     assert!(
         text.starts_with("Ada <script>alert(1)</script> did ["),
-        "the text is not plain: {text}"
+        "the text of the stream is not plain: {text}"
     );
     let done = events.last().unwrap().1.as_str().unwrap();
     assert!(done.contains("did [<a href=\"/page/default:people/ada\""), "{done}");
@@ -206,7 +207,7 @@ fn without_a_model_passages_and_direct_answers_are_shown() {
 }
 
 #[test]
-fn a_browser_that_goes_away_stops_the_model() {
+fn a_browser_that_disconnects_stops_the_model() {
     let model = model(|_| ModelResponse::Stall("Ada did [1] and then".into()));
     let site = site(&model);
     fill(&site.home);
@@ -218,9 +219,9 @@ fn a_browser_that_goes_away_stops_the_model() {
     // A form without JavaScript does the same.
     let lines = ledger(&site.home).len();
     let stream = send(&mut browser, &site, "/web/ask/answer", &[("question", QUESTION)]);
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while ledger(&site.home).len() == lines {
-        assert!(Instant::now() < until, "the model is not asked");
+        assert!(Instant::now() < deadline, "the model is not asked");
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(stream);

@@ -8,12 +8,14 @@ fn changes() -> Vec<String> {
     brain_web::CHANGES.iter().map(|path| path.replace("{*name}", "p")).collect()
 }
 
+/// Returns the CSRF token of the browser's session.
 fn csrf(browser: &mut Browser, site: &Site) -> String {
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
     let fields = hidden_fields(&home.body);
     fields.into_iter().find(|(name, _)| name == "csrf").map(|(_, value)| value).unwrap()
 }
 
+/// Returns a form as a page of the site sends it.
 fn from_page(site: &Site, path: &str, fields: &[(&str, &str)]) -> HttpRequest {
     let form = HttpRequest::form(path, fields);
     form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin")
@@ -88,20 +90,20 @@ fn foreign_pages_change_nothing() {
     site.home.put("p", "# Kept\nwords");
     let mut browser = site.open();
     let token = csrf(&mut browser, &site);
-    let stranger = csrf(&mut site.open(), &site);
+    let foreign_token = csrf(&mut site.open(), &site);
     let before = site.home.json(["get", "p"]);
     for path in changes() {
         let fields = |csrf: &str| {
             let pairs = [("csrf", csrf), ("version", "1"), ("text", "evil"), ("slug", "p")];
             HttpRequest::form(&path, &pairs)
         };
-        let good = |form: HttpRequest| {
+        let with_own_origin = |form: HttpRequest| {
             form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin")
         };
         let refused: [(&str, HttpRequest); 9] = [
-            ("no token", good(HttpRequest::form(&path, &[("version", "1"), ("text", "evil")]))),
-            ("another session's token", good(fields(&stranger))),
-            ("a wrong token", good(fields("x"))),
+            ("no token", with_own_origin(HttpRequest::form(&path, &[("version", "1"), ("text", "evil")]))),
+            ("another session's token", with_own_origin(fields(&foreign_token))),
+            ("a wrong token", with_own_origin(fields("x"))),
             ("another site", fields(&token).header("Origin", "https://evil.example")),
             ("a sandbox", fields(&token).header("Origin", "null")),
             ("another port", fields(&token).header("Origin", "http://127.0.0.1:1")),
@@ -109,7 +111,7 @@ fn foreign_pages_change_nothing() {
             ("cross site", fields(&token).header("Sec-Fetch-Site", "cross-site")),
             (
                 "not a form",
-                good(HttpRequest::new("POST", &path).body(&format!("csrf={token}")))
+                with_own_origin(HttpRequest::new("POST", &path).body(&format!("csrf={token}")))
                     .header("Content-Type", "text/plain"),
             ),
         ];
@@ -117,7 +119,7 @@ fn foreign_pages_change_nothing() {
             let answer: HttpResponse = browser.go(&site.local, request);
             assert_eq!(answer.status, 403, "{path}, {case}: {}", answer.body);
         }
-        let answer = site.local(&good(fields(&token)));
+        let answer = site.local(&with_own_origin(fields(&token)));
         assert_eq!(answer.status, 401, "{path} without a cookie: {}", answer.body);
         // A link cannot change anything.
         let link = format!("{path}?csrf={token}&version=1&text=evil");
@@ -216,9 +218,9 @@ fn script_in_every_part_of_a_page_stays_text() {
     }
     let page = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-    for link in page.split("href=\"").skip(1).map(|it| it.split('"').next().unwrap()) {
+    for link in page.split("href=\"").skip(1).map(|part| part.split('"').next().unwrap()) {
         let is_ours = link.starts_with('/') && !link.starts_with("//")
-            || ["#main", "#s", "#f", "#r"].iter().any(|it| link.starts_with(it));
+            || ["#main", "#s", "#f", "#r"].iter().any(|part| link.starts_with(part));
         let is_file = link.starts_with("obsidian://open?path=%2F");
         assert!(is_ours || is_file || link.starts_with("https://ok.example/"), "{link}");
     }

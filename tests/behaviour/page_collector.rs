@@ -13,7 +13,9 @@ struct CollectorSite {
     platform: Platform,
     _server: PlatformServer,
     browser: Browser,
+    /// The id of the account `ada`.
     ada: String,
+    /// The id of the account `eve`.
     eve: String,
 }
 
@@ -24,13 +26,13 @@ impl CollectorSite {
         platform.change_account(&eve, |account| account.name = "<b>Eve</b>".into());
         platform.post(&ada, "On latency");
         let server = PlatformServer::start(&platform, false);
-        // Nothing runs by schedule during a test.
+        // The scheduled minute is at least 15 minutes away, so no run starts by schedule.
         let minute = (platform.time().now() / 60_000) % 60;
-        let at = if minute < 30 { "45" } else { "15" };
+        let scheduled_minute = if minute < 30 { "45" } else { "15" };
         let site = Site::with(&[
             ("BRAIN_COLLECTOR_PLATFORM_API", &server.url()),
             ("BRAIN_COLLECTOR_EVERY", "24h"),
-            ("BRAIN_COLLECTOR_AT", at),
+            ("BRAIN_COLLECTOR_AT", scheduled_minute),
         ]);
         let setup = ["collector", "setup", "--token-file", "-", "--handle", "ada"];
         site.home.brain_with(setup, format!("{APP_TOKEN}\n").as_bytes()).expect(0);
