@@ -9,6 +9,7 @@ fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
     page.body
 }
 
+/// Asserts that the page contains all parts.
 fn assert_shows(page: &str, parts: &[&str]) {
     for part in parts {
         assert!(page.contains(part), "{part}: {page}");
@@ -67,8 +68,8 @@ fn pages_are_embedded_one_level_deep() {
     let item = serde_json::json!({ "content": "# Evil\n\n<script>alert(1)</script>" });
     let item = HttpRequest::json("/ingest", &item).header("X-Brain-Slug", "evil").bearer(&token);
     site.local(&item);
-    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
-    while site.home.brain(["get", "evil"]).code != 0 && std::time::Instant::now() < until {
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    while site.home.brain(["get", "evil"]).code != 0 && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     site.home.put(

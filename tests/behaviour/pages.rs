@@ -147,7 +147,7 @@ fn a_missing_version_ends_with_exit_code_4() {
 }
 
 #[test]
-fn a_missing_page_ends_every_command_with_exit_code_4() {
+fn commands_on_a_missing_page_end_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for args in [
@@ -175,7 +175,7 @@ fn a_missing_page_ends_every_command_with_exit_code_4() {
 }
 
 #[test]
-fn an_unknown_source_ends_every_command_with_exit_code_4() {
+fn commands_on_an_unknown_source_end_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside();

@@ -1,4 +1,4 @@
-//! `purge`: a secret that was captured by accident is gone everywhere.
+//! `purge`: a secret that was captured by accident is gone, except from backups, which are named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn one_version_is_purged_and_the_page_stays() {
 }
 
 #[test]
-fn a_purge_names_the_backups_that_still_have_it() {
+fn a_purge_names_the_backups_that_contain_the_page() {
     let mut home = TestHome::new();
     let backups = home.outside().join("backups");
     fs::create_dir_all(&backups).unwrap();
@@ -93,12 +93,12 @@ fn a_purge_names_the_backups_that_still_have_it() {
     home.put("other", "x\n");
     home.json(["backup", backups.join("before.redb").to_str().unwrap()]);
     home.put("key", &format!("{SECRET}\n"));
-    let with_it = backups.join("with.redb");
-    home.json(["backup", with_it.to_str().unwrap()]);
+    let backup_with_page = backups.join("with.redb");
+    home.json(["backup", backup_with_page.to_str().unwrap()]);
     let reply = home.json(["purge", "key", "--now", "--yes"]);
     // A scheduled backup may have been made meanwhile.
     let named = reply["backups"].to_string();
-    assert!(named.contains(&with_it.display().to_string()), "{named}");
+    assert!(named.contains(&backup_with_page.display().to_string()), "{named}");
     assert!(!named.contains("before.redb"), "{named}");
 }
 
@@ -153,7 +153,7 @@ fn a_purge_finds_the_only_page_with_its_slug() {
 }
 
 #[test]
-fn a_purge_asks_first() {
+fn a_purge_needs_a_confirmation() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("key", "x\n");
