@@ -303,9 +303,9 @@ fn the_report_names_missing_and_ambiguous_links() {
     );
     assert_eq!(find("b", "gone")["candidates"], json!([]));
 
-    let few = broken_links(&home, &["--limit", "2"]);
+    let limited = broken_links(&home, &["--limit", "2"]);
     assert_eq!(
-        (few["links"].as_array().unwrap().len(), &few["truncated"], &few["missing"]),
+        (limited["links"].as_array().unwrap().len(), &limited["truncated"], &limited["missing"]),
         (2, &json!(true), &json!(5))
     );
     // Deleted pages are not counted.

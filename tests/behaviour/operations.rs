@@ -100,12 +100,12 @@ fn config_show_prints_each_value_and_its_origin() {
     let file = home.path().join("config.toml");
     fs::write(&file, "[store]\ncache_mb = 7\nmin_free_mb = 5\n").unwrap();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "9".into()));
-    let displayed = home.json(["config", "show"]);
+    let reply = home.json(["config", "show"]);
     let row = |name: &str| {
-        let keys = displayed["keys"].as_array().unwrap();
+        let keys = reply["keys"].as_array().unwrap();
         keys.iter()
             .find(|k| k["key"] == name)
-            .unwrap_or_else(|| panic!("{name} is not in {displayed}"))
+            .unwrap_or_else(|| panic!("{name} is not in {reply}"))
             .clone()
     };
     assert_eq!(
@@ -196,8 +196,8 @@ fn a_changed_configuration_is_reported_and_a_restart_uses_it() {
     let daemon = home.daemon();
     assert!(home.status().degraded.is_empty());
     home.json(["config", "set", "store.cache_mb", "9"]);
-    let shown = home.brain(["status"]).expect(0);
-    assert!(shown.stderr.contains("config.toml has changed"), "{shown:?}");
+    let output = home.brain(["status"]).expect(0);
+    assert!(output.stderr.contains("config.toml has changed"), "{output:?}");
     let checks = home.json(["doctor"])["checks"].clone();
     let check_named = |name: &str| {
         let checks = checks.as_array().unwrap();

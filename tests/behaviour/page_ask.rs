@@ -157,9 +157,9 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
         text.starts_with("Ada <script>alert(1)</script> did ["),
         "the text of the stream is not plain: {text}"
     );
-    let done = events.last().unwrap().1.as_str().unwrap();
-    assert!(done.contains("did [<a href=\"/page/default:people/ada\""), "{done}");
-    assert!(!done.contains("<script"), "{done}");
+    let result = events.last().unwrap().1.as_str().unwrap();
+    assert!(result.contains("did [<a href=\"/page/default:people/ada\""), "{result}");
+    assert!(!result.contains("<script"), "{result}");
 }
 
 #[test]
@@ -246,19 +246,19 @@ fn ideas_are_estimated_run_and_saved() {
     let fields = [question, ("close", "1"), ("far", "2"), ("action", "run"), ("limit", "200")];
     let events = events(send(&mut browser, &site, "/web/ideas/stream", &fields));
     assert!(events.iter().any(|(name, data)| name == "progress" && data[1] == 3), "{events:?}");
-    let done = events.last().unwrap().1.as_str().unwrap().to_owned();
-    assert!(done.contains("Saved as <a href=\"/page/ideas/20"), "{done}");
-    assert!(done.contains("<strong>4.25</strong> of 5"), "{done}");
-    assert!(done.contains("data-part=\"/web/part/default:speed/"), "{done}");
+    let result = events.last().unwrap().1.as_str().unwrap().to_owned();
+    assert!(result.contains("Saved as <a href=\"/page/ideas/20"), "{result}");
+    assert!(result.contains("<strong>4.25</strong> of 5"), "{result}");
+    assert!(result.contains("data-part=\"/web/part/default:speed/"), "{result}");
     // The stored run is shown again at no cost.
     let screen = browser.go(&site.local, HttpRequest::get("/web/ideas")).expect(200);
     assert_security_headers(&screen);
     let hidden = hidden_fields(&screen.body);
     let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("no stored run");
     let calls = model.call_count();
-    let again = [("resume", run.as_str()), ("profile", "brainstorm")];
-    let shown = browser.change(&site, "/web/ideas/run", &again).expect(200);
-    assert!(shown.body.contains("<strong>4.25</strong>"), "{}", shown.body);
+    let resume_fields = [("resume", run.as_str()), ("profile", "brainstorm")];
+    let screen_again = browser.change(&site, "/web/ideas/run", &resume_fields).expect(200);
+    assert!(screen_again.body.contains("<strong>4.25</strong>"), "{}", screen_again.body);
     assert_eq!(model.call_count(), calls);
     let other = [("resume", run.as_str()), ("profile", "lsd")];
     browser.change(&site, "/web/ideas/run", &other).expect(400);

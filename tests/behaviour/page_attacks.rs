@@ -27,9 +27,9 @@ fn a_one_time_code_signs_in_once() {
     let path = site.sign_in_path();
     let (mut owner, mut thief) = (Browser::default(), Browser::default());
     owner.go(&site.local, HttpRequest::get(&path)).expect(200);
-    let late = thief.go(&site.local, HttpRequest::get(&path)).expect(401);
-    assert_security_headers(&late);
-    assert!(thief.cookies.is_empty() && late.body.contains("used up"), "{}", late.body);
+    let refused = thief.go(&site.local, HttpRequest::get(&path)).expect(401);
+    assert_security_headers(&refused);
+    assert!(thief.cookies.is_empty() && refused.body.contains("used up"), "{}", refused.body);
     owner.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     for guess in ["/open/x", "/open/%00", &format!("/open/{}", "a".repeat(5000))] {
         thief.go(&site.local, HttpRequest::get(guess)).expect(401);
@@ -54,8 +54,8 @@ fn a_session_ends_when_it_is_revoked() {
     assert!(other.cookies.is_empty());
     one.go(&site.local, screen.clone()).expect(200);
     assert_eq!(site.home.json(["open", "--sign-out"])["signed_out"], 1);
-    let out = one.go(&site.local, screen).expect(401);
-    assert!(!out.body.contains("words"), "{}", out.body);
+    let signed_out = one.go(&site.local, screen).expect(401);
+    assert!(!signed_out.body.contains("words"), "{}", signed_out.body);
     // A form that is still open changes nothing, and a part of a screen shows nothing.
     let form = from_page(&site, "/web/delete/p", &[("csrf", &token), ("version", "1")]);
     one.go(&site.local, form).expect(401);
@@ -198,8 +198,8 @@ fn script_in_every_part_of_a_page_stays_text() {
     );
     let mut browser = site.open();
     for path in SCREENS_WITH_TEXT {
-        let shown = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-        let text = without_own_script(&shown.body);
+        let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+        let text = without_own_script(&screen.body);
         for tag in [
             "<script",
             "<img",
@@ -214,7 +214,7 @@ fn script_in_every_part_of_a_page_stays_text() {
         ] {
             assert!(!text.contains(tag), "{path}, {tag}: {text}");
         }
-        assert!(shown.body.matches("</title>").count() <= 1, "{path}");
+        assert!(screen.body.matches("</title>").count() <= 1, "{path}");
     }
     let page = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));

@@ -94,9 +94,9 @@ fn the_table_lists_the_most_linked_pages_first() {
     let pairs: Vec<(u32, u32)> = all.link_ends.chunks(2).map(|pair| (pair[0], pair[1])).collect();
     assert!(pairs.contains(&(0, 1)) && pairs.contains(&(1, 0)), "{pairs:?}");
 
-    let typed = screen(&site, &mut browser, "?type=idea");
-    assert_eq!(rows(&typed), ["Hub"]);
-    assert!(typed.contains("<option value=\"idea\" selected>"), "{typed}");
+    let ideas_only = screen(&site, &mut browser, "?type=idea");
+    assert_eq!(rows(&ideas_only), ["Hub"]);
+    assert!(ideas_only.contains("<option value=\"idea\" selected>"), "{ideas_only}");
     assert_eq!(graph_data(&site, &browser, "?type=idea").links, 0);
     assert_eq!(rows(&screen(&site, &mut browser, "?tag=%23leaf")), ["one", "three", "two"]);
     assert_eq!(rows(&screen(&site, &mut browser, "?until=2001-02-03")), ["Old"]);
@@ -134,8 +134,8 @@ fn a_write_changes_the_graph() {
     assert_eq!(after.names[0], "default:b\nB");
     assert_eq!(rows(&screen(&site, &mut browser, "")), ["B", "A", "C"]);
     site.home.brain(["delete", "b"]).expect(0);
-    let gone = graph_data(&site, &browser, "");
-    assert_eq!((gone.pages, gone.links), (2, 0), "{:?}", gone.names);
+    let without_b = graph_data(&site, &browser, "");
+    assert_eq!((without_b.pages, without_b.links), (2, 0), "{:?}", without_b.names);
     assert!(!screen(&site, &mut browser, "").contains(">B<"));
 }
 

@@ -123,8 +123,8 @@ fn the_queue_and_a_sync_are_reported() {
         std::fs::write(dir.join(format!("n{n}.md")), format!("# Note {n}\n")).unwrap();
     }
     site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);
-    let done = browser.change(&site, "/web/sources/sync", &[("source", "work")]).expect(200);
-    assert!(done.body.contains("50 files"), "{}", done.body);
+    let report = browser.change(&site, "/web/sources/sync", &[("source", "work")]).expect(200);
+    assert!(report.body.contains("50 files"), "{}", report.body);
     let mut reports = Vec::new();
     loop {
         let (name, data) = stream.next().unwrap();

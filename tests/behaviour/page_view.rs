@@ -54,9 +54,9 @@ fn the_owner_opens_the_page_and_reads() {
     );
     site.home.put("people/charles", "# Charles\n");
     let mut browser = Browser::default();
-    let out = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
-    assert_security_headers(&out);
-    assert!(out.body.contains("brain open") && !out.body.contains("Lovelace"), "{}", out.body);
+    let signed_out = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
+    assert_security_headers(&signed_out);
+    assert!(signed_out.body.contains("brain open") && !signed_out.body.contains("Lovelace"), "{}", signed_out.body);
 
     let url = site.home.json(["open", "people/ada", "--print"])["url"].as_str().unwrap().to_owned();
     let path = url.strip_prefix(&site.issuer()).unwrap();
@@ -93,9 +93,9 @@ fn a_link_from_another_site_is_loaded_again_once() {
     let site = Site::new();
     site.home.put("a-b/ü", "# A\n");
     let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
-    let again = site.local(&from_elsewhere("/page/a-b/%C3%BC")).expect(200);
-    assert_security_headers(&again);
-    assert!(again.body.contains("content=\"0; url=/page/a-b/%C3%BC?again\""), "{}", again.body);
+    let reload_page = site.local(&from_elsewhere("/page/a-b/%C3%BC")).expect(200);
+    assert_security_headers(&reload_page);
+    assert!(reload_page.body.contains("content=\"0; url=/page/a-b/%C3%BC?again\""), "{}", reload_page.body);
     site.local(&from_elsewhere("/page/a-b/%C3%BC?again")).expect(401);
     let mut browser = site.open();
     browser.go(&site.local, HttpRequest::get("/page/a-b/%C3%BC?again")).expect(200);
@@ -161,16 +161,16 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     assert!(body.contains("pond"), "{body}");
 
     // A delete names the version on the screen and is refused if the page has a newer one.
-    let old = browser.change(&site, &format!("/web/delete/{name}"), &[("version", "2")]);
-    assert!(old.expect(409).body.contains("role=\"alert\""));
+    let refused = browser.change(&site, &format!("/web/delete/{name}"), &[("version", "2")]);
+    assert!(refused.expect(409).body.contains("role=\"alert\""));
     browser.change(&site, &format!("/web/delete/{name}"), &[("version", "3")]).expect(303);
-    let gone = browser.go(&site.local, HttpRequest::get(&path)).expect(404);
-    assert!(gone.body.contains("/web/deleted"), "{}", gone.body);
+    let missing = browser.go(&site.local, HttpRequest::get(&path)).expect(404);
+    assert!(missing.body.contains("/web/deleted"), "{}", missing.body);
     let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     assert_security_headers(&deleted);
     assert!(deleted.body.contains("A heron"), "{}", deleted.body);
-    let back = browser.change(&site, &format!("/web/restore/{name}"), &[]).expect(303);
-    assert_eq!(back.header("location"), Some(path.as_str()));
+    let restored = browser.change(&site, &format!("/web/restore/{name}"), &[]).expect(303);
+    assert_eq!(restored.header("location"), Some(path.as_str()));
     browser.go(&site.local, HttpRequest::get(&path)).expect(200);
 }
 

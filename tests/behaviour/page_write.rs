@@ -60,8 +60,8 @@ fn a_page_is_written_previewed_and_edited() {
     assert!(body.contains("*y*") && !body.contains("received"), "{body}");
 
     // A new page never replaces another one; without a slug it goes to the inbox.
-    let again = save(&site, &mut browser, &[("slug", "people/ada"), ("text", "other")]).expect(409);
-    assert!(text_area(&again, "text").contains("other") && text_area(&again, "theirs").contains("*y*"));
+    let refused_save = save(&site, &mut browser, &[("slug", "people/ada"), ("text", "other")]).expect(409);
+    assert!(text_area(&refused_save, "text").contains("other") && text_area(&refused_save, "theirs").contains("*y*"));
     let inbox = save(&site, &mut browser, &[("text", "A thought\n")]).expect(303);
     assert!(inbox.header("location").unwrap().starts_with("/page/default:inbox/"));
     for (slug, text) in [("No Slug", "x"), ("a", ""), ("a", "---\ntitle: [\n---\nx")] {
@@ -113,12 +113,12 @@ fn two_writers_never_overwrite_each_other() {
     save_as("2", &text).expect(303);
 
     // The same line: both texts are shown, and the owner decides.
-    let now = site.home.json(["get", "plan"])["content"].as_str().unwrap().to_owned();
-    site.home.put("plan", &now.replace("two", "two of another"));
-    let both = save_as("3", &now.replace("two", "two of mine")).expect(409);
-    assert!(text_area(&both, "text").contains("two of mine"));
-    assert!(text_area(&both, "theirs").contains("two of another"));
-    save_as("4", &text_area(&both, "text")).expect(303);
+    let current_text = site.home.json(["get", "plan"])["content"].as_str().unwrap().to_owned();
+    site.home.put("plan", &current_text.replace("two", "two of another"));
+    let conflict = save_as("3", &current_text.replace("two", "two of mine")).expect(409);
+    assert!(text_area(&conflict, "text").contains("two of mine"));
+    assert!(text_area(&conflict, "theirs").contains("two of another"));
+    save_as("4", &text_area(&conflict, "text")).expect(303);
     let page = site.home.json(["get", "plan"]);
     let content = page["content"].as_str().unwrap();
     assert!(content.contains("two of mine") && content.contains("ONE"), "{content}");

@@ -221,8 +221,8 @@ fn acknowledged_writes_survive_power_cuts() {
         logs.iter_mut().for_each(|log| log.disk_fails = true);
         let (mut written, mut torn) = (0, 0);
         for round in 1..=cuts_here {
-            let (more, damaged, daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, round);
-            (written, torn) = (written + more, torn + damaged);
+            let (new_writes, new_torn, daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, round);
+            (written, torn) = (written + new_writes, torn + new_torn);
             settle(&home);
             let mut check = Check::new(&home);
             for log in &mut logs {

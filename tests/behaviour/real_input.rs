@@ -118,8 +118,8 @@ fn an_obsidian_vault_is_synced_as_expected() {
     // Lists use the dates of the notes, not the day of the sync.
     let since = ["list", "--source", "vault", "--since", "2026-06-01", "--limit", "1000"];
     assert_eq!(slugs(&home.json(since)["pages"]), [""; 0]);
-    let again = home.json(["sync", "--source", "vault"])["sources"][0].clone();
-    assert_eq!(again["unchanged"], 242, "{again}");
+    let second_report = home.json(["sync", "--source", "vault"])["sources"][0].clone();
+    assert_eq!(second_report["unchanged"], 242, "{second_report}");
 }
 
 #[test]

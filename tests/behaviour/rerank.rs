@@ -161,8 +161,8 @@ fn only_text_that_the_caller_can_see_is_sent() {
     let headers = [("Authorization", bearer.as_str())];
     let hits = call(home.http_local(), "GET", "/search?q=latency+kind", &headers, b"");
     assert_eq!(slugs(&hits.expect(200).json()["hits"]), ["notes/two", "notes/one"]);
-    let sent = reranker.texts();
-    assert!(sent.len() == 2 && sent.iter().all(|text| !text.contains("hidden")), "{sent:?}");
+    let sent_texts = reranker.texts();
+    assert!(sent_texts.len() == 2 && sent_texts.iter().all(|text| !text.contains("hidden")), "{sent_texts:?}");
 }
 
 #[test]
