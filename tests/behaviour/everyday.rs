@@ -27,7 +27,7 @@ fn the_daily_note_is_created_on_first_use() {
 }
 
 #[test]
-fn the_day_of_the_note_is_local() {
+fn the_daily_note_uses_the_local_day() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let slug_in = |zone: &str| {

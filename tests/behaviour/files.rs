@@ -7,6 +7,7 @@ use std::path::Path;
 use brain_tests::TestHome;
 use serde_json::Value;
 
+/// Returns the check `name` of `brain doctor`.
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();

@@ -102,7 +102,7 @@ fn timelines_tasks_orphans_and_calls_have_numbered_parts() {
         let fields = [("Authorization", bearer.as_str())];
         let _ = http::call(home.http_local(), "GET", &path, &fields, b"").expect(200);
     }
-    // A call is recorded just after its answer.
+    // The audit records a call shortly after its answer.
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.json(["audit"])["calls"].as_array().unwrap().len() < 5 {
         assert!(Instant::now() < deadline, "the calls are not recorded");

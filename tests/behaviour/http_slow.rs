@@ -56,7 +56,7 @@ fn stalled_and_slow_bodies_time_out() {
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
     stalled.closed();
-    // With an occasional byte, the connection is closed after six times the time limit of a pause.
+    // A body that keeps arriving slowly is closed after six times `BRAIN_HTTP_TIMEOUT`.
     let mut dripping = Wire::open(address);
     let began = Instant::now();
     dripping.send(&head);

@@ -278,7 +278,7 @@ fn the_skill_is_served_and_installed() {
     assert!(dir.join("brain/SKILL.md").is_file());
 }
 
-/// Every command in the skill exists, with its options.
+/// Asserts that every command in the skill exists, with its options.
 #[test]
 fn the_skill_names_existing_commands() {
     let home = TestHome::new();

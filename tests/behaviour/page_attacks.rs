@@ -3,7 +3,7 @@
 use crate::page_view::{assert_security_headers, without_own_script};
 use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
-/// Every path that changes something, with `p` as the page. `brain_web::CHANGES` has the routes.
+/// Returns every path that changes something, with `p` as the page. `brain_web::CHANGES` has the routes.
 fn changes() -> Vec<String> {
     brain_web::CHANGES.iter().map(|path| path.replace("{*name}", "p")).collect()
 }

@@ -179,7 +179,7 @@ fn a_session_has_at_most_four_streams() {
     site.home.put("a", "# A\n");
     streams[2].change(|_| true);
     streams[5].change(|_| true);
-    // Another page of this machine cannot open a stream, even with the cookie.
+    // A page from another port of this machine cannot open a stream, even with the cookie.
     let foreign = HttpRequest::get("/web/events").header("Sec-Fetch-Site", "same-site");
     browser.go(&site.local, foreign).expect(403);
     let audit = site.home.json(["audit"]).to_string();

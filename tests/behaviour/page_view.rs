@@ -2,7 +2,7 @@
 
 use crate::web::{Browser, HttpRequest, HttpResponse, Site};
 
-/// Returns a screen without the element that loads our own script.
+/// Returns a screen without the element that loads brain's own script.
 pub(crate) fn without_own_script(page: &str) -> String {
     let begin = r#"<script type="module" src="/web/assets/"#;
     let Some((before, rest)) = page.split_once(begin) else { return page.to_owned() };

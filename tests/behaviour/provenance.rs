@@ -1,5 +1,5 @@
-//! The provenance of pages: after any operation, record and file agree, and claims in a file do not
-//! override what brain knows. The cases are those of the table in `docs/pages.md`.
+//! The provenance of pages: after any operation, record and file agree. Which claims in a text
+//! count depends on its writer; the cases are those of the table in `docs/pages.md`.
 
 mod files;
 

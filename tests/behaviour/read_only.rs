@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::faults::small_home;
 
+/// Returns the check `name` of doctor's reply.
 fn check<'a>(doctor: &'a Value, name: &str) -> &'a Value {
     doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
 }

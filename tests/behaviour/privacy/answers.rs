@@ -47,7 +47,8 @@ pub(super) fn put_own_pages(home: &TestHome) {
     home.brain(["delete", "notes/n7", "--source", "mine"]).expect(0);
 }
 
-/// Writes hidden pages with the same words, tags, types, titles, slugs, links and languages.
+/// Writes hidden pages with the same words, tags, types, titles, slugs and links, and a page in
+/// another language.
 pub(super) fn put_hidden_pages(home: &TestHome) {
     for source in ["default", "secret"] {
         put(
