@@ -130,7 +130,7 @@ fn a_form_estimates_and_answers_with_citations() {
     let part = part.expect(200).body;
     assert!(part.contains("Ada wrote the first program") && !part.contains("<html"), "{part}");
     browser.go(&site.local, HttpRequest::get("/web/part/none")).expect(404);
-    // The costs of the day are a bar.
+    // The chart shows the costs of the day as a bar.
     let costs = browser.go(&site.local, HttpRequest::get("/web/costs")).expect(200);
     assert_security_headers(&costs);
     assert!(costs.body.contains("<rect class=\"bar0\""), "{}", costs.body);
@@ -216,7 +216,7 @@ fn a_browser_that_disconnects_stops_the_model() {
     read_until(&mut stream, "event: text");
     drop(stream);
     wait_until_closed(&site);
-    // A form without JavaScript does the same.
+    // A browser that disconnects from a form without JavaScript stops the model, too.
     let lines = ledger(&site.home).len();
     let stream = send(&mut browser, &site, "/web/ask/answer", &[("question", QUESTION)]);
     let deadline = Instant::now() + TEST_TIMEOUT;

@@ -3,7 +3,7 @@
 use crate::page_view::{assert_security_headers, without_own_script};
 use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
-/// Returns every path that changes something, with `p` as the page. `brain_web::CHANGES` has the routes.
+/// Returns every path that changes something, with `p` as the page.
 fn changes() -> Vec<String> {
     brain_web::CHANGES.iter().map(|path| path.replace("{*name}", "p")).collect()
 }
@@ -169,7 +169,7 @@ const SCREENS_WITH_TEXT: [&str; 21] = [
     "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
 ];
 
-/// Script is in every field that a text from outside can fill.
+/// Asserts that script stays text in every field that a text from outside can fill.
 #[test]
 fn script_in_every_part_of_a_page_stays_text() {
     let site = Site::new();
