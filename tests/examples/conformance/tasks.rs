@@ -155,7 +155,7 @@ impl Job {
     /// Runs a job as a task.
     ///
     /// # Errors
-    /// When the job breaks, or the client cancels the task or does not answer.
+    /// When the job breaks, is cancelled, or gets no input.
     async fn run(self, task: TaskContext) -> Result<CallToolResult, TaskExit> {
         match self {
             Self::Confirms(file) => {

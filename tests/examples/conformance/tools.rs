@@ -1,4 +1,4 @@
-//! Tools of a single call, the list of all tools, and the call of each.
+//! The tools that no other file has, the list of all tools, and the call of a tool by name.
 
 use rmcp::model::{
     AudioContent, CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities,
