@@ -1,6 +1,6 @@
 //! A fake social platform: version 2 of the API of X, with accounts, posts, edits, deletions,
-//! searches, a persistent connection, fixed rate-limit windows, and the faults that the real
-//! platform has shown. Tests control its clock.
+//! searches, a persistent connection, fixed rate-limit windows, and faults that the real platform
+//! has shown or may show. Tests control its clock.
 //!
 //! [`Platform::answer`] needs no socket; [`PlatformServer`] serves it on loopback, and
 //! [`InProcess`] implements the daemon's [`HttpClient`](brain_net::HttpClient). The fake is as
