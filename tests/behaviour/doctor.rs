@@ -9,6 +9,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome};
 use redb::{Database, TableDefinition};
 use serde_json::Value;
 
+/// Returns the check `name` of `brain doctor`.
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();

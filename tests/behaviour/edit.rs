@@ -119,10 +119,10 @@ fn diff_is_coloured_on_a_terminal_only() {
     home.put("v", "two\n");
     let plain = home.brain(["diff", "v"]).expect(0).stdout;
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    let Some((code, shown)) = on_a_terminal(&home, 80, &[], &["diff", "v"]) else { return };
-    assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("\u{1b}[1;31m-one\u{1b}[0m"), "{shown:?}");
-    assert!(shown.contains("\u{1b}[32m+two\u{1b}[0m"), "{shown:?}");
+    let Some((code, output)) = on_a_terminal(&home, 80, &[], &["diff", "v"]) else { return };
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("\u{1b}[1;31m-one\u{1b}[0m"), "{output:?}");
+    assert!(output.contains("\u{1b}[32m+two\u{1b}[0m"), "{output:?}");
 }
 
 #[test]

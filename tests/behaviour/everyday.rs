@@ -27,7 +27,7 @@ fn the_daily_note_is_created_on_first_use() {
 }
 
 #[test]
-fn the_day_of_the_note_is_local() {
+fn the_daily_note_uses_the_local_day() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let slug_in = |zone: &str| {
@@ -88,8 +88,11 @@ fn orphans_have_no_links_to_or_from_another_page() {
     assert_eq!(orphans(), ["alone", "self"]);
     home.json(["delete", "from"]);
     assert_eq!(orphans(), ["alone", "self", "to"]);
-    let cut = home.json(["orphans", "--limit", "1"]);
-    assert_eq!((slugs(&cut["pages"]), &cut["truncated"]), (vec!["alone".into()], &true.into()));
+    let first_row = home.json(["orphans", "--limit", "1"]);
+    assert_eq!(
+        (slugs(&first_row["pages"]), &first_row["truncated"]),
+        (vec!["alone".into()], &true.into())
+    );
 }
 
 /// Returns the line in the file of a task that its row in `todos` names.
@@ -114,8 +117,11 @@ fn tasks_are_listed_with_their_pages() {
     let printed = home.brain(["todos", "--prefix", "projects/"]).expect(0).stdout;
     assert!(printed.contains("projects/x") && printed.contains("write"), "{printed}");
     assert!(!printed.contains("milk") && !printed.contains("read"), "{printed}");
-    let done = home.brain(["todos", "--done", "-q"]).expect(0).stdout;
-    assert!(done.starts_with("projects/x:") && done.ends_with(": read\n"), "{done}");
+    let finished_tasks = home.brain(["todos", "--done", "-q"]).expect(0).stdout;
+    assert!(
+        finished_tasks.starts_with("projects/x:") && finished_tasks.ends_with(": read\n"),
+        "{finished_tasks}"
+    );
     let none = home.brain(["todos", "--prefix", "nowhere/"]).expect(0);
     assert!(none.stdout.is_empty() && none.stderr.contains("no tasks"), "{none:?}");
 }

@@ -48,8 +48,8 @@ fn exports_contain_the_files_of_all_active_pages() {
     fs::create_dir(home.outside().join("empty")).unwrap();
     let mut command = home.command("brain");
     command.args(["export", "empty"]).current_dir(home.outside());
-    let ran = brain_tests::run(command, b"").expect(0);
-    assert!(ran.stdout.contains("wrote 6 pages"), "{ran:?}");
+    let output = brain_tests::run(command, b"").expect(0);
+    assert!(output.stdout.contains("wrote 6 pages"), "{output:?}");
     assert_eq!(tree(&home.outside().join("empty")), tree(&out));
     // An export can be imported, and the pages are the same.
     let other = TestHome::new();
@@ -238,8 +238,8 @@ fn unreadable_pages_are_reported_and_others_exported() {
     drop(db);
     let _daemon = home.daemon();
     let out = home.outside().join("out");
-    let ran = home.brain(["--json", "export", path_str(&out)]).expect(1);
-    let exported = ran.json();
+    let output = home.brain(["--json", "export", path_str(&out)]).expect(1);
+    let exported = output.json();
     assert_eq!((&exported["status"], &exported["files"]), (&"partial".into(), &4.into()));
     assert_eq!(
         (&exported["failed_total"], &exported["failed"][0]["path"]),

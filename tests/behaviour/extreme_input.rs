@@ -118,9 +118,12 @@ fn frontmatter_over_its_limit_is_rejected() {
     for n in 0..6000 {
         writeln!(many_keys, "k{n}: {n}").unwrap();
     }
-    let ran =
+    let output =
         home.brain_with(["put", "many", "--json"], format!("{many_keys}---\nbody\n").as_bytes());
-    assert!(ran.code == 0 || ran.json()["error"]["code"] == "invalid_frontmatter", "{ran:?}");
+    assert!(
+        output.code == 0 || output.json()["error"]["code"] == "invalid_frontmatter",
+        "{output:?}"
+    );
     assert_still_serves(&home);
 }
 

@@ -100,8 +100,8 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
     let mut refused = 0;
     for n in 0..3 {
         let slug = format!("huge/{n}");
-        let ran = home.brain_with(["put", &slug, "--json"], &huge.as_bytes()[..4_800_000]);
-        if ran.code == 0 {
+        let output = home.brain_with(["put", &slug, "--json"], &huge.as_bytes()[..4_800_000]);
+        if output.code == 0 {
             assert_eq!(
                 home.get(&slug)["body"].as_str().unwrap().len(),
                 4_800_000,
@@ -110,7 +110,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
             continue;
         }
         refused += 1;
-        assert_eq!(ran.json()["error"]["code"], "disk_full", "{}", ran.stdout);
+        assert_eq!(output.json()["error"]["code"], "disk_full", "{}", output.stdout);
         assert!(daemon.is_running());
         assert_eq!(
             home.fault(["get", &slug], 4)["code"],
@@ -139,13 +139,13 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
 #[test]
 fn a_full_disk_at_start_is_reported() {
     let Some(home) = small_home("300k") else { return };
-    let ran = home.brain(["capture", "no room to begin with"]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains(home.path().to_str().unwrap()), "{ran:?}");
-    let stderr = ran.stderr.to_lowercase();
+    let output = home.brain(["capture", "no room to begin with"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains(home.path().to_str().unwrap()), "{output:?}");
+    let stderr = output.stderr.to_lowercase();
     assert!(
         stderr.contains("disk is full") || stderr.contains("space") || stderr.contains("free"),
-        "{ran:?}"
+        "{output:?}"
     );
 }
 
@@ -172,13 +172,13 @@ fn an_unwritable_home_is_reported() {
     let before = fs::read(home.path().join("brain.redb")).unwrap();
     set_read_only(true);
     for args in [&["list"][..], &["capture", "x"]] {
-        let ran = home.brain(args);
-        assert_ne!(ran.code, 0, "{args:?}");
+        let output = home.brain(args);
+        assert_ne!(output.code, 0, "{args:?}");
         assert!(
-            ran.stderr.contains(home.path().to_str().unwrap()),
-            "the error names the path: {ran:?}"
+            output.stderr.contains(home.path().to_str().unwrap()),
+            "the error names the path: {output:?}"
         );
-        assert!(ran.stderr.to_lowercase().contains("permission"), "{ran:?}");
+        assert!(output.stderr.to_lowercase().contains("permission"), "{output:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(daemon.stderr.contains("hint:"), "{daemon:?}");
@@ -194,9 +194,9 @@ fn an_impossible_home_is_reported() {
     let file = home.outside().join("file");
     fs::write(&file, "x").unwrap();
     home.env.push(("BRAIN_HOME".into(), file.join("home").to_str().unwrap().into()));
-    let ran = home.brain(["capture", "x"]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains(file.to_str().unwrap()), "{ran:?}");
+    let output = home.brain(["capture", "x"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains(file.to_str().unwrap()), "{output:?}");
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(
         daemon.stderr.contains(file.to_str().unwrap()) && daemon.stderr.contains("BRAIN_HOME"),
@@ -224,11 +224,11 @@ fn assert_refused_unchanged(home: &TestHome, expected_words: &[&str]) {
 }
 
 fn assert_refused(home: &TestHome, expected_words: &[&str]) {
-    let ran = home.brain(["list"]);
-    assert_ne!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.stdout, "");
+    let output = home.brain(["list"]);
+    assert_ne!(output.code, 0, "{output:?}");
+    assert_eq!(output.stdout, "");
     for word in expected_words {
-        assert!(ran.stderr.contains(word), "{word} is missing: {ran:?}");
+        assert!(output.stderr.contains(word), "{word} is missing: {output:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"");
     assert_eq!(daemon.code, 1, "{daemon:?}");
@@ -289,18 +289,18 @@ fn a_damaged_store_never_returns_wrong_pages() {
         }
         fs::write(&store, &bad).unwrap();
         for n in 0..30 {
-            let ran = home.brain(["get", &format!("p/{n}"), "--json"]);
-            if ran.code == 0 {
+            let output = home.brain(["get", &format!("p/{n}"), "--json"]);
+            if output.code == 0 {
                 assert_eq!(
-                    ran.json()["body"],
+                    output.json()["body"],
                     format!("page {n} {}\n", "words ".repeat(2000)),
                     "page {n}"
                 );
             } else {
-                let error = &ran.json()["error"];
+                let error = &output.json()["error"];
                 assert!(
-                    error["message"].is_string() && !ran.stderr.contains("panicked"),
-                    "{ran:?}"
+                    error["message"].is_string() && !output.stderr.contains("panicked"),
+                    "{output:?}"
                 );
             }
         }

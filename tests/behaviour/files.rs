@@ -7,6 +7,7 @@ use std::path::Path;
 use brain_tests::TestHome;
 use serde_json::Value;
 
+/// Returns the check `name` of `brain doctor`.
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();
@@ -99,10 +100,10 @@ fn warnings_are_printed_as_text() {
     let _daemon = home.daemon();
     home.put("a", "ours\n");
     fs::write(home.page_file("a"), "theirs\n").unwrap();
-    let ran = home.brain_with(["put", "a"], b"more\n").expect(0);
+    let output = home.brain_with(["put", "a"], b"more\n").expect(0);
     assert!(
-        ran.stderr.contains("warning") && ran.stderr.contains("written by another program"),
-        "{ran:?}"
+        output.stderr.contains("warning") && output.stderr.contains("written by another program"),
+        "{output:?}"
     );
 }
 
@@ -288,11 +289,14 @@ fn a_damaged_index_is_rebuilt() {
     let home = indexed_home();
     fs::remove_dir_all(home.path().join("index")).unwrap();
     fs::write(home.path().join("index"), "a file where a directory should be").unwrap();
-    let ran = home.brain(["search", "walrus", "--json", "--limit", "50"]);
-    if ran.code == 0 {
-        assert_eq!(ran.json()["hits"].as_array().unwrap().len(), 40);
+    let output = home.brain(["search", "walrus", "--json", "--limit", "50"]);
+    if output.code == 0 {
+        assert_eq!(output.json()["hits"].as_array().unwrap().len(), 40);
     } else {
-        assert!(ran.stdout.contains("index"), "the error names the obstructing file: {ran:?}");
+        assert!(
+            output.stdout.contains("index"),
+            "the error names the obstructing file: {output:?}"
+        );
     }
 }
 

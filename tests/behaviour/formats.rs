@@ -102,7 +102,7 @@ fn timelines_tasks_orphans_and_calls_have_numbered_parts() {
         let fields = [("Authorization", bearer.as_str())];
         let _ = http::call(home.http_local(), "GET", &path, &fields, b"").expect(200);
     }
-    // A call is recorded just after its answer.
+    // The audit records a call shortly after its answer.
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.json(["audit"])["calls"].as_array().unwrap().len() < 5 {
         assert!(Instant::now() < deadline, "the calls are not recorded");
@@ -183,23 +183,23 @@ fn a_terminal_shows_whole_slugs_plain_passages_and_links() {
         (40, &["list"]),
         (40, &["links", "--broken"]),
     ] {
-        let Some((_, shown)) = on_a_terminal(&home, columns, &plain, command) else { return };
-        assert!(shown.contains(LONG_SLUG), "{columns}: {shown}");
-        for line in shown.lines() {
+        let Some((_, output)) = on_a_terminal(&home, columns, &plain, command) else { return };
+        assert!(output.contains(LONG_SLUG), "{columns}: {output}");
+        for line in output.lines() {
             assert!(
                 line.chars().count() <= columns as usize || line.contains(LONG_SLUG),
-                "{shown}"
+                "{output}"
             );
         }
     }
-    let Some((_, shown)) = on_a_terminal(&home, 60, &plain, &["search", "walrus"]) else { return };
-    let passage = shown.lines().find(|line| line.contains("walrus")).expect(&shown);
-    assert!(!passage.contains(['*', '`', '[', ']']), "{shown}");
+    let Some((_, output)) = on_a_terminal(&home, 60, &plain, &["search", "walrus"]) else { return };
+    let passage = output.lines().find(|line| line.contains("walrus")).expect(&output);
+    assert!(!passage.contains(['*', '`', '[', ']']), "{output}");
 
     let linked = [("FORCE_HYPERLINK", "1")];
-    let Some((_, shown)) = on_a_terminal(&home, 60, &linked, &["list"]) else { return };
+    let Some((_, output)) = on_a_terminal(&home, 60, &linked, &["list"]) else { return };
     assert!(
-        shown.contains("\u{1b}]8;;file://") && shown.contains(&format!("{LONG_SLUG}.md")),
-        "{shown}"
+        output.contains("\u{1b}]8;;file://") && output.contains(&format!("{LONG_SLUG}.md")),
+        "{output}"
     );
 }

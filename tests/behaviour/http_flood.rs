@@ -116,7 +116,7 @@ fn health_answers_during_authenticated_floods() {
 }
 
 #[test]
-fn a_flooding_client_is_limited_alone() {
+fn a_flood_of_one_client_does_not_end_other_uploads() {
     let (home, _daemon) =
         start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();

@@ -56,7 +56,7 @@ fn stalled_and_slow_bodies_time_out() {
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
     stalled.closed();
-    // With an occasional byte, the connection is closed after six times the time limit of a pause.
+    // A body that keeps arriving slowly is closed after six times `BRAIN_HTTP_TIMEOUT`.
     let mut dripping = Wire::open(address);
     let began = Instant::now();
     dripping.send(&head);
@@ -142,10 +142,10 @@ fn incomplete_bodies_are_discarded() {
     wire.send("half");
     wire.finish();
     assert!(wire.answer_to("POST").is_none_or(|answer| answer.status == 400));
-    let mut gone = Wire::open(address);
-    gone.send(&head);
-    gone.send("half");
-    drop(gone);
+    let mut disconnected = Wire::open(address);
+    disconnected.send(&head);
+    disconnected.send("half");
+    drop(disconnected);
     let mut chunks = Wire::open(address);
     chunks.send(head.replace("Content-Length: 1000", "Transfer-Encoding: chunked"));
     chunks.send("5\r\nhalf");

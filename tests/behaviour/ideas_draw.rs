@@ -29,7 +29,7 @@ fn put(brain: &Arc<Brain>, source: Option<&SourceId>, slug: &str, text: &str) {
     brain.answer(&Caller::local(0), Request::Put(put), &NoProgress).unwrap();
 }
 
-/// The invented name of a topic.
+/// Returns the invented name of a topic.
 fn topic(n: usize) -> String {
     let letter = |n: usize| char::from(b"bdfgklmnprst"[n % 12]);
     format!("{}o{}alum", letter(n), letter(n / 12 + 5))

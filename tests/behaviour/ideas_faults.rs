@@ -37,9 +37,9 @@ fn runs_stop_before_the_budget_is_exceeded() {
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "6");
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
     fill(&home);
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
-    assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
-    assert!(ran.stderr.contains("may cost more than its budget of $0.30"), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
+    assert_eq!((output.code, reply["status"].as_str()), (1, Some("stopped")), "{output:?}");
+    assert!(output.stderr.contains("may cost more than its budget of $0.30"), "{output:?}");
     let paid = crosses(&model).len();
     assert!((1..24).contains(&paid), "{paid}");
     assert_eq!(
@@ -65,14 +65,16 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert_eq!(reply["saved_slug"], Value::Null, "an incomplete run is not saved automatically");
 
     // The budget applies to the whole run, so a budget below its former cost allows nothing more.
-    let (again, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
-    assert_eq!((again["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
+    let (limited, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
+    assert_eq!((limited["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
     let enough = problem.rsplit(' ').next().unwrap();
-    let (done, ran) = json(&home, &["brainstorm", "--resume", id, "--max-cost", enough]);
-    assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
+    let (resumed, output) = json(&home, &["brainstorm", "--resume", id, "--max-cost", enough]);
+    assert_eq!((output.code, resumed["status"].as_str()), (0, Some("done")), "{output:?}");
     assert!(
-        ran.stderr.contains(&format!("({} of 4×6 = 24 crosses left × 3 ideas + judge)", 24 - paid)),
-        "{ran:?}"
+        output
+            .stderr
+            .contains(&format!("({} of 4×6 = 24 crosses left × 3 ideas + judge)", 24 - paid)),
+        "{output:?}"
     );
     let all = crosses(&model);
     assert_eq!(
@@ -87,7 +89,7 @@ fn runs_stop_before_the_budget_is_exceeded() {
         (Some("done"), Some(24)),
         "{row}"
     );
-    let sum = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
+    let sum = millionths(&reply["cost"]["actual_usd"]) + millionths(&resumed["cost"]["actual_usd"]);
     assert_eq!(millionths(&row["cost"]["actual_usd"]), sum);
     let calls = model.call_count();
     let (finished, _) = json(&home, &["brainstorm", "--resume", id]);
@@ -99,11 +101,11 @@ fn a_zero_budget_calls_no_model() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let home = ask_fixture::home(&model);
     fill(&home);
-    let (reply, ran) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
+    let (reply, output) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
     assert_eq!(
-        (ran.code, model.call_count(), reply["ideas"].as_array().unwrap().len()),
+        (output.code, model.call_count(), reply["ideas"].as_array().unwrap().len()),
         (1, 0, 0),
-        "{ran:?}"
+        "{output:?}"
     );
     assert_eq!(reply["cost"]["actual_usd"], json!(0.0));
 }
@@ -141,8 +143,8 @@ fn failed_crosses_are_retried_by_resume() {
         });
     let home = ask_fixture::home(&model);
     fill(&home);
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
-    assert_eq!((ran.code, &reply["status"]), (0, &json!("done")), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION]);
+    assert_eq!((output.code, &reply["status"]), (0, &json!("done")), "{output:?}");
     let failed = reply["failed_crosses"].as_u64().unwrap() as usize;
     assert_eq!((failed, reply["ideas"].as_array().unwrap().len()), (2, 66));
     let slug = reply["saved_slug"].as_str().unwrap();
@@ -150,10 +152,13 @@ fn failed_crosses_are_retried_by_resume() {
     is_repaired.store(true, SeqCst);
     let before = model.call_count();
     let id = reply["run_id"].as_str().unwrap();
-    let (done, _) = json(&home, &["brainstorm", "--resume", id]);
-    assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
+    let (resumed, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!(
+        (&resumed["failed_crosses"], resumed["ideas"].as_array().unwrap().len()),
+        (&json!(0), 72)
+    );
     assert_eq!(model.call_count() - before, 3, "two crosses and one judge are sent again");
-    let other = done["saved_slug"].as_str().unwrap();
+    let other = resumed["saved_slug"].as_str().unwrap();
     assert!(
         other != slug && home.page_file(other).exists() && home.page_file(slug).exists(),
         "{other}"
@@ -167,8 +172,8 @@ fn runs_stop_if_the_service_rejects_them() {
     let mut home = ask_fixture::home(&model);
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_API_KEY", "wrong");
     fill(&home);
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
-    assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION]);
+    assert_eq!((output.code, reply["status"].as_str()), (1, Some("stopped")), "{output:?}");
     assert!(model.call_count() <= 4, "{}", model.call_count());
     let problem = reply["problem"].as_str().unwrap();
     assert!(
@@ -176,7 +181,7 @@ fn runs_stop_if_the_service_rejects_them() {
         "{problem}"
     );
     assert!(problem.contains("0 of 24 crosses") && problem.contains("$0.00"), "{problem}");
-    assert!(!ran.stdout.contains("wrong"), "the output does not contain the key");
+    assert!(!output.stdout.contains("wrong"), "the output does not contain the key");
 }
 
 #[test]
@@ -223,14 +228,17 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     let _daemon = home.daemon();
     assert_eq!(runs()[0]["status"], "stopped");
     let before = crosses(&model).len();
-    let (done, ran) = json(&home, &["brainstorm", "--resume", &id]);
-    assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
-    let again = &crosses(&model)[before..];
-    assert_eq!(again.len(), 24 - BEFORE_GATE);
+    let (resumed, output) = json(&home, &["brainstorm", "--resume", &id]);
+    assert_eq!((output.code, resumed["status"].as_str()), (0, Some("done")), "{output:?}");
+    let resent = &crosses(&model)[before..];
+    assert_eq!(resent.len(), 24 - BEFORE_GATE);
     let first: BTreeSet<_> = crosses(&model)[..BEFORE_GATE].iter().cloned().collect();
-    assert!(again.iter().all(|cross| !first.contains(cross)), "a finished cross is not sent again");
-    assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
-    assert_eq!(millionths(&done["cost"]["actual_usd"]), expected_cost(&done));
+    assert!(
+        resent.iter().all(|cross| !first.contains(cross)),
+        "a finished cross is not sent again"
+    );
+    assert_eq!(resumed["ideas"].as_array().unwrap().len(), 72);
+    assert_eq!(millionths(&resumed["cost"]["actual_usd"]), expected_cost(&resumed));
     // The four crosses in progress are paid, whatever their result. The run's budget counts them,
     // as the ledger does.
     let ledger_cost = millionths(&home.json(["costs"])["total"]["actual_usd"]);
@@ -277,14 +285,15 @@ fn ideas_that_cannot_be_saved_are_shown() {
     // The disk counts as full, so the store accepts no page.
     ask_fixture::set_variable(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
     let _daemon = home.daemon();
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
-    assert_eq!((ran.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
+    assert_eq!((output.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{output:?}");
     assert_eq!((&reply["saved_slug"], &reply["status"]), (&Value::Null, &json!("done")));
     let problem = reply["save_problem"].as_str().unwrap();
     assert!(problem.contains("could not be saved") && problem.contains("--resume"), "{problem}");
-    let ran = home.brain(["brainstorm", "--resume", reply["run_id"].as_str().unwrap()]).expect(1);
-    assert!(ran.stdout.contains("Zebrafish") && ran.stderr.contains("failed:"), "{ran:?}");
-    assert!(!ran.stderr.contains("saved as ideas"), "{ran:?}");
+    let output =
+        home.brain(["brainstorm", "--resume", reply["run_id"].as_str().unwrap()]).expect(1);
+    assert!(output.stdout.contains("Zebrafish") && output.stderr.contains("failed:"), "{output:?}");
+    assert!(!output.stderr.contains("saved as ideas"), "{output:?}");
 }
 
 #[test]
@@ -304,17 +313,21 @@ fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     // Check that a terminal can be created. With --yes, the program does not wait for Ctrl-C.
     let args = ["brainstorm", QUESTION, "--yes", "--close", "1", "--far", "2", "--no-save"];
-    let Some((code, shown)) = on_a_terminal(&home, 60, &env, &args) else { return };
-    assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("[brainstorm] actual cost: $") && !shown.contains("Ctrl-C"), "{shown}");
+    let Some((code, terminal_output)) = on_a_terminal(&home, 60, &env, &args) else { return };
+    assert_eq!(code, 0, "{terminal_output}");
+    assert!(
+        terminal_output.contains("[brainstorm] actual cost: $")
+            && !terminal_output.contains("Ctrl-C"),
+        "{terminal_output}"
+    );
     let called = model.call_count();
 
     let mut command = Command::new("python3");
     command.args(["-c", SEND_CTRL_C]).arg(program("brain")).args(["brainstorm", QUESTION]);
     command.env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT).envs(env.iter().copied());
-    let ran = run(command, b"");
-    assert_eq!(ran.code, 130, "{ran:?}");
-    assert!(ran.stdout.contains("[brainstorm] estimated cost: $0.78 "), "{ran:?}");
+    let output = run(command, b"");
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(output.stdout.contains("[brainstorm] estimated cost: $0.78 "), "{output:?}");
     assert_eq!(model.call_count(), called);
     assert_eq!(home.json(["brainstorm", "--list-runs"])["runs"].as_array().unwrap().len(), 1);
 }

@@ -28,8 +28,8 @@ fn generated_directories_and_ignored_files_are_left_out() {
     assert_changes(&report, &[("added", 2)]);
     assert_eq!(listed(&home), ["app/readme", "plan"]);
     assert_eq!(report["left_out"]["directories"], 6, "{report}");
-    let shown = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
-    assert!(shown.contains("6 excluded by rules: 6 directories (app/.venv/, "), "{shown}");
+    let output = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
+    assert!(output.contains("6 excluded by rules: 6 directories (app/.venv/, "), "{output}");
     // The new rules include `target/`, and no longer exclude `private/`.
     write(&notes, ".brainignore", "!target/\n");
     assert_changes(&sync(&home), &[("added", 2)]);
@@ -95,9 +95,9 @@ fn patterns_of_a_source_and_of_the_configuration_apply() {
     let bad = ["sources", "add", "notes", "--path", path, "--exclude", "[z-a]"];
     let refused = home.brain(bad).expect(2).stderr;
     assert!(refused.contains("[z-a]") && refused.contains(".gitignore"), "{refused}");
-    let added = ["sources", "add", "notes", "--path", path, "--include", "/plan.md"];
-    let shown = home.brain(added.iter().chain(&["--include", "log/"])).expect(0).stdout;
-    assert!(shown.contains("includes only: /plan.md, log/"), "{shown}");
+    let add_args = ["sources", "add", "notes", "--path", path, "--include", "/plan.md"];
+    let output = home.brain(add_args.iter().chain(&["--include", "log/"])).expect(0).stdout;
+    assert!(output.contains("includes only: /plan.md, log/"), "{output}");
     let report = sync(&home);
     assert_eq!(listed(&home), ["log/b", "log/c", "plan"]);
     assert_eq!(report["left_out"]["files"], 1, "{report}");

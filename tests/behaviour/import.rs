@@ -104,8 +104,8 @@ fn invalid_files_are_reported_and_others_imported() {
     );
     write(&dir, "picture.png", b"\x89PNG");
     write(&dir, ".obsidian/hidden.md", "not mine\n");
-    let ran = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1);
-    let reply = ran.json();
+    let output = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1);
+    let reply = output.json();
     assert_eq!(reply["status"], "partial");
     assert_eq!(counts(&reply), [4, 0, 0, 5], "{reply}");
     assert_eq!(reply["skipped"], 1);

@@ -166,12 +166,12 @@ pub(crate) fn granted(name: &str, scope: Scope, sources: &[&str]) -> Caller {
     Caller::granted(name, Scopes::from(scope), view)
 }
 
-/// The client `phone`, which may write to all sources.
+/// Returns the client `phone`, which may write to all sources.
 pub(crate) fn phone() -> Caller {
     granted("phone", Scope::Write, &[])
 }
 
-/// A plain text without options.
+/// Returns an item with a plain text and no options.
 pub(crate) fn text(body: &str) -> Item {
     Item {
         media_type: MediaType::Plain,

@@ -162,7 +162,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         let store = open(&path).unwrap();
         let filler = fill(&home_path, 3_500_000);
         let mut accepted = BTreeMap::new();
-        let (mut refused, mut sent, mut refused_in_a_row) = (0, 0, 0);
+        let (mut refusals, mut sent, mut refused_in_a_row) = (0, 0, 0);
         while refused_in_a_row < 100 && sent < 20_000 {
             let (sender, receiver) = channel();
             for _ in 0..burst {
@@ -182,15 +182,15 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
                         assert_eq!(accepted.insert(id, text), None, "{id} was returned twice");
                     }
                     Err(error) => {
-                        (refused, refused_in_a_row) = (refused + 1, refused_in_a_row + 1);
+                        (refusals, refused_in_a_row) = (refusals + 1, refused_in_a_row + 1);
                         assert!(error.contains("full") || error.contains("space"), "{error}");
                     }
                 }
             }
         }
         assert!(
-            !accepted.is_empty() && refused >= 100,
-            "{} accepted, {refused} refused",
+            !accepted.is_empty() && refusals >= 100,
+            "{} accepted, {refusals} refused",
             accepted.len()
         );
         let assert_has_all = |store: &Store| {
@@ -328,14 +328,15 @@ fn items_accepted_before_sigkill_keep_their_id() {
         let path = format!("/ingest/{job}");
         let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
-            let shown = call(home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"");
-            let shown = shown.expect(200).json();
-            match shown["status"].as_str() {
+            let job_reply =
+                call(home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"");
+            let job_reply = job_reply.expect(200).json();
+            match job_reply["status"].as_str() {
                 Some("stored") => break,
                 Some("queued" | "processing") => {}
-                _ => panic!("{shown}"),
+                _ => panic!("{job_reply}"),
             }
-            assert!(Instant::now() < deadline, "{shown}");
+            assert!(Instant::now() < deadline, "{job_reply}");
             std::thread::sleep(Duration::from_millis(5));
         }
         accepted.insert(format!("item{n}"), job);

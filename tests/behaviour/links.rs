@@ -172,8 +172,11 @@ fn the_graph_has_each_page_and_each_link_once() {
     edges.sort();
     let expected = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "d")];
     assert_eq!(edges, expected.map(|(x, y)| (x.to_owned(), y.to_owned())));
-    let cut = home.json(["graph", "a", "--limit", "2"]);
-    assert_eq!((cut["nodes"].as_array().unwrap().len(), &cut["truncated"]), (2, &json!(true)));
+    let limited = home.json(["graph", "a", "--limit", "2"]);
+    assert_eq!(
+        (limited["nodes"].as_array().unwrap().len(), &limited["truncated"]),
+        (2, &json!(true))
+    );
     let back = home.json(["graph", "d"]);
     assert_eq!(
         back["nodes"].as_array().unwrap().len(),

@@ -143,12 +143,12 @@ fn all_with_quiet_prints_one_slug_per_line() {
     let quiet = home.brain(["list", "--all", "--quiet"]).expect(0);
     assert_eq!(quiet.stdout.lines().count(), 60, "{quiet:?}");
     assert!(quiet.stdout.lines().all(|l| l.starts_with("n/")));
-    let cut = home.brain(["list"]).expect(0);
+    let default_list = home.brain(["list"]).expect(0);
     assert!(
-        cut.stderr.contains("more")
-            || cut.stderr.contains("--after")
-            || cut.stderr.contains("--all"),
-        "{cut:?}"
+        default_list.stderr.contains("more")
+            || default_list.stderr.contains("--after")
+            || default_list.stderr.contains("--all"),
+        "{default_list:?}"
     );
 }
 
@@ -246,8 +246,8 @@ fn the_timeline_lists_each_entry_once_with_its_source() {
     );
     let some = home.json(["timeline", "--since", "2024-01-01", "--until", "2024-12-31"]);
     assert_eq!(dates(&some), ["2024-02-29", "2024-02-29"]);
-    let cut = home.json(["timeline", "--limit", "1"]);
-    assert_eq!((dates(&cut).len(), &cut["truncated"]), (1, &json!(true)));
+    let limited = home.json(["timeline", "--limit", "1"]);
+    assert_eq!((dates(&limited).len(), &limited["truncated"]), (1, &json!(true)));
     for bad in ["2024-02-30", "soon", "2024-2-3"] {
         assert_eq!(home.fault(["timeline", "--since", bad], 2)["code"], "usage", "{bad}");
     }

@@ -140,7 +140,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// The error function, computed with the series whose terms are all positive.
+/// Returns the error function of `x`, computed with the series whose terms are all positive.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..200 {

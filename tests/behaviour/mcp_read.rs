@@ -8,7 +8,7 @@ use brain_tests::mcp::{Mcp, mcp};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, http};
 use serde_json::{Value, json};
 
-/// The largest answer, in bytes of JSON.
+/// Maximum length of an answer, in bytes of JSON.
 const MAX_ANSWER_BYTES: usize = 80_000;
 
 /// A daemon, and a client of it that may read all sources.
@@ -67,7 +67,7 @@ impl Fixture {
     }
 }
 
-/// The values of one field of the rows.
+/// Returns the values of one field of the rows; `-` for a value that is no text.
 fn field<'a>(rows: &'a Value, name: &str) -> Vec<&'a str> {
     rows.as_array().unwrap().iter().map(|row| row[name].as_str().unwrap_or("-")).collect()
 }

@@ -8,7 +8,7 @@ use brain_protocol::{Reply, Request, Status};
 use brain_tests::{TEST_TIMEOUT, TestHome, capture};
 use serde_json::{Value, json};
 
-/// A request of the newest revision, which repeats the client's details in each request.
+/// Returns a request of the newest revision, which repeats the client's details in each request.
 fn modern_request(id: u64, method: &str, params: Value) -> Value {
     let mut params = params;
     params["_meta"] = json!({
@@ -271,7 +271,7 @@ fn junk_and_endless_lines_do_not_disturb_the_session() {
     let answer = process.ask(&huge);
     assert_eq!(answer["error"]["code"], -32600);
     assert!(answer["error"]["message"].as_str().unwrap().contains("8388608"), "{answer}");
-    // A line just below the limit reaches the daemon, and the daemon refuses it.
+    // A line just below the limit reaches the daemon, which answers it.
     let long = "x".repeat(8 * 1024 * 1024 - 200);
     let large = process.ask(&request(
         7,

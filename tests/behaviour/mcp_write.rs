@@ -134,18 +134,18 @@ fn a_page_is_not_replaced_by_accident() {
     // The page's own hash is accepted; another hash is refused.
     let mut replacement = put("people/ada", "Ada Lovelace\n");
     replacement["expected_hash"] = json!(hash.to_uppercase());
-    let done = fixture.agent.call("put_page", replacement.clone());
-    assert_eq!((text(&done, "status"), &done["version"]), ("updated", &json!(2)));
+    let reply = fixture.agent.call("put_page", replacement.clone());
+    assert_eq!((text(&reply, "status"), &reply["version"]), ("updated", &json!(2)));
     let page = fixture.home.get("people/ada");
     assert_eq!(
         (&page["body"], &page["content_hash"]),
-        (&json!("Ada Lovelace\n"), &done["content_hash"])
+        (&json!("Ada Lovelace\n"), &reply["content_hash"])
     );
     // A repeated call, as after a lost answer, changes nothing.
     let again = fixture.agent.call("put_page", replacement.clone());
     assert_eq!((text(&again, "status"), &again["version"]), ("unchanged", &json!(2)));
     replacement["content"] = json!("other");
-    assert!(fixture.agent.refused("put_page", replacement).contains(text(&done, "content_hash")));
+    assert!(fixture.agent.refused("put_page", replacement).contains(text(&reply, "content_hash")));
     let whole = "---\ntags: [math]\n---\nAda Lovelace\n";
     assert_eq!(fixture.agent.call("put_page", put("people/ada", whole))["status"], "unchanged");
 
@@ -186,9 +186,9 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
         .agent
         .refused("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
     assert!(stale.starts_with("conflict: ") && stale.contains(&hash), "{stale}");
-    let gone = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": hash }));
-    assert_eq!((text(&gone, "slug"), text(&gone, "status")), ("a", "deleted"));
-    assert!(text(&gone, "recoverable_until").ends_with('Z'));
+    let deleted = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": hash }));
+    assert_eq!((text(&deleted, "slug"), text(&deleted, "status")), ("a", "deleted"));
+    assert!(text(&deleted, "recoverable_until").ends_with('Z'));
     assert!(
         fixture
             .agent
@@ -210,8 +210,8 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
             .refused("restore_page", json!({ "slug": "a" }))
             .starts_with("already_active: ")
     );
-    let back = fixture.agent.call("restore_page", json!({ "slug": "a", "version": 1 }));
-    assert_eq!((text(&back, "status"), &back["version"]), ("updated", &json!(3)));
+    let restored = fixture.agent.call("restore_page", json!({ "slug": "a", "version": 1 }));
+    assert_eq!((text(&restored, "status"), &restored["version"]), ("updated", &json!(3)));
     assert_eq!(fixture.body("a"), "one\n");
     // A repeated call changes nothing.
     for version in [1, 3] {
@@ -337,8 +337,8 @@ fn a_file_that_another_program_changed_is_left_alone() {
     fixture.home.json(["sources", "add", "work", "--path", dir.to_str().unwrap()]);
     fixture.home.json(["sync", "--source", "work", "--no-pull"]);
     // The file is unchanged since the last sync, so it follows the page.
-    let done = fixture.edit("work:read", "append", "more", json!({}));
-    assert_eq!(done["warnings"], Value::Null, "{done}");
+    let reply = fixture.edit("work:read", "append", "more", json!({}));
+    assert_eq!(reply["warnings"], Value::Null, "{reply}");
     assert!(
         fs::read_to_string(dir.join("read.md"))
             .unwrap()
@@ -346,9 +346,9 @@ fn a_file_that_another_program_changed_is_left_alone() {
     );
     // The file was changed: the page is stored, the file stays, and the answer has a warning.
     fs::write(dir.join("read.md"), "by hand\n").unwrap();
-    let done = fixture.edit("work:read", "append", "and more", json!({}));
-    assert_eq!(text(&done, "status"), "updated");
-    let warning = done["warnings"][0].as_str().unwrap();
+    let reply = fixture.edit("work:read", "append", "and more", json!({}));
+    assert_eq!(text(&reply, "status"), "updated");
+    let warning = reply["warnings"][0].as_str().unwrap();
     assert!(warning.contains("its file is not"), "{warning}");
     assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "by hand\n");
 }
@@ -357,8 +357,8 @@ fn a_file_that_another_program_changed_is_left_alone() {
 fn large_and_unusual_texts_are_stored_unchanged() {
     let fixture = Fixture::new();
     let large = "walrus 海象\n".repeat(5_000_000 / "walrus 海象\n".len());
-    let done = fixture.agent.call("put_page", put("large", &large));
-    assert_eq!(text(&done, "status"), "created");
+    let reply = fixture.agent.call("put_page", put("large", &large));
+    assert_eq!(text(&reply, "status"), "created");
     assert_eq!(fixture.body("large"), large);
     let refusal = fixture.agent.refused("put_page", put("larger", &"x".repeat(5_000_001)));
     assert!(refusal.starts_with("too_large: ") && refusal.contains("several pages"), "{refusal}");

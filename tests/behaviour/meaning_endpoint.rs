@@ -41,9 +41,9 @@ pub(crate) fn wait_for_vectors(home: &TestHome) -> Value {
 fn a_page_is_found_by_meaning_without_a_shared_word() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
-    let made = embed(&home);
+    let report = embed(&home);
     assert_eq!(
-        (&made["provider"], &made["model"], &made["missing"]),
+        (&report["provider"], &report["model"], &report["missing"]),
         (&"openai".into(), &"small".into(), &0.into())
     );
     for (question, page) in
@@ -221,13 +221,13 @@ fn a_new_model_replaces_all_vectors_in_the_background() {
     let _daemon = home.daemon();
     let list = wait_for_vectors(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"large".into(), &3.into()));
-    let sent: usize = endpoint
+    let sent_count: usize = endpoint
         .requests()
         .iter()
         .filter(|request| request.model == "large")
         .map(|request| request.texts.len())
         .sum();
-    assert!(sent >= 3, "{sent}");
+    assert!(sent_count >= 3, "{sent_count}");
     let answer = home.json(["search", "ship"]);
     assert_eq!(
         slugs(&answer["hits"]).first().map(String::as_str),

@@ -116,7 +116,7 @@ fn an_invalid_model_is_refused_and_nothing_changes() {
     );
     assert_eq!(home.fault(["model", "install", path, "--sha256", "abc"], 2)["code"], "usage");
 
-    // The directory of an installed model has other weights now.
+    // The directory from which the model was installed now has other weights.
     let weights = dir.join("model.safetensors");
     tiny_model::write(&dir, 9);
     let error = home.fault(["model", "install", path], 1);
@@ -161,7 +161,7 @@ fn foreign_files_among_the_models_are_left_alone() {
     std::fs::write(models.join("notes/diary.md"), "mine").unwrap();
     std::os::unix::fs::symlink(&elsewhere, models.join("linked")).unwrap();
     std::os::unix::fs::symlink("/nowhere", models.join("broken")).unwrap();
-    // Leftovers of an interrupted installation may be removed.
+    // brain removes leftovers of an interrupted installation.
     std::fs::write(models.join("tiny.tmp"), "").unwrap();
     std::fs::write(models.join(".tiny.old"), "").unwrap();
     // The owner moved this model away, so it stays.
@@ -351,7 +351,7 @@ fn an_install_ends_when_its_client_disconnects() {
     }
     client.kill().unwrap();
     client.wait().unwrap();
-    // The lock is free as soon as the daemon releases it.
+    // Retry until the daemon has cancelled the first installation and released its lock.
     tiny_model::write(&dir, 8);
     loop {
         let output =

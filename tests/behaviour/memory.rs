@@ -1,5 +1,5 @@
 //! The worst known texts for each parser, eight at once and through every interface, while the
-//! daemon is limited to 512 MB: the daemon survives, and every text becomes a page.
+//! daemon is limited to 512 MB: the daemon survives and accepts every text.
 
 use std::fs;
 use std::path::PathBuf;

@@ -136,8 +136,8 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
             "{exported}"
         );
         assert_eq!(fs::read_to_string(out.join("two/deep.md")).unwrap(), content.as_str().unwrap());
-        let made = brain(&["backup", file.to_str().unwrap()]).expect(0).json();
-        assert_eq!(made["pages"], 2, "{made}");
+        let backup = brain(&["backup", file.to_str().unwrap()]).expect(0).json();
+        assert_eq!(backup["pages"], 2, "{backup}");
         assert_eq!(
             brain(&["backup", "verify", file.to_str().unwrap()]).expect(0).json()["status"],
             "sound"

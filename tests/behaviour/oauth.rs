@@ -137,12 +137,13 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
 
     let wrong = [("decision", "approve"), ("admin_token", "brain_ad_wrong")];
-    let again = browser.submit(&site, &page, &wrong).expect(403);
+    let retry_page = browser.submit(&site, &page, &wrong).expect(403);
     assert!(
-        again.body.contains("That is not the admin token") && again.header("location").is_none()
+        retry_page.body.contains("That is not the admin token")
+            && retry_page.header("location").is_none()
     );
     let right = [("decision", "approve"), ("admin_token", site.admin.as_str())];
-    let answer = browser.submit(&site, &again, &right).expect(303);
+    let answer = browser.submit(&site, &retry_page, &right).expect(303);
     assert!(answer.header("location").unwrap().starts_with(&format!("{CALLBACK}?")), "{answer:?}");
     assert_eq!(answer.redirect_parameter("state").as_deref(), Some("a state & more"));
     assert_eq!(answer.redirect_parameter("iss"), Some(site.issuer()), "RFC 9207");
@@ -177,8 +178,10 @@ fn the_owner_may_grant_less_or_nothing() {
     let site = Site::new();
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let page = browser.consent_page(&site, &client, "read write").expect(200);
-    let less = [("decision", "approve"), ("grant", "read"), ("admin_token", site.admin.as_str())];
-    let code = browser.submit(&site, &page, &less).expect(303).redirect_parameter("code").unwrap();
+    let narrower =
+        [("decision", "approve"), ("grant", "read"), ("admin_token", site.admin.as_str())];
+    let code =
+        browser.submit(&site, &page, &narrower).expect(303).redirect_parameter("code").unwrap();
     let tokens = site.exchange(&client, &code).expect(200).json();
     assert_eq!(tokens["scope"], "read");
     assert_eq!(site.write_status(&text(&tokens, "access_token")), 403);

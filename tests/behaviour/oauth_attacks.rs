@@ -385,9 +385,9 @@ fn names_of_clients_are_shown_as_text() {
         for markup in ["<script", "<img", "<h1></", "<b>", "onerror=alert(1)>", "' autofocus"] {
             assert!(!page.body.contains(markup), "{name} is {markup} in {}", page.body);
         }
-        let shown = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let shown = shown.replace('"', "&quot;").replace('\'', "&#39;");
-        assert!(page.body.contains(&format!("<bdi>{shown}</bdi>")), "{}", page.body);
+        let escaped_name = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let escaped_name = escaped_name.replace('"', "&quot;").replace('\'', "&#39;");
+        assert!(page.body.contains(&format!("<bdi>{escaped_name}</bdi>")), "{}", page.body);
     }
     let spoofed = json!({ "client_name": "a\u{202e}b", "redirect_uris": [CALLBACK] });
     site.public(&HttpRequest::json("/register", &spoofed)).refused(400, "invalid_client_metadata");

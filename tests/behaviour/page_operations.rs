@@ -48,9 +48,9 @@ fn a_token_is_shown_once_and_revoked() {
     let site = Site::new();
     let mut browser = site.open();
     let fields = [("name", "my <b> phone"), ("scope", "read write")];
-    let made = browser.change(&site, "/web/access/token", &fields).expect(200);
-    assert_security_headers(&made);
-    let (_, rest) = made.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
+    let created = browser.change(&site, "/web/access/token", &fields).expect(200);
+    assert_security_headers(&created);
+    let (_, rest) = created.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
     let token = format!("brain_pt_{}", rest.split('<').next().unwrap());
     assert_eq!(site.write_status(&token), 202);
     let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);

@@ -56,7 +56,7 @@ impl Default for TestHome {
 }
 
 impl TestHome {
-    /// Creates a temporary directory for a home. The first program to run creates the home in it.
+    /// Creates a temporary directory for a home. The home itself does not exist yet.
     #[must_use]
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
@@ -260,7 +260,7 @@ impl TestHome {
         Daemon { child }
     }
 
-    /// Returns the log of all daemons that were started in this home by a test.
+    /// Returns the log of all daemons that the test started in this home.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("daemon.log")).unwrap_or_default()

@@ -313,7 +313,7 @@ fn a_timeline_covers_one_page_or_all_pages() {
 }
 
 #[test]
-fn pages_are_listed() {
+fn list_pages_filters_sorts_and_limits() {
     let fixture = Fixture::new();
     for n in 0..25 {
         fixture.home.put(&format!("people/p{n:02}"), "---\ntype: person\ntags: [friend]\n---\nx\n");

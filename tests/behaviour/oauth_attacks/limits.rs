@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::web::{HttpRequest, Site, text};
 
-/// A site behind a tunnel, which names the sender of each request in a header.
+/// Starts a site behind a tunnel. The tunnel names the sender of each request in a header.
 fn behind_a_tunnel() -> Site {
     Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")])
 }

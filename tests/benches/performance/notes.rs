@@ -261,7 +261,7 @@ impl Rng {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// Returns a rank below `n`. As by Zipf's law, a rank is the less likely the higher it is.
+    /// Returns a rank below `n`. As by Zipf's law, higher ranks are less likely.
     fn zipf(&mut self, n: usize) -> usize {
         let u = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         ((((n + 1) as f64).ln() * u).exp() as usize).clamp(1, n) - 1

@@ -1,12 +1,14 @@
 //! A fake social platform: version 2 of the API of X, with accounts, posts, edits, deletions,
-//! searches, a persistent connection, fixed rate-limit windows, and the faults that the real
-//! platform has shown. Tests control its clock.
+//! searches, a persistent connection, fixed rate-limit windows, and faults that the real platform
+//! has shown or may show. Tests control its clock.
 //!
 //! [`Platform::answer`] needs no socket; [`PlatformServer`] serves it on loopback, and
 //! [`InProcess`] implements the daemon's [`HttpClient`](brain_net::HttpClient). The fake is as
-//! strict as the real platform about tokens, parameters and values. It validates every response
-//! without a fault against the platform's OpenAPI document, if the test data has it. Dropping the
-//! platform after a mismatch fails the test.
+//! strict as the real platform about tokens, parameters and values.
+//!
+//! If the test data has the platform's OpenAPI document, the fake validates its responses to valid
+//! tokens, except streams, before it applies planned faults. After a mismatch, dropping the
+//! platform fails the test.
 //!
 //! - `world`: accounts and posts; `objects`: their JSON.
 //! - `answers`: the endpoints; `params`: their parameters; `query`: the search language.

@@ -12,6 +12,7 @@ use super::world::World;
 pub(super) type Params = BTreeMap<String, String>;
 
 /// An invalid parameter.
+#[derive(Debug)]
 pub(super) struct InvalidParameter {
     pub(super) name: String,
     pub(super) value: String,

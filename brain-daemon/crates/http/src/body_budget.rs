@@ -6,7 +6,7 @@
 //!
 //! A limit for each body, as in tower-http, admits many half-sent bodies. Two tests in `http_flood`
 //! need one budget for all bodies: `health_answers_during_unauthenticated_floods` and
-//! `a_flooding_client_is_limited_alone`.
+//! `a_flood_of_one_client_does_not_end_other_uploads`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
