@@ -41,7 +41,7 @@ pub trait CommitLog: Send + Sync {
 
     /// Waits until the log may have a batch after this number, at most for `timeout`.
     ///
-    /// Returns whether the head is newer. Waking up is a hint; `read` decides.
+    /// Returns whether the head seems to be another one. That is a hint; `read` decides.
     ///
     /// # Errors
     /// As all methods.

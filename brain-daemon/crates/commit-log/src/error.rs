@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{BatchId, Head, Position};
 
 /// The cause of an error, from a library.
-type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a call to the log failed.
 #[derive(Debug, thiserror::Error)]
@@ -176,6 +176,25 @@ pub enum Error {
     /// A batch has a key that this machine does not know.
     #[error("{0} was encrypted with a newer key; read the keys again")]
     UnknownKey(String),
+    /// The server's certificate is not accepted, or the server has no TLS.
+    #[error(
+        "no secure connection to {address}: {reason}; name the authority of the server's \
+         certificate with sslrootcert=FILE in the URL, or correct the server's TLS settings"
+    )]
+    Tls {
+        /// Host, port and database.
+        address: String,
+        /// What failed.
+        reason: String,
+    },
+    /// The server's version lacks what the log needs.
+    #[error("the server at {address} is PostgreSQL {version}; update it to 14 or newer")]
+    ServerTooOld {
+        /// Host, port and database.
+        address: String,
+        /// Its version.
+        version: String,
+    },
     /// The address of the server is not usable.
     #[error("the server's URL is invalid: {0}")]
     InvalidUrl(String),

@@ -18,7 +18,7 @@ mod id;
 mod lease;
 mod local;
 mod memory;
-//mod postgres;
+mod postgres;
 mod shared;
 mod state;
 
@@ -30,7 +30,7 @@ pub use id::{BatchId, BrainId, MachineId, SnapshotId};
 pub use lease::{Fence, Lease, LeaseOutcome, LeaseRequest};
 pub use local::LocalLog;
 pub use memory::{Fault, MemoryLog};
-//pub use postgres::{Delivery, PostgresLog, PostgresSettings, ServerUrl, Timeouts};
+pub use postgres::{Delivery, Durability, PostgresLog, PostgresSettings, ServerUrl, Timeouts};
 pub use shared::{Compaction, Machine, Registration, SealedKeys, Snapshot};
 
 /// The largest payload of a batch in bytes: 256 MiB. PostgreSQL's limit for one value is 1 GiB.

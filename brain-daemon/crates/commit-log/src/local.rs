@@ -201,7 +201,7 @@ impl<S: Storage> CommitLog for LocalLog<S> {
     fn wait(&self, after: u64, timeout: Duration) -> Result<bool, Error> {
         let end = Instant::now() + timeout;
         loop {
-            if self.state()?.position.number > after {
+            if self.state()?.position.number != after {
                 return Ok(true);
             }
             let left = end.saturating_duration_since(Instant::now());

@@ -4,8 +4,11 @@
 //! them these tests print `SKIPPED` and the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod broken_connections;
 mod model;
 mod order;
+mod proxy;
+mod servers;
 mod shared_state;
 mod snapshots;
 mod world;
@@ -19,6 +22,22 @@ macro_rules! properties {
             $(#[test]
             fn $name() {
                 crate::$property::$name(&crate::World::memory());
+            })*
+        }
+        mod postgres {
+            $(#[test]
+            fn $name() {
+                let Some(servers) = crate::servers::servers() else { return };
+                let world = crate::servers::world(&servers, &servers.direct, true);
+                crate::$property::$name(&world);
+            })*
+        }
+        mod pgbouncer {
+            $(#[test]
+            fn $name() {
+                let Some(servers) = crate::servers::servers() else { return };
+                let world = crate::servers::world(&servers, &servers.pooler, false);
+                crate::$property::$name(&world);
             })*
         }
         mod file {

@@ -1,0 +1,197 @@
+//! A log in PostgreSQL 14 or newer, also behind a transaction pooler.
+//!
+//! An append is one round trip: `BEGIN` with its time limits, one statement that moves the head
+//! row and inserts the batch if the head is the expected one, a query of the head, and `COMMIT`
+//! are sent together. Only unnamed statements and `SET LOCAL` are used, so no state stays in a
+//! session. A second, optional URL leads past the pooler, for notifications and for creating the
+//! tables.
+//!
+//! Numbers come from the head row, not from a sequence: sequences commit out of order. After a
+//! lost connection an append is repeated with the same batch id, and finds its batch if the first
+//! try was committed.
+
+mod administration;
+mod append;
+mod failure;
+mod leases;
+mod listener;
+mod read;
+mod session;
+mod settings;
+mod snapshots;
+mod tables;
+mod tls;
+mod url;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brain_base::random;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::Client;
+
+pub use administration::Durability;
+pub use listener::Delivery;
+pub use settings::{PostgresSettings, Timeouts};
+pub use url::ServerUrl;
+
+use self::failure::Failure;
+use self::listener::Listener;
+use self::session::{Role, Server, Session};
+use crate::{BrainId, Error};
+
+/// The first pause before a call is tried again. It doubles up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// A log in PostgreSQL. It keeps up to four connections: for appends, for reads and leases, for
+/// snapshots, and for notifications.
+pub struct PostgresLog {
+    runtime: Option<Runtime>,
+    settings: Arc<PostgresSettings>,
+    server: Arc<Server>,
+    writer: Session,
+    reader: Session,
+    bulk: Session,
+    listener: Option<Listener>,
+}
+
+impl PostgresLog {
+    /// Prepares the use of a log. It connects at the first call, so that it can be made while the
+    /// server is away.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the certificates cannot be read, or no thread can be started.
+    pub fn open(settings: PostgresSettings) -> Result<Self, Error> {
+        let settings = Arc::new(settings);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("commit-log")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|source| Error::File { path: "thread".into(), source })?;
+        let server = Arc::new(Server::new(&settings.url, settings.timeouts)?);
+        let listener = match &settings.direct_url {
+            Some(url) => {
+                let direct = Arc::new(Server::new(url, settings.timeouts)?);
+                Some(Listener::start(&runtime, direct, server.clone(), settings.clone()))
+            }
+            None => None,
+        };
+        Ok(Self {
+            runtime: Some(runtime),
+            settings,
+            server,
+            writer: Session::new(Role::Writer),
+            reader: Session::new(Role::Reader),
+            bulk: Session::new(Role::Writer),
+            listener,
+        })
+    }
+
+    /// Creates the tables of a log, and opens it. Creating the log of the same brain again changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyCreated`] if the tables are another brain's, [`Error::Denied`] without the
+    /// right to create tables, [`Error::ServerTooOld`].
+    pub fn create(settings: PostgresSettings, brain: BrainId) -> Result<Self, Error> {
+        let log = Self::open(settings)?;
+        log.create_tables(brain)?;
+        Ok(log)
+    }
+
+    /// Returns how new batches are noticed at present.
+    #[must_use]
+    pub fn delivery(&self) -> Delivery {
+        self.listener.as_ref().map_or(Delivery::Polling, Listener::delivery)
+    }
+
+    /// Returns host, port and database, without user and password.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.server.address()
+    }
+
+    /// Puts the namespace before each table: `@head` is the table of the head.
+    fn sql(&self, text: &str) -> String {
+        text.replace('@', &format!("\"{}\".", self.settings.namespace))
+    }
+
+    fn block_on<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(work),
+            None => Err(self.server.unavailable("the program is ending", None)),
+        }
+    }
+
+    /// Runs work on a session, and again after failures that pass, until the deadline.
+    ///
+    /// `is_unknown` is set while the work may have changed the log without an answer.
+    async fn run<T>(
+        &self,
+        session: &Session,
+        limit: Duration,
+        is_unknown: &Cell<bool>,
+        work: impl AsyncFn(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Error> {
+        let deadline = Instant::now() + limit;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let attempt = async {
+                let mut client = session.client(&self.server).await?;
+                let was_unknown = is_unknown.replace(true);
+                let result = work(&client).await;
+                match &result {
+                    Err(failure) if failure.is_lost() => client.discard(),
+                    _ => is_unknown.set(was_unknown),
+                }
+                client.finish();
+                result
+            };
+            let failure = match tokio::time::timeout(left, attempt).await {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(failure)) => failure,
+                Err(_) => {
+                    let reason = format!("no answer within {} ms", limit.as_millis());
+                    return Err(self.server.unavailable(&reason, None));
+                }
+            };
+            let pause_now = pause.mul_f64(0.5 + self.fraction());
+            if !failure.can_retry() || Instant::now() + pause_now >= deadline {
+                return Err(failure.error);
+            }
+            tracing::debug!(error = %failure.error, "commit log failed; trying again");
+            tokio::time::sleep(pause_now).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+
+    /// Returns a random number from 0 to 1, so that machines do not retry at the same time.
+    fn fraction(&self) -> f64 {
+        let number = random::number(&*self.settings.random).unwrap_or(u64::MAX / 2);
+        f64::from(u16::try_from(number >> 48).unwrap_or(0)) / f64::from(u16::MAX)
+    }
+
+    /// Runs work whose repetition is harmless.
+    fn call<T>(
+        &self,
+        session: &Session,
+        work: impl AsyncFn(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Error> {
+        let limit = self.settings.timeouts.deadline;
+        self.block_on(self.run(session, limit, &Cell::new(false), work))
+    }
+}
+
+impl Drop for PostgresLog {
+    fn drop(&mut self) {
+        // Dropping a runtime waits, which is an error on a thread of another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
