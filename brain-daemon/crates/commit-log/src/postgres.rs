@@ -44,6 +44,9 @@ use crate::{BrainId, Error};
 /// The first pause before a call is tried again. It doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// How much longer than the deadline an answer may take: the server's own limits end first, and
+/// its answer says whether the batch was appended.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// A log in PostgreSQL. It keeps up to four connections: for appends, for reads and leases, for
 /// snapshots, and for notifications.
@@ -129,13 +132,14 @@ impl PostgresLog {
 
     /// Runs work on a session, and again after failures that pass, until the deadline.
     ///
-    /// `is_unknown` is set while the work may have changed the log without an answer.
+    /// The work gets the time that is left. `is_unknown` is set while the work may have changed
+    /// the log without an answer.
     async fn run<T>(
         &self,
         session: &Session,
         limit: Duration,
         is_unknown: &Cell<bool>,
-        work: impl AsyncFn(&Client) -> Result<T, Failure>,
+        work: impl AsyncFn(&Client, Duration) -> Result<T, Failure>,
     ) -> Result<T, Error> {
         let deadline = Instant::now() + limit;
         let mut pause = FIRST_PAUSE;
@@ -144,7 +148,7 @@ impl PostgresLog {
             let attempt = async {
                 let mut client = session.client(&self.server).await?;
                 let was_unknown = is_unknown.replace(true);
-                let result = work(&client).await;
+                let result = work(&client, left).await;
                 match &result {
                     Err(failure) if failure.is_lost() => client.discard(),
                     _ => is_unknown.set(was_unknown),
@@ -152,7 +156,7 @@ impl PostgresLog {
                 client.finish();
                 result
             };
-            let failure = match tokio::time::timeout(left, attempt).await {
+            let failure = match tokio::time::timeout(left + GRACE, attempt).await {
                 Ok(Ok(value)) => return Ok(value),
                 Ok(Err(failure)) => failure,
                 Err(_) => {
@@ -183,6 +187,7 @@ impl PostgresLog {
         work: impl AsyncFn(&Client) -> Result<T, Failure>,
     ) -> Result<T, Error> {
         let limit = self.settings.timeouts.deadline;
+        let work = async move |client: &Client, _| work(client).await;
         self.block_on(self.run(session, limit, &Cell::new(false), work))
     }
 }

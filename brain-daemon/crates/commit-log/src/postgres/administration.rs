@@ -100,8 +100,7 @@ impl Administration for PostgresLog {
     }
 
     fn machines(&self) -> Result<Vec<Machine>, Error> {
-        let query =
-            "SELECT name, id, version, number, batch, seen_ms FROM @machines ORDER BY name";
+        let query = "SELECT name, id, version, number, batch, seen_ms FROM @machines ORDER BY name";
         self.statement("reading the registry", query, &[])?.iter().map(machine_of).collect()
     }
 

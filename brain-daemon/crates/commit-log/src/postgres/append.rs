@@ -44,11 +44,8 @@ impl PostgresLog {
     ) -> Result<Head, Error> {
         check_batch(batch)?;
         let timeouts = self.settings.timeouts.for_bytes(batch.payload.len());
-        let (begin, append, outcome) = (
-            timeouts.begin(),
-            self.sql(APPEND).replace("$clock", CLOCK),
-            self.sql(OUTCOME).replace("$head", HEAD),
-        );
+        let (append, outcome) =
+            (self.sql(APPEND).replace("$clock", CLOCK), self.sql(OUTCOME).replace("$head", HEAD));
         let lease = batch.fence.as_ref().map(|fence| fence.lease.as_str());
         let fencing = batch.fence.as_ref().map(|fence| signed(fence.number));
         let (number, id, predecessor) =
@@ -73,8 +70,10 @@ impl PostgresLog {
             (&lease, Type::TEXT),
             (&fencing, Type::INT8),
         ];
-        let failed = |error| Failure::of(error, &self.server, "appending a batch", &timeouts);
-        let work = async |client: &Client| {
+        let work = async |client: &Client, left| {
+            let limits = timeouts.within(left);
+            let begin = limits.begin();
+            let failed = |error| Failure::of(error, &self.server, "appending a batch", &limits);
             let body = async {
                 let (added, outcome) = tokio::join!(
                     biased;
@@ -89,8 +88,7 @@ impl PostgresLog {
             if added.is_empty() { Ok(self.refused(head, &row, batch)?) } else { Ok(head) }
         };
         let is_unknown = Cell::new(false);
-        let result =
-            self.block_on(self.run(&self.writer, timeouts.deadline, &is_unknown, work));
+        let result = self.block_on(self.run(&self.writer, timeouts.deadline, &is_unknown, work));
         match result {
             // The last try failed for a known reason, but an earlier one may have committed.
             Err(source) if is_unknown.get() => {

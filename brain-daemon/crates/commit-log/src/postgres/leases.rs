@@ -79,11 +79,8 @@ impl PostgresLog {
             .replace("$clock", CLOCK);
         let fencing = signed(lease.fencing);
         self.call(&self.reader, async |client| {
-            let parameters: [Parameter<'_>; 3] = [
-                (&lease.name, Type::TEXT),
-                (&lease.holder, Type::TEXT),
-                (&fencing, Type::INT8),
-            ];
+            let parameters: [Parameter<'_>; 3] =
+                [(&lease.name, Type::TEXT), (&lease.holder, Type::TEXT), (&fencing, Type::INT8)];
             let body = client.execute_typed(&statement, &parameters);
             pipelined(client, &begin, body).await.map_err(self.failed("ending a lease"))?;
             Ok(())

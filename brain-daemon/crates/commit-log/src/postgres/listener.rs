@@ -98,7 +98,8 @@ async fn listen(
     let channel = settings.channel();
     client.batch_execute(&format!("LISTEN \"{channel}\"")).await.map_err(failed)?;
 
-    let probe = format!("probe {}", brain_base::random::text::<9>(&*settings.random).map_err(Error::from)?);
+    let probe =
+        format!("probe {}", brain_base::random::text::<9>(&*settings.random).map_err(Error::from)?);
     notify(main, settings, &channel, &probe).await?;
     let arrived = async {
         while let Some(payload) = payloads.recv().await {

@@ -41,11 +41,7 @@ impl Server {
     }
 
     pub(super) fn unavailable(&self, reason: &str, source: Option<Source>) -> Error {
-        Error::Unavailable {
-            address: self.address().to_owned(),
-            reason: reason.to_owned(),
-            source,
-        }
+        Error::Unavailable { address: self.address().to_owned(), reason: reason.to_owned(), source }
     }
 
     /// Connects to a server that accepts writes.

@@ -92,6 +92,14 @@ impl Timeouts {
         self
     }
 
+    /// Returns limits that end before a call's deadline, the lock's before the statement's.
+    pub(super) fn within(mut self, left: Duration) -> Self {
+        let left = left.max(Duration::from_millis(100));
+        self.lock = self.lock.min(left / 2);
+        self.statement = self.statement.min(left);
+        self
+    }
+
     /// Returns the statement that begins a transaction with these limits.
     pub(super) fn begin(&self) -> String {
         format!(

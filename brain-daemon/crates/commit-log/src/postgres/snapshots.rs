@@ -105,7 +105,7 @@ impl Snapshots for PostgresLog {
              ON CONFLICT (snapshot, index) DO UPDATE SET bytes = excluded.bytes",
         );
         let (key, index) = (id.0.as_slice(), index_of(index)?);
-        let work = async |client: &Client| {
+        let work = async |client: &Client, _| {
             let parameters: [Parameter<'_>; 3] =
                 [(&key, Type::BYTEA), (&index, Type::INT4), (&bytes, Type::BYTEA)];
             let stored =
@@ -154,7 +154,7 @@ impl Snapshots for PostgresLog {
         let (key, number) = (id.0.as_slice(), index_of(index)?);
         let timeouts = self.settings.timeouts.for_bytes(MAX_CHUNK);
         let begin = timeouts.begin();
-        let work = async |client: &Client| {
+        let work = async |client: &Client, _| {
             let parameters: [Parameter<'_>; 2] = [(&key, Type::BYTEA), (&number, Type::INT4)];
             let rows = pipelined(client, &begin, client.query_typed(&query, &parameters)).await;
             rows.map_err(|e| Failure::of(e, &self.server, "reading a chunk", &timeouts))

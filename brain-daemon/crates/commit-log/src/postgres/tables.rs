@@ -3,9 +3,9 @@
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
+use super::PostgresLog;
 use super::failure::Failure;
 use super::session::{Role, Server, Session};
-use super::PostgresLog;
 use crate::{BatchId, BrainId, Error, Head, Position};
 
 /// The current time in Unix milliseconds. It differs between two uses in one statement.
@@ -199,9 +199,7 @@ pub(super) fn head_of(row: &Row) -> Result<Head, Error> {
 
 /// Returns the first row of a table that always has one.
 pub(super) fn only(rows: &[Row], server: &Server) -> Result<Row, Error> {
-    rows.first()
-        .cloned()
-        .ok_or_else(|| Error::NotCreated { address: server.address().to_owned() })
+    rows.first().cloned().ok_or_else(|| Error::NotCreated { address: server.address().to_owned() })
 }
 
 /// A parameter of a statement with its type.

@@ -59,9 +59,9 @@ impl ServerUrl {
             }
         }
         let url = format!("{base}?{}", rest.join("&"));
-        let mut config: Config = url.parse().map_err(|_| {
-            invalid(&format!("it has an unknown option or cannot be read; {FORM}"))
-        })?;
+        let mut config: Config = url
+            .parse()
+            .map_err(|_| invalid(&format!("it has an unknown option or cannot be read; {FORM}")))?;
         let is_local = is_local(&config);
         let ssl_mode = match mode {
             None | Some("prefer" | "allow") if is_local => SslMode::Disable,

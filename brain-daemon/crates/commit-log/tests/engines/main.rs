@@ -8,6 +8,7 @@ mod broken_connections;
 mod model;
 mod order;
 mod proxy;
+mod server_faults;
 mod servers;
 mod shared_state;
 mod snapshots;

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// A direction through the proxy.
@@ -51,7 +51,7 @@ impl Proxy {
                 }
                 // A refused connection is accepted and closed.
                 if !shared.is_refusing.load(Ordering::SeqCst) {
-                    shared.forward(client.unwrap());
+                    shared.forward(&client.unwrap());
                 }
             }
         });
@@ -101,11 +101,11 @@ impl Drop for Proxy {
 }
 
 impl State {
-    fn forward(self: &Arc<Self>, client: TcpStream) {
+    fn forward(self: &Arc<Self>, client: &TcpStream) {
         let Ok(server) = TcpStream::connect(("127.0.0.1", self.target)) else { return };
         self.open.lock().unwrap().push(client.try_clone().unwrap());
         for (direction, from, to) in
-            [(Direction::ToServer, &client, &server), (Direction::ToClient, &server, &client)]
+            [(Direction::ToServer, client, &server), (Direction::ToClient, &server, client)]
         {
             let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
             let state = self.clone();
