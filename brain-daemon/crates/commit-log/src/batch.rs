@@ -62,6 +62,11 @@ impl Default for ReadLimit {
     }
 }
 
+impl ReadLimit {
+    /// What comes with [`Error::Moved`]: 64 batches and 1 MiB.
+    pub(crate) const MOVED: Self = Self { batches: 64, bytes: 1 << 20 };
+}
+
 /// Consecutive batches, and the head after they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batches {

@@ -32,7 +32,7 @@ pub trait CommitLog: Send + Sync {
     /// repeats the call.
     ///
     /// # Errors
-    /// - [`Error::Moved`] with the new head if it is not the expected one
+    /// - [`Error::Moved`] with the new head and the first new batches
     /// - [`Error::Fenced`] if the fence's lease has a newer number
     /// - [`Error::NotRegistered`] if the machine is not in the registry
     /// - [`Error::OutcomeUnknown`] if the batch may be in the log or not

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{BatchId, Head, Position};
+use crate::{BatchId, Batches, Position};
 
 /// The cause of an error, from a library.
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -12,9 +12,14 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 /// Why a call to the log failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another machine appended first. Nothing was appended.
-    #[error("the log moved to batch {}; read the new batches and try again", .0.position.number)]
-    Moved(Box<Head>),
+    /// Another machine appended first. Nothing was appended. The first batches after the expected
+    /// head come with the answer, so that the refused machine needs no further round trip; there
+    /// are none if `read` would fail.
+    #[error(
+        "the log moved to batch {}; apply the new batches and try again",
+        .0.head.position.number
+    )]
+    Moved(Box<Batches>),
     /// The lease of the batch has a newer holder or number. Nothing was appended.
     #[error("this machine no longer holds the lease \"{lease}\"; stop the task and take it again")]
     Fenced {

@@ -124,6 +124,16 @@ impl<S: Storage> LocalLog<S> {
 
     /// Appends without looking for a fault to inject.
     pub(crate) fn append_now(&self, expected: &Position, new: &NewBatch) -> Result<Head, Error> {
+        match self.append_next(expected, new) {
+            Err(Error::Moved(found)) => {
+                let found = self.read(expected, ReadLimit::MOVED).map_or(found, Box::new);
+                Err(Error::Moved(found))
+            }
+            result => result,
+        }
+    }
+
+    fn append_next(&self, expected: &Position, new: &NewBatch) -> Result<Head, Error> {
         self.write(|state, now| {
             let number = expected.number + 1;
             let successor = match state.position.number >= number {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BatchId, BrainId, Error, Head, Lease, LeaseOutcome, LeaseRequest, MAX_NAME, MAX_PAYLOAD,
-    Machine, NewBatch, Position, Registration, SealedKeys, Snapshot, SnapshotId,
+    BatchId, Batches, BrainId, Error, Head, Lease, LeaseOutcome, LeaseRequest, MAX_NAME,
+    MAX_PAYLOAD, Machine, NewBatch, Position, Registration, SealedKeys, Snapshot, SnapshotId,
 };
 
 /// Everything of a log but the bytes of batches and chunks.
@@ -96,7 +96,7 @@ impl LogState {
             return Err(Error::Fenced { lease: fence.lease.clone() });
         }
         if self.position != *expected {
-            return Err(Error::Moved(Box::new(head)));
+            return Err(Error::Moved(Box::new(Batches { batches: Vec::new(), head })));
         }
         Ok(Admission::Append)
     }

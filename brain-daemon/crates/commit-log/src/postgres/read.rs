@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The size of a payload is known without reading it.
-const READ: &str = "
+pub(super) const READ: &str = "
 SELECT number, id, predecessor, machine, time_ms, payload FROM (
     SELECT *, sum(octet_length(payload)) OVER (ORDER BY number) AS total, row_number() OVER w AS row
     FROM (SELECT * FROM @batches WHERE number > $1 ORDER BY number LIMIT $2) AS next
@@ -51,8 +51,7 @@ impl CommitLog for PostgresLog {
             let rows = pipelined(client, &begin, body).await;
             let (rows, head) = rows.map_err(self.failed("reading batches"))?;
             let head = head_of(&only(&head, &self.server)?)?;
-            let batches = rows.iter().map(batch_of).collect::<Result<Vec<_>, Error>>()?;
-            Ok(Batches { batches, head })
+            Ok(Batches { batches: batches_of(&rows)?, head })
         })?;
         found.head.check_reader(self.settings.schema)?;
         check_order(after, &found)?;
@@ -101,6 +100,11 @@ impl CommitLog for PostgresLog {
     fn leases(&self) -> Result<Vec<Lease>, Error> {
         self.all_leases()
     }
+}
+
+/// Returns the batches in rows of [`READ`].
+pub(super) fn batches_of(rows: &[tokio_postgres::Row]) -> Result<Vec<Batch>, Error> {
+    rows.iter().map(batch_of).collect()
 }
 
 fn batch_of(row: &tokio_postgres::Row) -> Result<Batch, Error> {

@@ -165,7 +165,12 @@ impl Model {
         match self.log.append(&transaction.expected, &batch) {
             Ok(_) => transaction.is_appended = true,
             // The batch can never be appended, so the transaction is rolled back.
-            Err(Error::Moved(_)) => replica.transaction = None,
+            Err(Error::Moved(found)) => {
+                replica.transaction = None;
+                for batch in &found.batches {
+                    replica.apply(batch.position, write_of(batch));
+                }
+            }
             Err(Error::OutcomeUnknown { .. } | Error::Unavailable { .. }) => {}
             Err(error) => panic!("{error}"),
         }

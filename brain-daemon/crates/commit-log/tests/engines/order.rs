@@ -31,15 +31,19 @@ pub(crate) fn batches_have_consecutive_numbers(world: &World) {
 pub(crate) fn a_stale_head_is_refused(world: &World) {
     let first = world.append("first");
     match world.b.append(&Position::START, &world.batch("b", "late")) {
-        Err(Error::Moved(head)) => assert_eq!(head.position, first.position),
+        Err(Error::Moved(found)) => {
+            assert_eq!(found.head.position, first.position);
+            assert_eq!(found.batches.len(), 1, "the answer has what is missing");
+            assert_eq!(found.batches[0].payload, b"first");
+        }
         other => panic!("{other:?}"),
     }
     let other_id = Position { number: 1, id: BatchId([9; 16]) };
     let refused = world.b.append(&other_id, &world.batch("b", "other history"));
-    assert!(matches!(refused, Err(Error::Moved(_))), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::Moved(f)) if f.batches.is_empty()), "{refused:?}");
     let ahead = Position { number: 5, id: first.position.id };
     let refused = world.b.append(&ahead, &world.batch("b", "gap"));
-    assert!(matches!(refused, Err(Error::Moved(_))), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::Moved(f)) if f.batches.is_empty()), "{refused:?}");
     assert_eq!(world.b.head().unwrap().position, first.position);
 }
 
@@ -72,7 +76,10 @@ pub(crate) fn one_of_two_simultaneous_appends_wins(world: &World) {
         for result in [one, other] {
             match result {
                 Ok(head) => assert_eq!(head.position.number, round + 1),
-                Err(Error::Moved(head)) => assert_eq!(head.position.number, round + 1),
+                Err(Error::Moved(found)) => {
+                    assert_eq!(found.head.position.number, round + 1);
+                    assert_eq!(found.batches.len(), 1);
+                }
                 Err(error) => panic!("{error}"),
             }
         }
