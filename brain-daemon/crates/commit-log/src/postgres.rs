@@ -1,8 +1,8 @@
 //! A log in PostgreSQL 14 or newer, also behind a transaction pooler.
 //!
-//! An append is one round trip: `BEGIN` with its time limits, one statement that moves the head
-//! row and inserts the batch if the head is the expected one, a query of the head, and `COMMIT`
-//! are sent together. Only unnamed statements and `SET LOCAL` are used, so no state stays in a
+//! An append is one round trip: `BEGIN` with its time limits, the call of a function that moves
+//! the head row and inserts the batch if the head is the expected one, and `COMMIT` are sent
+//! together. Only unnamed statements and `SET LOCAL` are used, so no state stays in a
 //! session. A second, optional URL leads past the pooler, for notifications and for creating the
 //! tables.
 //!
@@ -28,7 +28,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brain_base::random;
-use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Client;
 
 pub use administration::Durability;
@@ -44,14 +43,9 @@ use crate::{BrainId, Error};
 /// The first pause before a call is tried again. It doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// How much longer than the deadline an answer may take: the server's own limits end first, and
-/// its answer says whether the batch was appended.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// A log in PostgreSQL. It keeps up to four connections: for appends, for reads and leases, for
 /// snapshots, and for notifications.
 pub struct PostgresLog {
-    runtime: Option<Runtime>,
     settings: Arc<PostgresSettings>,
     server: Arc<Server>,
     writer: Session,
@@ -68,28 +62,20 @@ impl PostgresLog {
     /// [`Error::File`] if the certificates cannot be read, or no thread can be started.
     pub fn open(settings: PostgresSettings) -> Result<Self, Error> {
         let settings = Arc::new(settings);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("commit-log")
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(|source| Error::File { path: "thread".into(), source })?;
         let server = Arc::new(Server::new(&settings.url, settings.timeouts)?);
         let listener = match &settings.direct_url {
             Some(url) => {
-                let direct = Arc::new(Server::new(url, settings.timeouts)?);
-                Some(Listener::start(&runtime, direct, server.clone(), settings.clone()))
+                let direct = Server::new(url, settings.timeouts)?;
+                Some(Listener::start(direct, server.clone(), settings.clone())?)
             }
             None => None,
         };
         Ok(Self {
-            runtime: Some(runtime),
             settings,
             server,
-            writer: Session::new(Role::Writer),
-            reader: Session::new(Role::Reader),
-            bulk: Session::new(Role::Writer),
+            writer: Session::new(Role::Writer)?,
+            reader: Session::new(Role::Reader)?,
+            bulk: Session::new(Role::Writer)?,
             listener,
         })
     }
@@ -123,53 +109,39 @@ impl PostgresLog {
         text.replace('@', &format!("\"{}\".", self.settings.namespace))
     }
 
-    fn block_on<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        match &self.runtime {
-            Some(runtime) => runtime.block_on(work),
-            None => Err(self.server.unavailable("the program is ending", None)),
-        }
-    }
-
     /// Runs work on a session, and again after failures that pass, until the deadline.
     ///
     /// The work gets the time that is left. `is_unknown` is set while the work may have changed
     /// the log without an answer.
-    async fn run<T>(
+    fn run<T>(
         &self,
         session: &Session,
         limit: Duration,
         is_unknown: &Cell<bool>,
-        work: impl AsyncFn(&Client, Duration) -> Result<T, Failure>,
+        work: &impl AsyncFn(&Client, Duration) -> Result<T, Failure>,
     ) -> Result<T, Error> {
         let deadline = Instant::now() + limit;
         let mut pause = FIRST_PAUSE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let attempt = async {
-                let mut client = session.client(&self.server).await?;
+            let result = session.use_once(&self.server, left, async |client| {
                 let was_unknown = is_unknown.replace(true);
-                let result = work(&client, left).await;
-                match &result {
-                    Err(failure) if failure.is_lost() => client.discard(),
-                    _ => is_unknown.set(was_unknown),
+                let result = work(client, left).await;
+                if result.as_ref().err().is_none_or(|failure| !failure.is_lost()) {
+                    is_unknown.set(was_unknown);
                 }
-                client.finish();
                 result
-            };
-            let failure = match tokio::time::timeout(left + GRACE, attempt).await {
-                Ok(Ok(value)) => return Ok(value),
-                Ok(Err(failure)) => failure,
-                Err(_) => {
-                    let reason = format!("no answer within {} ms", limit.as_millis());
-                    return Err(self.server.unavailable(&reason, None));
-                }
+            });
+            let failure = match result {
+                Ok(value) => return Ok(value),
+                Err(failure) => failure,
             };
             let pause_now = pause.mul_f64(0.5 + self.fraction());
             if !failure.can_retry() || Instant::now() + pause_now >= deadline {
                 return Err(failure.error);
             }
             tracing::debug!(error = %failure.error, "commit log failed; trying again");
-            tokio::time::sleep(pause_now).await;
+            std::thread::sleep(pause_now);
             pause = (pause * 2).min(MAX_PAUSE);
         }
     }
@@ -188,15 +160,6 @@ impl PostgresLog {
     ) -> Result<T, Error> {
         let limit = self.settings.timeouts.deadline;
         let work = async move |client: &Client, _| work(client).await;
-        self.block_on(self.run(session, limit, &Cell::new(false), work))
-    }
-}
-
-impl Drop for PostgresLog {
-    fn drop(&mut self) {
-        // Dropping a runtime waits, which is an error on a thread of another runtime.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        self.run(session, limit, &Cell::new(false), &work)
     }
 }

@@ -7,121 +7,72 @@ use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
 use super::failure::Failure;
-use super::read::{READ, batches_of};
-use super::tables::{CLOCK, HEAD, HEAD_COLUMNS, Parameter, get, head_of, only, pipelined, signed};
+use super::read::batch_of;
+use super::tables::{HEAD_COLUMNS, Parameter, get, head_of, only, pipelined, signed};
 use crate::batch::check_order;
 use crate::state::check_batch;
-use crate::{BatchId, Batches, Error, Head, NewBatch, Position, ReadLimit};
+use crate::{BatchId, Batches, Error, Head, NewBatch, Position};
 
-/// Moves the head if everything is as expected, inserts the batch and notifies. The lock on the
-/// lease's row makes a takeover wait until the batch is committed.
-const APPEND: &str = "
-WITH lease AS MATERIALIZED (
-    SELECT 1 FROM @leases WHERE name = $7 AND fencing = $8 FOR SHARE
-), moved AS (
-    UPDATE @head SET number = number + 1, id = $3, time_ms = greatest(time_ms, $clock)
-    WHERE number = $1 AND id = $2 AND schema <= $6
-        AND EXISTS (SELECT FROM @machines WHERE name = $4)
-        AND ($7 IS NULL OR EXISTS (SELECT FROM lease))
-    RETURNING number, time_ms
-), added AS (
-    INSERT INTO @batches (number, id, predecessor, machine, time_ms, payload)
-    SELECT number, $3, $2, $4, time_ms, $5 FROM moved RETURNING number
-)
-SELECT pg_notify($9, number::text) FROM added";
+/// The server keeps the plans of a function in each of its processes, also behind a pooler. The
+/// same statements sent as text are planned at each append, which costs more than all else.
+///
+/// A function is never changed: a program with another one creates it under another number.
+/// The lock on the lease's row makes a takeover wait until the batch is committed. A refused
+/// append returns up to 16 small batches that the machine has not seen.
+pub(super) const FUNCTION: &str = r"
+CREATE OR REPLACE FUNCTION @append_1(
+    in_number bigint, in_predecessor bytea, in_id bytea, in_machine text, in_payload bytea,
+    in_schema integer, in_lease text, in_fencing bigint, in_channel text
+) RETURNS TABLE (
+    brain bytea, number bigint, id bytea, time_ms bigint, clock_ms bigint, schema integer,
+    min_reader integer, fencing bigint, compacted bigint, key_generation integer,
+    added boolean, successor bytea, registered boolean, holds_lease boolean,
+    new_number bigint, new_id bytea, new_predecessor bytea, new_machine text, new_time_ms bigint,
+    new_payload bytea
+) LANGUAGE plpgsql AS $append$
+#variable_conflict use_column
+DECLARE
+    moved @head;
+    is_holder boolean := true;
+BEGIN
+    IF in_lease IS NOT NULL THEN
+        PERFORM 1 FROM @leases AS l
+            WHERE l.name = in_lease AND l.fencing = in_fencing FOR SHARE;
+        is_holder := FOUND;
+    END IF;
+    UPDATE @head AS h
+        SET number = h.number + 1, id = in_id, time_ms = greatest(h.time_ms, $clock)
+        WHERE h.number = in_number AND h.id = in_predecessor AND h.schema <= in_schema
+            AND is_holder AND EXISTS (SELECT FROM @machines AS m WHERE m.name = in_machine)
+        RETURNING h.* INTO moved;
+    IF FOUND THEN
+        INSERT INTO @batches (number, id, predecessor, machine, time_ms, payload)
+            VALUES (moved.number, in_id, in_predecessor, in_machine, moved.time_ms, in_payload);
+        PERFORM pg_notify(in_channel, moved.number::text);
+        RETURN QUERY SELECT moved.brain, moved.number, moved.id, moved.time_ms, $clock,
+            moved.schema, moved.min_reader, moved.fencing, moved.compacted, moved.key_generation,
+            true, in_id, true, true,
+            NULL::bigint, NULL::bytea, NULL::bytea, NULL::text, NULL::bigint, NULL::bytea;
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT h.brain, h.number, h.id, h.time_ms, $clock, h.schema, h.min_reader,
+        h.fencing, h.compacted, h.key_generation,
+        false, (SELECT s.id FROM @batches AS s WHERE s.number = in_number + 1),
+        EXISTS (SELECT FROM @machines AS m WHERE m.name = in_machine), is_holder,
+        b.number, b.id, b.predecessor, b.machine, b.time_ms, b.payload
+        FROM @head AS h LEFT JOIN @batches AS b
+            ON b.number > in_number AND b.number <= in_number + 16
+            AND octet_length(b.payload) <= 65536
+        ORDER BY b.number;
+END
+$append$;
+";
 
-/// Returns the head, and why a batch was refused. It is a statement of its own: the one before
-/// sees the tables as they were when it began to wait for the head's lock.
-const OUTCOME: &str = "
-SELECT $head, (SELECT id FROM @batches WHERE number = $1 + 1),
-    EXISTS (SELECT FROM @machines WHERE name = $2),
-    $3 IS NULL OR EXISTS (SELECT FROM @leases WHERE name = $3 AND fencing = $4)
-FROM @head";
-
-/// Returns the first batches after the expected head if another machine wrote them.
-const MISSING: &str = "
-SELECT * FROM ($read) AS missing
-WHERE (SELECT id FROM @batches WHERE number = $1 + 1) IS DISTINCT FROM $4";
-
-/// The statements and parameters of one append.
-struct Request<'a> {
-    append: String,
-    outcome: String,
-    missing: String,
-    number: i64,
-    predecessor: &'a [u8],
-    id: &'a [u8],
-    machine: &'a str,
-    payload: &'a [u8],
-    schema: i32,
-    lease: Option<&'a str>,
-    fencing: Option<i64>,
-    channel: String,
-}
-
-/// The rows that the three statements return.
-struct Answer {
-    added: Vec<Row>,
-    outcome: Vec<Row>,
-    missing: Vec<Row>,
-}
-
-impl<'a> Request<'a> {
-    fn new(log: &PostgresLog, expected: &'a Position, batch: &'a NewBatch) -> Self {
-        Self {
-            append: log.sql(APPEND).replace("$clock", CLOCK),
-            outcome: log.sql(OUTCOME).replace("$head", HEAD),
-            missing: log.sql(&MISSING.replace("$read", READ)),
-            number: signed(expected.number),
-            predecessor: &expected.id.0,
-            id: &batch.id.0,
-            machine: &batch.machine,
-            payload: &batch.payload,
-            schema: i32::try_from(log.settings.schema).unwrap_or(i32::MAX),
-            lease: batch.fence.as_ref().map(|fence| fence.lease.as_str()),
-            fencing: batch.fence.as_ref().map(|fence| signed(fence.number)),
-            channel: log.settings.channel(),
-        }
-    }
-
-    async fn send(&self, client: &Client, begin: &str) -> Result<Answer, tokio_postgres::Error> {
-        let append: [Parameter<'_>; 9] = [
-            (&self.number, Type::INT8),
-            (&self.predecessor, Type::BYTEA),
-            (&self.id, Type::BYTEA),
-            (&self.machine, Type::TEXT),
-            (&self.payload, Type::BYTEA),
-            (&self.schema, Type::INT4),
-            (&self.lease, Type::TEXT),
-            (&self.fencing, Type::INT8),
-            (&self.channel, Type::TEXT),
-        ];
-        let outcome: [Parameter<'_>; 4] = [
-            (&self.number, Type::INT8),
-            (&self.machine, Type::TEXT),
-            (&self.lease, Type::TEXT),
-            (&self.fencing, Type::INT8),
-        ];
-        let (batches, bytes) =
-            (i64::from(ReadLimit::MOVED.batches), signed(ReadLimit::MOVED.bytes));
-        let missing: [Parameter<'_>; 4] = [
-            (&self.number, Type::INT8),
-            (&batches, Type::INT8),
-            (&bytes, Type::INT8),
-            (&self.id, Type::BYTEA),
-        ];
-        let body = async {
-            let (added, outcome, missing) = tokio::join!(
-                biased;
-                client.query_typed(&self.append, &append),
-                client.query_typed(&self.outcome, &outcome),
-                client.query_typed(&self.missing, &missing)
-            );
-            Ok(Answer { added: added?, outcome: outcome?, missing: missing? })
-        };
-        pipelined(client, begin, body).await
-    }
-}
+/// Columns of the function's rows, after the head and `added`.
+const SUCCESSOR: usize = HEAD_COLUMNS + 1;
+const REGISTERED: usize = HEAD_COLUMNS + 2;
+const HOLDS_LEASE: usize = HEAD_COLUMNS + 3;
+const NEW: usize = HEAD_COLUMNS + 4;
 
 impl PostgresLog {
     pub(super) fn append_batch(
@@ -131,16 +82,34 @@ impl PostgresLog {
     ) -> Result<Head, Error> {
         check_batch(batch)?;
         let timeouts = self.settings.timeouts.for_bytes(batch.payload.len());
-        let request = Request::new(self, expected, batch);
+        let call = self.sql("SELECT * FROM @append_1($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        let (number, predecessor) = (signed(expected.number), expected.id.0.as_slice());
+        let (id, payload) = (batch.id.0.as_slice(), batch.payload.as_slice());
+        let schema = i32::try_from(self.settings.schema).unwrap_or(i32::MAX);
+        let lease = batch.fence.as_ref().map(|fence| fence.lease.as_str());
+        let fencing = batch.fence.as_ref().map(|fence| signed(fence.number));
+        let channel = self.settings.channel();
+        let parameters: [Parameter<'_>; 9] = [
+            (&number, Type::INT8),
+            (&predecessor, Type::BYTEA),
+            (&id, Type::BYTEA),
+            (&batch.machine, Type::TEXT),
+            (&payload, Type::BYTEA),
+            (&schema, Type::INT4),
+            (&lease, Type::TEXT),
+            (&fencing, Type::INT8),
+            (&channel, Type::TEXT),
+        ];
         let work = async |client: &Client, left| {
             let limits = timeouts.within(left);
-            let answer = request.send(client, &limits.begin()).await;
-            let answer =
+            let begin = limits.begin();
+            let answer = pipelined(client, &begin, client.query_typed(&call, &parameters)).await;
+            let rows =
                 answer.map_err(|e| Failure::of(e, &self.server, "appending a batch", &limits))?;
-            Ok(self.outcome(expected, batch, &answer)?)
+            Ok(self.outcome(expected, batch, &rows)?)
         };
         let is_unknown = Cell::new(false);
-        match self.block_on(self.run(&self.writer, timeouts.deadline, &is_unknown, work)) {
+        match self.run(&self.writer, timeouts.deadline, &is_unknown, &work) {
             // A batch that found the head moved can never be appended, also by an earlier try.
             Err(Error::Moved(found)) => Err(Error::Moved(found)),
             // The last try failed for a known reason, but an earlier one may have committed.
@@ -152,29 +121,34 @@ impl PostgresLog {
     }
 
     /// Returns the head if this or an earlier try appended the batch, or else why not.
-    fn outcome(
-        &self,
-        expected: &Position,
-        batch: &NewBatch,
-        answer: &Answer,
-    ) -> Result<Head, Error> {
-        let row = only(&answer.outcome, &self.server)?;
+    fn outcome(&self, expected: &Position, batch: &NewBatch, rows: &[Row]) -> Result<Head, Error> {
+        let row = only(rows, &self.server)?;
         let head = head_of(&row)?;
-        let successor: Option<&[u8]> = get(&row, HEAD_COLUMNS)?;
-        let is_present = successor.map(BatchId::from_slice).transpose()? == Some(batch.id);
-        if is_present || !answer.added.is_empty() {
+        let successor: Option<&[u8]> = get(&row, SUCCESSOR)?;
+        if successor.map(BatchId::from_slice).transpose()? == Some(batch.id) {
             return Ok(head);
         }
         head.check_writer(self.settings.schema)?;
-        if !get::<bool>(&row, HEAD_COLUMNS + 1)? {
+        if !get::<bool>(&row, REGISTERED)? {
             return Err(Error::NotRegistered { machine: batch.machine.clone() });
         }
         if let Some(fence) = &batch.fence
-            && !get::<bool>(&row, HEAD_COLUMNS + 2)?
+            && !get::<bool>(&row, HOLDS_LEASE)?
         {
             return Err(Error::Fenced { lease: fence.lease.clone() });
         }
-        let mut found = Batches { batches: batches_of(&answer.missing)?, head };
+        let mut found = Batches { batches: Vec::new(), head };
+        for row in rows {
+            if get::<Option<i64>>(row, NEW)?.is_some() {
+                found.batches.push(batch_of(row, NEW)?);
+            }
+        }
+        // A large batch is left out, and ends what can be applied.
+        let follows = |index: usize, batch: &crate::Batch| {
+            batch.position.number == expected.number + 1 + index as u64
+        };
+        let usable = found.batches.iter().enumerate().take_while(|(i, b)| follows(*i, b)).count();
+        found.batches.truncate(usable);
         if check_order(expected, &found).is_err() {
             found.batches.clear();
         }

@@ -6,14 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, watch};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::AsyncMessage;
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client};
 
 use super::failure::Failure;
-use super::session::Server;
+use super::session::{Server, runtime};
 use super::settings::PostgresSettings;
 use crate::Error;
 
@@ -32,49 +31,84 @@ pub enum Delivery {
     Polling,
 }
 
-/// Receives notifications in the background until the log is dropped.
+/// Receives notifications on a thread of its own until it is dropped.
 pub(super) struct Listener {
-    newest: watch::Receiver<u64>,
-    delivery: Arc<Mutex<Delivery>>,
+    shared: Arc<Shared>,
+    /// Closed when the listener is dropped; then the thread ends.
+    _stop: oneshot::Sender<()>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// The newest number that was notified.
+    newest: u64,
+    delivery: Delivery,
 }
 
 impl Listener {
     pub(super) fn start(
-        runtime: &Runtime,
-        direct: Arc<Server>,
+        direct: Server,
         main: Arc<Server>,
         settings: Arc<PostgresSettings>,
-    ) -> Self {
-        let (sender, newest) = watch::channel(0);
-        let delivery = Arc::new(Mutex::new(Delivery::Polling));
-        let state = delivery.clone();
-        runtime.spawn(async move {
-            let mut pause = FIRST_PAUSE;
-            loop {
-                let result = listen(&direct, &main, &settings, &sender, &state).await;
-                let was_notified =
-                    std::mem::replace(&mut *state.lock(), Delivery::Polling) == Delivery::Notified;
-                if let Err(failure) = result {
-                    let error = failure.error;
-                    tracing::info!(%error, "no notifications of new batches; polling");
+    ) -> Result<Self, Error> {
+        let state = Mutex::new(State { newest: 0, delivery: Delivery::Polling });
+        let shared = Arc::new(Shared { state, changed: Condvar::new() });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (runtime, of_thread) = (runtime()?, shared.clone());
+        let work = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = of_thread.listen_always(&direct, &main, &settings) => {}
+                    _ = stopped => {}
                 }
-                if sender.is_closed() {
-                    return;
-                }
-                pause = if was_notified { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
-                tokio::time::sleep(pause).await;
-            }
-        });
-        Self { newest, delivery }
+            });
+        };
+        std::thread::Builder::new()
+            .name("commit-log".into())
+            .spawn(work)
+            .map_err(|source| Error::File { path: "thread".into(), source })?;
+        Ok(Self { shared, _stop: stop })
     }
 
     pub(super) fn delivery(&self) -> Delivery {
-        *self.delivery.lock()
+        self.shared.state.lock().delivery
     }
 
-    /// Returns a receiver of the newest number that was notified.
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.newest.clone()
+    /// Waits until a number after this one was notified. Returns whether it was.
+    pub(super) fn wait(&self, after: u64, limit: Duration) -> bool {
+        let mut state = self.shared.state.lock();
+        self.shared.changed.wait_while_for(&mut state, |state| state.newest <= after, limit);
+        state.newest > after
+    }
+}
+
+impl Shared {
+    /// Listens, and connects again after failures, with growing pauses.
+    async fn listen_always(&self, direct: &Server, main: &Server, settings: &PostgresSettings) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let result = listen(direct, main, settings, self).await;
+            let former = std::mem::replace(&mut self.state.lock().delivery, Delivery::Polling);
+            if let Err(failure) = result {
+                let error = failure.error;
+                tracing::info!(%error, "no notifications of new batches; polling");
+            }
+            pause = match former {
+                Delivery::Notified => FIRST_PAUSE,
+                Delivery::Polling => (pause * 2).min(LAST_PAUSE),
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn notified(&self, number: u64) {
+        let mut state = self.state.lock();
+        state.newest = state.newest.max(number);
+        self.changed.notify_all();
     }
 }
 
@@ -83,8 +117,7 @@ async fn listen(
     direct: &Server,
     main: &Server,
     settings: &PostgresSettings,
-    newest: &watch::Sender<u64>,
-    delivery: &Mutex<Delivery>,
+    shared: &Shared,
 ) -> Result<(), Failure> {
     let failed = |error| Failure::of(error, direct, "listening", &settings.timeouts);
     let (sender, mut payloads) = mpsc::unbounded_channel();
@@ -114,27 +147,15 @@ async fn listen(
         let reason = "a notification did not arrive; the direct URL may lead to a pooler";
         return Err(direct.unavailable(reason, None).into());
     }
-    *delivery.lock() = Delivery::Notified;
-    wait_for_end(&client, &mut payloads, newest).await;
-    Ok(())
-}
-
-async fn wait_for_end(
-    client: &Client,
-    payloads: &mut mpsc::UnboundedReceiver<String>,
-    newest: &watch::Sender<u64>,
-) {
-    // The channel closes when the connection's task ends; `client` keeps the connection open.
+    shared.state.lock().delivery = Delivery::Notified;
+    // The channel closes when the connection ends.
     while let Some(payload) = payloads.recv().await {
-        if let Ok(number) = payload.parse::<u64>() {
-            newest.send_if_modified(|stored| {
-                let is_newer = number > *stored;
-                *stored = number.max(*stored);
-                is_newer
-            });
+        if let Ok(number) = payload.parse() {
+            shared.notified(number);
         }
     }
-    tracing::debug!(closed = client.is_closed(), "the connection for notifications ended");
+    drop(client);
+    Ok(())
 }
 
 /// Sends a notification through the main URL.

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::PostgresLog;
-use super::tables::{HEAD, get, head_of, only, pipelined, position, signed};
+use super::tables::{HEAD, Parameter, get, head_of, only, pipelined, position, signed};
 use crate::batch::check_order;
 use crate::{
     Batch, BatchId, Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest, NewBatch,
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// The size of a payload is known without reading it.
-pub(super) const READ: &str = "
+const READ: &str = "
 SELECT number, id, predecessor, machine, time_ms, payload FROM (
     SELECT *, sum(octet_length(payload)) OVER (ORDER BY number) AS total, row_number() OVER w AS row
     FROM (SELECT * FROM @batches WHERE number > $1 ORDER BY number LIMIT $2) AS next
@@ -38,7 +39,7 @@ impl CommitLog for PostgresLog {
         let (number, batches) = (signed(after.number), i64::from(limit.batches.max(1)));
         let bytes = signed(limit.bytes);
         let found = self.call(&self.reader, async |client| {
-            let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+            let parameters: [Parameter<'_>; 3] =
                 [(&number, Type::INT8), (&batches, Type::INT8), (&bytes, Type::INT8)];
             let body = async {
                 let (batches, head) = tokio::join!(
@@ -51,7 +52,8 @@ impl CommitLog for PostgresLog {
             let rows = pipelined(client, &begin, body).await;
             let (rows, head) = rows.map_err(self.failed("reading batches"))?;
             let head = head_of(&only(&head, &self.server)?)?;
-            Ok(Batches { batches: batches_of(&rows)?, head })
+            let batches = rows.iter().map(|row| batch_of(row, 0)).collect::<Result<_, _>>()?;
+            Ok(Batches { batches, head })
         })?;
         found.head.check_reader(self.settings.schema)?;
         check_order(after, &found)?;
@@ -64,7 +66,6 @@ impl CommitLog for PostgresLog {
 
     fn wait(&self, after: u64, timeout: Duration) -> Result<bool, Error> {
         let end = Instant::now() + timeout;
-        let mut notified = self.listener.as_ref().map(super::listener::Listener::subscribe);
         loop {
             if self.head()?.position.number != after {
                 return Ok(true);
@@ -75,16 +76,10 @@ impl CommitLog for PostgresLog {
             }
             // Notifications can be lost, so the head is looked at in any case.
             let pause = left.min(self.settings.timeouts.poll);
-            let woken = self.block_on(async {
-                let Some(notified) = &mut notified else {
-                    tokio::time::sleep(pause).await;
-                    return Ok(false);
-                };
-                let newer = notified.wait_for(|number| *number > after);
-                Ok(matches!(tokio::time::timeout(pause, newer).await, Ok(Ok(_))))
-            })?;
-            if woken {
-                return Ok(true);
+            match &self.listener {
+                Some(listener) if listener.wait(after, pause) => return Ok(true),
+                Some(_) => {}
+                None => std::thread::sleep(pause),
             }
         }
     }
@@ -102,17 +97,13 @@ impl CommitLog for PostgresLog {
     }
 }
 
-/// Returns the batches in rows of [`READ`].
-pub(super) fn batches_of(rows: &[tokio_postgres::Row]) -> Result<Vec<Batch>, Error> {
-    rows.iter().map(batch_of).collect()
-}
-
-fn batch_of(row: &tokio_postgres::Row) -> Result<Batch, Error> {
+/// Returns the batch in the columns from `first` on.
+pub(super) fn batch_of(row: &Row, first: usize) -> Result<Batch, Error> {
     Ok(Batch {
-        position: position(row, 0)?,
-        predecessor: BatchId::from_slice(get(row, 2)?)?,
-        machine: get(row, 3)?,
-        time_ms: get(row, 4)?,
-        payload: get(row, 5)?,
+        position: position(row, first)?,
+        predecessor: BatchId::from_slice(get(row, first + 2)?)?,
+        machine: get(row, first + 3)?,
+        time_ms: get(row, first + 4)?,
+        payload: get(row, first + 5)?,
     })
 }

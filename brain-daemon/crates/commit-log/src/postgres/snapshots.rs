@@ -113,7 +113,7 @@ impl Snapshots for PostgresLog {
             stored.map_err(|e| Failure::of(e, &self.server, "storing a chunk", &timeouts))
         };
         let is_unknown = std::cell::Cell::new(false);
-        let stored = self.block_on(self.run(&self.bulk, timeouts.deadline, &is_unknown, work))?;
+        let stored = self.run(&self.bulk, timeouts.deadline, &is_unknown, &work)?;
         if stored == 0 {
             return Err(Error::NotFound(format!("incomplete snapshot {id}")));
         }
@@ -160,7 +160,7 @@ impl Snapshots for PostgresLog {
             rows.map_err(|e| Failure::of(e, &self.server, "reading a chunk", &timeouts))
         };
         let is_unknown = std::cell::Cell::new(false);
-        let rows = self.block_on(self.run(&self.bulk, timeouts.deadline, &is_unknown, work))?;
+        let rows = self.run(&self.bulk, timeouts.deadline, &is_unknown, &work)?;
         match rows.first() {
             Some(row) => get(row, 0),
             None => Err(Error::NotFound(format!("chunk {index} of snapshot {id}"))),

@@ -4,6 +4,7 @@ use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::PostgresLog;
+use super::append::FUNCTION;
 use super::failure::Failure;
 use super::session::{Role, Server, Session};
 use crate::{BatchId, BrainId, Error, Head, Position};
@@ -64,15 +65,11 @@ impl PostgresLog {
             Some(url) => Server::new(url, self.settings.timeouts)?,
             None => Server::new(&self.settings.url, self.settings.timeouts)?,
         };
-        let session = Session::new(Role::Writer);
+        let session = Session::new(Role::Writer)?;
         let limit = self.settings.timeouts.deadline;
-        let stored = self.block_on(async {
-            let work = self.create_on(&session, &direct, brain);
-            tokio::time::timeout(limit, work)
-                .await
-                .map_err(|_| direct.unavailable("no answer in time", None))?
-                .map_err(|failure| failure.error)
-        })?;
+        let stored = session
+            .use_once(&direct, limit, async |client| self.create_on(client, &direct, brain).await);
+        let stored = stored.map_err(|failure| failure.error)?;
         if stored == brain {
             return Ok(());
         }
@@ -81,13 +78,12 @@ impl PostgresLog {
 
     async fn create_on(
         &self,
-        session: &Session,
+        client: &Client,
         server: &Server,
         brain: BrainId,
     ) -> Result<BrainId, Failure> {
         let timeouts = &self.settings.timeouts;
         let failed = |error| Failure::of(error, server, "creating the tables", timeouts);
-        let client = session.client(server).await?;
         let version = client
             .query_typed_one(
                 "SELECT current_setting('server_version_num')::integer, \
@@ -102,7 +98,8 @@ impl PostgresLog {
         }
         // Two programs that create the same tables at the same time would fail.
         let lock = "SELECT pg_advisory_xact_lock(hashtext('brain commit log'))";
-        let tables = self.sql(TABLES).replace("$ns", &self.settings.namespace);
+        let tables = format!("{TABLES}{FUNCTION}").replace("$clock", CLOCK);
+        let tables = self.sql(&tables).replace("$ns", &self.settings.namespace);
         client
             .batch_execute(&format!("{}; {lock}; {tables}", timeouts.begin()))
             .await
