@@ -12,6 +12,7 @@ mod server_faults;
 mod servers;
 mod shared_state;
 mod snapshots;
+mod two_machines;
 mod world;
 
 use world::World;

@@ -17,6 +17,7 @@ pub(crate) struct Servers {
     pub(crate) direct: String,
     pub(crate) pooler: String,
     pub(crate) admin: String,
+    pub(crate) standby: String,
 }
 
 /// Returns the servers, or prints why the test does not run.
@@ -27,6 +28,7 @@ pub(crate) fn servers() -> Option<Servers> {
             direct: url("BRAIN_TEST_POSTGRES")?,
             pooler: url("BRAIN_TEST_PGBOUNCER")?,
             admin: url("BRAIN_TEST_POSTGRES_ADMIN")?,
+            standby: url("BRAIN_TEST_POSTGRES_STANDBY")?,
         })
     })();
     if found.is_none() {
@@ -53,8 +55,12 @@ pub(crate) fn with_port(url: &str, other: u16) -> String {
 
 /// Starts psql as superuser with these statements.
 pub(crate) fn start_admin(servers: &Servers, statements: &str) -> Child {
+    start_psql(&servers.admin, statements)
+}
+
+fn start_psql(url: &str, statements: &str) -> Child {
     Command::new("psql")
-        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statements, &servers.admin])
+        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statements, url])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
@@ -62,7 +68,12 @@ pub(crate) fn start_admin(servers: &Servers, statements: &str) -> Child {
 
 /// Runs statements as superuser and returns their rows.
 pub(crate) fn admin(servers: &Servers, statements: &str) -> String {
-    let output = start_admin(servers, statements).wait_with_output().unwrap();
+    admin_at(&servers.admin, statements)
+}
+
+/// Runs statements at a URL and returns their rows.
+pub(crate) fn admin_at(url: &str, statements: &str) -> String {
+    let output = start_psql(url, statements).wait_with_output().unwrap();
     assert!(output.status.success(), "{statements}");
     String::from_utf8(output.stdout).unwrap()
 }
