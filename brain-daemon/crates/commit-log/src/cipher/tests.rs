@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::BatchId;
 
@@ -144,4 +146,36 @@ fn words_make_the_same_key_and_mistakes_are_named() {
     other[4] = if list[4] == "zoo" { "abandon" } else { "zoo" };
     let message = error(&other.join(" "));
     assert_eq!(message, "the words are not a key: a word is wrong, or two are exchanged");
+}
+
+/// Batches stay readable: this one was sealed by the first version.
+#[test]
+fn the_first_format_is_opened() {
+    let random = Counter::default();
+    let keys = Keys::generate(&random).unwrap();
+    let sealed = batch(&keys, &random);
+    let hex: String = sealed.payload.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        hex,
+        "0100000001020202020202020202020202020202\
+         02eb48d48024b84843eb361f700e842edc3a174a3d5f7c3a450e11f13cd91f"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let random = Counter::default();
+        let (root, keys) = (RootKey::generate(&random).unwrap(), Keys::generate(&random).unwrap());
+        prop_assert!(Keys::open(&root, BRAIN, &bytes).is_err());
+        let sealed = Batch { payload: bytes, ..batch(&keys, &random) };
+        prop_assert!(keys.open_batch(BRAIN, &sealed).is_err());
+    }
+
+    #[test]
+    fn arbitrary_words_are_refused(words in "[a-zA-Z ä]{0,200}") {
+        prop_assert!(RootKey::from_words(&words).is_err());
+    }
 }

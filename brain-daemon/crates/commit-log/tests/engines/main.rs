@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod broken_connections;
+mod directory;
 mod model;
 mod order;
 mod proxy;

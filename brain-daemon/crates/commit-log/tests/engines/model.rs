@@ -2,8 +2,9 @@
 //! random ones.
 //!
 //! A replica is a map that is durable at a position, and a transaction that is not committed yet.
-//! A write appends its batch, then commits the transaction, then is acknowledged. A crash between
-//! any two of these steps loses the transaction. The properties: no acknowledged write is lost,
+//! A write appends its batch, then commits the transaction, then is acknowledged. If the head has
+//! moved, the write is computed again. A crash between any two of these steps loses the
+//! transaction. The properties: no acknowledged write is lost,
 //! none is applied twice, each was computed from the value before it, and both replicas are equal
 //! at the end.
 
@@ -37,9 +38,11 @@ enum Step {
     Deliver,
 }
 
-/// A write: the key's new value, computed from the value before it.
+/// A client's write: the key's new value, computed from the value before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Write {
+    machine: u8,
+    number: u8,
     key: u8,
     before: u8,
     after: u8,
@@ -51,6 +54,7 @@ struct Transaction {
     id: BatchId,
     write: Write,
     is_appended: bool,
+    tries: u8,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -63,6 +67,20 @@ struct Replica {
 }
 
 impl Replica {
+    /// Computes a write from the present values, for its first or a later try.
+    fn start(&mut self, machine: u8, number: u8, key: u8, tries: u8) {
+        let before = self.values.get(&key).copied().unwrap_or(0);
+        let mut id = [0; 16];
+        (id[0], id[1], id[2]) = (machine + 1, number, tries);
+        self.transaction = Some(Transaction {
+            expected: self.position,
+            id: BatchId(id),
+            write: Write { machine, number, key, before, after: before.wrapping_add(1) },
+            is_appended: false,
+            tries,
+        });
+    }
+
     fn apply(&mut self, position: Position, write: Write) {
         let before = self.values.insert(write.key, write.after).unwrap_or(0);
         assert_eq!(before, write.before, "a write was computed from another value");
@@ -74,7 +92,7 @@ impl Replica {
 struct Model {
     log: MemoryLog,
     replicas: [Replica; 2],
-    acknowledged: BTreeSet<BatchId>,
+    acknowledged: BTreeSet<(u8, u8)>,
     delayed: Vec<BatchId>,
     faults: u8,
 }
@@ -136,15 +154,7 @@ impl Model {
     fn begin(&mut self, machine: usize, key: u8) {
         let replica = &mut self.replicas[machine];
         replica.started += 1;
-        let before = replica.values.get(&key).copied().unwrap_or(0);
-        let mut id = [0; 16];
-        (id[0], id[1]) = (u8::try_from(machine).unwrap() + 1, replica.started);
-        replica.transaction = Some(Transaction {
-            expected: replica.position,
-            id: BatchId(id),
-            write: Write { key, before, after: before.wrapping_add(1) },
-            is_appended: false,
-        });
+        replica.start(u8::try_from(machine).unwrap(), replica.started, key, 0);
     }
 
     fn append(&mut self, machine: usize, fault: Option<Fault>) {
@@ -155,21 +165,22 @@ impl Model {
         if fault == Some(Fault::DelayedRequest) {
             self.delayed.push(transaction.id);
         }
-        let Write { key, before, after } = transaction.write;
+        let (write, tries) = (transaction.write, transaction.tries);
         let batch = NewBatch {
             id: transaction.id,
             machine: NAMES[machine].into(),
-            payload: vec![key, before, after],
+            payload: vec![write.machine, write.number, write.key, write.before, write.after],
             fence: None,
         };
         match self.log.append(&transaction.expected, &batch) {
             Ok(_) => transaction.is_appended = true,
-            // The batch can never be appended, so the transaction is rolled back.
+            // The batch can never be appended, so the write is computed again.
             Err(Error::Moved(found)) => {
                 replica.transaction = None;
                 for batch in &found.batches {
                     replica.apply(batch.position, write_of(batch));
                 }
+                replica.start(write.machine, write.number, write.key, tries + 1);
             }
             Err(Error::OutcomeUnknown { .. } | Error::Unavailable { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -181,7 +192,8 @@ impl Model {
         let Some(transaction) = replica.transaction.take() else { return };
         let number = transaction.expected.number + 1;
         replica.apply(Position { number, id: transaction.id }, transaction.write);
-        assert!(self.acknowledged.insert(transaction.id));
+        let Write { machine, number, .. } = transaction.write;
+        assert!(self.acknowledged.insert((machine, number)));
     }
 
     fn catch_up(&mut self, machine: usize) {
@@ -206,9 +218,10 @@ impl Model {
         let [one, other] = &self.replicas;
         assert_eq!((&one.values, one.position), (&other.values, other.position));
         let batches = self.batches();
-        let ids: BTreeSet<BatchId> = batches.iter().map(|batch| batch.position.id).collect();
-        assert_eq!(ids.len(), batches.len(), "a batch is in the log twice");
-        assert!(self.acknowledged.is_subset(&ids), "an acknowledged write is lost");
+        let writes: BTreeSet<(u8, u8)> =
+            batches.iter().map(write_of).map(|write| (write.machine, write.number)).collect();
+        assert_eq!(writes.len(), batches.len(), "a write is in the log twice");
+        assert!(self.acknowledged.is_subset(&writes), "an acknowledged write is lost");
         let sum: usize = one.values.values().map(|value| usize::from(*value)).sum();
         assert_eq!(sum, batches.len(), "each write adds one");
     }
@@ -221,13 +234,14 @@ impl Model {
 }
 
 fn write_of(batch: &Batch) -> Write {
-    let [key, before, after] = batch.payload[..] else { panic!("{batch:?}") };
-    Write { key, before, after }
+    let [machine, number, key, before, after] = batch.payload[..] else { panic!("{batch:?}") };
+    Write { machine, number, key, before, after }
 }
 
-/// Visits every state that two machines reach with two writes, one crash each, and two faults.
+/// Visits every state that two machines reach with three writes, one crash each, and two faults.
 #[test]
 fn every_interleaving_keeps_acknowledged_writes() {
+    const WRITES: [u8; 2] = [2, 1];
     const FAULTS: [Option<Fault>; 4] =
         [None, Some(Fault::LostRequest), Some(Fault::LostReply), Some(Fault::DelayedRequest)];
     let mut steps = vec![Step::Deliver];
@@ -241,7 +255,7 @@ fn every_interleaving_keeps_acknowledged_writes() {
     while let Some(model) = open.pop() {
         for step in steps.iter().copied().filter(|step| model.is_enabled(*step)) {
             let is_beyond_limit = match step {
-                Step::Begin(machine, _) => model.replicas[machine].started == 2,
+                Step::Begin(machine, _) => model.replicas[machine].started == WRITES[machine],
                 Step::Crash(machine) => model.replicas[machine].crashes == 1,
                 Step::Append(_, Some(_)) => model.faults == 2,
                 _ => false,

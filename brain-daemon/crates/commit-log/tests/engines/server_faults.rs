@@ -149,6 +149,38 @@ fn a_slow_statement_is_named() {
 }
 
 #[test]
+fn a_batch_waits_for_a_takeover_of_its_lease() {
+    let Some(servers) = servers() else { return };
+    let namespace = namespace();
+    let log = create(&servers, &namespace);
+    let request = LeaseRequest {
+        name: "collector".into(),
+        holder: "a".into(),
+        fencing: None,
+        ttl: Duration::from_secs(60),
+    };
+    let lease = log.lease(&request).unwrap().granted().unwrap();
+    // What another machine's takeover does, with a pause before its commit.
+    let takeover = format!(
+        "BEGIN; UPDATE {namespace}.leases SET holder = 'b', fencing = fencing + 1; \
+         UPDATE {namespace}.head SET fencing = fencing + 1; SELECT pg_sleep(0.6); COMMIT"
+    );
+    let mut takeover = start_admin(&servers, &takeover);
+    let begun = format!(
+        "SELECT count(*) FROM pg_locks WHERE mode = 'RowExclusiveLock' AND granted \
+         AND relation = '{namespace}.head'::regclass"
+    );
+    while admin(&servers, &begun).trim() == "0" {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let refused =
+        log.append(&Position::START, &NewBatch { fence: Some(lease.fence()), ..batch(1, b"text") });
+    assert!(takeover.wait().unwrap().success());
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    assert_eq!(log.head().unwrap().position, Position::START);
+}
+
+#[test]
 fn a_restored_server_is_noticed() {
     let Some(servers) = servers() else { return };
     let namespace = namespace();
