@@ -16,7 +16,7 @@ pub struct PostgresSettings {
     /// The server without a pooler, for notifications and for creating tables. Without it new
     /// batches are noticed by polling.
     pub direct_url: Option<ServerUrl>,
-    /// The PostgreSQL schema of the tables. See [`PostgresSettings::check_namespace`].
+    /// The PostgreSQL schema of the tables. See [`PostgresSettings::with_namespace`].
     pub namespace: String,
     /// The newest schema of batches that this program knows.
     pub schema: u32,

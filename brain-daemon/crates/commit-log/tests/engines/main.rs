@@ -2,7 +2,7 @@
 //!
 //! `.ci/postgres cargo test -p brain-commit-log` starts the servers that some tests need. Without
 //! them these tests print `SKIPPED` and the reason.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broken_connections;
 mod directory;

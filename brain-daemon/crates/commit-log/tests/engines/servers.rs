@@ -1,8 +1,9 @@
 //! The servers that `.ci/postgres` starts, and logs on them.
 
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use brain_base::random::SystemRandom;
@@ -20,7 +21,7 @@ pub(crate) struct Servers {
     pub(crate) standby: String,
 }
 
-/// Returns the servers, or prints why the test does not run.
+/// Returns the servers, or prints once why tests do not run.
 pub(crate) fn servers() -> Option<Servers> {
     let url = |name: &str| std::env::var(name).ok();
     let found = (|| {
@@ -32,8 +33,13 @@ pub(crate) fn servers() -> Option<Servers> {
         })
     })();
     if found.is_none() {
-        let test = std::thread::current().name().unwrap_or("test").to_owned();
-        eprintln!("SKIPPED: {test}: no PostgreSQL; run .ci/postgres cargo test");
+        static TOLD: Once = Once::new();
+        // The test harness shows only what does not go through `eprintln!`.
+        TOLD.call_once(|| {
+            let text = "SKIPPED: tests over PostgreSQL and pgbouncer: no servers; \
+                run .ci/postgres cargo test";
+            drop(writeln!(std::io::stderr(), "{text}"));
+        });
     }
     found
 }
