@@ -29,12 +29,10 @@ fn main() {
     for (name, url) in [("direct", &direct), ("pgbouncer", &pooler)] {
         let log = create(&direct, url, &format!("speed_{name}"), false);
         appends(name, url, &log);
-        let half = ROUNDS / 2;
-        let (total, moved) = two_machines(&log, &open(url, None, &format!("speed_{name}")), half);
-        let rate = (2 * half) as f64 / total.as_secs_f64();
-        println!(
-            "{name}: two machines at once: {rate:.0}/s together, {moved} refused and repeated"
-        );
+        let other = open(url, None, &format!("speed_{name}"));
+        for work in [Duration::ZERO, Duration::from_micros(1_500)] {
+            two_machines(name, &log, &other, work);
+        }
     }
     visible(&direct, &pooler);
     // Without the flush, the difference between the floors and the log is what the log costs.
@@ -173,28 +171,41 @@ fn appends(name: &str, url: &str, log: &PostgresLog) {
     }
 }
 
-/// Appends from two machines at once. Returns the time and how many batches were refused.
-fn two_machines(a: &PostgresLog, b: &PostgresLog, rounds: usize) -> (Duration, usize) {
-    let start = Instant::now();
-    let moved = thread::scope(|scope| {
-        let run = |log: &PostgresLog, machine| {
-            let (mut head, mut moved): (Head, usize) = (log.head().unwrap(), 0);
-            for _ in 0..rounds {
-                let new = batch(machine, BODY);
-                loop {
-                    match log.append(&head.position, &new) {
-                        Ok(next) => break head = next,
-                        Err(Error::Moved(next)) => (head, moved) = (next.head, moved + 1),
-                        Err(error) => panic!("{error}"),
+/// Appends from two machines at once. `work` is the local transaction before each try.
+fn two_machines(name: &str, a: &PostgresLog, b: &PostgresLog, work: Duration) {
+    let rounds = ROUNDS / 2;
+    let run = move |log: &PostgresLog, machine| {
+        let (mut head, mut refused, mut in_a_row): (Head, usize, usize) =
+            (log.head().unwrap(), 0, 0);
+        for _ in 0..rounds {
+            let new = batch(machine, BODY);
+            for tries in 0.. {
+                thread::sleep(work);
+                match log.append(&head.position, &new) {
+                    Ok(next) => {
+                        head = next;
+                        break;
                     }
+                    Err(Error::Moved(next)) => (head, refused) = (next.head, refused + 1),
+                    Err(error) => panic!("{error}"),
                 }
+                in_a_row = in_a_row.max(tries + 1);
             }
-            moved
-        };
+        }
+        (refused, in_a_row)
+    };
+    let start = Instant::now();
+    let (one, other) = thread::scope(|scope| {
         let other = scope.spawn(move || run(b, "b"));
-        run(a, "a") + other.join().unwrap()
+        (run(a, "a"), other.join().unwrap())
     });
-    (start.elapsed(), moved)
+    let rate = (2 * rounds) as f64 / start.elapsed().as_secs_f64();
+    println!(
+        "{name}: two machines, {} us of work: {rate:.0}/s together, {} refused, {} in a row",
+        work.as_micros(),
+        one.0 + other.0,
+        one.1.max(other.1)
+    );
 }
 
 /// Measures from the start of an append until another machine has read the batch.

@@ -29,7 +29,8 @@ pub trait CommitLog: Send + Sync {
     ///
     /// A call with the same expected head and the same batch id succeeds again while the batch is
     /// in the log, also if other batches follow it. So after [`Error::OutcomeUnknown`] the caller
-    /// repeats the call.
+    /// repeats the call. An engine of several machines lets a machine that was refused write next,
+    /// for a short time.
     ///
     /// # Errors
     /// - [`Error::Moved`] with the new head and the first new batches

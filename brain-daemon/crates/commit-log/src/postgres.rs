@@ -25,6 +25,7 @@ mod url;
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use brain_base::random;
@@ -52,6 +53,8 @@ pub struct PostgresLog {
     reader: Session,
     bulk: Session,
     listener: Option<Listener>,
+    /// How many appends in a row found that the head had moved.
+    refusals: AtomicU32,
 }
 
 impl PostgresLog {
@@ -77,6 +80,7 @@ impl PostgresLog {
             reader: Session::new(Role::Reader)?,
             bulk: Session::new(Role::Writer)?,
             listener,
+            refusals: AtomicU32::new(0),
         })
     }
 

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS @head (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     brain bytea NOT NULL, number bigint NOT NULL, id bytea NOT NULL, time_ms bigint NOT NULL,
     schema integer NOT NULL, min_reader integer NOT NULL, fencing bigint NOT NULL,
-    compacted bigint NOT NULL, key_generation integer NOT NULL
+    compacted bigint NOT NULL, key_generation integer NOT NULL,
+    turn text COLLATE "C" NOT NULL DEFAULT '', turn_until_ms bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000);
 CREATE TABLE IF NOT EXISTS @batches (
     number bigint PRIMARY KEY, id bytea NOT NULL, predecessor bytea NOT NULL,

@@ -126,6 +126,40 @@ fn two_machines_agree_over_pgbouncer() {
     two_machines_agree(&servers.direct, &servers.pooler);
 }
 
+/// Without turns a machine that needs time for its local transaction would be refused for ever.
+#[test]
+fn a_refused_machine_writes_next() {
+    let Some(servers) = servers() else { return };
+    let namespace = namespace();
+    let a = PostgresLog::create(settings(&servers.direct, &namespace), BRAIN).unwrap();
+    let b = PostgresLog::open(settings(&servers.direct, &namespace)).unwrap();
+    for name in ["a", "b"] {
+        a.register(&registration(name, Position::START)).unwrap();
+    }
+    let batch = |machine: &str, id: u8| {
+        let (id, machine) = (BatchId([id; 16]), machine.to_owned());
+        NewBatch { id, machine, payload: Vec::new(), fence: None }
+    };
+    let head = a.append(&Position::START, &batch("a", 1)).unwrap().position;
+    // Each refusal in a row makes the turn longer: 1.6 s at last.
+    for _ in 0..8 {
+        let refused = b.append(&Position::START, &batch("b", 2));
+        assert!(matches!(refused, Err(Error::Moved(_))), "{refused:?}");
+    }
+    let (of_a, of_b) = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| a.append(&head, &batch("a", 3)));
+        std::thread::sleep(Duration::from_millis(100));
+        let of_b = b.append(&head, &batch("b", 4));
+        (waiting.join().unwrap(), of_b)
+    });
+    let head = of_b.unwrap().position;
+    assert!(matches!(of_a, Err(Error::Moved(_))), "{of_a:?}");
+    // A machine that does not use its turn delays the others only.
+    let refused = b.append(&Position::START, &batch("b", 5));
+    assert!(matches!(refused, Err(Error::Moved(_))), "{refused:?}");
+    assert_eq!(a.append(&head, &batch("a", 6)).unwrap().position.number, 3);
+}
+
 /// A standby is never used while the server works. After a failover that lost batches, the log
 /// says so.
 #[test]
