@@ -63,8 +63,8 @@ impl Default for ReadLimit {
 }
 
 impl ReadLimit {
-    /// What comes with [`Error::Moved`]: 64 batches and 1 MiB.
-    pub(crate) const MOVED: Self = Self { batches: 64, bytes: 1 << 20 };
+    /// What comes with [`Error::Moved`]: 16 batches and 4 MiB.
+    pub(crate) const MOVED: Self = Self { batches: 16, bytes: 4 << 20 };
 }
 
 /// Consecutive batches, and the head after they were read.

@@ -82,6 +82,13 @@ fn of_server(
         "55P03" => (unavailable("another machine holds the head too long"), Next::Retry),
         // Shutdown, crash, start, and failed connections. 25P03 ends the session.
         "57P01" | "57P02" | "57P03" | "25P03" => (unavailable(&reason), Next::Reconnect),
+        // pgbouncer has one code for all its errors.
+        "08P01" if reason.ends_with("authentication failed") || reason.contains("no such user") => {
+            (Error::Denied { address, reason }, Next::Fail)
+        }
+        "08P01" if reason.contains("no such database") => {
+            (Error::NotCreated { address }, Next::Fail)
+        }
         code if code.starts_with("08") => (unavailable(&reason), Next::Reconnect),
         "57014" => {
             let limit = timeouts.statement;

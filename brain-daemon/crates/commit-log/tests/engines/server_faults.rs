@@ -244,6 +244,25 @@ fn an_untrusted_certificate_is_refused() {
 }
 
 #[test]
+fn a_pooler_that_denies_access_is_not_asked_again() {
+    let Some(servers) = servers() else { return };
+    let (start, rest) = servers.pooler.split_once("brain_user:").unwrap();
+    let (_, rest) = rest.split_once('@').unwrap();
+    let first_error = |url: &str| {
+        let start = Instant::now();
+        let refused = PostgresLog::open(settings(url, "brain")).unwrap().head().unwrap_err();
+        assert!(start.elapsed() < Duration::from_secs(10), "{refused}");
+        refused
+    };
+    for user in ["brain_user:hunter2", "nobody:hunter2"] {
+        let refused = first_error(&format!("{start}{user}@{rest}"));
+        assert!(matches!(refused, Error::Denied { .. }), "{user}: {refused:?}");
+    }
+    let refused = first_error(&servers.pooler.replace("/brain?", "/other?"));
+    assert!(matches!(refused, Error::NotCreated { .. }), "{refused:?}");
+}
+
+#[test]
 fn notifications_need_a_direct_connection() {
     let Some(servers) = servers() else { return };
     let namespace = namespace();
