@@ -34,6 +34,7 @@ fn main() {
             two_machines(name, &log, &other, work);
         }
     }
+    writers(&pooler, &direct);
     visible(&direct, &pooler);
     // Without the flush, the difference between the floors and the log is what the log costs.
     let floor = Floor::connect(&direct);
@@ -206,6 +207,71 @@ fn two_machines(name: &str, a: &PostgresLog, b: &PostgresLog, work: Duration) {
         one.0 + other.0,
         one.1.max(other.1)
     );
+}
+
+/// Measures writers that wait for their machine, which appends one batch for all of them.
+fn writers(url: &str, direct: &str) {
+    let time = Duration::from_secs(4);
+    for (count, machines) in [(1, 1), (64, 1), (64, 2)] {
+        let namespace = format!("speed_writers_{count}_{machines}");
+        drop(create(direct, url, &namespace, false));
+        let (mut written, mut batches) = (0, 0);
+        thread::scope(|scope| {
+            let names = ["a", "b"].into_iter().take(machines);
+            let running: Vec<_> = names
+                .map(|name| {
+                    let log = open(url, None, &namespace);
+                    scope.spawn(move || group_commit(&log, name, count / machines, time))
+                })
+                .collect();
+            for machine in running {
+                let (of_machine, its_batches) = machine.join().unwrap();
+                (written, batches) = (written + of_machine, batches + its_batches);
+            }
+        });
+        let rate = written as f64 / time.as_secs_f64();
+        let size = written as f64 / batches as f64;
+        println!("{count} writers, {machines} machines: {rate:.0}/s, {size:.1} in a batch");
+    }
+}
+
+/// Serves writers that each wait for their write. Returns how many writes and batches were made.
+fn group_commit(
+    log: &PostgresLog,
+    machine: &str,
+    writers: usize,
+    time: Duration,
+) -> (usize, usize) {
+    let (queue, waiting) = std::sync::mpsc::channel::<std::sync::mpsc::Sender<()>>();
+    let end = Instant::now() + time;
+    thread::scope(|scope| {
+        for _ in 0..writers {
+            let queue = queue.clone();
+            scope.spawn(move || {
+                let (done, answer) = std::sync::mpsc::channel();
+                while Instant::now() < end && queue.send(done.clone()).is_ok() {
+                    answer.recv().unwrap();
+                }
+            });
+        }
+        drop(queue);
+        let (mut position, mut written, mut batches) = (log.head().unwrap().position, 0, 0);
+        while let Ok(first) = waiting.recv() {
+            let mut group = vec![first];
+            group.extend(waiting.try_iter());
+            let new = batch(machine, BODY * group.len());
+            position = loop {
+                match log.append(&position, &new) {
+                    Ok(head) => break head.position,
+                    Err(Error::Moved(found)) => position = found.head.position,
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            (written, batches) = (written + group.len(), batches + 1);
+            group.iter().for_each(|done| done.send(()).unwrap());
+        }
+        (written, batches)
+    })
 }
 
 /// Measures from the start of an append until another machine has read the batch.

@@ -15,8 +15,8 @@ use crate::shared::compactable;
 use crate::state::{check_deletion, check_name, check_size};
 use crate::{Compaction, Error, MAX_CHUNK, Position, Snapshot, SnapshotId, Snapshots};
 
-/// How many batches one transaction of a compaction deletes.
-const COMPACTION_STEP: u64 = 1_000;
+/// How many batches one transaction of a compaction deletes. Appends wait for it.
+const COMPACTION_STEP: u64 = 200;
 
 const SNAPSHOTS: &str = "
 SELECT s.id, s.number, s.batch, s.machine, s.time_ms, s.complete, count(c.index),
