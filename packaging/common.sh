@@ -14,8 +14,8 @@ programs_directory() {
     printf '%s\n' "${CARGO_TARGET_DIR:-target}/$STATIC_TARGET/${BRAIN_PROFILE:-dist}"
 }
 
-# Installs Debian packages that are missing; elsewhere only checks nothing, so that the first
-# missing command names itself.
+# Installs missing Debian packages. On other systems, does nothing: a missing command then fails
+# with its name.
 install_packages() {
     command -v dpkg-query >/dev/null || return 0
     local package missing=()
@@ -33,12 +33,12 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Gives all files of a directory the date of the commit.
+# Gives a directory and all files in it the date of the commit.
 set_dates() {
     find "$1" -depth -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
-# Writes a tar file of paths in a directory to standard output; the same tree gives the same bytes.
+# Writes a tar file of paths in a directory to standard output. Equal trees give equal bytes.
 reproducible_tar() { # directory, path…
     local directory=$1
     shift
@@ -46,7 +46,7 @@ reproducible_tar() { # directory, path…
         --mtime="@$SOURCE_DATE_EPOCH" --mode='u+rwX,go+rX,go-w' -C "$directory" "$@"
 }
 
-# Copies a template and replaces @NAME@ by the variables NAME.
+# Prints a template with each @NAME@ replaced by the value of the variable NAME.
 fill() { # template, name…
     local text name
     text=$(cat "$1")

@@ -7,7 +7,7 @@ TARGET = "x86_64-unknown-linux-musl"
 
 
 def crates():
-    """Returns the metadata of all crates that get into the programs, and their dependencies."""
+    """Returns the metadata of all crates in the programs, and by id the crates that each uses."""
     tree = _cargo("tree", "-p", "brain-ctl", "-p", "brain-daemon", "-e", "normal", "--target",
                   TARGET, "--prefix", "none", "--format", "{p}", "--no-dedupe")
     linked = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
@@ -18,8 +18,9 @@ def crates():
     }
     edges = {
         node["id"]: sorted(
-            used["pkg"] for used in node["deps"]
-            if used["pkg"] in packages and any(kind["kind"] is None for kind in used["dep_kinds"])
+            dependency["pkg"] for dependency in node["deps"]
+            if dependency["pkg"] in packages
+            and any(kind["kind"] is None for kind in dependency["dep_kinds"])
         )
         for node in metadata["resolve"]["nodes"] if node["id"] in packages
     }

@@ -2,7 +2,7 @@
 # Installs brain @VERSION@ for your user: programs, completions and man pages. Needs no root.
 #
 #   sh install.sh                        installs, or upgrades
-#   sh install.sh --from FILE_OR_URL     takes this archive; the hash must be right all the same
+#   sh install.sh --from FILE_OR_URL     installs this archive; its hash must match, too
 #   sh install.sh --sha256 HASH          expects this SHA-256 instead of the one in this script
 #   sh install.sh --uninstall            removes what it installed; ~/.brain stays
 #
@@ -43,7 +43,7 @@ done
 bin=${BRAIN_BIN:-$HOME/.local/bin}
 data=${XDG_DATA_HOME:-$HOME/.local/share}
 config=${XDG_CONFIG_HOME:-$HOME/.config}
-# Names the installed files, one a line.
+# The file with the paths of the installed files, one a line.
 list=$data/brain/installed-files
 
 # Prints the process ids of the daemons that run from the installed program.
@@ -104,7 +104,7 @@ fetch() {
     fi
     case $from in
     '') from=$base/$name.tar.gz ;;
-    http:*) fail "an archive comes over https, or from a file" ;;
+    http:*) fail "--from takes a file or an https URL, not $from" ;;
     esac
     archive=$from
     case $from in
@@ -159,7 +159,7 @@ install_all() {
     done
     mkdir -p "$data/brain"
     if [ -f "$list" ]; then
-        # What a former version installed and this one does not.
+        # Removes files that the former version installed and this one does not.
         grep -vxF -f "$work/list" "$list" >"$work/former" || :
         remove_listed "$work/former"
     fi

@@ -1,7 +1,7 @@
 //! AI clients on this machine: finds them, and connects them to `brain mcp`.
 //!
-//! Claude Code is connected by its own command, because it rewrites its file all the time. The
-//! others have a file, of which everything but the entry stays as it is.
+//! Claude Code often rewrites its file, so its own command, `claude mcp`, makes the change. In the
+//! files of the other clients, brain changes only its own entry.
 
 mod json_entry;
 mod splice;
@@ -22,17 +22,17 @@ pub(crate) use splice::{read as read_file, replace as replace_file};
 
 use crate::{fail, output::clean, xdg};
 
-/// The name of the entry in each client.
+/// The name of brain's entry in the list of MCP servers of each client.
 const ENTRY: &str = "brain";
 
-/// How a client is told about servers.
+/// How a client stores its list of MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    /// The client's own command, `claude mcp`. The file is only read.
+enum Registration {
+    /// In a JSON file that only the client's command, `claude mcp`, changes.
     ClaudeCommand,
-    /// An object with this key in a file of JSON with comments.
+    /// In the object with this key, in a file of JSON with comments.
     Json(&'static str),
-    /// `[mcp_servers.brain]` in a file of TOML.
+    /// In the tables `[mcp_servers.NAME]` of a TOML file.
     Toml,
 }
 
@@ -45,18 +45,19 @@ pub(crate) struct AiClient {
     pub(crate) label: &'static str,
     /// Its program on `PATH`, if it has one.
     program: Option<&'static str>,
-    format: Format,
-    /// Returns its file. Its directory exists if the client was used.
+    registration: Registration,
+    /// Returns the path of its file; `None` if the user's home is unknown. The directory of the
+    /// file exists if the client was used.
     file: fn() -> Option<PathBuf>,
 }
 
 /// All known clients.
-pub(crate) const CLIENTS: [AiClient; 8] = [
+pub(crate) const CLIENTS: [AiClient; 10] = [
     AiClient {
         name: "claude-code",
         label: "Claude Code",
         program: Some("claude"),
-        format: Format::ClaudeCommand,
+        registration: Registration::ClaudeCommand,
         file: || match env_path("CLAUDE_CONFIG_DIR") {
             Some(dir) => Some(dir.join(".claude.json")),
             None => in_user_home(".claude.json"),
@@ -66,14 +67,14 @@ pub(crate) const CLIENTS: [AiClient; 8] = [
         name: "claude-desktop",
         label: "Claude Desktop",
         program: None,
-        format: Format::Json("mcpServers"),
+        registration: Registration::Json("mcpServers"),
         file: || in_config("Claude/claude_desktop_config.json"),
     },
     AiClient {
         name: "codex",
         label: "Codex",
         program: Some("codex"),
-        format: Format::Toml,
+        registration: Registration::Toml,
         file: || match env_path("CODEX_HOME") {
             Some(dir) => Some(dir.join("config.toml")),
             None => in_user_home(".codex/config.toml"),
@@ -83,36 +84,50 @@ pub(crate) const CLIENTS: [AiClient; 8] = [
         name: "cursor",
         label: "Cursor",
         program: Some("cursor"),
-        format: Format::Json("mcpServers"),
+        registration: Registration::Json("mcpServers"),
         file: || in_user_home(".cursor/mcp.json"),
     },
     AiClient {
         name: "vscode",
         label: "VS Code",
         program: Some("code"),
-        format: Format::Json("servers"),
+        registration: Registration::Json("servers"),
         file: || in_config("Code/User/mcp.json"),
     },
     AiClient {
         name: "windsurf",
         label: "Windsurf",
         program: Some("windsurf"),
-        format: Format::Json("mcpServers"),
+        registration: Registration::Json("mcpServers"),
         file: || in_user_home(".codeium/windsurf/mcp_config.json"),
+    },
+    AiClient {
+        name: "devin",
+        label: "Devin Desktop",
+        program: Some("devin"),
+        registration: Registration::Json("mcpServers"),
+        file: || in_dot_config("devin/mcp_config.json"),
     },
     AiClient {
         name: "gemini",
         label: "Gemini CLI",
         program: Some("gemini"),
-        format: Format::Json("mcpServers"),
+        registration: Registration::Json("mcpServers"),
         file: || in_user_home(".gemini/settings.json"),
+    },
+    AiClient {
+        name: "antigravity",
+        label: "Antigravity",
+        program: Some("agy"),
+        registration: Registration::Json("mcpServers"),
+        file: || in_user_home(".gemini/config/mcp_config.json"),
     },
     AiClient {
         name: "zed",
         label: "Zed",
         program: Some("zed"),
-        format: Format::Json("context_servers"),
-        file: || in_config("zed/settings.json"),
+        registration: Registration::Json("context_servers"),
+        file: || in_dot_config("zed/settings.json"),
     },
 ];
 
@@ -130,31 +145,32 @@ pub(crate) struct Server {
 pub(crate) struct Plan {
     /// The client.
     pub(crate) client: &'static AiClient,
-    /// The file.
+    /// The client's file.
     pub(crate) path: PathBuf,
-    /// Where the client's present entry leads, unless it is of brain.
+    /// The address or program of the client's present entry, if the entry does not start brain.
     pub(crate) foreign: Option<String>,
     /// The change; `None` if the client is connected already.
     change: Option<Change>,
 }
 
-/// What a plan does.
+/// The change that a plan makes.
 #[derive(Debug)]
 enum Change {
-    /// Runs the client's program with each of these lists of arguments.
+    /// Runs the client's program with each list of arguments in `commands`. They replace the entry
+    /// `former`.
     Run { commands: Vec<Vec<String>>, former: Option<Value> },
     /// Changes the file.
     Edit(Splice),
 }
 
-/// What was changed, so that it can be undone.
+/// A connection that was made, with what `disconnect` needs to undo it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Connection {
     /// The client's name.
     pub(crate) client: String,
-    /// The file.
+    /// The client's file.
     pub(crate) path: PathBuf,
-    /// The change of the file; `None` if the client's program did it.
+    /// The change of the file; `None` if the client's program made it.
     #[serde(default)]
     splice: Option<Splice>,
     /// The former entry, which the client's program replaced.
@@ -168,30 +184,32 @@ impl AiClient {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// Returns whether the client is installed: its program, or the directory of its file.
+    /// Returns whether the client's program or the directory of its file exists.
     pub(crate) fn is_installed(&self) -> bool {
         let has_program = self.program.is_some_and(|program| on_path(program).is_some());
-        // Claude Code's file is in the user's home, and its program is needed.
-        let has_dir = || {
-            self.format != Format::ClaudeCommand
-                && (self.file)().is_some_and(|file| file.parent().is_some_and(Path::is_dir))
+        let was_used = |file: PathBuf| match self.name {
+            // Its file is in the user's home, and its program is needed.
+            "claude-code" => false,
+            // Antigravity uses the same directory.
+            "gemini" => file.is_file(),
+            _ => file.parent().is_some_and(Path::is_dir),
         };
-        has_program || has_dir()
+        has_program || (self.file)().is_some_and(was_used)
     }
 
     /// Plans the connection to `server`.
     ///
     /// # Errors
-    /// `invalid_config` if the client's file cannot be understood; `io` if it cannot be read.
+    /// `invalid_config` if `HOME` is not set, or if brain cannot change the client's file safely;
+    /// `io` if the file cannot be read.
     pub(crate) fn plan(&'static self, server: &Server) -> Result<Plan, Fault> {
         let path = (self.file)().ok_or_else(|| {
             Fault::new(FaultCode::InvalidConfig, "HOME is not set").hint("set HOME")
         })?;
         let text = splice::read(&path)?;
         let present = self.entry(&path, text.as_deref().unwrap_or_default())?;
-        let entry = self.entry_of(server);
-        let is_ours = present.as_ref().is_some_and(is_ours);
-        let foreign = present.as_ref().filter(|_| !is_ours).map(target_of);
+        let entry = self.entry_for(server);
+        let foreign = present.as_ref().filter(|entry| !is_ours(entry)).map(target_of);
         let change = match present.as_ref().is_some_and(|present| is_same(present, &entry)) {
             true => None,
             false => Some(self.change(&path, text.as_deref(), present, server, &entry)?),
@@ -199,17 +217,17 @@ impl AiClient {
         Ok(Plan { client: self, path, foreign, change })
     }
 
-    /// Returns the entry `brain` of the file.
+    /// Returns the entry [`ENTRY`] of the file with this text.
     fn entry(&self, path: &Path, text: &str) -> Result<Option<Value>, Fault> {
-        match self.format {
-            Format::ClaudeCommand => json_entry::find(path, text, "mcpServers", ENTRY),
-            Format::Json(key) => json_entry::find(path, text, key, ENTRY),
-            Format::Toml => toml_entry::find(path, text, ENTRY),
+        match self.registration {
+            Registration::ClaudeCommand => json_entry::find(path, text, "mcpServers", ENTRY),
+            Registration::Json(key) => json_entry::find(path, text, key, ENTRY),
+            Registration::Toml => toml_entry::find(path, text, ENTRY),
         }
     }
 
-    /// Returns the entry that connects this client.
-    fn entry_of(&self, server: &Server) -> Value {
+    /// Returns the entry with which this client starts `server`.
+    fn entry_for(&self, server: &Server) -> Value {
         let mut entry = Map::new();
         if matches!(self.name, "vscode" | "claude-code") {
             entry.insert("type".into(), json!("stdio"));
@@ -222,6 +240,7 @@ impl AiClient {
         Value::Object(entry)
     }
 
+    /// Returns the change that replaces the entry `present` by `entry`.
     fn change(
         &self,
         path: &Path,
@@ -231,8 +250,8 @@ impl AiClient {
         entry: &Value,
     ) -> Result<Change, Fault> {
         let before = text.unwrap_or_default();
-        let after = match self.format {
-            Format::ClaudeCommand => {
+        let after = match self.registration {
+            Registration::ClaudeCommand => {
                 let mut commands = Vec::new();
                 if present.is_some() {
                     commands.push(remove_arguments());
@@ -240,13 +259,13 @@ impl AiClient {
                 commands.push(add_arguments(server));
                 return Ok(Change::Run { commands, former: present });
             }
-            Format::Json(key) => json_entry::set(path, before, key, ENTRY, entry)?,
-            Format::Toml => toml_entry::set(path, before, ENTRY, entry)?,
+            Registration::Json(key) => json_entry::set(path, before, key, ENTRY, entry)?,
+            Registration::Toml => toml_entry::set(path, before, ENTRY, entry)?,
         };
         Ok(Change::Edit(Splice::between(text, &after)))
     }
 
-    /// Runs the client's program.
+    /// Runs the client's program. Fails if the program is missing or its exit status is not 0.
     fn run(&self, arguments: &[String]) -> Result<(), Fault> {
         let program = self.program.and_then(on_path).ok_or_else(|| {
             Fault::new(FaultCode::Io, format!("the program of {} is not on PATH", self.label))
@@ -268,21 +287,17 @@ impl AiClient {
             .hint("run it by hand to see why"))
     }
 
-    /// Removes the connection and restores what was there before.
+    /// Removes the connection and restores the former entry, if the file did not change since.
     ///
     /// # Errors
-    /// `conflict` if the file changed so that the entry cannot be removed; `io` otherwise.
+    /// `invalid_config` if brain cannot change the file safely; `conflict` if the file changes
+    /// meanwhile; `io` if it cannot be read, or the client's program fails; `io`, `disk_full` or
+    /// `read_only` if it cannot be written.
     pub(crate) fn disconnect(&self, connection: &Connection) -> Result<(), Fault> {
         let Some(splice) = &connection.splice else {
             self.run(&remove_arguments())?;
             return match &connection.former {
-                Some(former) => self.run(
-                    &["mcp", "add-json", "--scope", "user", ENTRY]
-                        .map(str::to_owned)
-                        .into_iter()
-                        .chain([former.to_string()])
-                        .collect::<Vec<_>>(),
-                ),
+                Some(former) => self.run(&restore_arguments(former)),
                 None => Ok(()),
             };
         };
@@ -291,13 +306,15 @@ impl AiClient {
         if let Some(before) = splice.revert(&text) {
             return splice::replace(path, Some(&text), before.as_deref());
         }
-        // The file changed since. The entry is removed if it is still the one of brain.
+        // The file changed after the connection, so only an entry that starts brain is removed.
         if !self.entry(path, &text)?.as_ref().is_some_and(is_ours) {
             return Ok(());
         }
-        let after = match self.format {
-            Format::Json(key) => json_entry::remove(path, &text, key, ENTRY)?,
-            Format::ClaudeCommand | Format::Toml => toml_entry::remove(path, &text, ENTRY)?,
+        let after = match self.registration {
+            Registration::Json(key) => json_entry::remove(path, &text, key, ENTRY)?,
+            Registration::ClaudeCommand | Registration::Toml => {
+                toml_entry::remove(path, &text, ENTRY)?
+            }
         };
         splice::replace(path, Some(&text), Some(&after))
     }
@@ -323,18 +340,26 @@ impl Plan {
         }
     }
 
-    /// Makes the change.
+    /// Makes the change. Returns `None` if the client was connected already.
     ///
     /// # Errors
-    /// `conflict` if the file changed since the plan; `io` if it cannot be written, or the client's
-    /// program fails.
+    /// `conflict` if the file changed since the plan; `invalid_config` if it is no usable file any
+    /// more; `io` if the client's program fails; `io`, `disk_full` or `read_only` if the file
+    /// cannot be written.
     pub(crate) fn apply(self) -> Result<Option<Connection>, Fault> {
         let client = self.client.name.to_owned();
         match self.change {
             None => Ok(None),
             Some(Change::Run { commands, former }) => {
-                for arguments in &commands {
-                    self.client.run(arguments)?;
+                for (index, arguments) in commands.iter().enumerate() {
+                    let Err(fault) = self.client.run(arguments) else { continue };
+                    // The first of two commands removed the former entry.
+                    let removed = former.as_ref().filter(|_| index > 0);
+                    let restored = removed.map(|it| self.client.run(&restore_arguments(it)));
+                    return Err(match restored {
+                        Some(Err(_)) => fault.hint("the former entry is lost; add it by hand"),
+                        _ => fault,
+                    });
                 }
                 Ok(Some(Connection { client, path: self.path, splice: None, former }))
             }
@@ -348,16 +373,21 @@ impl Plan {
 }
 
 fn add_arguments(server: &Server) -> Vec<String> {
-    let mut arguments = ["mcp", "add", "--scope", "user"].map(str::to_owned).to_vec();
+    let mut arguments = ["mcp", "add"].map(str::to_owned).to_vec();
     if let Some(home) = &server.home {
         arguments.extend(["--env".to_owned(), format!("BRAIN_HOME={home}")]);
     }
-    arguments.extend([ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
+    // `--env` takes all words up to the next option, so another option is before the name.
+    arguments.extend(["--scope", "user", ENTRY, "--", &server.program, "mcp"].map(str::to_owned));
     arguments
 }
 
 fn remove_arguments() -> Vec<String> {
     ["mcp", "remove", "--scope", "user", ENTRY].map(str::to_owned).to_vec()
+}
+
+fn restore_arguments(former: &Value) -> Vec<String> {
+    ["mcp", "add-json", "--scope", "user", ENTRY, &former.to_string()].map(str::to_owned).to_vec()
 }
 
 /// Returns whether an entry starts `brain mcp`, with any path and home.
@@ -366,10 +396,12 @@ fn is_ours(entry: &Value) -> bool {
     program.is_some_and(|name| name == "brain") && entry["args"] == json!(["mcp"])
 }
 
-/// Returns the address or program of an entry. The rest can contain secrets.
+/// Returns the address or program of an entry, without other parts, which can contain secrets.
 fn target_of(entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str().map(clean);
-    let url = text("url").map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
+    // Windsurf and Antigravity say `serverUrl`, and Gemini CLI `httpUrl`.
+    let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(text);
+    let url = url.map(|url| url.split(['?', '#']).next().unwrap_or_default().to_owned());
     url.or_else(|| text("command")).unwrap_or_else(|| "neither an address nor a program".into())
 }
 
@@ -388,7 +420,7 @@ fn invalid(path: &Path, reason: &str) -> Fault {
     .hint("correct the file, or add the entry by hand: docs/clients.md")
 }
 
-/// Returns the fields of an entry in the order in which people write them.
+/// Sorts the fields of an entry as people write them: `type`, `command`, `args`, `env`.
 fn in_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let place = |name: &str| ["type", "command", "args", "env"].iter().position(|it| *it == name);
     let mut fields: Vec<_> = fields.iter().collect();
@@ -404,15 +436,20 @@ fn in_user_home(path: &str) -> Option<PathBuf> {
     env_path("HOME").map(|home| home.join(path))
 }
 
-/// Returns a path in the directory of applications' settings.
+/// Returns `path` in the user's directory of settings.
 fn in_config(path: &str) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         return in_user_home("Library/Application Support").map(|dir| dir.join(path));
     }
+    in_dot_config(path)
+}
+
+/// Returns a path in `~/.config`, which some applications use on macOS too.
+fn in_dot_config(path: &str) -> Option<PathBuf> {
     xdg::config_home().ok().map(|dir| dir.join(path))
 }
 
-/// Returns the path of a program on `PATH`.
+/// Returns the path of the first executable file `program` in the directories of `PATH`.
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let path = env::var_os("PATH")?;

@@ -1,8 +1,8 @@
-//! Parses the command line and prints the help.
+//! Parses the command line and formats the help.
 //!
-//! Commands are rows of a table. The clap tree contains only their names; the arguments of a
-//! command are added when it is used (`Command::defer`), because building all of them slows every
-//! start. Completions and man pages build everything.
+//! Commands are rows of a table. The clap tree contains only their names and purposes; the
+//! arguments of a command are added when it is used (`Command::defer`), because building all of
+//! them slows every start. Only man pages and clap's completion scripts build everything.
 
 use std::ffi::OsString;
 
@@ -19,17 +19,17 @@ use crate::{
 /// A section of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Changes pages.
+    /// Commands that change pages.
     Writing,
-    /// Reads pages.
+    /// Commands that read pages.
     Reading,
-    /// Tags and links.
+    /// Commands for tags and links.
     Organising,
-    /// Sources and the collector.
+    /// Commands for sources and the collector.
     Collecting,
-    /// Clients and tokens.
+    /// Commands for clients and tokens.
     Access,
-    /// The daemon and the programs.
+    /// Commands for the daemon and the programs.
     Service,
 }
 
@@ -50,9 +50,9 @@ pub(crate) trait Verb: Args {
     const NAME: &'static str;
     /// The section of the help.
     const GROUP: Group;
-    /// The purpose, in one line of at most 44 characters.
+    /// The purpose, in one line. `brain --help` wraps it at the width of the terminal.
     const ABOUT: &'static str;
-    /// Two examples of the command.
+    /// Text after the options in the help: examples, and notes if needed.
     const EXAMPLES: &'static str;
     /// Aliases of the command that people know from other programs.
     const ALIASES: &'static [&'static str] = &[];
@@ -64,7 +64,7 @@ pub(crate) trait Verb: Args {
     fn run(self, context: &Context) -> Result<Outcome, Fault>;
 }
 
-/// A row of the table of commands.
+/// A row of the table of commands, [`verbs::ALL`].
 pub(crate) struct Row {
     /// The name on the command line.
     pub(crate) name: &'static str,
@@ -249,18 +249,18 @@ const ABOUT: &str = "A personal knowledge store";
 
 /// Returns the output of `brain --help`: every command in its section.
 fn overview(width: usize) -> String {
-    const NAME: usize = 14;
+    const NAME_WIDTH: usize = 14;
     let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] [COMMAND]\n");
-    text.push_str("Alone, it says where you stand.\n");
+    text.push_str("Without a command, it prints a summary.\n");
     let add_entry = |text: &mut String, name: &str, about: &str| {
         let name = format!("  {name}");
-        text.push_str(&format!("{name:<indent$}", indent = NAME + 2));
-        let mut column = NAME + 2;
+        text.push_str(&format!("{name:<indent$}", indent = NAME_WIDTH + 2));
+        let mut column = NAME_WIDTH + 2;
         for (i, word) in about.split(' ').enumerate() {
             let length = word.chars().count();
             if i > 0 && column + 1 + length > width {
-                text.push_str(&format!("\n{}", " ".repeat(NAME + 2)));
-                column = NAME + 2;
+                text.push_str(&format!("\n{}", " ".repeat(NAME_WIDTH + 2)));
+                column = NAME_WIDTH + 2;
             } else if i > 0 {
                 text.push(' ');
                 column += 1;
@@ -309,7 +309,7 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
     let mut hints: Vec<String> = Vec::new();
     for line in paragraphs.flat_map(str::lines).map(str::trim) {
         if line.starts_with("tip: to pass '") {
-            // clap's tip repeats only the first letters of the word.
+            // clap's tip shows only the first letters of the word, so it is replaced.
             hints.push(match command {
                 Some("capture") => {
                     "put `--` before words that begin with a dash: brain capture -- \"- buy milk\""

@@ -2,8 +2,8 @@
 //!
 //! The scripts of `brain completions` run `brain` with [`SHELL_VARIABLE`] set. Commands and options
 //! come from the definition of the command line. Slugs, tags, sources, types, jobs and clients come
-//! from a running daemon; none is started. A failure completes nothing and prints nothing, because
-//! the user is typing.
+//! from a running daemon; no daemon is started. A failure completes nothing and prints nothing,
+//! because the user is typing.
 
 use std::{ffi::OsString, io};
 
@@ -58,7 +58,7 @@ fn completion_kind(verb: &str, value_name: &str) -> Option<CompletionKind> {
     Some(match (verb, value_name) {
         ("sources", "NAME") => CompletionKind::Source,
         ("clients", "NAME") => CompletionKind::Client,
-        // The type of a grant.
+        // Here, TYPE is the type of a grant, not of a page.
         ("clients", "TYPE") => return None,
         (_, "SLUG" | "FROM" | "TO" | "INTO" | "OLD") => CompletionKind::Page,
         (_, "SOURCE") => CompletionKind::Source,
@@ -81,8 +81,11 @@ fn candidates(kind: CompletionKind, text: &str) -> Vec<CompletionCandidate> {
     values.into_iter().map(candidate).collect()
 }
 
-/// Returns the script that completes the words of `brain` in a shell, or `None` for a shell that
-/// brain cannot give values from the daemon.
+/// Returns the script for a shell whose completions come from this program; `None` for other
+/// shells, whose scripts clap generates without values from the daemon.
+///
+/// # Errors
+/// If clap cannot write the script.
 pub(crate) fn script(shell: &str) -> io::Result<Option<Vec<u8>>> {
     let mut script = Vec::new();
     match shell {
@@ -94,6 +97,7 @@ pub(crate) fn script(shell: &str) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(script))
 }
 
+/// The name of this program.
 const NAME: &str = "brain";
 
 /// Bash splits words at `:` and `=`, which are in `source:slug` and `--tag=work`. The script joins

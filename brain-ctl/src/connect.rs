@@ -1,6 +1,6 @@
 //! Talks to the daemon over its socket: greeting, request, answer.
 //!
-//! `brain_protocol` defines the bytes. `start` starts the daemon.
+//! `brain_protocol` defines the bytes. Module `start` starts the daemon.
 
 use std::{
     io::{self, BufReader, ErrorKind, Read, Write},
@@ -34,11 +34,12 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) enum ConnectError {
     /// No daemon listens.
     NotListening,
-    /// A stopping daemon closed the connection without reading the request.
+    /// The connection ended before the daemon's greeting, for example because the daemon stops. The
+    /// daemon did not process the request.
     ClosedWithoutGreeting,
-    /// A daemon with another protocol number. It did not read the request.
+    /// The daemon has another protocol number and did not read the request.
     Mismatch(Hello),
-    /// A failure that a retry does not fix.
+    /// Another failure.
     Fault(Fault),
 }
 
@@ -77,7 +78,8 @@ impl ConnectError {
 /// Connects to the socket.
 ///
 /// # Errors
-/// [`ConnectError::NotListening`] if no daemon listens; [`ConnectError::Fault`] otherwise.
+/// [`ConnectError::NotListening`] if no daemon listens; [`ConnectError::Fault`] if the connection
+/// fails or the daemon does not accept it within [`CONNECT_TIMEOUT`].
 pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
     let connect_error = |e: io::Error| match e.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => ConnectError::NotListening,
@@ -119,7 +121,7 @@ fn connect_fault(socket: &Path, error: &io::Error) -> Fault {
     );
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            fault.hint("only the owner of this brain can connect; check BRAIN_HOME")
+            fault.hint("only users with access to the socket can connect; check BRAIN_HOME")
         }
         ErrorKind::InvalidInput => {
             fault.hint("a socket path has at most 107 bytes: set BRAIN_SOCKET to a shorter one")
@@ -139,7 +141,9 @@ impl Session {
     /// Sends greeting and request together, and reads the daemon's greeting.
     ///
     /// # Errors
-    /// See [`ConnectError`].
+    /// [`ConnectError::ClosedWithoutGreeting`], [`ConnectError::Mismatch`], or
+    /// [`ConnectError::Fault`] if the request is too long or cannot be sent, or if no valid
+    /// greeting comes in time.
     pub(crate) fn begin(mut stream: Stream, request: &[u8]) -> Result<Self, ConnectError> {
         let mut bytes = Vec::with_capacity(HELLO_LEN + 4 + request.len());
         bytes.extend_from_slice(&Hello::of_this_build(std::process::id()).to_bytes());
@@ -191,7 +195,8 @@ impl Session {
     /// `on_event`.
     ///
     /// # Errors
-    /// The daemon's fault, `timeout`, `bad_frame`, or `unreachable` if the connection is lost.
+    /// The daemon's fault; `timeout` if the daemon is silent for longer than `max_silence`;
+    /// `bad_frame` if a message cannot be read; `unreachable` if the connection is lost.
     pub(crate) fn answer(
         &mut self,
         max_silence: Duration,
@@ -229,7 +234,7 @@ impl Session {
     }
 }
 
-/// Returns the fault of a request that exceeds a frame.
+/// Returns the fault of a request that is too long for a frame.
 pub(crate) fn too_long(bytes: usize) -> Fault {
     Fault::new(
         FaultCode::TooLarge,
@@ -273,8 +278,9 @@ mod tests {
     use brain_protocol::{Request, Status, StopReply, encode, write_frame};
     use std::{os::unix::net::UnixListener, path::PathBuf, thread::JoinHandle};
 
-    /// A daemon that greets as `hello`, reads `read` bytes, sends `answers` and hangs up.
-    fn daemon(
+    /// Starts a daemon that greets as `hello`, reads one request, sends `answers` and closes the
+    /// connection. Returns the path of its socket, and a handle that yields the request.
+    fn start_daemon(
         name: &str,
         hello: Hello,
         answers: Vec<Answer>,
@@ -302,7 +308,7 @@ mod tests {
         (path, serve)
     }
 
-    fn ask(path: &Path, events: &mut Vec<Event>) -> Result<Reply, ConnectError> {
+    fn request_status(path: &Path, events: &mut Vec<Event>) -> Result<Reply, ConnectError> {
         let request = encode(&Request::Status(Status)).expect("encode");
         let mut session = Session::begin(open(path)?, &request)?;
         session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(ConnectError::Fault)
@@ -313,9 +319,9 @@ mod tests {
         let progress = Event::Progress { done: 1, total: 2 };
         let answers =
             vec![Answer::Event(progress.clone()), Answer::Reply(Reply::Stopping(StopReply))];
-        let (path, serve) = daemon("events", Hello::of_this_build(1), answers);
+        let (path, serve) = start_daemon("events", Hello::of_this_build(1), answers);
         let mut events = Vec::new();
-        assert_eq!(ask(&path, &mut events).ok(), Some(Reply::Stopping(StopReply)));
+        assert_eq!(request_status(&path, &mut events).ok(), Some(Reply::Stopping(StopReply)));
         assert_eq!(events, [progress]);
         let request = serve.join().expect("join").expect("serve");
         assert_eq!(decode::<Request>(&request), Ok(Request::Status(Status)));
@@ -324,8 +330,8 @@ mod tests {
     #[test]
     fn a_daemon_of_another_protocol_is_named() {
         let theirs = Hello { protocol: PROTOCOL + 1, version: [0, 9, 0, 0], pid: 77 };
-        let (path, serve) = daemon("mismatch", theirs, Vec::new());
-        let result = ask(&path, &mut Vec::new());
+        let (path, serve) = start_daemon("mismatch", theirs, Vec::new());
+        let result = request_status(&path, &mut Vec::new());
         let Err(error @ ConnectError::Mismatch(_)) = result else { panic!("{result:?}") };
         let fault = error.into_fault(&path);
         assert_eq!(fault.code, FaultCode::ProtocolMismatch);
@@ -339,8 +345,8 @@ mod tests {
 
     #[test]
     fn a_lost_connection_and_a_foreign_program_are_faults() {
-        let (path, serve) = daemon("lost", Hello::of_this_build(1), Vec::new());
-        let result = ask(&path, &mut Vec::new());
+        let (path, serve) = start_daemon("lost", Hello::of_this_build(1), Vec::new());
+        let result = request_status(&path, &mut Vec::new());
         let Err(ConnectError::Fault(fault)) = result else { panic!("{result:?}") };
         assert_eq!(fault.code, FaultCode::Unreachable);
         let _ = serve.join();
@@ -354,7 +360,7 @@ mod tests {
             std::fs::remove_file(socket)?;
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         });
-        let result = ask(&path, &mut Vec::new());
+        let result = request_status(&path, &mut Vec::new());
         let Err(ConnectError::Fault(fault)) = result else { panic!("{result:?}") };
         assert_eq!(fault.code, FaultCode::BadFrame);
         let _ = serve.join();

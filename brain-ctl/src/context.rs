@@ -24,6 +24,9 @@ const MAX_SILENCE: Duration = Duration::from_secs(30);
 /// Maximum silence during slow requests, for which the daemon reports progress.
 const MAX_SILENCE_SLOW: Duration = Duration::from_secs(180);
 
+/// Time during which a request is repeated while a daemon starts or stops.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The flags that all commands share.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Context {
@@ -39,12 +42,12 @@ impl Context {
     /// Sends a request, and starts the daemon if none runs.
     ///
     /// # Errors
-    /// The daemon's fault, or why the daemon did not answer.
+    /// The daemon's fault, or a fault of the start of the daemon or of the connection.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
         self.send(operation, !self.no_start, &mut |_| {})
     }
 
-    /// Like [`Self::call`], and prints the reply.
+    /// Like [`Self::call`], and returns the outcome that prints the reply.
     ///
     /// # Errors
     /// As [`Self::call`] and [`Self::show`].
@@ -52,7 +55,8 @@ impl Context {
         self.show(&self.call(operation)?)
     }
 
-    /// Like [`Self::call`], and passes progress lines and parts of the answer to a function.
+    /// Like [`Self::call`], and passes each line of progress and each part of the answer to
+    /// `on_line`.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -105,7 +109,7 @@ impl Context {
     }
 
     /// Sends a request and reads the answer with `read_answer`. Retries while a daemon starts or
-    /// stops. Replaces a daemon with a former protocol if it may start one.
+    /// stops. If `may_start`, starts a missing daemon and replaces one with an older protocol.
     fn exchange<T>(
         &self,
         request_bytes: &[u8],
@@ -115,7 +119,7 @@ impl Context {
         let home = Home::find()?;
         let started_at = Instant::now();
         let mut new_stream: Option<Stream> = None;
-        let mut is_replaced = false;
+        let mut was_replaced = false;
         loop {
             let connected = match new_stream.take() {
                 Some(stream) => Ok(stream),
@@ -129,7 +133,7 @@ impl Context {
                 },
                 Err(error) => error,
             };
-            let is_late = started_at.elapsed() > Duration::from_secs(10);
+            let is_late = started_at.elapsed() > RETRY_TIMEOUT;
             match error {
                 ConnectError::NotListening | ConnectError::ClosedWithoutGreeting
                     if may_start && !is_late =>
@@ -139,14 +143,14 @@ impl Context {
                     }
                     new_stream = Some(start::connect_or_start(&home, self.quiet)?);
                 }
-                // An upgrade replaced the programs while the daemon ran.
+                // The daemon is older than this program: an upgrade replaced the programs.
                 ConnectError::Mismatch(former)
                     if may_start
-                        && !is_replaced
+                        && !was_replaced
                         && former.protocol < PROTOCOL
                         && status::is_daemon(former.pid) =>
                 {
-                    is_replaced = true;
+                    was_replaced = true;
                     if !self.quiet {
                         output::notice(&format!(
                             "replacing the daemon {} (pid {}) by version {VERSION}",

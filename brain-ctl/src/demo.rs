@@ -1,7 +1,7 @@
-//! A brain to try out: an invented one in a temporary home, with a daemon of its own.
+//! A demonstration: an invented brain in a temporary home, with a daemon of its own.
 //!
-//! The daemon removes the home when its standard input closes, so it also notices that the client
-//! was killed. Should both be killed, the next demonstration removes the home.
+//! The daemon removes the home when its standard input closes, so it does so even if the client is
+//! killed. If both are killed, the next demonstration removes the home.
 
 mod notes;
 mod posts;
@@ -45,11 +45,12 @@ const END_TIMEOUT: Duration = Duration::from_secs(8);
 pub(crate) struct TemporaryBrain {
     home: Home,
     daemon: Option<Child>,
-    /// Locked while this process lives, so that no other one removes the home.
+    /// The marker file. This process locks it while it lives, so that no other demonstration
+    /// removes the home.
     _marker: File,
     /// The number of pages.
     pub(crate) pages: usize,
-    /// A post that spread fast.
+    /// The id of a post that spread fast.
     pub(crate) fast_post: String,
 }
 
@@ -57,7 +58,8 @@ impl TemporaryBrain {
     /// Creates the home, starts its daemon, and fills it with pages and posts as of `now`.
     ///
     /// # Errors
-    /// `io` if the temporary directory cannot be written; `unreachable` without a daemon.
+    /// `io`, `disk_full` or `read_only` if the home cannot be written; `unreachable` if the daemon
+    /// does not start; `internal` if the word lists are damaged or the pages cannot be stored.
     pub(crate) fn start(seed: u64, now: &Zoned) -> Result<Self, Fault> {
         let notes = notes::write(seed, now.date())?;
         let posts = posts::write(seed, now.timestamp())?;
@@ -74,7 +76,7 @@ impl TemporaryBrain {
         let started = start::wait_for(&brain.home, &mut daemon);
         brain.daemon = Some(daemon);
         written.and(started)?;
-        brain.take_in_pages()?;
+        brain.sync_pages()?;
         Ok(brain)
     }
 
@@ -101,11 +103,11 @@ impl TemporaryBrain {
         })
     }
 
-    /// Makes pages of the files, as of files that a user puts there.
-    fn take_in_pages(&self) -> Result<(), Fault> {
+    /// Stores the files as pages with `brain sync`, as for files that a user writes.
+    fn sync_pages(&self) -> Result<(), Fault> {
         let mut command = self.command()?;
         command.args(["sync", "default", "--json"]);
-        let output = command.output().map_err(|e| not_run(&e))?;
+        let output = command.output().map_err(|e| run_fault(&e))?;
         if output.status.success() {
             return Ok(());
         }
@@ -123,7 +125,7 @@ impl TemporaryBrain {
     /// # Errors
     /// `io` if the path of this program is unknown.
     pub(crate) fn command(&self) -> Result<Command, Fault> {
-        let program = env::current_exe().map_err(|e| not_run(&e))?;
+        let program = env::current_exe().map_err(|e| run_fault(&e))?;
         let mut command = Command::new(program);
         isolate(&mut command);
         command.env("BRAIN_HOME", self.dir()).stdin(Stdio::null());
@@ -133,14 +135,14 @@ impl TemporaryBrain {
     /// Ends the daemon and waits until the home is removed.
     ///
     /// # Errors
-    /// `io` if the home cannot be removed.
+    /// `io` or `read_only` if the home cannot be removed.
     pub(crate) fn end(&mut self) -> Result<(), Fault> {
         if let Some(mut daemon) = self.daemon.take() {
             drop(daemon.stdin.take());
             let ending_since = Instant::now();
             while matches!(daemon.try_wait(), Ok(None)) {
                 if ending_since.elapsed() > END_TIMEOUT {
-                    // Kill fails only if the daemon has ended.
+                    // `kill` fails only if the daemon has ended.
                     let _ = daemon.kill().and_then(|()| daemon.wait());
                     break;
                 }
@@ -162,15 +164,16 @@ impl Drop for TemporaryBrain {
     }
 }
 
-fn not_run(error: &io::Error) -> Fault {
+fn run_fault(error: &io::Error) -> Fault {
     Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
 }
 
-/// Removes what would connect a program with the user's own brain or accounts.
+/// Separates a command from the user's own brain and accounts: removes the variables that configure
+/// them, and lets the daemon listen at a free local port only.
 fn isolate(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name.as_bytes().starts_with(b"BRAIN_") {
-            // The home itself is set by the caller.
+            // The caller sets the home.
             if name != "BRAIN_HOME" {
                 command.env_remove(&name);
             }
@@ -184,6 +187,7 @@ fn isolate(command: &mut Command) {
 /// for a socket.
 fn base_directory() -> PathBuf {
     let dir = env::temp_dir();
+    // At most 20 bytes follow the prefix: process id, `-`, and up to 8 hexadecimal digits.
     let is_short = dir.as_os_str().len() + PREFIX.len() + 20 <= MAX_HOME_BYTES;
     if is_short && dir.is_absolute() { dir } else { PathBuf::from("/tmp") }
 }
@@ -196,7 +200,7 @@ fn remove_abandoned(base: &Path) {
         let is_demo = entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
         let is_ours = || fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir() && m.uid() == uid);
         if is_demo && is_ours() && is_abandoned(&path) {
-            // A home that cannot be removed now is tried again by the next demonstration.
+            // If this fails, the next demonstration tries again.
             let _ = fs::remove_dir_all(&path);
         }
     }

@@ -1,9 +1,10 @@
 //! Parses and formats durations such as `90d` and `1h30m`.
 
-/// Parses a duration in seconds: integers with units `s`, `m`, `h`, `d`, `w`, without spaces.
+/// Parses a duration and returns seconds. The text has integers with the units `s`, `m`, `h`, `d`
+/// and `w`, without spaces.
 ///
 /// # Errors
-/// Returns a message about the invalid text with an example.
+/// Returns a message if the text is not a duration, is zero, or has more than `u64::MAX` seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let invalid = || {
         format!(
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn durations_are_parsed_and_formatted() {
-        for (text, want) in [
+        for (text, expected) in [
             ("90d", 7_776_000),
             ("1h", 3600),
             ("1h30m", 5400),
@@ -67,14 +68,14 @@ mod tests {
             ("2w", 1_209_600),
             ("1d1s", 86_401),
         ] {
-            assert_eq!(seconds(text), Ok(want), "{text}");
-            assert_eq!(seconds(&format(want)), Ok(want), "{text}");
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+            assert_eq!(seconds(&format(expected)), Ok(expected), "{text}");
         }
         assert_eq!(format(7_776_000), "90d");
     }
 
     #[test]
-    fn invalid_durations_are_refused_with_an_example() {
+    fn invalid_durations_are_refused() {
         for text in [
             "",
             "d",

@@ -1,5 +1,5 @@
-//! Opens a text in the user's editor. The text is in a private file, which is kept when it could
-//! not be stored.
+//! Opens a text in the user's editor, in a private file. If the edited text cannot be stored as a
+//! page, the file stays.
 
 use std::{
     env, fs,
@@ -18,7 +18,7 @@ use rustix::process::Signal;
 
 use crate::fail;
 
-/// A text in a file of its own directory.
+/// A text in a file, in a private temporary directory of its own.
 pub(crate) struct EditedFile {
     dir: PathBuf,
     path: PathBuf,
@@ -29,7 +29,7 @@ impl EditedFile {
     /// Writes `text` to a new file that only this user can read.
     ///
     /// # Errors
-    /// `io` if there is no place for temporary files.
+    /// `io`, `disk_full` or `read_only` if the file cannot be created.
     pub(crate) fn create(name: &str, text: &str) -> Result<Self, Fault> {
         let dir = create_dir()?;
         let path = dir.join(name);
@@ -46,10 +46,10 @@ impl EditedFile {
         Ok(Self { dir, path, original: text.as_bytes().to_vec() })
     }
 
-    /// Replaces the text.
+    /// Replaces the text of the file.
     ///
     /// # Errors
-    /// `io`.
+    /// `io`, `disk_full` or `read_only` if the file cannot be written.
     pub(crate) fn write(&self, text: &str) -> Result<(), Fault> {
         fs::write(&self.path, text).map_err(|error| fail::file("write", &self.path, &error))
     }
@@ -57,7 +57,7 @@ impl EditedFile {
     /// Opens the editor, waits for its end, and returns the saved text.
     ///
     /// # Errors
-    /// `io` if the editor cannot be started or fails.
+    /// `io` if the editor cannot be started or fails, or if the file cannot be read.
     pub(crate) fn open(&self) -> Result<Vec<u8>, Fault> {
         let editor = editor();
         // Ctrl-C belongs to the editor while it runs.
@@ -69,13 +69,13 @@ impl EditedFile {
             .arg(&self.path)
             .stdout(terminal_output()?)
             .status();
-        let failed = |why: String| {
-            Fault::new(FaultCode::Io, format!("the editor `{editor}` {why}"))
+        let editor_fault = |reason: String| {
+            Fault::new(FaultCode::Io, format!("the editor `{editor}` {reason}"))
                 .hint("set VISUAL or EDITOR to your editor: export EDITOR=nano")
         };
         match status {
-            Err(error) => Err(failed(format!("cannot be started: {}", fail::reason(&error)))),
-            Ok(status) if !status.success() => Err(failed(format!("failed ({status})"))),
+            Err(error) => Err(editor_fault(format!("cannot be started: {}", fail::reason(&error)))),
+            Ok(status) if !status.success() => Err(editor_fault(format!("failed ({status})"))),
             Ok(_) => fs::read(&self.path).map_err(|error| fail::file("read", &self.path, &error)),
         }
     }
@@ -85,7 +85,8 @@ impl EditedFile {
         let _ = fs::remove_dir_all(&self.dir);
     }
 
-    /// Returns the fault with the path of the file, which is kept. An unchanged text is not kept.
+    /// Keeps an edited file, and returns the fault with its path. Removes a file whose text is
+    /// unchanged or cannot be read, and returns the fault as it is.
     pub(crate) fn keep(&self, fault: Fault) -> Fault {
         match fs::read(&self.path) {
             Ok(text) if text != self.original => {
@@ -121,11 +122,12 @@ fn create_dir() -> Result<PathBuf, Fault> {
 
 /// Returns the command of the user's editor.
 fn editor() -> String {
-    let set = |name| env::var(name).ok().filter(|value| !value.trim().is_empty());
-    set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned())
+    let non_blank = |name| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    non_blank("VISUAL").or_else(|| non_blank("EDITOR")).unwrap_or_else(|| "vi".to_owned())
 }
 
-/// Returns the output of the editor: the terminal, even if this program's output goes to a file.
+/// Returns the output of the editor: the terminal, even if this program's output goes to a file;
+/// standard error without a terminal.
 fn terminal_output() -> Result<Stdio, Fault> {
     if io::stdout().is_terminal() {
         return Ok(Stdio::inherit());

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use brain_protocol::{Fault, FaultCode, NameError, SIZE_LIMIT_HINT, Slug, SourceId};
 
-/// Returns the well-known errno name, if there is one.
+/// Returns the errno name of the common errors of files.
 pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind;
     Some(match error.kind() {
@@ -32,7 +32,8 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns the fault of a failed file operation; `verb` is `read`, `write` or `create`.
+/// Returns the fault of a failed file operation: `disk_full`, `read_only` or `io`. `verb` names the
+/// operation, for example `read`.
 pub(crate) fn file(verb: &str, path: &Path, error: &io::Error) -> Fault {
     let code = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => FaultCode::DiskFull,
@@ -59,7 +60,7 @@ pub(crate) fn stdout(error: &io::Error) -> Fault {
     }
 }
 
-/// Returns a usage fault that clap does not detect.
+/// Returns the fault of wrong arguments that clap does not detect.
 pub(crate) fn usage(message: impl Into<String>) -> Fault {
     Fault::new(FaultCode::Usage, message)
 }
@@ -67,15 +68,15 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
 /// Parses a slug.
 ///
 /// # Errors
-/// `invalid_slug`; the hint suggests a valid slug, which may have no page.
+/// `invalid_slug` if `text` is not a slug; the hint suggests a valid one, which may have no page.
 pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
     Slug::parse(text).map_err(|e| name_fault(FaultCode::InvalidSlug, e))
 }
 
-/// Parses a source id.
+/// Parses a source id, if one is given.
 ///
 /// # Errors
-/// `invalid_source`.
+/// `invalid_source` if `text` is not a source id.
 pub(crate) fn source(text: Option<&str>) -> Result<Option<SourceId>, Fault> {
     text.map(SourceId::parse).transpose().map_err(|e| name_fault(FaultCode::InvalidSource, e))
 }

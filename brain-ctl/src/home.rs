@@ -80,10 +80,10 @@ impl Home {
         self.socket.as_deref()
     }
 
-    /// Returns the path of the daemon's socket: `BRAIN_SOCKET`, else the path in `run/socket`, else
-    /// `run/brain.sock`.
+    /// Returns the path of the daemon's socket: `BRAIN_SOCKET`, else the socket in the fallback
+    /// directory of a read-only home, else the path in `run/socket`, else `run/brain.sock`.
     ///
-    /// A daemon writes `run/socket` when it starts, if its configuration has another socket. So
+    /// A daemon writes `run/socket` when it starts, if its configuration names another socket. So
     /// callers must call this function again before each attempt to connect.
     pub(crate) fn socket(&self) -> PathBuf {
         if let Some(socket) = &self.socket {
@@ -97,7 +97,7 @@ impl Home {
         }
         let run = self.dir.join("run");
         match fs::read_to_string(run.join("socket")) {
-            Ok(note) if !note.trim().is_empty() => run.join(note.trim_end_matches(['\r', '\n'])),
+            Ok(path) if !path.trim().is_empty() => run.join(path.trim_end_matches(['\r', '\n'])),
             _ => run.join("brain.sock"),
         }
     }
@@ -107,10 +107,11 @@ impl Home {
         self.run_dir().join("daemon.log")
     }
 
-    /// Creates the home and its `run` directory, accessible only to the owner.
+    /// Creates the home and its run directory, if missing, with access only for the owner.
     ///
     /// # Errors
-    /// `io` if a directory cannot be created; `forbidden` if others can use the existing one.
+    /// `io`, `disk_full` or `read_only` if a directory cannot be created; `forbidden` if other
+    /// users can access the existing fallback directory.
     pub(crate) fn prepare(&self) -> Result<(), Fault> {
         let run = self.run_dir();
         DirBuilder::new().recursive(true).mode(0o700).create(&run).map_err(|e| {

@@ -12,8 +12,8 @@ use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Secret};
 
 use crate::{fail, output};
 
-/// The hint that lists the possible inputs.
-const INPUT_HINT: &str = "give the content as words, with --file PATH, or with --stdin";
+/// The end of a message about missing content: the possible inputs.
+const INPUTS: &str = "give the content as words, with --file PATH, or with --stdin";
 
 /// Maximum length of a secret in bytes.
 const MAX_SECRET: u64 = 4096;
@@ -30,8 +30,8 @@ pub(crate) struct Input {
 /// Reads the content for `capture`.
 ///
 /// # Errors
-/// `usage` for two inputs, `empty_content` for none or an empty one, `io` for an unreadable file,
-/// `too_large`.
+/// `usage` for two inputs; `empty_content` for none or a blank one; `io` for an unreadable file;
+/// `too_large` above [`MAX_CONTENT`] bytes.
 pub(crate) fn for_capture(
     words: Vec<OsString>,
     file: Option<&Path>,
@@ -44,7 +44,7 @@ pub(crate) fn for_capture(
     }
     let input = match file {
         _ if inputs == 0 => {
-            let message = format!("nothing to capture: {INPUT_HINT}");
+            let message = format!("nothing to capture: {INPUTS}");
             return Err(Fault::new(FaultCode::EmptyContent, message));
         }
         Some(path) => from_file(path)?,
@@ -57,7 +57,7 @@ pub(crate) fn for_capture(
             Origin::File(path) => format!("{path} is"),
             _ => "standard input is".to_owned(),
         };
-        return Err(Fault::new(FaultCode::EmptyContent, format!("{subject} empty: {INPUT_HINT}")));
+        return Err(Fault::new(FaultCode::EmptyContent, format!("{subject} empty: {INPUTS}")));
     }
     Ok(input)
 }
@@ -65,7 +65,7 @@ pub(crate) fn for_capture(
 /// Reads the text for `append`: words, a file, or standard input. The daemon refuses an empty one.
 ///
 /// # Errors
-/// `io` for an unreadable file, `too_large`.
+/// `io` for an unreadable file; `too_large` above [`MAX_CONTENT`] bytes.
 pub(crate) fn for_append(words: Vec<OsString>, file: Option<&Path>) -> Result<Input, Fault> {
     match file {
         Some(path) => from_file(path),
@@ -77,7 +77,7 @@ pub(crate) fn for_append(words: Vec<OsString>, file: Option<&Path>) -> Result<In
 /// Reads the page for `put`. The daemon decides whether it can be empty.
 ///
 /// # Errors
-/// `io` for an unreadable file, `too_large`.
+/// `io` for an unreadable file; `too_large` above [`MAX_CONTENT`] bytes.
 pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
     match file {
         Some(path) => from_file(path),
@@ -88,8 +88,8 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// Reads a secret from a file, or from standard input for `-`, without surrounding white space.
 ///
 /// # Errors
-/// `io` for an unreadable file; `invalid_request` with `hint` for a file without exactly one
-/// secret.
+/// `io` for an unreadable file; `invalid_request` with `hint` if the text is empty, has several
+/// lines, or has more than [`MAX_SECRET`] bytes.
 pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let mut text = String::new();
     let (result, origin) = if path == Path::new("-") {
@@ -123,7 +123,7 @@ fn from_words(words: Vec<OsString>) -> Result<Input, Fault> {
         }
         content.extend_from_slice(&word.into_vec());
     }
-    within_limit(content.len(), "the content")?;
+    check_length(content.len(), "the content")?;
     Ok(Input { content, origin: Origin::Argument })
 }
 
@@ -179,16 +179,16 @@ enum ReadError {
     Fault(Fault),
 }
 
-/// Reads everything, up to the maximum size of a page.
+/// Reads everything. Fails above [`MAX_CONTENT`] bytes.
 fn read_limited(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, ReadError> {
     let mut content = Vec::new();
     // One byte more detects content over the limit, and ends endless files such as /dev/zero.
     reader.take(MAX_CONTENT as u64 + 1).read_to_end(&mut content).map_err(ReadError::Io)?;
-    within_limit(content.len(), label).map_err(ReadError::Fault)?;
+    check_length(content.len(), label).map_err(ReadError::Fault)?;
     Ok(content)
 }
 
-fn within_limit(length: usize, label: &str) -> Result<(), Fault> {
+fn check_length(length: usize, label: &str) -> Result<(), Fault> {
     if length <= MAX_CONTENT {
         return Ok(());
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_content_gets_a_hint_with_all_inputs() {
+    fn a_message_about_empty_content_names_all_inputs() {
         for input in
             [words(&[]), words(&[""]), words(&["  ", "\n\t"]), words(&["\u{FEFF}\u{3000}"])]
         {
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn an_endless_file_is_refused_at_the_limit() {
         assert_eq!(code(for_put(Some(Path::new("/dev/zero")))), Some(FaultCode::TooLarge));
-        assert!(within_limit(MAX_CONTENT, "x").is_ok());
+        assert!(check_length(MAX_CONTENT, "x").is_ok());
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! `brain`, the command-line client: sends a request to the daemon and prints the answer.
 //!
 //! It makes no decisions about pages and never opens the store. It is synchronous, because starting
-//! an async runtime would take longer than most commands. All output goes through
-//! [`output::finish`].
+//! an async runtime would take longer than most commands. Module [`output`] prints the results.
 
 #![cfg_attr(test, allow(clippy::expect_used))]
 

@@ -1,4 +1,4 @@
-//! Parses and formats amounts of money. The wire uses millionths of a US dollar.
+//! Parses amounts of money, and converts costs to JSON. The wire has millionths of a US dollar.
 
 use brain_protocol::{Spending, parse_usd};
 use serde::Serialize;
@@ -29,7 +29,7 @@ impl From<Spending> for Cost {
 /// Parses digits with up to six decimals as millionths of a US dollar.
 ///
 /// # Errors
-/// Returns a message about the invalid text.
+/// Returns a message if the text is not such an amount.
 pub(crate) fn millionths(text: &str) -> Result<u64, String> {
     parse_usd(text).ok_or_else(|| format!("\"{text}\" is not an amount of US dollars such as 0.50"))
 }

@@ -1,7 +1,7 @@
 //! The interactive picker: finds pages while the user types, and returns the chosen one.
 //!
-//! It draws on standard error, so that standard output can be a pipe. A guard restores the terminal
-//! in every case.
+//! It draws on standard error, so that standard output can be a pipe. A guard restores the
+//! terminal, even after an error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -24,11 +24,11 @@ use crate::{
     output::{clean, fit},
 };
 
-/// Maximum number of pages to offer.
+/// Maximum number of pages that one search returns.
 const MAX_CHOICES: u32 = 50;
-/// With fewer results, also offer pages with a word that starts with the last typed word.
+/// With fewer results, pages with a word that starts with the last typed word are offered, too.
 const MIN_RESULTS: usize = 5;
-/// Lines of the screen around the list.
+/// Lines of the screen that the list does not use: the query, the passage and the help.
 const OTHER_LINES: usize = 3;
 
 /// A page in the list.
@@ -46,11 +46,11 @@ struct Picker<'a> {
     request: Search,
     choices: Vec<Choice>,
     selected: usize,
-    /// Why the list is empty.
+    /// The reason for an empty list.
     message: String,
 }
 
-/// What a key does.
+/// The effect of a key.
 enum KeyAction {
     Search,
     Redraw,
@@ -61,7 +61,7 @@ enum KeyAction {
 /// Lets the user choose a page. Returns `None` if the user ends the picker.
 ///
 /// # Errors
-/// `usage` without a terminal; `io` if the terminal fails.
+/// `usage` without a terminal, or if the terminal fails.
 pub(crate) fn pick(context: &Context, request: Search) -> Result<Option<PageRef>, Fault> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(fail::usage("`brain search -i` needs a terminal")
@@ -69,7 +69,7 @@ pub(crate) fn pick(context: &Context, request: Search) -> Result<Option<PageRef>
     }
     let mut picker =
         Picker { context, request, choices: Vec::new(), selected: 0, message: String::new() };
-    // A message about the start of the daemon appears before the screen changes.
+    // The first search can start the daemon, whose notice must appear before the screen changes.
     picker.search();
     let screen = Screen::enter().map_err(|e| terminal_fault(&e))?;
     let chosen = picker.run().map_err(|e| terminal_fault(&e));
@@ -155,8 +155,8 @@ impl Picker<'_> {
                 return KeyAction::Search;
             }
             KeyCode::Char('w') if control => {
-                let kept = query.trim_end().rfind(' ').map_or(0, |at| at + 1);
-                query.truncate(kept);
+                let end = query.trim_end().rfind(' ').map_or(0, |at| at + 1);
+                query.truncate(end);
                 return KeyAction::Search;
             }
             KeyCode::Char(c) if !control => {
@@ -172,11 +172,11 @@ impl Picker<'_> {
     fn search(&mut self) {
         self.selected = 0;
         self.message.clear();
-        let found = match self.request.query.trim().is_empty() {
+        let result = match self.request.query.trim().is_empty() {
             true => self.newest_pages(),
             false => self.search_results(),
         };
-        match found {
+        match result {
             Ok(choices) => {
                 if choices.is_empty() {
                     self.message = "no page found".into();
@@ -211,10 +211,10 @@ impl Picker<'_> {
         let request =
             Search { limit: MAX_CHOICES, explain: false, prefix: true, ..self.request.clone() };
         let mut choices = choices(&self.context.call(request.clone())?);
-        let is_word = request.query.ends_with(char::is_alphanumeric);
-        if choices.len() < MIN_RESULTS && is_word {
+        let ends_in_word = request.query.ends_with(char::is_alphanumeric);
+        if choices.len() < MIN_RESULTS && ends_in_word {
             let query = format!("{}*", request.query);
-            // If the query is invalid with `*`, only the first results are shown.
+            // If the query is invalid with `*`, these results are not shown.
             if let Ok(more) = self.context.call(Search { query, ..request }) {
                 for choice in self::choices(&more) {
                     if choices.iter().all(|known| known.page != choice.page) {
@@ -229,13 +229,13 @@ impl Picker<'_> {
     fn draw(&self) -> io::Result<()> {
         let (columns, lines) = terminal::size()?;
         let columns = usize::from(columns.max(10));
-        let room = usize::from(lines).saturating_sub(OTHER_LINES).max(1);
+        let list_lines = usize::from(lines).saturating_sub(OTHER_LINES).max(1);
         let cut = |text: &str| fit(&clean(text), Some(columns - 1));
         let mut out = io::stderr().lock();
         queue!(out, Hide, MoveTo(0, 0), Clear(ClearType::All))?;
-        let first = self.selected.saturating_sub(room - 1);
+        let first = self.selected.saturating_sub(list_lines - 1);
         for (line, (at, choice)) in
-            (1..).zip(self.choices.iter().enumerate().skip(first).take(room))
+            (1..).zip(self.choices.iter().enumerate().skip(first).take(list_lines))
         {
             let text = cut(&format!("{}  {}", choice.name, choice.title));
             queue!(out, MoveTo(0, line))?;

@@ -24,7 +24,8 @@ impl Progress {
         Self { started_at: Instant::now(), is_enabled: !quiet, bar: None }
     }
 
-    /// Handles an event: updates the bar, or passes a text to `on_text` while the bar is hidden.
+    /// Handles an event: updates the bar with progress, or passes a text to `on_text`. The bar is
+    /// hidden while `on_text` runs.
     pub(crate) fn handle(&mut self, event: &Event, on_text: &mut dyn FnMut(&str)) {
         let (done, total) = match event {
             Event::Progress { done, total } => (*done, *total),

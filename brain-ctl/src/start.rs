@@ -30,16 +30,16 @@ const PROGRAM: &str = "brain-daemon";
 /// Time after which a notice says that the client is still waiting.
 const NOTICE_DELAY: Duration = Duration::from_secs(10);
 
-/// Time limit for the daemon's first answer. The daemon keeps running after it.
+/// Time limit for the daemon's first answer. A slower daemon keeps running.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit while another process holds the store; a stopping daemon needs up to 5 s.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(7);
 
-/// Maximum size of the log; a larger one is renamed to `daemon.log.1`.
+/// Maximum size of the log in bytes. At a start, a larger one is renamed to `daemon.log.1`.
 const LOG_LIMIT: u64 = 1024 * 1024;
 
-/// Returns the daemon's program: in the directory of this one, or on `PATH`.
+/// Returns the path of the daemon's program: in the directory of this program, or on `PATH`.
 pub(crate) fn program() -> Option<PathBuf> {
     let in_same_directory =
         env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join(PROGRAM)));
@@ -64,7 +64,8 @@ pub(crate) fn no_program() -> Fault {
 /// Runs the daemon's program with these arguments and `--json`, and returns its answer.
 ///
 /// # Errors
-/// The program's fault; `internal` if it gave no answer.
+/// The program's fault; `unreachable` without the program; `io` if it cannot be run; `internal` if
+/// it gave no answer.
 pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
     let program = program().ok_or_else(no_program)?;
     let home = Home::find()?;
@@ -104,7 +105,8 @@ pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fau
 /// Connects to the daemon. Starts one first if none listens and no other client starts one.
 ///
 /// # Errors
-/// `unreachable` with the last lines of the log if the started daemon exits before it answers.
+/// `unreachable` if the daemon's program is missing, exits before it answers (with the reason from
+/// the log), or does not answer in time; the fault of [`Home::prepare`] or of [`connect::open`].
 pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault> {
     let program = program().ok_or_else(no_program)?;
     home.prepare()?;
@@ -119,7 +121,7 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
 
     let started_at = Instant::now();
     let mut has_lock = false;
-    let mut notice_shown = false;
+    let mut is_notice_shown = false;
     let mut daemon: Option<StartingDaemon> = None;
     loop {
         match connect::open(&home.socket()) {
@@ -149,8 +151,8 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
                 }
             }
         }
-        if started_at.elapsed() > NOTICE_DELAY && !notice_shown {
-            notice_shown = true;
+        if started_at.elapsed() > NOTICE_DELAY && !is_notice_shown {
+            is_notice_shown = true;
             output::notice(&format!(
                 "still waiting for {PROGRAM}; its log: {}",
                 home.log().display()
@@ -167,12 +169,11 @@ pub(crate) fn connect_or_start(home: &Home, quiet: bool) -> Result<Stream, Fault
     }
 }
 
-/// Starts the daemon of a temporary home, which ends when its standard input closes.
-///
-/// `prepare` changes the command before the start.
+/// Starts the daemon of a temporary home, which ends when its standard input closes. Does not wait
+/// for it. `prepare` changes the command before the start.
 ///
 /// # Errors
-/// As [`connect_or_start`].
+/// `unreachable` if the program is missing or cannot be started; the fault of [`Home::prepare`].
 pub(crate) fn start_temporary(
     home: &Home,
     prepare: impl FnOnce(&mut Command),
@@ -188,7 +189,8 @@ pub(crate) fn start_temporary(
 /// Waits until the daemon of a temporary home answers.
 ///
 /// # Errors
-/// `unreachable` if it ends before, or does not answer in time.
+/// `unreachable` if the daemon ends or does not answer in time; otherwise the fault of
+/// [`connect::open`].
 pub(crate) fn wait_for(home: &Home, child: &mut Child) -> Result<(), Fault> {
     let started_at = Instant::now();
     while started_at.elapsed() < START_TIMEOUT {
@@ -197,7 +199,7 @@ pub(crate) fn wait_for(home: &Home, child: &mut Child) -> Result<(), Fault> {
             Err(ConnectError::NotListening | ConnectError::ClosedWithoutGreeting) => {}
             Err(error) => return Err(error.into_fault(&home.socket())),
         }
-        // The log is gone with the home.
+        // The daemon has removed its log with the home, so the fault cannot quote it.
         if let Ok(Some(status)) = child.try_wait() {
             let message = format!("{PROGRAM} could not start ({status})");
             return Err(Fault::new(FaultCode::Unreachable, message)
@@ -272,14 +274,14 @@ impl StartingDaemon {
         };
         let log_lines = log_tail(&home.log(), self.log_offset);
         let store_was_locked = log_lines.contains(LOCKED_MESSAGE);
-        let log = format!("see the log: {}", home.log().display());
+        let log_hint = format!("see the log: {}", home.log().display());
         let (message, hint) = match reason_and_hint(&log_lines) {
             (reason, _) if reason.is_empty() => {
-                (format!("{PROGRAM} ended at once ({status}) without a message"), log)
+                (format!("{PROGRAM} ended at once ({status}) without a message"), log_hint)
             }
-            (reason, None) => (format!("{PROGRAM} could not start: {reason}"), log),
+            (reason, None) => (format!("{PROGRAM} could not start: {reason}"), log_hint),
             (reason, Some(hint)) => {
-                (format!("{PROGRAM} could not start: {reason}"), format!("{hint}; {log}"))
+                (format!("{PROGRAM} could not start: {reason}"), format!("{hint}; {log_hint}"))
             }
         };
         Some(StartFailure {
@@ -296,10 +298,11 @@ fn open_log(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// The message of a daemon if another one has the store (`StoreError::Locked`).
+/// A part of the daemon's message if another daemon has the store (`StoreError::Locked`).
 const LOCKED_MESSAGE: &str = "in use by another brain-daemon";
 
-/// Returns reason and hint from the log, or its last lines.
+/// Returns the reason and the hint of the last error in `log`. Without an error, the reason is all
+/// lines of `log`.
 fn reason_and_hint(log: &str) -> (String, Option<String>) {
     let marker = format!("{PROGRAM}: error: ");
     let Some(at) = log.rfind(&marker) else {
@@ -310,7 +313,7 @@ fn reason_and_hint(log: &str) -> (String, Option<String>) {
     (reason, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
 }
 
-/// Returns the last lines of `log` after the offset `from`.
+/// Returns the last lines of `log` after the offset `from`, in bytes.
 fn log_tail(log: &Path, from: u64) -> String {
     const LINES: usize = 3;
     const BYTES: u64 = 8 * 1024;
@@ -346,9 +349,9 @@ mod tests {
 
     #[test]
     fn reason_and_hint_come_from_the_log() {
-        let words = "noise\nbrain-daemon: error: the store is damaged\nhint: restore a backup";
+        let log = "noise\nbrain-daemon: error: the store is damaged\nhint: restore a backup";
         assert_eq!(
-            reason_and_hint(words),
+            reason_and_hint(log),
             ("the store is damaged".into(), Some("restore a backup".into()))
         );
         assert_eq!(reason_and_hint("one\ntwo"), ("one; two".into(), None));

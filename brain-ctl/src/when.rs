@@ -29,12 +29,12 @@ impl When {
     /// # Errors
     /// Returns a message with the valid forms.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        Self::at(text, &Zoned::now().with_time_zone(zone()))
+        Self::parse_at(text, &Zoned::now().with_time_zone(zone()))
             .ok_or_else(|| format!("this is not a time; {FORMS}"))
     }
 
     /// Parses a text, relative to `now`.
-    fn at(text: &str, now: &Zoned) -> Option<Self> {
+    fn parse_at(text: &str, now: &Zoned) -> Option<Self> {
         if let Ok(instant) = text.trim().parse::<Timestamp>() {
             return Some(Self::instant(instant.to_zoned(now.time_zone().clone())));
         }
@@ -62,15 +62,15 @@ impl When {
         Self { start: at.clone(), end: at }
     }
 
-    /// Returns the period of `length` from the start of a day.
+    /// Returns the period of `length` from the start of the day `first`, in the time zone of `now`.
     fn days(first: Date, length: Span, now: &Zoned) -> Option<Self> {
         let start = first.to_zoned(now.time_zone().clone()).ok()?;
         let end = first.saturating_add(length).to_zoned(now.time_zone().clone()).ok()?;
         Some(Self { start, end })
     }
 
-    /// Returns the week, month or year that lies `ago` units before the current one. Weeks begin on
-    /// Monday.
+    /// Returns the week, month or year (`unit`) that lies `ago` units before the current one. Weeks
+    /// begin on Monday.
     fn calendar(unit: &str, ago: i64, now: &Zoned) -> Option<Self> {
         let today = now.date();
         let (first, length) = match unit {
@@ -85,14 +85,14 @@ impl When {
         Self::days(first, length, now)
     }
 
-    /// Returns the last day with this name, at most `latest`.
+    /// Returns the most recent day of the week `name` that is not after `latest`.
     fn weekday(name: Weekday, latest: Date, now: &Zoned) -> Option<Self> {
         let back = i64::from(name.until(latest.weekday()));
         Self::days(latest.checked_sub(back.days()).ok()?, 1.day(), now)
     }
 
-    /// Parses `10:30`, `2026-11-21 10:30` and `2026-11-21T10:30:45`. A time without seconds is a
-    /// minute, and one without a fraction a second.
+    /// Parses `10:30`, `2026-11-21 10:30` and `2026-11-21T10:30:45`. The period is one minute if
+    /// the text has no seconds, one millisecond if it has a fraction, and else one second.
     fn clock(text: &str, now: &Zoned) -> Option<Self> {
         let length = match text.matches(':').count() {
             1 => SignedDuration::from_mins(1),
@@ -123,8 +123,8 @@ impl When {
 
     /// Parses an age: `7d`, `1h30m`, `3 weeks ago`, `a month`.
     fn age(text: &str, now: &Zoned) -> Option<Self> {
-        let number = text.strip_prefix("a ").or_else(|| text.strip_prefix("an "));
-        let text = number.map_or_else(|| text.to_owned(), |unit| format!("1 {unit}"));
+        let unit = text.strip_prefix("a ").or_else(|| text.strip_prefix("an "));
+        let text = unit.map_or_else(|| text.to_owned(), |unit| format!("1 {unit}"));
         let age = text.parse::<Span>().ok()?.abs();
         Some(Self::instant(now.checked_sub(age).ok()?))
     }
@@ -134,7 +134,8 @@ impl When {
         format!("{:.3}", self.start.timestamp())
     }
 
-    /// Returns the last instant as RFC 3339.
+    /// Returns the last instant as RFC 3339: the millisecond before the field `end`, or the instant
+    /// itself.
     pub(crate) fn end(&self) -> String {
         let end = match self.end > self.start {
             true => self.end.timestamp().checked_sub(SignedDuration::from_millis(1)).ok(),
@@ -158,7 +159,7 @@ impl When {
     }
 }
 
-/// Returns the day of the week with an English name of at least three letters.
+/// Parses an English name of a day of the week, or its first letters, at least three.
 fn weekday(name: &str) -> Option<Weekday> {
     let days = [
         ("monday", Weekday::Monday),
@@ -209,21 +210,21 @@ pub(crate) fn zone() -> TimeZone {
 
 /// Formats the day of an RFC 3339 time.
 pub(crate) fn day(time: &str) -> String {
-    formatted(time, "%Y-%m-%d")
+    format_local(time, "%Y-%m-%d")
 }
 
 /// Formats day and minute of an RFC 3339 time.
 pub(crate) fn minute(time: &str) -> String {
-    formatted(time, "%Y-%m-%d %H:%M")
+    format_local(time, "%Y-%m-%d %H:%M")
 }
 
 /// Formats an RFC 3339 time with seconds.
 pub(crate) fn second(time: &str) -> String {
-    formatted(time, "%Y-%m-%d %H:%M:%S")
+    format_local(time, "%Y-%m-%d %H:%M:%S")
 }
 
-/// Formats an RFC 3339 time in the local time zone. Returns another text unchanged.
-fn formatted(time: &str, format: &str) -> String {
+/// Formats an RFC 3339 time in the user's time zone. Returns a text that is no time unchanged.
+fn format_local(time: &str, format: &str) -> String {
     match time.parse::<Timestamp>() {
         Ok(at) => at.to_zoned(zone()).strftime(format).to_string(),
         Err(_) => time.to_owned(),
@@ -238,7 +239,7 @@ mod tests {
     fn period(text: &str) -> Option<(String, String)> {
         let zone = TimeZone::fixed(jiff::tz::offset(1));
         let now: Timestamp = "2026-11-23T00:00:00Z".parse().expect("a time");
-        let when = When::at(text, &now.to_zoned(zone))?;
+        let when = When::parse_at(text, &now.to_zoned(zone))?;
         Some((when.start(), when.end()))
     }
 

@@ -4,23 +4,23 @@ use std::{env, path::PathBuf};
 
 use brain_protocol::{Fault, FaultCode};
 
-/// Returns `$XDG_CONFIG_HOME`, or `~/.config`.
+/// Returns `$XDG_CONFIG_HOME` if it is an absolute path, else `~/.config`.
 ///
 /// # Errors
-/// `invalid_config` if neither it nor `HOME` is set.
+/// `invalid_config` if there is no such path and `HOME` is not set.
 pub(crate) fn config_home() -> Result<PathBuf, Fault> {
-    base("XDG_CONFIG_HOME", ".config")
+    base_dir("XDG_CONFIG_HOME", ".config")
 }
 
-/// Returns `$XDG_DATA_HOME`, or `~/.local/share`.
+/// Returns `$XDG_DATA_HOME` if it is an absolute path, else `~/.local/share`.
 ///
 /// # Errors
-/// `invalid_config` if neither it nor `HOME` is set.
+/// `invalid_config` if there is no such path and `HOME` is not set.
 pub(crate) fn data_home() -> Result<PathBuf, Fault> {
-    base("XDG_DATA_HOME", ".local/share")
+    base_dir("XDG_DATA_HOME", ".local/share")
 }
 
-fn base(variable: &str, default: &str) -> Result<PathBuf, Fault> {
+fn base_dir(variable: &str, default: &str) -> Result<PathBuf, Fault> {
     // The specification says to ignore relative paths.
     let configured = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || {

@@ -30,6 +30,8 @@ use brain_protocol::{
 /// The length of the fake daemon's page: more than the buffer of a pipe.
 const PAGE_LENGTH: usize = 3_000_000;
 
+/// A directory with both programs and a home. Dropping it stops the daemon and removes the
+/// directory.
 struct Installation(PathBuf);
 
 impl Installation {
@@ -57,8 +59,9 @@ impl Installation {
 
     /// Creates a directory whose daemon is [`fake_daemon`].
     fn new() -> Self {
-        let this = env::current_exe().expect("this program");
-        Self::with(&format!("exec '{}' --ignored --exact --nocapture fake_daemon", this.display()))
+        let program = env::current_exe().expect("this program");
+        let program = program.display();
+        Self::with(&format!("exec '{program}' --ignored --exact --nocapture fake_daemon"))
     }
 
     fn brain(&self, args: &[&str]) -> Command {
@@ -92,7 +95,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("one JSON value")
 }
 
-/// Not a test: runs the fake daemon, if the script `brain-daemon` calls it.
+/// Not a test: the script `brain-daemon` calls this function to run the fake daemon.
 #[test]
 #[ignore = "it is the daemon of the other tests"]
 fn fake_daemon() {
@@ -213,9 +216,9 @@ fn a_daemon_is_started_reported_once_and_stopped() {
         (refused.status.code(), json(&refused)["error"]["code"].as_str()),
         (Some(6), Some("unreachable"))
     );
-    for never in [&["status"][..], &["stop"]] {
-        let output = installation.run(never);
-        assert_eq!(output.status.code(), Some(if never == ["stop"] { 0 } else { 6 }));
+    for (args, code) in [(["status"], 6), (["stop"], 0)] {
+        let output = installation.run(&args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
     }
     assert!(!installation.0.join("home").exists(), "no daemon was started");
 
@@ -279,7 +282,7 @@ fn the_error_of_a_daemon_that_cannot_start_is_reported() {
 }
 
 #[test]
-fn large_output_is_whole_and_write_errors_are_reported() {
+fn large_output_is_complete_and_write_errors_are_reported() {
     let installation = Installation::new();
     let whole = installation.run(&["get", "big"]);
     assert_eq!((whole.status.code(), whole.stdout.len()), (Some(0), PAGE_LENGTH));
@@ -296,8 +299,8 @@ fn large_output_is_whole_and_write_errors_are_reported() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("spawn");
-    let mut some = [0; 10];
-    closed.stdout.take().expect("pipe").read_exact(&mut some).expect("ten bytes");
+    let mut beginning = [0; 10];
+    closed.stdout.take().expect("pipe").read_exact(&mut beginning).expect("ten bytes");
     let output = closed.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), err(&output).as_str()), (Some(0), ""));
 }
@@ -349,15 +352,15 @@ fn a_partial_import_fails_and_names_the_files() {
         "{}",
         out(&output)
     );
-    let quiet = installation.run(&["import", &dir, "--json"]);
-    assert_eq!((quiet.status.code(), err(&quiet).as_str()), (Some(1), ""));
+    let output = installation.run(&["import", &dir, "--json"]);
+    assert_eq!((output.status.code(), err(&output).as_str()), (Some(1), ""));
     assert_eq!(installation.run(&["import", "/no/such"]).status.code(), Some(1));
 }
 
 #[test]
 fn input_is_checked_before_the_daemon_starts() {
     let installation = Installation::with("exit 1");
-    for (args, code, word) in [
+    for (args, code, expected) in [
         (&["capture"][..], 2, "--stdin"),
         (&["capture", "  "], 2, "--file PATH"),
         (&["capture", "--stdin"], 2, "--file PATH"),
@@ -370,7 +373,7 @@ fn input_is_checked_before_the_daemon_starts() {
     ] {
         let output = installation.run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}");
-        assert!(err(&output).contains(word), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(expected), "{args:?}: {}", err(&output));
         assert_eq!(out(&output), "");
     }
     assert!(!installation.0.join("home").exists());

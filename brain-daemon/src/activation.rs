@@ -11,13 +11,15 @@ use listenfd::ListenFd;
 
 /// The name of the control socket: `FileDescriptorName=control` in the socket unit.
 const CONTROL: &str = "control";
-/// The names of the sockets for local HTTP, and for the tunnel.
+/// The name of the socket for HTTP on this machine.
 const HTTP_LOCAL: &str = "http-local";
+/// The name of the socket for HTTP behind a tunnel.
 const HTTP_PUBLIC: &str = "http-public";
 
-/// The hints for unusable sockets.
+/// The hint for an unusable control socket.
 const UNIX_HINT: &str = "the socket unit needs `ListenStream=` with a path and \
                          `FileDescriptorName=control`: `systemctl cat brain-daemon.socket`";
+/// The hint for an unusable HTTP socket.
 const HTTP_HINT: &str = "the socket unit needs `ListenStream=` with an address and a port, and \
                          `FileDescriptorName=http-local` or `http-public`";
 
@@ -55,11 +57,12 @@ pub struct Sockets {
 
 /// Takes the sockets for this process, by `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.
 ///
-/// Must be called once, before the process opens other files. Sockets with unknown names are
-/// ignored with a warning.
+/// Must be called once, before the process opens other files. Ignores sockets with unknown or
+/// repeated names, with a warning.
 ///
 /// # Errors
-/// [`FaultCode::InvalidConfig`] if the variables are inconsistent, or a socket has a wrong type.
+/// [`FaultCode::InvalidConfig`] if the variables are inconsistent, a socket has a wrong type, or
+/// the control socket has no path.
 pub fn take() -> Result<Sockets, Fault> {
     let mut sockets = Sockets::default();
     let names =

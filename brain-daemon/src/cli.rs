@@ -98,7 +98,7 @@ pub enum Command {
         /// Whether to print JSON.
         json: bool,
     },
-    /// Show or check the configuration.
+    /// Show, check or change the configuration.
     Config {
         /// The action.
         action: Action,
@@ -110,7 +110,7 @@ pub enum Command {
 /// Parses the command line.
 ///
 /// # Errors
-/// The usage error, or the help text if it was requested.
+/// The usage error; or the help text or the version, if the arguments request it.
 pub fn parse() -> Result<Command, clap::Error> {
     let arguments = Arguments::try_parse()?;
     if let Some(file) = arguments.restore {
@@ -126,10 +126,11 @@ pub fn parse() -> Result<Command, clap::Error> {
     })
 }
 
-/// Shows or checks the configuration.
+/// Runs an action on the configuration, and returns the text to print.
 ///
 /// # Errors
-/// [`FaultCode::InvalidConfig`] if the configuration is invalid or the file does not exist.
+/// [`FaultCode::InvalidConfig`] if the configuration, the key or the value is invalid, or the file
+/// to check does not exist; [`FaultCode::Io`] if the file cannot be read or written.
 pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault> {
     let environment = |name: &str| std::env::var(name).ok();
     match action {
@@ -187,7 +188,8 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
 /// Creates the home's store from a backup, and returns a summary.
 ///
 /// # Errors
-/// The fault of the restore; then the home is unchanged.
+/// [`FaultCode::InvalidSource`] if the name of a source is invalid, or the fault of the restore;
+/// then the home is unchanged. [`FaultCode::Internal`] if only the summary cannot be written.
 pub fn restore(
     home: Home,
     config: Config,
@@ -227,7 +229,8 @@ pub fn restore(
 /// Verifies a backup, and returns a summary.
 ///
 /// # Errors
-/// The reason why the backup is damaged.
+/// The reason why the backup is damaged or cannot be read; [`FaultCode::Internal`] if the summary
+/// cannot be written.
 pub fn verify(file: &Path, json: bool) -> Result<String, Fault> {
     let (reply, directories) = brain::verify_backup(file)?;
     if json {
@@ -298,7 +301,8 @@ pub fn start_log(level: LogLevel) {
         LogLevel::Debug => tracing::Level::DEBUG,
     };
     let by_level = tracing_subscriber::filter::filter_fn(move |meta| {
-        // Libraries log warnings only. rmcp logs refused calls with their content as warnings.
+        // Other libraries log warnings and errors. Warnings of rmcp contain refused calls, so it
+        // logs only errors.
         let max_level = match meta.target() {
             target if target.starts_with("brain") => level,
             target if target.starts_with("rmcp") => tracing::Level::ERROR,

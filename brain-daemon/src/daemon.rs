@@ -1,4 +1,4 @@
-//! Starts the daemon, waits for the end, and shuts down: sockets, store, listeners, workers, drain.
+//! Runs the daemon: opens sockets and store, serves with listeners and workers, and shuts down.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -20,14 +20,15 @@ use brain_core::Brain;
 use brain_http as http;
 use brain_tunnel::SystemStarter;
 
-/// The time for requests in progress at shutdown. The whole shutdown takes less than 5 seconds.
+/// The time for requests and workers in progress at shutdown. The whole shutdown takes less than
+/// 5 seconds.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(3500);
 /// How often a long start, such as a migration, extends the start timeout of the service manager.
 const START_NOTICE_INTERVAL: Duration = Duration::from_secs(10);
-/// Threads for blocking work, which limits concurrent commits and searches.
+/// Maximum number of threads for blocking work. It limits concurrent commits and searches.
 const BLOCKING_THREADS: usize = 128;
 
-/// What ends the daemon, besides SIGTERM and SIGINT.
+/// The events that end the daemon, besides SIGTERM and SIGINT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// A `stop` request.
@@ -36,7 +37,7 @@ pub enum End {
     StandardInput,
 }
 
-/// Serves the brain at `home` until SIGTERM, SIGINT or what `end` says.
+/// Serves the brain at `home` until SIGTERM, SIGINT or an event of `end`.
 ///
 /// # Errors
 /// The reason why the daemon cannot start, with a hint.
@@ -190,7 +191,7 @@ fn control_listener(
     ipc::Listener::bind(path)
 }
 
-/// Waits for requests and workers in progress, then flushes derived data to disk.
+/// Stops the brain: waits for requests and workers in progress, then flushes derived data to disk.
 async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     brain.begin_stop();
     let stopping = Arc::clone(&brain);
@@ -204,7 +205,7 @@ async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
             workers.filter(|it| it.state == WorkerState::Running).map(|it| it.name).collect();
         tracing::warn!(
             busy_workers = busy.join(", "),
-            "requests not finished before shutdown; acknowledged writes are safe"
+            "requests or workers not finished before shutdown; acknowledged writes are safe"
         );
     }
     let flush = tokio::task::spawn_blocking(move || brain.flush());
@@ -235,7 +236,7 @@ fn notify(state: &[sd_notify::NotifyState<'_>]) {
     }
 }
 
-/// Adds the id of the process that holds the store, if it answers.
+/// Adds the id of the process that holds the store to the message, if that process answers.
 fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
     use std::io::{Read, Write};
     let greet = |socket: &Path| -> std::io::Result<Hello> {

@@ -77,9 +77,9 @@ fn serve(home: Home, end: End) -> Result<(), Fault> {
     daemon::run(home, config, end)
 }
 
-/// Prints a result, or its error.
-fn print_result(answer: Result<String, Fault>, json: bool) -> ExitCode {
-    match answer {
+/// Prints a text, or the error.
+fn print_result(result: Result<String, Fault>, json: bool) -> ExitCode {
+    match result {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
                 let fault =
@@ -97,7 +97,8 @@ fn print_result(answer: Result<String, Fault>, json: bool) -> ExitCode {
     }
 }
 
-/// Prints an error with its hint, and returns the exit code.
+/// Prints an error with its hint, as JSON to standard output or as text to standard error. Returns
+/// the exit code.
 fn print_error(fault: &Fault, json: bool) -> ExitCode {
     if json {
         let value = serde_json::json!({

@@ -7,16 +7,17 @@ use std::time::Duration;
 use brain_base::home::Home;
 use brain_protocol::{Fault, FaultCode, TEMPORARY_HOME_MARKER};
 
-/// How often the removal is tried. Threads that outlast the shutdown can still write a file.
-const ATTEMPTS: u32 = 40;
+/// Maximum number of attempts to remove the home. Threads that outlast the shutdown can still write
+/// a file.
+const MAX_ATTEMPTS: u32 = 40;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs `serve`, then removes the home, whatever the result.
+/// Runs `serve`, then removes the home, whatever `serve` returns.
 ///
 /// # Errors
-/// [`FaultCode::Usage`] if the home is not marked as temporary or has a store, so that no other
-/// home is ever removed; else the fault of `serve`, or of the removal.
+/// [`FaultCode::Usage`] if the home is not marked as temporary or has a store: it is neither served
+/// nor removed. Else the fault of `serve`, or [`FaultCode::Io`] if the home cannot be removed.
 pub fn run(home: &Home, serve: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
     let root = home.root().display();
     if !home.root().join(TEMPORARY_HOME_MARKER).is_file() {
@@ -38,7 +39,7 @@ fn remove(home: &Home) -> Result<(), Fault> {
         match fs::remove_dir_all(home.root()) {
             Ok(()) => break,
             Err(error) if error.kind() == ErrorKind::NotFound && !home.root().exists() => break,
-            Err(error) if attempt == ATTEMPTS => {
+            Err(error) if attempt == MAX_ATTEMPTS => {
                 let message = format!("cannot remove {}: {error}", home.root().display());
                 return Err(Fault::new(FaultCode::Io, message).hint("remove it by hand"));
             }

@@ -1,7 +1,8 @@
 //! Every parser of untrusted text uses at most ten times the size of the text plus a fixed amount
-//! of memory, for the worst known texts and for those that a seeded search finds.
+//! of memory, for the worst known texts and for random texts from a fixed seed.
 //!
-//! `BRAIN_MEMORY_SEARCH=5000 cargo test --release -p brain-daemon --test memory` searches longer.
+//! More random texts: `BRAIN_MEMORY_SEARCH=5000 cargo test --release -p brain-daemon --test
+//! memory`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,11 +14,12 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// The length of a text.
+/// The length of most texts in bytes.
 const LENGTH: usize = 600_000;
 /// Memory that a parser may use beyond ten times its text, in bytes.
 const FIXED_BYTES: usize = 16_000_000;
 
+/// Name and function of a parser.
 type Parser = (&'static str, fn(&str));
 
 /// Parsers of the body of a page.
@@ -43,7 +45,7 @@ const MARKDOWN: &[Parser] = &[
 const HTML: &[Parser] = &[("html", |text| drop(page::payload(MediaType::Html, text.as_bytes())))];
 const JSON: &[Parser] = &[("json", |text| drop(page::payload(MediaType::Json, text.as_bytes())))];
 
-/// Returns the peak memory of `parse`, beyond the memory in use before.
+/// Returns the peak memory of `parse` in bytes, beyond the memory in use before.
 fn peak(parse: impl FnOnce()) -> usize {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -51,6 +53,7 @@ fn peak(parse: impl FnOnce()) -> usize {
     MEMORY.peak_usage().saturating_sub(before)
 }
 
+/// Checks that no parser uses too much memory for `text`, which messages call `name`.
 fn check(parsers: &[Parser], name: &str, text: &str) {
     for (parser, parse) in parsers {
         let peak = peak(|| parse(text));
@@ -102,8 +105,8 @@ impl Random {
     }
 }
 
-/// Returns the number of units that the search tries for each parser.
-fn tries() -> usize {
+/// Returns the number of random texts for markdown, and for HTML.
+fn search_rounds() -> usize {
     std::env::var("BRAIN_MEMORY_SEARCH").ok().and_then(|n| n.parse().ok()).unwrap_or(10)
 }
 
@@ -259,7 +262,7 @@ fn no_text_makes_a_parser_take_much_memory() {
         "\t",
         "\r\n",
     ];
-    for _ in 0..tries() {
+    for _ in 0..search_rounds() {
         let unit = random.unit(&pieces);
         check(MARKDOWN, &unit, &repeated(&unit));
     }
@@ -298,7 +301,7 @@ fn no_text_makes_a_parser_take_much_memory() {
         "<",
         "<!-- -->",
     ];
-    for _ in 0..tries() {
+    for _ in 0..search_rounds() {
         let unit = random.unit(&pieces);
         check(HTML, &unit, &repeated(&unit));
     }

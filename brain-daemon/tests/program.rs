@@ -1,5 +1,5 @@
-//! The program's own command line. As an integration test, it also makes `cargo test` build the
-//! program, which the behaviour tests start.
+//! Tests of the command line of `brain-daemon`. As an integration test, this file also makes
+//! `cargo test` build the program, which the behaviour tests start.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -30,9 +30,9 @@ fn version_and_help_are_printed() {
 #[test]
 fn config_show_prints_a_valid_configuration() {
     let dir = tempfile::tempdir().unwrap();
-    let shown = text(&daemon(dir.path(), &["config", "show"]).stdout);
+    let printed = text(&daemon(dir.path(), &["config", "show"]).stdout);
     let file = dir.path().join("copy.toml");
-    std::fs::write(&file, shown).unwrap();
+    std::fs::write(&file, printed).unwrap();
     let checked = daemon(dir.path(), &["config", "check", file.to_str().unwrap()]);
     assert!(checked.status.success(), "{checked:?}");
     let path = text(&daemon(dir.path(), &["config", "path"]).stdout);
@@ -42,8 +42,8 @@ fn config_show_prints_a_valid_configuration() {
 #[test]
 fn the_documentation_lists_every_key() {
     let dir = tempfile::tempdir().unwrap();
-    let shown = text(&daemon(dir.path(), &["config", "show", "--json"]).stdout);
-    let value: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let printed = text(&daemon(dir.path(), &["config", "show", "--json"]).stdout);
+    let value: serde_json::Value = serde_json::from_str(&printed).unwrap();
     let docs = include_str!("../../docs/configuration.md");
     for key in value["keys"].as_array().unwrap() {
         let name = key["key"].as_str().unwrap();
@@ -55,9 +55,9 @@ fn the_documentation_lists_every_key() {
 fn a_wrong_configuration_prevents_the_start() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("config.toml"), "[store]\ncache = 3\n").unwrap();
-    let refused = daemon(dir.path(), &[]);
-    assert_eq!(refused.status.code(), Some(1));
-    let stderr = text(&refused.stderr);
+    let output = daemon(dir.path(), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
     assert!(stderr.contains("\"cache\"") && stderr.contains("cache_mb"), "{stderr}");
     assert!(!dir.path().join("brain.redb").exists());
 }

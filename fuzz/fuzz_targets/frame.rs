@@ -1,5 +1,5 @@
-//! Bytes from the socket: greeting, frames, requests and answers. A decoded value must be equal
-//! after encoding and decoding it.
+//! Bytes from the socket: greeting, frames, requests and answers. A decoded request is equal after
+//! encoding and decoding it; a decoded answer can be encoded and decoded again.
 #![no_main]
 
 use brain_protocol::{Answer, HELLO_LEN, Hello, Request, decode, encode, read_frame};

@@ -1,4 +1,4 @@
-//! Everything that is parsed from a page's body.
+//! Links, tags, timeline, title, chunks and slug from a page's body.
 #![no_main]
 
 use brain_page::{
@@ -18,13 +18,13 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(entry.date.len(), 10);
     }
     assert!(derive_title(text).chars().count() <= MAX_TITLE);
-    let mut end = 0;
+    let mut chunk_end = 0;
     for chunk in chunks(text) {
-        assert_eq!(chunk.start, end);
+        assert_eq!(chunk.start, chunk_end);
         assert!(text[chunk.clone()].chars().count() < 2500);
-        end = chunk.end;
+        chunk_end = chunk.end;
     }
-    assert!(end == text.len() || text.trim().is_empty());
+    assert!(chunk_end == text.len() || text.trim().is_empty());
     let _ = Slug::from_path(text).map(|slug| Slug::parse(slug.as_str())
         .expect("a slug from a path is a slug"));
 });

@@ -1,5 +1,5 @@
-//! Searches for units that make a parser take much memory when they are repeated. libFuzzer
-//! measures the memory: `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100
+//! Searches for short texts whose repetition makes a parser take much memory. libFuzzer measures
+//! the memory: `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100
 //! -max_len=64`.
 #![no_main]
 
@@ -9,7 +9,7 @@ use brain_page::{
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
 
-/// The length of the text.
+/// Maximum length of the repeated text, in bytes.
 const LENGTH: usize = 1_000_000;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,5 +1,5 @@
 //! A payload from the network becomes a document that is equal after writing and reading it. The
-//! document is at most four times as long as the payload, plus 8 KiB.
+//! body is at most four times as long as the payload, plus 8 KiB.
 #![no_main]
 
 use brain_page::{payload, Document, MediaType};
@@ -13,12 +13,12 @@ fuzz_target!(|data: &[u8]| {
         2 => MediaType::Html,
         _ => MediaType::Json,
     };
-    let Ok(read) = payload(media_type, bytes) else { return };
-    assert!(!read.document.body.trim().is_empty());
-    assert!(read.document.body.len() <= 4 * bytes.len() + 8192);
-    assert_eq!(Document::parse(&read.document.render()).expect("a payload's document parses"),
-        read.document);
-    for key in read.document.frontmatter.keys() {
+    let Ok(parsed) = payload(media_type, bytes) else { return };
+    assert!(!parsed.document.body.trim().is_empty());
+    assert!(parsed.document.body.len() <= 4 * bytes.len() + 8192);
+    assert_eq!(Document::parse(&parsed.document.render()).expect("a payload's document parses"),
+        parsed.document);
+    for key in parsed.document.frontmatter.keys() {
         assert!(["title", "type", "tags", "aliases", "date", "url", "received"].contains(&key),
             "{key}");
     }

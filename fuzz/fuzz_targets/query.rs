@@ -1,5 +1,5 @@
 //! Searches a small index for any text. No text causes an error or a panic, and highlights in
-//! snippets begin and end between characters.
+//! snippets begin and end on character boundaries.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};

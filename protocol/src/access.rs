@@ -37,11 +37,11 @@ pub struct ClientList {
 pub struct ClientUpdate {
     /// The client's id, or its name if unique.
     pub client: String,
-    /// The new scopes.
+    /// The new scopes, which replace the former ones.
     pub scopes: Option<Scopes>,
     /// The only sources that it can see and write; all if empty.
     pub sources: Option<Vec<SourceId>>,
-    /// The lifetime of its access tokens in seconds.
+    /// The lifetime of its access tokens in seconds, 60 to 2,592,000.
     pub token_ttl: Option<u32>,
 }
 
@@ -96,7 +96,7 @@ pub struct AuditList {
     pub since: Option<String>,
     /// Only calls at or before this day or time.
     pub until: Option<String>,
-    /// Only calls of the client with this id.
+    /// Only calls of this caller, as in [`AuditCall::client`].
     pub client: Option<String>,
     /// Only calls that failed (status 400 and above).
     pub failed: bool,
@@ -206,15 +206,15 @@ pub struct TokenInfo {
     pub revoked_at: Option<String>,
 }
 
-/// A new token, which is not shown again.
+/// A new token with its secret value, which is not shown again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = TokenMade))]
 pub struct TokenCreateReply {
-    /// The token.
+    /// The secret value.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token: Secret,
-    /// Its description.
+    /// The token without its secret value.
     pub info: TokenInfo,
 }
 
@@ -242,9 +242,9 @@ pub struct TokenRevokeReply {
 pub struct AdminTokenReply {
     /// The token.
     pub token: Secret,
-    /// Its file or variable.
+    /// The file or environment variable that contains it.
     pub path: String,
-    /// Whether it was created by this request.
+    /// Whether this request replaced the former token.
     pub rotated: bool,
 }
 
@@ -254,7 +254,7 @@ pub struct AdminTokenReply {
 pub struct Audit {
     /// Newest first.
     pub calls: Vec<AuditCall>,
-    /// Whether there are more than the limit.
+    /// Whether more calls match than the limit allows.
     pub truncated: bool,
 }
 

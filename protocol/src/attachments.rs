@@ -7,7 +7,7 @@ use crate::{PageRef, Slug, SourceId};
 /// Maximum size of an attachment in bytes (16 MB, decimal): an attachment is sent in one message.
 pub const MAX_ATTACHMENT: usize = 16_000_000;
 
-/// `brain attach`: keeps a file with a page, whose frontmatter then names it.
+/// `brain attach`: adds a file to a page, and its name to the page's frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attach {
     /// The page.
@@ -48,16 +48,16 @@ pub struct AttachReply {
 /// `brain attachments`: lists the files of a page, or of all pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentList {
-    /// The page; all if absent.
+    /// The page; all pages if absent.
     pub page: Option<PageRef>,
-    /// Only the pages of this source; all if absent.
+    /// Only the pages of this source; all sources if absent.
     pub source: Option<SourceId>,
 }
 
 /// Files of pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachments {
-    /// One entry for each file and name.
+    /// One entry for each combination of content and name.
     pub attachments: Vec<Attachment>,
 }
 
@@ -70,11 +70,11 @@ pub struct Attachment {
     pub bytes: u64,
     /// Its media type, derived from its name.
     pub media_type: String,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of its bytes, in lower-case hex.
     pub hash: String,
-    /// When it was attached first.
+    /// When it was first attached.
     pub attached_at: String,
-    /// The pages that have it, as far as the caller can see them.
+    /// The pages with this attachment that the caller can see.
     pub pages: Vec<PageRef>,
 }
 

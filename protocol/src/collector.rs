@@ -19,7 +19,7 @@ pub struct CollectorSetup {
 pub struct CollectorPeriod {
     /// Only events at or after this day or time (`YYYY-MM-DD` or RFC 3339).
     pub since: Option<String>,
-    /// The maximum number, newest first, 1 to 1000.
+    /// The maximum number of events, newest first, 1 to 1000.
     pub limit: u32,
 }
 
@@ -124,7 +124,7 @@ pub struct SkippedStream {
     pub reason: String,
     /// The reason, for people.
     pub message: String,
-    /// When the limit ends, in Unix seconds, if known.
+    /// When the rate limit ends, in Unix seconds, if known.
     pub reset: Option<i64>,
 }
 
@@ -139,7 +139,7 @@ pub struct CollectorStatusReply {
     pub handle: Option<String>,
     /// The account's id.
     pub user_id: Option<String>,
-    /// The platform's address.
+    /// The address of the platform's API.
     pub platform_api: String,
     /// The collector's directory.
     pub dir: String,
@@ -160,7 +160,7 @@ pub struct CollectorStatusReply {
 /// The numbers of the collector's stored items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct CollectorCounts {
-    /// Posts of the own timeline.
+    /// Posts of the account's own timeline.
     pub own: u64,
     /// Mentions.
     pub mentions: u64,
@@ -179,9 +179,9 @@ pub struct RateLimit {
     pub endpoint: String,
     /// The number of remaining requests.
     pub remaining: u64,
-    /// When the limit is reset, in Unix seconds.
+    /// When `remaining` is reset, in Unix seconds.
     pub reset: i64,
-    /// Whether the collector sends no request until then.
+    /// Whether the collector sends no request until `reset`.
     pub held: bool,
 }
 

@@ -7,10 +7,10 @@ use crate::{Slug, SourceId};
 /// The maximum number of values of one completion.
 pub const MAX_COMPLETIONS: usize = 100;
 
-/// What a word on the command line names.
+/// The kind of object that a word on the command line names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompletionKind {
-    /// A page, by the beginning of its slug, of the last part, or of a word of its title.
+    /// A page, by the beginning of its slug, of its slug's last part, or of a word of its title.
     Page,
     /// A tag.
     Tag,
@@ -27,7 +27,7 @@ pub enum CompletionKind {
 /// A shell's request for the values that a word can become.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Complete {
-    /// What the word names.
+    /// The kind of object that the word names.
     pub kind: CompletionKind,
     /// The word as typed so far.
     pub text: String,

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The cost of calls to paid services.
+/// The cost of calls to paid services, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Spending {
-    /// The estimate.
+    /// The estimated cost.
     pub estimated: u64,
     /// The actual cost: the tokens that the service counted, at the configured prices.
     pub actual: u64,
@@ -20,7 +20,7 @@ pub struct Spending {
 /// `brain costs`: shows the costs of paid services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Costs {
-    /// Only calls at or after this day or time.
+    /// Only calls at or after this day or time (`YYYY-MM-DD` or RFC 3339).
     pub since: Option<String>,
     /// Only calls at or before this day or time.
     pub until: Option<String>,
@@ -33,14 +33,14 @@ pub struct Costs {
 pub struct CostsReply {
     /// The total.
     pub total: Spending,
-    /// The total by purpose and model, highest first.
+    /// The totals by purpose and model, highest first.
     pub sums: Vec<CostSum>,
     /// Individual calls, newest first.
     pub calls: Vec<CostCall>,
     /// The number of unreadable lines in the ledger.
     pub damaged: u64,
-    /// The number of calls for which the service reported more tokens than possible. They are
-    /// counted at their maximum cost.
+    /// The number of calls for which the service reported more tokens than possible. The total
+    /// counts them at their maximum cost.
     pub implausible: u64,
     /// The cost by day and purpose, oldest first.
     pub days: Vec<CostDay>,
@@ -94,7 +94,9 @@ pub fn usd(millionths: u64) -> String {
     text
 }
 
-/// Parses digits with up to six decimals, such as `0.50`, as millionths of a US dollar.
+/// Parses an amount in US dollars, such as `0.50`: up to six digits and six decimals.
+///
+/// Returns millionths of a dollar; `None` if `text` is not such an amount.
 #[must_use]
 pub fn parse_usd(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));

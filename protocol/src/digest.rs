@@ -7,7 +7,8 @@ use crate::{Alert, Deletion, Slug, SourceId};
 /// `brain collector digest`: summarises collected posts for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct CollectorDigest {
-    /// Only posts collected at or after this day or time; the last 24 hours if absent.
+    /// Only posts collected at or after this day or time (`YYYY-MM-DD` or RFC 3339); the last 24
+    /// hours if absent.
     pub since: Option<String>,
     /// The maximum number of posts, 1 to 1000.
     pub limit: u32,
@@ -24,7 +25,7 @@ pub struct Digest {
     pub until: String,
     /// The authors with their posts, most posts first.
     pub authors: Vec<DigestAuthor>,
-    /// Topics with at least three posts of one account within a week.
+    /// Topics with at least three posts of one account within seven days.
     pub topics: Vec<DigestTopic>,
     /// Deletions confirmed in the period.
     pub deletions: Vec<Deletion>,
@@ -46,13 +47,13 @@ pub struct DigestAuthor {
     pub name: Option<String>,
     /// Whether it is the collector's own account.
     pub own: bool,
-    /// Pages about the account or that mention it, best first.
+    /// Pages that are about the account or mention it, best first.
     pub pages: Vec<NamedPage>,
     /// Its posts, newest first.
     pub posts: Vec<DigestPost>,
 }
 
-/// A page about a person or topic of a post, or that mentions it.
+/// A page that is about a person or topic of a post, or mentions one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedPage {
     /// Its source.
@@ -65,7 +66,7 @@ pub struct NamedPage {
     #[serde(rename = "type")]
     pub page_type: String,
     /// `subject` if the page states that it is about the account, `candidate` if it only has the
-    /// name, `mention` if it mentions it.
+    /// account's name, `mention` if it mentions the account.
     pub relation: String,
 }
 
@@ -94,7 +95,7 @@ pub struct DigestPost {
     pub pages: Vec<NamedPage>,
     /// Its rating, if ratings are on.
     pub rating: Option<Rating>,
-    /// Text in its pictures, if that is on.
+    /// The text in its pictures, if reading pictures is on.
     pub image_text: Option<String>,
     /// When its deletion was found; `None` if it exists.
     pub deleted: Option<String>,
@@ -113,14 +114,15 @@ pub struct Metrics {
     pub quote_count: u64,
 }
 
-/// The rating of a post, 0 to 10 in each dimension; `None` if it could not be rated.
+/// The rating of a post: 0 to 10 in each dimension except `sentiment`. A dimension that could not
+/// be rated is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Rating {
     /// How many people it reaches.
     pub reach: Option<f32>,
     /// How closely it matches the owner's searches.
     pub relevance: Option<f32>,
-    /// From -10 (hostile) to 10 (warm).
+    /// How friendly it is, from -10 (hostile) to 10 (warm).
     pub sentiment: Option<f32>,
     /// How new its content is.
     pub novelty: Option<f32>,
@@ -154,12 +156,12 @@ pub struct DigestTopic {
     pub author: Option<String>,
     /// The topic.
     pub topic: String,
-    /// The maximum number of posts within seven days.
+    /// The number of its posts in the seven days with the most posts.
     pub count: u64,
-    /// The first day with the topic in these seven days, `YYYY-MM-DD`.
+    /// The day of the first of these posts, `YYYY-MM-DD`.
     pub first: String,
-    /// The last day.
+    /// The day of the last of these posts.
     pub last: String,
-    /// The posts.
+    /// The ids of these posts.
     pub posts: Vec<String>,
 }

@@ -11,14 +11,16 @@ pub const fn reorders_text(c: char) -> bool {
 
 /// Returns whether `c` is invisible and concerns the direction of text: one that [`reorders_text`],
 /// or a mark such as U+200F. Texts in Arabic and Hebrew contain marks, so a page in the browser
-/// keeps them. Terminals and JSON show them, because there they can exchange the parts of a line.
+/// keeps them. Output for terminals replaces marks, and JSON escapes them, because they can
+/// exchange the parts of a line.
 #[must_use]
 pub const fn is_direction_control(c: char) -> bool {
     reorders_text(c) || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}')
 }
 
-/// Escapes control characters and [direction controls](is_direction_control) as `\u…`. They occur
-/// only in strings, so the value stays the same.
+/// Escapes [direction controls](is_direction_control) and control characters, except line feed,
+/// carriage return and tab, as `\u…`. Valid JSON has such characters only in strings, so its value
+/// stays the same.
 #[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
     let is_unsafe =
@@ -42,10 +44,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_are_escaped_and_letters_stay() {
-        let evil = "\"a\u{1b}\u{7f}\u{9b}\u{61c}\u{200e}\u{200f}\u{202e}\u{2066}\u{2069}\"";
+    fn controls_are_escaped_and_joiners_stay() {
+        let json = "\"a\u{1b}\u{7f}\u{9b}\u{61c}\u{200e}\u{200f}\u{202e}\u{2066}\u{2069}\"";
         assert_eq!(
-            escape_json(evil),
+            escape_json(json),
             r#""a\u001b\u007f\u009b\u061c\u200e\u200f\u202e\u2066\u2069""#
         );
         // Joiners are part of words and emoji.

@@ -14,7 +14,7 @@ pub struct Append {
     /// The text. Bytes, because the daemon decides what is text.
     #[serde(with = "serde_bytes")]
     pub content: Vec<u8>,
-    /// Where the text came from.
+    /// The origin of the text.
     pub origin: Origin,
     /// The heading of the section; the end of the page if absent.
     pub section: Option<String>,
@@ -25,7 +25,7 @@ pub struct Append {
 pub struct Diff {
     /// The page.
     pub page: PageRef,
-    /// The older version; the one before `to` if absent.
+    /// The older version; if absent, the one that precedes `to`.
     pub from: Option<u32>,
     /// The newer version; the current one if absent.
     pub to: Option<u32>,
@@ -38,7 +38,7 @@ pub struct DiffReply {
     pub slug: Slug,
     /// Its source.
     pub source_id: SourceId,
-    /// The older version; 0 for a page with one version, which is compared with an empty one.
+    /// The older version; 0 if `to` has no predecessor and is compared with an empty text.
     pub from: u32,
     /// The newer version.
     pub to: u32,
@@ -59,13 +59,13 @@ pub struct Rename {
     pub to: Slug,
 }
 
-/// `brain merge`: appends a page to another one of its source, updates the links to it, and
-/// soft-deletes it.
+/// `brain merge`: appends `page` to `into`, makes links to `page` point to `into`, and soft-deletes
+/// `page`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merge {
-    /// The page that ends.
+    /// The page that is soft-deleted.
     pub page: PageRef,
-    /// The page that gets its text and its versions.
+    /// The page of the same source that gets the text and former versions of `page`.
     pub into: Slug,
 }
 
@@ -78,19 +78,19 @@ pub struct MoveReply {
     pub slug: Slug,
     /// The former slug.
     pub from: Slug,
-    /// The source of both.
+    /// The source of both slugs.
     pub source_id: SourceId,
-    /// The page's version.
+    /// The version of the page `slug` now.
     pub version: u32,
     /// Whether the file is written.
     pub written: bool,
-    /// The path of its file.
+    /// The path of the page's file.
     pub path: String,
     /// The other pages whose links were updated.
     pub pages: Vec<PageRef>,
-    /// Links that could not be updated: page and target as written.
+    /// Links that could not be updated: the page that contains the link, and the target as written.
     pub left: Vec<String>,
-    /// The end of the time in which a merged page can be restored.
+    /// The time until which the page `from` of a merge can be restored.
     pub recoverable_until: Option<String>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
@@ -118,8 +118,8 @@ pub struct PurgeReply {
     pub version: Option<u32>,
     /// The number of purged versions.
     pub versions: u64,
-    /// Backups in the home and in the directory of scheduled backups that still have it.
+    /// Backups in the home and in the directory of scheduled backups that still contain the page.
     pub backups: Vec<String>,
-    /// Places where it may still be, and work that failed.
+    /// Places that may still contain the page, and work that failed.
     pub warnings: Vec<String>,
 }

@@ -1,15 +1,16 @@
-//! Edit distance between words: how many letters are wrong, missing, added, or exchanged with their
-//! neighbour. The search for mistyped words and all suggestions use it.
+//! Edit distance between words: the number of letters that are wrong, missing, added, or exchanged
+//! with their neighbour. The search for mistyped words and all suggestions use it.
 
-/// The maximum distance that can be measured.
+/// The maximum distance that [`EditDistance`] can measure.
 pub const MAX_EDITS: usize = 8;
 
-/// Number of costs in a row: one for each prefix whose length differs by at most [`MAX_EDITS`].
+/// Number of costs in a row: one for each prefix of the word whose length differs from the number
+/// of letters read by at most [`MAX_EDITS`].
 const BAND: usize = 2 * MAX_EDITS + 1;
-/// A cost above every limit.
-const FAR: u8 = 100;
+/// A cost above every maximum.
+const TOO_FAR: u8 = 100;
 
-/// Compares a word with others.
+/// Compares one word with other words.
 #[derive(Debug, Clone)]
 pub struct EditDistance {
     letters: Vec<char>,
@@ -19,13 +20,13 @@ pub struct EditDistance {
 /// A row of the distance table: the state after some letters of the other word.
 #[derive(Debug, Clone, Copy)]
 pub struct EditRow {
-    read: usize,
-    last: Option<char>,
-    /// The distances between the letters read so far and prefixes of the word. The middle one is
-    /// the prefix of the same length.
+    letters_read: usize,
+    last_letter: Option<char>,
+    /// The distances between the letters read so far and prefixes of the word. The middle cost is
+    /// that of the prefix with as many letters as were read.
     costs: [u8; BAND],
-    /// The costs one letter earlier.
-    before: [u8; BAND],
+    /// The `costs` of the row before the last letter.
+    previous_costs: [u8; BAND],
 }
 
 impl EditDistance {
@@ -51,38 +52,38 @@ impl EditDistance {
     /// Returns the row before the first letter.
     #[must_use]
     pub fn start(&self) -> EditRow {
-        let mut costs = [FAR; BAND];
-        let beginnings = (0..=self.max.min(self.letters.len())).zip(&mut costs[MAX_EDITS..]);
-        beginnings.for_each(|(length, cost)| *cost = length as u8);
-        EditRow { read: 0, last: None, costs, before: [FAR; BAND] }
+        let mut costs = [TOO_FAR; BAND];
+        let prefixes = (0..=self.max.min(self.letters.len())).zip(&mut costs[MAX_EDITS..]);
+        prefixes.for_each(|(length, cost)| *cost = length as u8);
+        EditRow { letters_read: 0, last_letter: None, costs, previous_costs: [TOO_FAR; BAND] }
     }
 
-    /// Returns the row after one more letter.
+    /// Returns the row that follows `row` after one more letter.
     #[must_use]
     pub fn read(&self, row: &EditRow, letter: char) -> EditRow {
-        let read = row.read + 1;
-        let mut costs = [FAR; BAND];
-        for at in MAX_EDITS - self.max..=MAX_EDITS + self.max {
-            let Some(length) = (read + at).checked_sub(MAX_EDITS) else { continue };
+        let letters_read = row.letters_read + 1;
+        let mut costs = [TOO_FAR; BAND];
+        for slot in MAX_EDITS - self.max..=MAX_EDITS + self.max {
+            let Some(length) = (letters_read + slot).checked_sub(MAX_EDITS) else { continue };
             if length > self.letters.len() {
                 break;
             }
-            let added = row.costs.get(at + 1).map_or(FAR, |cost| cost + 1);
-            let missing = at.checked_sub(1).map_or(FAR, |left| costs[left] + 1);
+            let added = row.costs.get(slot + 1).map_or(TOO_FAR, |cost| cost + 1);
+            let missing = slot.checked_sub(1).map_or(TOO_FAR, |shorter| costs[shorter] + 1);
             let mut cost = added.min(missing);
-            if let Some(same) = length.checked_sub(1) {
-                let is_wrong = self.letters[same] != letter;
-                cost = cost.min(row.costs[at] + u8::from(is_wrong));
-                let is_exchanged = same > 0
-                    && row.last == Some(self.letters[same])
-                    && self.letters[same - 1] == letter;
+            if let Some(index) = length.checked_sub(1) {
+                let is_wrong = self.letters[index] != letter;
+                cost = cost.min(row.costs[slot] + u8::from(is_wrong));
+                let is_exchanged = index > 0
+                    && row.last_letter == Some(self.letters[index])
+                    && self.letters[index - 1] == letter;
                 if is_exchanged {
-                    cost = cost.min(row.before[at] + 1);
+                    cost = cost.min(row.previous_costs[slot] + 1);
                 }
             }
-            costs[at] = cost.min(FAR);
+            costs[slot] = cost.min(TOO_FAR);
         }
-        EditRow { read, last: Some(letter), costs, before: row.costs }
+        EditRow { letters_read, last_letter: Some(letter), costs, previous_costs: row.costs }
     }
 
     /// Returns whether more letters can lead to a distance within the maximum.
@@ -91,28 +92,31 @@ impl EditDistance {
         row.costs.iter().any(|cost| usize::from(*cost) <= self.max)
     }
 
-    /// Returns the distance if no more letters follow.
+    /// Returns the distance if no more letters follow; `None` if it is greater than the maximum.
     #[must_use]
     pub fn at_end(&self, row: &EditRow) -> Option<usize> {
-        let at = (self.letters.len() + MAX_EDITS).checked_sub(row.read)?;
-        let cost = usize::from(*row.costs.get(at)?);
+        let slot = (self.letters.len() + MAX_EDITS).checked_sub(row.letters_read)?;
+        let cost = usize::from(*row.costs.get(slot)?);
         (cost <= self.max).then_some(cost)
     }
 }
 
-/// Returns the nearest of `names` to `given`, ignoring case, if at most a third of its letters
-/// differ, else the shortest one that begins with it.
+/// Returns the name with the smallest edit distance to `given`, ignoring case.
+///
+/// The distance is at most a third of the letters of `given`, rounded up, and at most
+/// [`MAX_EDITS`]. If no name is so near and `given` has more than two bytes, returns the shortest
+/// name that begins with `given`.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let max = given.chars().count().div_ceil(3);
-    let word = EditDistance::new(&given, max);
+    let distance = EditDistance::new(&given, max);
     let rank = |name: &str| {
         let name = name.to_lowercase();
-        let begins = || (given.len() > 2 && name.starts_with(&given)).then_some(name.len());
-        word.to(&name).or_else(begins)
+        let prefix_rank = || (given.len() > 2 && name.starts_with(&given)).then_some(name.len());
+        distance.to(&name).or_else(prefix_rank)
     };
-    let near = names.into_iter().filter_map(|name| Some((rank(name)?, name)));
-    near.min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
+    let candidates = names.into_iter().filter_map(|name| Some((rank(name)?, name)));
+    candidates.min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -142,7 +146,7 @@ mod tests {
         assert_eq!(EditDistance::new("abcdefghij", 99).to(""), None);
     }
 
-    /// Computes the distance with the complete table.
+    /// Returns the distance, computed with the complete table instead of a band.
     fn reference_distance(a: &str, b: &str) -> usize {
         let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
         let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// `brain embed`: computes missing vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Embed {
-    /// Whether to compute all vectors again, not only missing ones.
+    /// Whether to also compute the existing vectors again.
     pub all: bool,
-    /// Whether to only count pages without vectors.
+    /// Whether to compute nothing and count pages without vectors.
     pub dry_run: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct EmbedReply {
     pub missing: u64,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// In a dry run, about how long it would take, in seconds; absent if that is not known.
+    /// In a dry run, the estimated time to embed the pages, in seconds; absent if unknown.
     pub seconds: Option<u64>,
 }
 
@@ -37,14 +37,14 @@ pub struct ModelInstall {
     pub from: String,
     /// The expected SHA-256 of the file, in hex, if known.
     pub sha256: Option<String>,
-    /// The name of the model; its own if absent.
+    /// The name to install it under; the model's own name if absent.
     pub name: Option<String>,
 }
 
 /// An installed model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInstallReply {
-    /// Its name, for `embedding.model`.
+    /// Its name, the value for `embedding.model`.
     pub name: String,
     /// Its path.
     pub path: String,
@@ -56,7 +56,7 @@ pub struct ModelInstallReply {
     pub sha256: String,
     /// Whether the same bytes were already installed.
     pub already: bool,
-    /// When search uses it: now, after a restart of the daemon, or once configured. For people.
+    /// When search uses it, for people: now, after a restart of the daemon, or once configured.
     pub message: String,
 }
 
@@ -90,11 +90,11 @@ pub struct Models {
 pub struct KnownModelRow {
     /// Its name.
     pub name: String,
-    /// The languages that it knows, for people.
+    /// The languages that it supports, for people.
     pub languages: String,
     /// The size of the download in bytes.
     pub bytes: u64,
-    /// About how long all vectors of this brain take, in seconds.
+    /// The estimated time to compute all vectors of this brain, in seconds.
     pub seconds: u64,
 }
 

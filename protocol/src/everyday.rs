@@ -14,15 +14,15 @@ pub struct Today {
     pub source: Option<SourceId>,
 }
 
-/// `brain random`: reads a random page; all pages are equally likely. The reply is a
+/// `brain random`: reads a random page; all pages that match are equally likely. The reply is a
 /// [`crate::Page`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Random {
     /// Only this source; all if absent.
     pub source: Option<SourceId>,
-    /// Only this type.
+    /// Only pages of this type.
     pub page_type: Option<String>,
-    /// Only this tag.
+    /// Only pages with this tag.
     pub tag: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct TodoRow {
     /// The line in the page's file, from 1. If `path` is absent, the line in the output of
     /// `brain get`.
     pub line: u32,
-    /// The text after the box, on one line.
+    /// The text after `[ ]` or `[x]`, on one line.
     pub text: String,
     /// Whether the task is done.
     pub done: bool,

@@ -36,8 +36,8 @@ impl std::fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 /// The hint for errors of the file size limit.
-pub const SIZE_LIMIT_HINT: &str = "raise the limit in the shell that starts brain, \
-    `ulimit -f unlimited`, or `LimitFSIZE=` in the unit of the service, and try again";
+pub const SIZE_LIMIT_HINT: &str = "raise the limit with `ulimit -f unlimited` in the shell that \
+    starts brain, or with `LimitFSIZE=` in the unit of the service, and try again";
 
 /// The exit status of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fault_codes! {
     BinaryContent = "binary_content" => Failed,
     /// The content or a response exceeds a limit.
     TooLarge = "too_large" => Failed,
-    /// The frontmatter is not YAML, or its fields have the wrong shape.
+    /// The frontmatter is neither YAML nor TOML, or a field has the wrong shape.
     InvalidFrontmatter = "invalid_frontmatter" => Failed,
     /// Not a slug.
     InvalidSlug = "invalid_slug" => Usage,
@@ -110,9 +110,9 @@ fault_codes! {
     AlreadySoftDeleted = "already_soft_deleted" => Failed,
     /// The page is not deleted.
     AlreadyActive = "already_active" => Failed,
-    /// Another version or object exists.
+    /// The object exists, or has another version or state than the request expects.
     Conflict = "conflict" => Failed,
-    /// The caller may not do this.
+    /// The caller has no permission for the operation.
     Forbidden = "forbidden" => Refused,
     /// The object is protected.
     Protected = "protected" => Refused,
@@ -136,7 +136,7 @@ fault_codes! {
     StoreDamaged = "store_damaged" => Failed,
     /// The store was written by a newer program.
     StoreNewer = "store_newer" => Failed,
-    /// Another daemon has the store.
+    /// Another daemon has locked the store.
     StoreLocked = "store_locked" => Failed,
     /// The configuration is wrong.
     InvalidConfig = "invalid_config" => Failed,
@@ -180,7 +180,7 @@ fault_codes! {
     UnknownPost = "unknown_post" => NotFound,
     /// The cost might exceed the budget.
     OverBudget = "over_budget" => Refused,
-    /// Several pages have this slug, or begin with it.
+    /// Several pages have this slug, or their slugs begin with it.
     AmbiguousSlug = "ambiguous_slug" => NotFound,
     /// The file of an attachment is missing or damaged.
     AttachmentDamaged = "attachment_damaged" => Failed,
@@ -203,7 +203,7 @@ mod tests {
 
     /// `docs/errors.md` lists each code once, with exit status, meaning and remedy.
     #[test]
-    fn the_documentation_explains_every_code() {
+    fn the_documentation_has_a_row_for_each_code() {
         let docs = include_str!("../../docs/errors.md");
         let rows: Vec<Vec<&str>> = docs
             .lines()

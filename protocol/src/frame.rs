@@ -4,7 +4,7 @@
 
 use std::io::{self, Read, Write};
 
-/// Maximum payload of a frame in bytes: room for a page of [`crate::MAX_CONTENT`] with its
+/// Maximum payload of a frame in bytes (16 MiB): room for a page of [`crate::MAX_CONTENT`] with its
 /// frontmatter, or for the largest reply.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
@@ -37,10 +37,11 @@ impl From<io::Error> for FrameError {
     }
 }
 
-/// Writes one frame in a single call to the stream.
+/// Writes one frame with a single `write_all`, and flushes the stream.
 ///
 /// # Errors
-/// [`FrameError::TooLarge`] before anything is written; [`FrameError::Io`] when the stream fails.
+/// [`FrameError::TooLarge`] if `payload` exceeds [`MAX_FRAME`], before anything is written;
+/// [`FrameError::Io`] when the stream fails.
 pub fn write_frame(stream: &mut impl Write, payload: &[u8]) -> Result<(), FrameError> {
     if payload.len() > MAX_FRAME {
         return Err(FrameError::TooLarge(payload.len()));
@@ -55,8 +56,9 @@ pub fn write_frame(stream: &mut impl Write, payload: &[u8]) -> Result<(), FrameE
 /// Reads one frame's payload.
 ///
 /// # Errors
-/// [`FrameError::Closed`] when the stream ends before the first byte; [`FrameError::TooLarge`]
-/// without reading further; [`FrameError::Io`] for everything else, a truncated frame included.
+/// [`FrameError::Closed`] when the stream ends before the first byte; [`FrameError::TooLarge`] when
+/// the length exceeds [`MAX_FRAME`], before the payload is read; [`FrameError::Io`] when the stream
+/// fails or ends inside the frame.
 pub fn read_frame(stream: &mut impl Read) -> Result<Vec<u8>, FrameError> {
     let mut head = [0_u8; 4];
     if stream.read(&mut head[..1])? == 0 {

@@ -52,15 +52,15 @@ pub struct StatusReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop;
 
-/// The daemon is stopping.
+/// The reply to `stop`: the daemon is stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReply;
 
-/// `brain mcp`: switches the connection to MCP, one JSON-RPC message a line.
+/// `brain mcp`: switches the connection to MCP, with one JSON-RPC message on each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mcp;
 
-/// MCP messages follow on the connection.
+/// The reply to `mcp`. MCP messages follow on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpReply;
 
@@ -76,7 +76,7 @@ pub struct Doctor {
 pub struct DoctorReply {
     /// `healthy`, `warnings` or `unhealthy`.
     pub status: String,
-    /// The score, 0 to 100.
+    /// The score: 100, less 25 for each failed check and 5 for each warning; at least 0.
     pub health_score: u32,
     /// All checks.
     pub checks: Vec<Check>,

@@ -4,8 +4,8 @@
 //! differ.
 //!
 //! `b"brain\0"`, protocol `u16`, version 4 × `u16`, process id `u32`; all big endian. The client
-//! sends its greeting and its first request together; the daemon answers with its own greeting
-//! first, and closes after it when the protocols differ.
+//! sends its greeting and its first request together. The daemon sends its own greeting first, and
+//! closes the connection after it if the protocols differ.
 
 use crate::{PROTOCOL, VERSION};
 
@@ -38,17 +38,17 @@ impl std::fmt::Display for HelloError {
 impl std::error::Error for HelloError {}
 
 impl Hello {
-    /// Returns the greeting of this build, sent by the process `pid`.
+    /// Returns the greeting of this build for the process `pid`.
     #[must_use]
     pub fn of_this_build(pid: u32) -> Self {
         let mut version = [0_u16; 4];
-        for (slot, part) in version.iter_mut().zip(VERSION.split('.')) {
-            *slot = part.parse().unwrap_or(0);
+        for (number, part) in version.iter_mut().zip(VERSION.split('.')) {
+            *number = part.parse().unwrap_or(0);
         }
         Self { protocol: PROTOCOL, version, pid }
     }
 
-    /// Returns whether the other side uses the same protocol.
+    /// Returns whether the sender uses the same protocol as this build.
     #[must_use]
     pub fn has_same_protocol(&self) -> bool {
         self.protocol == PROTOCOL

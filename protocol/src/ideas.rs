@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Slug, SourceId, Spending};
 
-/// The command.
+/// One of the two commands that generate ideas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdeaProfile {
@@ -37,7 +37,7 @@ pub struct Ideas {
     pub question: String,
     /// The maximum number of ideas, best first, 1 to 200; all if absent.
     pub limit: Option<u32>,
-    /// Whether to save them as a page; the profile's default if absent.
+    /// Whether to save the ideas as a page; the profile's default if absent.
     pub save: Option<bool>,
     /// The budget of the run in millionths of a US dollar; the configured one if absent.
     pub max_cost: Option<u64>,
@@ -73,16 +73,16 @@ pub struct IdeasReply {
     pub run_id: String,
     /// The question.
     pub question: String,
-    /// `estimated`, `done` (in an estimate: nothing is left to do), `prompts` (without a language
-    /// model) or `stopped` (with `problem`).
+    /// `estimated`, `done` (in an estimate: nothing is left to do), `prompts` (no model is
+    /// configured, or `prompts_only` is set) or `stopped` (with `problem`).
     pub status: String,
     /// The ideas; passing ones first, then by score.
     pub ideas: Vec<Idea>,
-    /// Prompts for another model, if none is configured or only prompts are wanted.
+    /// Prompts for another model, if none is configured or `prompts_only` is set.
     pub prompts: Vec<IdeaPrompt>,
     /// The pages close to the question.
     pub close_set: Vec<ClosePage>,
-    /// The pages distant from it.
+    /// The pages distant from the question.
     pub far_set: Vec<FarPage>,
     /// Whether some distant pages are near the question, because there are too few others.
     pub short_of_target: bool,
@@ -121,9 +121,9 @@ pub struct Idea {
     pub far_slug: Slug,
     /// The distance between the two pages, 0 to 1.
     pub distance: f32,
-    /// The judgement.
+    /// The judgement; `None` if judging failed or has not begun.
     pub judge: Option<Judgement>,
-    /// Whether it reaches the profile's threshold.
+    /// Whether its `weighted` score reaches the profile's threshold.
     pub passes: bool,
     /// The source of its close page.
     pub close_source_id: SourceId,
@@ -196,8 +196,8 @@ pub struct FarPage {
     pub title: String,
     /// Its distance from the nearest close page, 0 to 1.
     pub distance: f32,
-    /// `farthest`, `far` or `middle`: the third of the distant pages that it was drawn from. `near`
-    /// if there are too few of them.
+    /// `farthest`, `far` or `middle`: the third of the distant pages from which it was drawn;
+    /// `near` if it was added because there are too few distant pages.
     pub band: String,
     /// Its source.
     pub source_id: SourceId,

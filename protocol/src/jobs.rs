@@ -39,7 +39,7 @@ impl JobState {
     }
 }
 
-/// The id of an ingest job: `job_` and a number.
+/// The number of an ingest job. As text: `job_` and the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JobId(pub u64);
@@ -86,7 +86,7 @@ impl From<JobId> for String {
 pub struct JobList {
     /// Only jobs in this state; all if absent.
     pub state: Option<JobState>,
-    /// The maximum number, newest first, 1 to 1000.
+    /// The maximum number of jobs, newest first, 1 to 1000.
     pub limit: u32,
     /// The `next` of the previous reply.
     pub after: Option<JobId>,
@@ -106,7 +106,7 @@ pub struct JobRetry {
     pub id: Option<JobId>,
 }
 
-/// An item received over HTTP.
+/// The job of an item received over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = Job))]
@@ -136,7 +136,7 @@ pub struct IngestJob {
     pub retry_at: Option<String>,
     /// Its page.
     pub slug: Option<String>,
-    /// Its last error.
+    /// Its last error, if an attempt failed.
     pub error: Option<JobError>,
 }
 
@@ -154,11 +154,11 @@ pub struct JobError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobCounts {
-    /// Waiting for the first or a later attempt.
+    /// Not finished: queued, in processing, or to be retried.
     pub waiting: u64,
     /// Permanently failed.
     pub failed: u64,
-    /// Stored within the last 24 hours.
+    /// Stored as a page; such jobs are kept for 24 hours and ten minutes.
     pub stored: u64,
 }
 

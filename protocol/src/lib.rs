@@ -1,7 +1,7 @@
 //! Wire types of the control socket, shared by client and daemon.
 //!
-//! No I/O: the crate must not know sockets, clocks, files, tokio or redb, so that the client stays
-//! small and all rules of the wire are in one place. `docs/protocol.md` describes the wire format.
+//! No I/O: the crate must not know sockets, clocks, files, tokio or redb. So the client stays
+//! small, and all rules of the wire are in one place. `docs/protocol.md` describes the wire format.
 
 mod access;
 mod ask;
@@ -75,14 +75,13 @@ pub use tunnel::*;
 pub use voice::*;
 pub use workers::*;
 
-/// The version of the service in four numeric parts. All programs report this constant.
+/// The version of both programs in four numeric parts.
 pub const VERSION: &str = "0.1.0.0";
 
 /// The number of the wire format.
 ///
-/// Types are encoded by position: fields and variants are appended, and every change of the
-/// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
-/// versioning.
+/// Types are encoded by position, so fields and variants are appended. bincode has no versioning,
+/// so every change of the encoding of [`Request`], [`Reply`] or [`Event`] must raise the number.
 pub const PROTOCOL: u16 = 13;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
@@ -92,11 +91,11 @@ pub const SKILL: &str = include_str!("SKILL.md");
 /// `brain-daemon --temporary` serves and removes only a home that has it.
 pub const TEMPORARY_HOME_MARKER: &str = ".temporary-home";
 
-/// Maximum size of a page's content: 5 MB (decimal) in UTF-8.
+/// Maximum size of a page's content in bytes of UTF-8: 5 MB (decimal).
 pub const MAX_CONTENT: usize = 5_000_000;
 
-/// Maximum number of search hits.
+/// Maximum number of hits of one search.
 pub const MAX_HITS: u32 = 200;
 
-/// Maximum size of an MCP message in bytes: room for a page of maximum size as JSON.
+/// Maximum size of an MCP message in bytes (8 MiB): room for a page of maximum size as JSON.
 pub const MAX_MESSAGE: usize = 8 * 1024 * 1024;

@@ -7,7 +7,7 @@ use crate::{PageRef, Slug, SourceId, TrustLevel};
 /// `brain tags`: lists all tags, or lists and changes those of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tags {
-    /// The source; the default one if absent.
+    /// The source. If absent: for a page, as in [`PageRef::source`]; for all tags, all sources.
     pub source: Option<SourceId>,
     /// The page; all pages if absent.
     pub slug: Option<Slug>,
@@ -31,12 +31,12 @@ pub struct TagCounts {
     pub tags: Vec<TagCount>,
 }
 
-/// A tag and the number of its active pages.
+/// A tag and the number of active pages with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagCount {
     /// The tag.
     pub tag: String,
-    /// The number of active pages with the tag.
+    /// The number of these pages.
     pub pages: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct PageTags {
     pub slug: Slug,
     /// Its source.
     pub source_id: SourceId,
-    /// Its current tags.
+    /// Its tags after the request.
     pub tags: Vec<String>,
     /// Whether the request changed them.
     pub changed: bool,
@@ -60,13 +60,13 @@ pub struct PageTags {
 pub struct Link {
     /// The page that contains the link.
     pub from: PageRef,
-    /// The page it points to.
+    /// The slug of the page that the link points to.
     pub to: Slug,
     /// The frontmatter key of the link, for example `related` or `company`.
     pub kind: String,
     /// Whether to remove the link.
     pub remove: bool,
-    /// The source of the page it points to, if it is another one.
+    /// The source of the page that the link points to; the source of `from` if absent.
     pub to_source: Option<SourceId>,
 }
 
@@ -75,13 +75,13 @@ pub struct Link {
 pub struct LinkReply {
     /// The page that contains the link.
     pub from: Slug,
-    /// The page it points to.
+    /// The page that the link points to.
     pub to: Slug,
-    /// The frontmatter key.
+    /// The frontmatter key of the link.
     pub kind: String,
     /// `added`, `removed`, or `unchanged`.
     pub status: String,
-    /// Whether the page it points to exists.
+    /// Whether the page that the link points to exists.
     #[serde(rename = "live")]
     pub target_exists: bool,
     /// Warnings for the user.
@@ -123,9 +123,9 @@ pub struct LinksReply {
     pub source_id: SourceId,
     /// `links` or `backlinks`.
     pub direction: String,
-    /// In the order of the text (links), or by slug (backlinks).
+    /// The links, in the order of the text; backlinks are ordered by slug.
     pub links: Vec<LinkRow>,
-    /// Whether there are more than the limit.
+    /// Whether there are more links than the limit.
     pub truncated: bool,
 }
 
@@ -138,17 +138,18 @@ pub struct LinkRow {
     pub source_id: Option<SourceId>,
     /// Its title.
     pub title: Option<String>,
-    /// The target as written, for example `companies/acme` or `Acme`.
+    /// The link's target as written, for example `companies/acme` or `Acme`.
     pub target: String,
     /// `mentions` for a link in the text, else the frontmatter key.
     pub kind: String,
-    /// `live`, `missing` (no such page) or `ambiguous` (an alias of several pages).
+    /// `live` (the page exists), `missing` (no such page) or `ambiguous` (an alias of several
+    /// pages).
     pub status: String,
     /// The interface that the page at the other end came through.
     pub source_kind: Option<String>,
     /// Who wrote the title of the page at the other end.
     pub trust: TrustLevel,
-    /// The absolute path of the file of that page, for callers with the scope `admin`.
+    /// The absolute path of that page's file; only for callers with the scope `admin`.
     pub path: Option<String>,
     /// The sentence with the link, for backlinks from the text of a page.
     pub sentence: Option<String>,
@@ -170,9 +171,9 @@ pub struct Graph {
 pub struct GraphReply {
     /// The pages, nearest first.
     pub nodes: Vec<GraphNode>,
-    /// The links between them.
+    /// The links between `nodes`.
     pub edges: Vec<GraphEdge>,
-    /// Whether there are more than the limit.
+    /// Whether there are more pages than the limit.
     pub truncated: bool,
 }
 
@@ -210,9 +211,9 @@ pub struct GraphEdge {
 /// `brain graph --all`: lists all pages, or those around a page, with their positions in a drawing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct GraphLayout {
-    /// Only the pages around this one.
+    /// Only this page and the pages around it; all pages if absent.
     pub page: Option<PageRef>,
-    /// Their maximum distance in links, 1 to 5.
+    /// The maximum distance of pages from `page` in links, 1 to 5.
     pub depth: u32,
     /// Only this source; all if absent.
     pub source: Option<SourceId>,
@@ -220,7 +221,7 @@ pub struct GraphLayout {
     pub page_type: Option<String>,
     /// Only pages with this tag.
     pub tag: Option<String>,
-    /// Only pages that were created until this day, `YYYY-MM-DD`.
+    /// Only pages that were created on or before this day, `YYYY-MM-DD`.
     pub until: Option<String>,
     /// The maximum number of pages; all if absent.
     pub limit: Option<u32>,
@@ -241,7 +242,7 @@ pub struct GraphLayoutReply {
     pub edges: Vec<LayoutEdge>,
     /// The number of pages that match.
     pub total: u64,
-    /// Whether there are more pages around the page than were read.
+    /// Whether there are more pages around the requested page than were read.
     pub truncated: bool,
 }
 
@@ -259,11 +260,11 @@ pub struct LayoutNode {
     pub page_type: u32,
     /// The number of its links from and to other pages of the graph.
     pub links: u32,
-    /// The day it was created, counted from 1970-01-01.
+    /// The day it was created, in days since 1970-01-01.
     pub created_day: i32,
     /// Its distance from the left. The drawing is a square of 65536 by 65536.
     pub x: u16,
-    /// Its distance from the top.
+    /// Its distance from the top of that square.
     pub y: u16,
     /// Who wrote its title.
     pub trust: TrustLevel,
@@ -278,7 +279,7 @@ pub struct LayoutEdge {
     pub to: u32,
 }
 
-/// `brain links --broken`: lists links to no page, and links by an alias of several pages.
+/// `brain links --broken`: lists links whose target is no page, or an alias of several pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLinks {
     /// Only this source; all if absent.
@@ -290,20 +291,20 @@ pub struct BrokenLinks {
 /// Broken links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLinksReply {
-    /// Ordered by source and slug of their page.
+    /// The links, ordered by source and slug of the page that contains them.
     pub links: Vec<BrokenLink>,
-    /// The number of links to no page.
+    /// The number of links whose target is no page.
     pub missing: u64,
-    /// The number of links by an alias of several pages.
+    /// The number of links whose target is an alias of several pages.
     pub ambiguous: u64,
-    /// Whether there are more than the limit.
+    /// Whether there are more links than the limit.
     pub truncated: bool,
 }
 
-/// A link to no page, or by an alias of several pages.
+/// A link whose target is no page, or an alias of several pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLink {
-    /// The page that contains it.
+    /// The page that contains the link.
     pub slug: Slug,
     /// Its source.
     pub source_id: SourceId,
@@ -317,10 +318,10 @@ pub struct BrokenLink {
     pub candidates: Vec<Slug>,
 }
 
-/// `brain timeline`: lists dated lines of a page, or of all.
+/// `brain timeline`: lists dated lines of a page, or of all pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Timeline {
-    /// The source; the default one if absent.
+    /// The source. If absent: for a page, as in [`PageRef::source`]; for all pages, all sources.
     pub source: Option<SourceId>,
     /// The page; all pages if absent.
     pub slug: Option<Slug>,
@@ -337,7 +338,7 @@ pub struct Timeline {
 /// `brain timeline --days`: counts the dated lines of each day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct TimelineDays {
-    /// Only pages of this source; of all visible sources if absent.
+    /// Only pages of this source; all visible sources if absent.
     pub source: Option<SourceId>,
     /// The first day, `YYYY-MM-DD`.
     pub since: Option<String>,
@@ -359,7 +360,7 @@ pub struct TimelineDaysReply {
 /// The number of dated lines of a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayCount {
-    /// `YYYY-MM-DD`.
+    /// The day, `YYYY-MM-DD`.
     pub date: String,
     /// The number of lines.
     pub entries: u64,
@@ -370,16 +371,16 @@ pub struct DayCount {
 pub struct TimelineReply {
     /// The entries.
     pub entries: Vec<TimelineRow>,
-    /// Whether there are more.
+    /// Whether there are more entries than the limit.
     pub truncated: bool,
 }
 
 /// A dated line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineRow {
-    /// `YYYY-MM-DD`.
+    /// The day, `YYYY-MM-DD`.
     pub date: String,
-    /// What happened.
+    /// The text of the line, without its date and source.
     pub text: String,
     /// The text of `[Source: …]`.
     pub source: Option<String>,

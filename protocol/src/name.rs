@@ -11,7 +11,7 @@ pub const MAX_SLUG_BYTES: usize = 512;
 pub struct NameError {
     /// The message, for people.
     pub message: String,
-    /// The nearest valid name, if there is one.
+    /// The valid name that results from correcting the text, if there is one.
     pub suggestion: Option<String>,
 }
 
@@ -40,7 +40,8 @@ impl Slug {
     /// Parses a slug.
     ///
     /// # Errors
-    /// [`NameError`] with the first violation of the grammar and the nearest slug.
+    /// [`NameError`] if `text` violates the grammar, with the first violation and, if there is one,
+    /// a suggestion by [`Slug::from_path`].
     pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
         let text = text.into();
         match violation(&text) {
@@ -55,8 +56,8 @@ impl Slug {
         }
     }
 
-    /// Returns the slug for the file at `path`: without a leading `./` and the markdown extension,
-    /// in NFC and lower case, with `-` for white space, and without invalid characters.
+    /// Returns the slug for the file at `path`: in NFC and lower case, with `-` for white space. It
+    /// lacks the markdown extension, invalid characters, and segments that are empty or only dots.
     ///
     /// # Errors
     /// [`NameError`] if the result is empty or too long.
@@ -119,7 +120,8 @@ fn is_slug_char(c: char) -> bool {
 }
 
 /// Returns whether `c` is an invisible mark or letter: variation selectors, the combining grapheme
-/// joiner, Hangul and Khmer fillers, tag characters. Two slugs that look the same must be the same.
+/// joiner, Hangul fillers, Khmer inherent vowels, tag characters. With them, two different slugs
+/// could look the same.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
@@ -212,11 +214,11 @@ impl SourceId {
         let text = text.into();
         let is_alphanumeric = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
         let bytes = text.as_bytes();
-        let valid = (1..=32).contains(&bytes.len())
+        let is_valid = (1..=32).contains(&bytes.len())
             && bytes.iter().all(|&b| is_alphanumeric(b) || b == b'-')
             && is_alphanumeric(bytes[0])
             && is_alphanumeric(bytes[bytes.len() - 1]);
-        if valid {
+        if is_valid {
             return Ok(Self(text));
         }
         let escaped: String = text.chars().take(80).flat_map(char::escape_debug).collect();
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_every_script_are_valid() {
+    fn letters_of_many_scripts_are_valid() {
         for text in [
             "people/ann-lee",
             "読書/日本語",
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_becomes_a_slug() {
+    fn a_path_gives_a_slug_or_an_error() {
         for (path, slug) in [
             ("./People/Ann Lee.md", "people/ann-lee"),
             ("notes.MARKDOWN", "notes"),

@@ -33,10 +33,10 @@ pub trait Operation: Into<Request> {
     /// The type of its reply.
     type Reply: TryFrom<Reply, Error = UnexpectedReply>;
 
-    /// Its name in logs and errors: the command without `brain`.
+    /// Its name in logs and errors: usually the command without `brain`.
     const NAME: &'static str;
 
-    /// Its row of the table.
+    /// Its row of [`OPERATIONS`].
     const INFO: OperationInfo;
 
     /// Returns the scope that a caller needs.
@@ -59,7 +59,7 @@ pub trait Operation: Into<Request> {
 pub struct OperationInfo {
     /// The operation's name.
     pub name: &'static str,
-    /// The scope that a caller needs. In the table, the highest scope.
+    /// The scope that a caller needs. In [`OPERATIONS`], the highest scope that any request needs.
     pub scope: Scope,
 }
 
@@ -82,7 +82,7 @@ macro_rules! operations {
         $scope:ident $(or $lower:ident if $has_lower:ident)? $(, $property:ident)*
         => $reply:ident;
     )*) => {
-        /// A request to the daemon. A `None` source means the default one.
+        /// A request to the daemon.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Request {
             $(
@@ -109,7 +109,7 @@ macro_rules! operations {
                 match self { $(Self::$operation(operation) => operation.scope(),)* }
             }
 
-            /// Returns name and scope, by which permission is decided.
+            /// Returns the name and the scope, which decide about permission.
             #[must_use]
             pub fn info(&self) -> OperationInfo {
                 OperationInfo { name: self.name(), scope: self.scope() }
@@ -132,7 +132,7 @@ macro_rules! operations {
             }
         }
 
-        /// All operations, in wire order. One with two names has two rows.
+        /// All operations, in wire order. An operation with two names has two rows.
         pub const OPERATIONS: &[OperationInfo] = &[
             $(
                 <$operation as Operation>::INFO,
@@ -225,7 +225,7 @@ operations! {
     Embed, "embed", Admin, Slow => EmbedReply;
     ModelInstall, "model install", Admin, Slow => ModelInstallReply;
     ModelList, "model list", Read => Models;
-    // Operations that can cost money need `Admin`.
+    // `ask` and `brainstorm` need `Admin`, because they can cost money.
     Ask, "ask", Admin, Slow => AskReply;
     Costs, "costs", Admin => CostsReply;
     Ideas, "brainstorm" or "lsd" if is_lsd, Admin, Slow => IdeasReply;
@@ -260,9 +260,9 @@ mod tests {
     fn operation_names_are_unique() {
         let mut names: Vec<&str> = OPERATIONS.iter().map(|operation| operation.name).collect();
         names.sort_unstable();
-        let all = names.len();
+        let count = names.len();
         names.dedup();
-        assert_eq!(names.len(), all);
+        assert_eq!(names.len(), count);
     }
 
     /// An operation that only reads needs neither a higher scope nor the home.

@@ -7,14 +7,15 @@ use crate::{Fault, MarkedLines, Slug, SourceId, TrustLevel};
 /// Identifies a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRef {
-    /// The page's source; the default one if absent.
+    /// The page's source. If absent, a new page is written to the default source. An existing page
+    /// is searched there first, then in all sources that the caller can see.
     pub source: Option<SourceId>,
     /// The page's slug.
     pub slug: Slug,
 }
 
 impl PageRef {
-    /// The page `slug` of `source`.
+    /// Creates a reference to the page `slug` of `source`.
     #[must_use]
     pub fn new(source: &SourceId, slug: &Slug) -> Self {
         Self { source: Some(source.clone()), slug: slug.clone() }
@@ -72,13 +73,14 @@ pub struct Page {
     pub chunks: u32,
     /// When the note was created, according to its frontmatter, git, its file or the first write.
     pub created_at: String,
-    /// When its text was last changed, according to the same places.
+    /// When its text was last changed, according to its frontmatter, git, its file or the last
+    /// write.
     pub updated_at: String,
     /// Its file, relative to its source's directory.
     pub source_path: Option<String>,
     /// The interface it came through.
     pub source_kind: Option<String>,
-    /// Where the content came from.
+    /// The origin of the content.
     pub source_uri: Option<String>,
     /// The operation that ingested it.
     pub ingested_via: Option<String>,
@@ -95,15 +97,15 @@ pub struct Page {
 /// `brain list`: lists pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct List {
-    /// Only this source.
+    /// Only pages of this source; all if absent.
     pub source: Option<SourceId>,
-    /// Only slugs with this prefix.
+    /// Only pages whose slugs have this prefix.
     pub prefix: Option<String>,
-    /// Only this type.
+    /// Only pages of this type.
     pub page_type: Option<String>,
-    /// Only this tag.
+    /// Only pages with this tag.
     pub tag: Option<String>,
-    /// Deleted pages instead of active ones.
+    /// Whether to list deleted pages instead of active ones.
     pub deleted: bool,
     /// The order of the pages.
     pub sort: Sort,
@@ -133,13 +135,13 @@ pub enum Sort {
 pub struct Pages {
     /// The pages.
     pub pages: Vec<PageRow>,
-    /// Whether there are more.
+    /// Whether there are more pages than the limit.
     pub truncated: bool,
     /// The `after` of the next request.
     pub next: Option<String>,
-    /// The source that a slug without source means.
+    /// The default source, which is searched first for a slug without a source.
     pub default_source: SourceId,
-    /// What is wrong with damaged pages, which the list leaves out, and what helps.
+    /// The faults of damaged pages, which the list leaves out; at most 20.
     pub damaged: Vec<Fault>,
 }
 
@@ -163,7 +165,7 @@ pub struct PageRow {
     pub updated_at: String,
     /// When it was soft-deleted.
     pub deleted_at: Option<String>,
-    /// The end of the time in which it can be restored.
+    /// The time until which it can be restored.
     pub recoverable_until: Option<String>,
     /// The interface it came through.
     pub source_kind: Option<String>,
@@ -185,11 +187,11 @@ pub struct Capture {
     pub source: Option<SourceId>,
     /// The slug, instead of `inbox/<date>-<hash>`.
     pub slug: Option<Slug>,
-    /// The page's type; overrides the file's.
+    /// The page's type, instead of the one in the frontmatter.
     pub page_type: Option<String>,
-    /// The page's title; overrides the file's.
+    /// The page's title, instead of the one in the frontmatter.
     pub title: Option<String>,
-    /// Tags to add to the file's.
+    /// Tags to add to those in the frontmatter.
     pub tags: Vec<String>,
 }
 
@@ -231,7 +233,7 @@ pub struct Put {
 /// The required state of a page. It is checked in the transaction of the write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precondition {
-    /// No active page has this name.
+    /// No active page has this slug.
     Absent,
     /// The content has this hash (lower-case hex SHA-256).
     Hash(String),
@@ -253,14 +255,15 @@ pub enum WriteStatus {
     Restored,
 }
 
-/// The result of a capture, put or revert.
+/// The result of an operation that writes the text of one page, such as a capture, put, append or
+/// revert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteReply {
     /// The page.
     pub slug: Slug,
     /// The effect.
     pub status: WriteStatus,
-    /// Whether the same content was stored before.
+    /// Whether the page already had this content, so that nothing was written.
     pub duplicate: bool,
     /// The number of its chunks.
     pub chunks: u32,
@@ -308,7 +311,7 @@ pub struct DeleteReply {
     pub slug: Slug,
     /// Its source.
     pub source_id: SourceId,
-    /// The end of the time in which it can be restored.
+    /// The time until which it can be restored.
     pub recoverable_until: String,
     /// Warnings for the user.
     pub warnings: Vec<String>,
@@ -371,7 +374,7 @@ pub struct HistoryReply {
     pub slug: Slug,
     /// Its source.
     pub source_id: SourceId,
-    /// Newest first; the first is the current one.
+    /// The versions, newest first; the first is the current one.
     pub versions: Vec<VersionRow>,
 }
 
@@ -393,16 +396,16 @@ pub struct VersionRow {
     pub content_hash: String,
     /// Length of the body in bytes.
     pub bytes: u64,
-    /// The interface that this version came through, if it is known.
+    /// The interface that this version came through, if known.
     pub written_via: Option<String>,
-    /// `owner`, or the client or place that it came from, if it is known.
+    /// `owner`, or the client or address that it came from, if known.
     pub written_by: Option<String>,
     /// Who wrote this version.
     pub trust: TrustLevel,
     /// The lines that somebody other than the page's author wrote, in order.
     pub outside_lines: Vec<MarkedLines>,
-    /// The number of lines that the version before it does not have, if they were compared.
+    /// The number of lines that only this version has, if it was compared with the one before it.
     pub lines_added: Option<u64>,
-    /// The number of lines that only the version before it has.
+    /// The number of lines that only the version before it has, if they were compared.
     pub lines_removed: Option<u64>,
 }

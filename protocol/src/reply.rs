@@ -1,7 +1,7 @@
 //! Replies of the daemon.
 //!
-//! The client prints the same types as JSON, so field names are part of the contract. Times are
-//! RFC 3339 in UTC with milliseconds.
+//! The client prints the same types as JSON, so field names must not change. Times are RFC 3339 in
+//! UTC with milliseconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -160,7 +160,7 @@ replies! {
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TagsReply {
-    /// All tags, with the number of their pages.
+    /// All tags, each with the number of its pages.
     All(TagCounts),
     /// The tags of the named page.
     OfPage(PageTags),

@@ -45,7 +45,7 @@ impl Scopes {
     /// Parses scopes separated by spaces or commas, in any order.
     ///
     /// # Errors
-    /// The message for people, if `text` names no scope or an unknown one.
+    /// A message for people, if `text` names no scope or an unknown one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut bits = 0;
         for word in text.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
@@ -60,7 +60,7 @@ impl Scopes {
             }
         }
         if bits == 0 {
-            return Err("no scope is named: there are read, write and admin".into());
+            return Err("no scope is named: the scopes are read, write and admin".into());
         }
         Ok(Self(bits))
     }
@@ -80,7 +80,7 @@ impl Scopes {
         self.iter().last().unwrap_or(Scope::Read)
     }
 
-    /// Returns the scopes that `granted` includes; `None` if there are none.
+    /// Returns those of the scopes that `granted` includes; `None` if it includes none.
     #[must_use]
     pub fn within(self, granted: Self) -> Option<Self> {
         let bits = self
@@ -90,7 +90,7 @@ impl Scopes {
         (bits != 0).then_some(Self(bits))
     }
 
-    /// Returns whether these scopes include `requested`.
+    /// Returns whether these scopes include all of `requested`.
     #[must_use]
     pub fn cover(self, requested: Self) -> bool {
         requested.highest() <= self.highest()
@@ -207,14 +207,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_printed_as_requested() {
-        for (text, shown) in [
+    fn scopes_are_parsed_and_printed_in_order() {
+        for (text, printed) in [
             ("read write", "read write"),
             ("write,read", "read write"),
             ("write", "write"),
             (" admin ", "admin"),
         ] {
-            assert_eq!(Scopes::parse(text).unwrap().to_string(), shown, "{text:?}");
+            assert_eq!(Scopes::parse(text).unwrap().to_string(), printed, "{text:?}");
         }
         for text in ["", " , ", "Read", "read owner", "read\u{0}", "*"] {
             assert!(Scopes::parse(text).is_err(), "{text:?}");
@@ -224,15 +224,15 @@ mod tests {
 
     #[test]
     fn a_larger_scope_covers_a_smaller_one() {
-        for (n, &held) in Scope::ALL.iter().enumerate() {
-            for (m, &asked) in Scope::ALL.iter().enumerate() {
-                assert_eq!(Scopes::from(held).cover(Scopes::from(asked)), m <= n);
+        for (n, &granted) in Scope::ALL.iter().enumerate() {
+            for (m, &requested) in Scope::ALL.iter().enumerate() {
+                assert_eq!(Scopes::from(granted).cover(Scopes::from(requested)), m <= n);
             }
         }
         assert!(Scopes::parse("write").unwrap().cover(Scopes::READ_WRITE));
         assert!(!Scopes::parse("read").unwrap().cover(Scopes::READ_WRITE));
-        let within = |asked: &str, granted: &str| {
-            let within = Scopes::parse(asked).unwrap().within(Scopes::parse(granted).unwrap());
+        let within = |requested: &str, granted: &str| {
+            let within = Scopes::parse(requested).unwrap().within(Scopes::parse(granted).unwrap());
             within.map(|scopes| scopes.to_string())
         };
         assert_eq!(within("read write", "read").as_deref(), Some("read"));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_printed() {
+    fn debug_does_not_print_a_secret() {
         assert!(!format!("{:?}", Some(Secret::new("hunter2"))).contains("hunter2"));
     }
 }

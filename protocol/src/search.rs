@@ -12,9 +12,9 @@ pub struct Search {
     pub query: String,
     /// The maximum number of pages, 1 to [`crate::MAX_HITS`].
     pub limit: u32,
-    /// Only this source.
+    /// Only pages of this source; all if absent.
     pub source: Option<SourceId>,
-    /// Only this type.
+    /// Only pages of this type.
     pub page_type: Option<String>,
     /// Only pages with all of these tags.
     pub tags: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Search {
     pub until: Option<String>,
     /// Whether to explain each score.
     pub explain: bool,
-    /// Whether the query is being typed: its last word may be the beginning of a word of a name.
+    /// Whether the user is still typing: the last word may be the beginning of a word of a name.
     pub prefix: bool,
 }
 
@@ -42,11 +42,11 @@ pub struct Hits {
     pub degraded: Option<String>,
     /// Time in the daemon, in microseconds.
     pub took_us: u64,
-    /// The source that a slug without source means.
+    /// The default source, which is searched first for a slug without a source.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub default_source: SourceId,
-    /// How the question was read, if that is not obvious: phrases that are not required, other
-    /// spellings, dates.
+    /// How brain interpreted the query, if that is not obvious: phrases that are not required,
+    /// other spellings, dates.
     pub note: Option<String>,
 }
 
@@ -69,9 +69,9 @@ pub struct Hit {
     pub score: f32,
     /// The best passage, one line, at most 240 characters.
     pub snippet: String,
-    /// Byte ranges of `snippet` that match.
+    /// The parts of `snippet` that match: byte offsets of start and end, end exclusive.
     pub highlights: Vec<(u32, u32)>,
-    /// The chunk of the snippet, from 0.
+    /// The number of the chunk with the snippet, from 0.
     pub chunk: u32,
     /// Why it matched: `title`, `alias`, `slug`, `text`, `tag`, `meaning`, `link`.
     pub matched: Vec<String>,
@@ -83,7 +83,7 @@ pub struct Hit {
     pub line: u32,
     /// The interface it came through.
     pub source_kind: Option<String>,
-    /// Where the content came from.
+    /// The origin of the content.
     pub source_uri: Option<String>,
     /// The page's address on the web.
     pub url: Option<String>,

@@ -11,7 +11,7 @@ pub struct SourceList;
 /// The registered sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcesReply {
-    /// Ordered by name.
+    /// The sources, ordered by name.
     pub sources: Vec<SourceRow>,
 }
 
@@ -24,7 +24,7 @@ pub struct SourceRow {
     pub path: String,
     /// Whether it is the default source.
     pub default: bool,
-    /// Whether its directory is in a git work tree.
+    /// Whether its directory is in the work tree of a git repository.
     pub git: bool,
     /// The number of active pages.
     pub pages: u64,
@@ -85,7 +85,7 @@ pub struct SourceRemove {
 /// `brain sources default`: shows or changes the default source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceDefault {
-    /// The new default source; only shows the current one if absent.
+    /// The new default source; if absent, the request only shows the current one.
     pub id: Option<SourceId>,
 }
 
@@ -122,7 +122,7 @@ pub struct Sync {
     pub dry_run: bool,
     /// Whether to read every file, even if its size and times are unchanged.
     pub full: bool,
-    /// Whether the user confirmed that many pages are removed.
+    /// Whether the user confirmed the removal of many pages.
     pub yes: bool,
 }
 
@@ -146,8 +146,8 @@ pub struct SyncedSource {
     pub source_id: SourceId,
     /// Its directory.
     pub path: String,
-    /// `done`; `partial` when a file or the pull failed; `held_back` when removals wait for
-    /// `--yes`; `failed` when the source could not be read at all.
+    /// `done`; `partial` when a file or the pull failed; `held_back` when removals need `--yes`;
+    /// `failed` when the source could not be read at all.
     pub status: String,
     /// Why it failed.
     pub problem: Option<String>,
@@ -186,14 +186,14 @@ pub struct SyncedSource {
 pub struct IgnoredFiles {
     /// The number of markdown files.
     pub files: u64,
-    /// The number of directories, hidden ones included; those below them are not counted.
+    /// The number of directories, hidden ones included. Directories below them are not counted.
     pub directories: u64,
     /// The first [`Self::MAX_PATHS`] paths, relative to the source; directories end with `/`.
     pub paths: Vec<String>,
 }
 
 impl IgnoredFiles {
-    /// Maximum number of paths.
+    /// Maximum number of `paths`.
     pub const MAX_PATHS: usize = 20;
 
     /// Counts a file or directory.

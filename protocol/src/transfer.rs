@@ -46,10 +46,10 @@ pub struct ImportReply {
     pub left_out: IgnoredFiles,
 }
 
-/// A file that could not be read or written.
+/// A file that could not be imported, or a page that could not be exported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportFailure {
-    /// The file, relative to the directory.
+    /// The path of the file, relative to the directory.
     pub path: String,
     /// The reason.
     pub reason: String,
@@ -60,7 +60,7 @@ pub struct ImportFailure {
 pub struct Export {
     /// The absolute path of the target directory. It must be empty or absent.
     pub path: String,
-    /// Only this source; all if absent.
+    /// Only pages of this source; all sources if absent.
     pub source: Option<SourceId>,
 }
 
@@ -75,7 +75,7 @@ pub struct ExportReply {
     pub files: u64,
     /// Their size in bytes.
     pub bytes: u64,
-    /// Pages that could not be written; at most the first 1000.
+    /// Pages and attachments that could not be written; at most the first 1000.
     pub failed: Vec<ImportFailure>,
     /// The number of all failures.
     pub failed_total: u64,
@@ -104,9 +104,9 @@ pub struct BackupList;
 /// The scheduled backups of this brain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupListReply {
-    /// Their directory; none if no backups are scheduled.
+    /// Their directory; `None` if no backups are scheduled.
     pub dir: Option<String>,
-    /// The newest first.
+    /// The backups, newest first.
     pub backups: Vec<BackupFile>,
 }
 
@@ -121,16 +121,16 @@ pub struct BackupFile {
     pub made_at: String,
 }
 
-/// A backup.
+/// The result of making, verifying or restoring a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReply {
-    /// `written` or `sound`.
+    /// `written`, `sound` (verified) or `restored`.
     pub status: String,
     /// The file.
     pub path: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The number of its schema.
+    /// Its schema number.
     pub schema: u32,
     /// The number of its active pages.
     pub pages: u64,

@@ -12,7 +12,7 @@ pub enum TrustLevel {
     /// The owner.
     #[default]
     Owner,
-    /// The owner, with lines from outside.
+    /// The owner, except some lines from outside.
     Mixed,
     /// The web, a message, a program or a model.
     Outside,
@@ -26,11 +26,11 @@ pub struct MarkedLines {
     pub first: u32,
     /// The last line.
     pub last: u32,
-    /// The interface that they came through.
+    /// The interface that the lines came through.
     pub source_kind: String,
-    /// The client, or where they came from.
+    /// The client or address that the lines came from.
     pub source_uri: String,
-    /// When they were written.
+    /// When the lines were written.
     pub written_at: String,
 }
 

@@ -61,7 +61,7 @@ pub struct TunnelStatusReply {
     pub hint: Option<String>,
     /// The public address, if there is one.
     pub url: Option<String>,
-    /// The time since which the tunnel is up at this address.
+    /// When the tunnel came up at this address.
     pub up_since: Option<String>,
     /// When it was last checked.
     pub checked_at: Option<String>,
@@ -82,7 +82,7 @@ pub struct TunnelStatusReply {
 pub struct TunnelRequestsReply {
     /// Newest first; only requests since the daemon started, at most 1000.
     pub requests: Vec<TunnelRequest>,
-    /// Whether there are more than the limit.
+    /// Whether there are more requests than the limit.
     pub truncated: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct TunnelRequest {
     pub at: String,
     /// Its method.
     pub method: String,
-    /// The path if it is a known one; else `(none)`.
+    /// The path, if brain serves it; else `(none)`.
     pub path: String,
     /// The status of its response.
     pub status: u16,
@@ -103,7 +103,7 @@ pub struct TunnelRequest {
     pub client: String,
     /// Size of its body in bytes.
     pub bytes: u64,
-    /// The ingest job it became, which can be replayed.
+    /// The ingest job that it created, which can be replayed.
     pub job_id: Option<JobId>,
 }
 

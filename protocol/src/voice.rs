@@ -11,7 +11,7 @@ pub struct VoiceTurn {
     pub call: String,
     /// The number of the turn in its call, from 0. A repeated turn has the same number.
     pub turn: u32,
-    /// The caller as the provider reports it, usually a number in E.164.
+    /// The caller as the provider reports it, usually a telephone number in E.164 format.
     pub from: String,
     /// The event.
     pub event: VoiceEvent,
@@ -62,11 +62,11 @@ pub enum VoiceEvent {
 pub struct VoiceReply {
     /// Sentences to speak, in order. Plain text.
     pub say: Vec<String>,
-    /// The action afterwards.
+    /// The action after the sentences.
     pub then: VoiceAction,
 }
 
-/// The action after the sentences.
+/// What the call does after the sentences of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoiceAction {
     /// Listen to the caller.
@@ -80,6 +80,6 @@ pub enum VoiceAction {
     Record,
     /// End the call.
     HangUp,
-    /// Do nothing, because the turn only had to be recorded.
+    /// Do nothing: the event needed no answer, such as a transcription.
     Nothing,
 }

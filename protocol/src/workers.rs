@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum WorkerState {
-    /// It is not part of this configuration.
+    /// The configuration does not enable it.
     NotConfigured,
     /// It is working.
     Running,
@@ -26,7 +26,7 @@ pub struct WorkerStatus {
     pub name: String,
     /// Its state.
     pub state: WorkerState,
-    /// Restarts after failures since the daemon started.
+    /// The number of restarts after failures since the daemon started.
     pub restarts: u64,
     /// The last failure, until the worker has run for five minutes without another one.
     pub failure: Option<WorkerFailure>,

@@ -1,7 +1,7 @@
 # Debian with a booted systemd: install, use, reboot, upgrade under load, downgrade, remove, purge.
 # shellcheck shell=bash disable=SC2154 # .ci/bare-systems sets the variables
 
-# ---- the former version ---------------------------------------------------------------------------
+# ---- the former version --------------------------------------------------------------------------
 
 former_version=0.0.0.1
 dpkg-deb -R "$deb" "$work/former"
@@ -24,23 +24,23 @@ inside useradd --create-home --uid 1000 ann
 inside loginctl enable-linger ann
 eventually "ann's systemd runs" ann systemctl --user show-environment
 
-# ---- install and use ------------------------------------------------------------------------------
+# ---- install and use -----------------------------------------------------------------------------
 
-began=$(milliseconds)
+start=$(milliseconds)
 holds "the former version is installed" inside dpkg -i /shared/former.deb
 is "no daemon runs after the installation" "" "$(inside pgrep -x brain-daemon || true)"
 is "no unit is enabled" "" "$(ann systemctl --user list-unit-files --state=enabled --no-legend \
     'brain*' || true)"
-captured=$(milliseconds)
+capture_start=$(milliseconds)
 prints "the first capture starts the daemon" "created" ann brain capture "Ann chose the blue logo"
-first=$(($(milliseconds) - captured))
+first_capture_ms=$(($(milliseconds) - capture_start))
 prints "the first search finds it" "blue logo" ann brain search "which logo"
-echo "    first capture with the start of the daemon: $first ms"
-whole=$(($(milliseconds) - began))
-echo "    installation to the first answer: $whole ms"
+echo "    first capture with the start of the daemon: $first_capture_ms ms"
+total_ms=$(($(milliseconds) - start))
+echo "    installation to the first answer: $total_ms ms"
 if [ "${BRAIN_LIMITS:-0}" = 1 ]; then
-    [ "$first" -lt 300 ] || fail "the first capture took $first ms"
-    [ "$whole" -lt 10000 ] || fail "installation to the first answer took $whole ms"
+    [ "$first_capture_ms" -lt 300 ] || fail "the first capture took $first_capture_ms ms"
+    [ "$total_ms" -lt 10000 ] || fail "installation to the first answer took $total_ms ms"
 fi
 for file in share/man/man1/brain.1.gz share/man/man1/brain-capture.1.gz \
     share/bash-completion/completions/brain share/zsh/vendor-completions/_brain \
@@ -48,30 +48,34 @@ for file in share/man/man1/brain.1.gz share/man/man1/brain-capture.1.gz \
     share/doc/brain/changelog.gz share/doc/brain/docs/systemd.md; do
     [ -s "$work/booted/usr/$file" ] || fail "/usr/$file is missing"
 done
-pass "man pages, completions and documents are there"
+pass "man pages, completions and documents exist"
 holds "bash reads the completions" inside bash -n /usr/share/bash-completion/completions/brain
 holds "the package's files are intact" inside dpkg --verify brain
 
-# ---- the service, and a reboot --------------------------------------------------------------------
+# ---- the service, and a reboot -------------------------------------------------------------------
 
 ann brain stop >/dev/null
 holds "the user enables the units of the package" ann systemctl --user enable --now \
     brain-daemon.socket brain-daemon.service
 is "systemd runs the program of the package" /usr/bin/brain-daemon \
     "$(inside readlink "/proc/$(inside pgrep -x brain-daemon)/exe")"
+prints "brain service status finds the units of the package" "/usr/lib/systemd/user" \
+    ann brain service status
+prints "brain service uninstall names the way to disable them" "systemctl --user disable" \
+    ann brain service uninstall
 power_off
 boot "$work/booted"
 eventually "after a reboot the service runs" ann systemctl --user is-active brain-daemon.service
 prints "after a reboot the page is found" "blue logo" ann brain --no-start search "which logo"
 
-# ---- an upgrade under load ------------------------------------------------------------------------
+# ---- an upgrade under load -----------------------------------------------------------------------
 
 ann sh -c 'mkdir -p ~/notes && cd ~/notes && awk "BEGIN { for (i = 1; i <= 10000; i++) {
     file = \"note-\" i \".md\"
     printf \"# Note %d\n\nAbout subject %d and latency.\n\", i, i % 97 > file; close(file) } }"'
-began=$(milliseconds)
+start=$(milliseconds)
 holds "10,000 pages are imported" ann brain import --quiet /home/ann/notes
-echo "    import: $(($(milliseconds) - began)) ms"
+echo "    import: $(($(milliseconds) - start)) ms"
 pages() {
     ann brain --no-start status --json | tr -d ' \n' |
         sed -n 's/.*"pages":\([0-9]*\).*/\1/p'
@@ -101,12 +105,12 @@ is "the new program runs" /usr/bin/brain-daemon \
 sort -u "$work"/slugs.? >"$work/shared/slugs"
 accepted=$(wc -l <"$work/shared/slugs")
 [ "$accepted" -ge 10 ] || fail "there was no load: $accepted captures"
-is "all $accepted accepted writes are there, and nothing else" $((before + accepted)) "$(pages)"
+is "all $accepted accepted writes are stored, and nothing else" $((before + accepted)) "$(pages)"
 # shellcheck disable=SC2016
 holds "each of them can be read" ann sh -c 'while read -r slug; do
     brain get --quiet "$slug" >/dev/null || exit 1; done </shared/slugs'
 
-# ---- a downgrade ----------------------------------------------------------------------------------
+# ---- a downgrade ---------------------------------------------------------------------------------
 
 holds "the user disables the units" ann systemctl --user disable --now brain-daemon.socket \
     brain-daemon.service
@@ -118,13 +122,14 @@ else
     refuses "the former version refuses the newer store" "this program knows" ann brain capture \
         "lost?"
     grep -q "install the version of brain that wrote it" "$work/out" ||
-        fail "the refusal does not name the way out: $(cat "$work/out")"
-    pass "the refusal names the way out"
+        fail "the refusal does not say what to install: $(cat "$work/out")"
+    pass "the refusal says what to install"
 fi
 holds "the new version is installed again" inside dpkg -i /shared/new.deb
-is "all pages are there" $((before + accepted)) "$(ann brain search blue >/dev/null && pages)"
+is "all pages are still stored" $((before + accepted)) \
+    "$(ann brain search blue >/dev/null && pages)"
 
-# ---- remove and purge -----------------------------------------------------------------------------
+# ---- remove and purge ----------------------------------------------------------------------------
 
 holds "the package is removed" inside dpkg -r brain
 is "no daemon runs" "" "$(inside pgrep -x brain-daemon || true)"
@@ -138,7 +143,7 @@ holds "the data stays after the purge" inside test -s /home/ann/.brain/brain.red
 is "nothing of the package is left" "" "$(inside find /usr /etc /var/lib/dpkg/info -name 'brain*' \
     -not -path '*/terminfo/*')"
 
-# ---- the script, for one user ---------------------------------------------------------------------
+# ---- install.sh, for one user --------------------------------------------------------------------
 
 cp "$archive" "$work/shared/"
 cp "$packages/install.sh" "$work/shared/install.sh"

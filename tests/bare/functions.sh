@@ -51,18 +51,18 @@ eventually() { # description, command…: waits up to 20 s
 }
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
-# ---- trees ----------------------------------------------------------------------------------------
+# ---- trees ---------------------------------------------------------------------------------------
 
-# What a booted system needs in addition.
-system=systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps
+# Packages that a booted system needs in addition.
+system_packages=systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps
 
-# Unpacks a minimal Debian, which is made once.
+# Unpacks a minimal Debian. The first call makes it and stores it in the cache.
 debian_tree() { # directory, release
     local cache=${CARGO_TARGET_DIR:-target}/trees/$2.tar
     if [ ! -f "$cache" ]; then
         mkdir -p "${cache%/*}"
-        debootstrap --variant=minbase --include="$system" "$2" "$work/$2" http://deb.debian.org/debian \
-            >"$work/debootstrap.log" 2>&1 || return 1
+        debootstrap --variant=minbase --include="$system_packages" "$2" "$work/$2" \
+            http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 || return 1
         rm -rf "$work/$2"/var/cache/apt/archives/*.deb
         tar -cf "$cache.new" -C "$work/$2" .
         rm -rf "${work:?}/$2"
@@ -82,8 +82,9 @@ within() { # tree, user id, command…
         BRAIN_HTTP_LOCAL=off BRAIN_HTTP_PUBLIC=off HOME=/home/ann "$@"
 }
 
-# ---- a booted system ------------------------------------------------------------------------------
+# ---- a booted system -----------------------------------------------------------------------------
 
+# Boots a tree in a container; skips the tests if that is not possible here.
 boot() { # tree
     SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet -D "$1" --register=no --keep-unit \
         --private-network --console=pipe --machine=brain-bare --bind="$work/shared:/shared" -b \
@@ -128,8 +129,8 @@ finish() {
 
 # Runs a command in the booted system as root.
 inside() {
-    nsenter -t "$init" -m -u -i -p -C -n -- env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin \
-        DEBIAN_FRONTEND=noninteractive "$@"
+    nsenter -t "$init" -m -u -i -p -C -n -- env -i \
+        PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DEBIAN_FRONTEND=noninteractive "$@"
 }
 # Runs a command in the booted system as the user ann, as after a login.
 ann() {

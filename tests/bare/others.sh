@@ -1,7 +1,7 @@
 # The oldest Debian, a system without glibc, the RPM package and the image.
 # shellcheck shell=bash disable=SC2154 # .ci/bare-systems sets the variables
 
-# Captures and searches in a tree.
+# Tests a capture and a search in a tree.
 use() { # tree, user id, program
     prints "a capture" "created" within "$1" "$2" "$3" capture "Ann chose the blue logo"
     prints "a search" "blue logo" within "$1" "$2" "$3" search "which logo"
@@ -28,7 +28,7 @@ if [ "$is_static" = yes ]; then
     (cd "$work" && apt-get download -qq busybox-static musl >/dev/null)
     for package in "$work"/{busybox-static,musl}_*.deb; do dpkg-deb -x "$package" "$tree"; done
     chmod 1777 "$tree/tmp"
-    [ -z "$(find "$tree" -name 'libc.so.6')" ] || fail "there is a glibc in the tree"
+    [ -z "$(find "$tree" -name 'libc.so.6')" ] || fail "the tree contains glibc"
     chroot "$tree" /bin/busybox --install -s /bin
     cp "$archive" "$packages/install.sh" "$tree/"
     prints "install.sh runs in BusyBox" "verified SHA-256" within "$tree" 1000 sh /install.sh \
@@ -48,7 +48,7 @@ for file in /usr/bin/brain /usr/bin/brain-daemon /usr/lib/systemd/user/brain-dae
     grep -qxF "$file" "$work/files" || fail "$rpm does not contain $file"
 done
 tree=$work/rpm
-debian_tree "$tree" bookworm || fail "there is no tree"
+debian_tree "$tree" bookworm || fail "debootstrap failed"
 mkdir -p "$tree/home/ann"
 chown 1000:1000 "$tree/home/ann"
 holds "the package is installed" rpm --root "$tree" --nodeps -i "$rpm"
@@ -76,16 +76,18 @@ is "the layer has the id in the configuration" \
     "sha256:$(gzip -dc <"$layer" | sha256sum | cut -d ' ' -f 1)"
 if [ "$is_static" = yes ]; then
     gzip -dc <"$layer" | tar -xp -C "$tree/root"
-    mkdir "$tree/root/proc"
-    # There is no shell and no `env` in the image.
-    alone() {
+    # A container gets /proc and /dev from the program that runs it.
+    mkdir -p "$tree"/root/{proc,dev}
+    mknod -m 666 "$tree/root/dev/null" c 1 3
+    # Runs a program in the image, which has neither a shell nor `env`.
+    in_image() {
         unshare --mount --pid --fork --net --kill-child --mount-proc="$tree/root/proc" env -i \
             PATH=/usr/bin HOME=/home/brain BRAIN_HOME=/home/brain/data \
             BRAIN_HTTP_LOCAL=off BRAIN_HTTP_PUBLIC=off \
             /usr/sbin/chroot --userspec=65532:65532 "$tree/root" "$@"
     }
-    prints "a capture in the image" "created" alone /usr/bin/brain capture "The blue logo"
-    prints "a search in the image" "blue logo" alone /usr/bin/brain search "which logo"
+    prints "a capture in the image" "created" in_image /usr/bin/brain capture "The blue logo"
+    prints "a search in the image" "blue logo" in_image /usr/bin/brain search "which logo"
 else
     echo "SKIPPED: running the image: the programs in $packages are not static" >&2
 fi

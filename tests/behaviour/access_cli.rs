@@ -37,10 +37,10 @@ fn post(home: &TestHome, path: &str, bearer: &str, body: &str) -> (u16, String) 
 #[test]
 fn clients_can_be_registered_changed_and_revoked() {
     let (home, _daemon) = home();
-    let none = home.brain(["clients"]).expect(0);
+    let empty = home.brain(["clients"]).expect(0);
     assert!(
-        none.stdout.is_empty() && none.stderr.contains("brain clients register NAME"),
-        "{none:?}"
+        empty.stdout.is_empty() && empty.stderr.contains("brain clients register NAME"),
+        "{empty:?}"
     );
 
     let shown = home
@@ -167,7 +167,8 @@ fn tokens_can_be_created_used_and_revoked() {
 #[test]
 fn tokens_expire_unless_created_without_expiry() {
     let (home, _daemon) = home();
-    let assert_lifetime = |name: &str, more: &[&str]| {
+    // Creates a token, checks the message about its expiry, and returns its lifetime in days.
+    let lifetime_days = |name: &str, more: &[&str]| {
         let args = ["token", "create", name, "--scope"].into_iter().chain(more.iter().copied());
         let made = home.brain(args).expect(0);
         let listed = home.json(["token", "list"]);
@@ -184,15 +185,15 @@ fn tokens_expire_unless_created_without_expiry() {
         assert!(message.is_some_and(|line| line.contains(day)), "{made:?}");
         days
     };
-    assert_eq!(assert_lifetime("phone", &["write"]), Some(90));
-    assert_eq!(assert_lifetime("boss", &["admin"]), Some(30));
-    assert_eq!(assert_lifetime("endless", &["read", "--expires", "never"]), None);
-    assert_eq!(assert_lifetime("year", &["read", "--days", "365"]), Some(365));
-    assert_eq!(assert_lifetime("soon", &["read", "--expires", "20d"]), Some(20));
+    assert_eq!(lifetime_days("phone", &["write"]), Some(90));
+    assert_eq!(lifetime_days("boss", &["admin"]), Some(30));
+    assert_eq!(lifetime_days("endless", &["read", "--expires", "never"]), None);
+    assert_eq!(lifetime_days("year", &["read", "--days", "365"]), Some(365));
+    assert_eq!(lifetime_days("soon", &["read", "--expires", "20d"]), Some(20));
     home.brain(["token", "create", "x", "--scope", "read", "--days", "0"]).expect(2);
     home.brain(["token", "create", "x", "--scope", "read", "--days", "1", "--expires", "1d"])
         .expect(2);
-    let checks = home.json(["doctor"])["checks"]
+    let message = home.json(["doctor"])["checks"]
         .as_array()
         .unwrap()
         .iter()
@@ -201,7 +202,7 @@ fn tokens_expire_unless_created_without_expiry() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(checks.contains("personal tokens: 5; without an end: endless"), "{checks}");
+    assert!(message.contains("personal tokens: 5; without an end: endless"), "{message}");
 }
 
 #[test]
@@ -230,8 +231,8 @@ fn ingested_items_appear_in_queue_status_and_audit() {
     assert!(listed.stderr.contains("0 in the queue, 0 failed, 1 stored"), "{listed:?}");
     assert_eq!(home.json(["jobs", "list", "--state", "failed"])["jobs"], serde_json::json!([]));
     assert_eq!(home.json(["jobs", "retry", "--all"])["retried"], 0);
-    let again = home.fault(["jobs", "retry", job], 1);
-    assert!(again["message"].as_str().is_some_and(|m| m.contains("stored")), "{again}");
+    let fault = home.fault(["jobs", "retry", job], 1);
+    assert!(fault["message"].as_str().is_some_and(|m| m.contains("stored")), "{fault}");
     home.fault(["jobs", "show", "job_999"], 4);
 
     let second = post(&home, "/ingest", token.trim(), "Another one");
@@ -272,7 +273,7 @@ fn ingested_items_appear_in_queue_status_and_audit() {
 fn the_admin_token_is_shown_on_terminals_only() {
     let (home, _daemon) = home();
     let file = home.path().join("secrets/admin-token");
-    let kept = std::fs::read_to_string(&file).unwrap();
+    let former_token = std::fs::read_to_string(&file).unwrap();
     let refused = home.brain(["token", "admin"]).expect(3);
     assert!(
         refused.stdout.is_empty() && refused.stderr.contains(file.to_str().unwrap()),
@@ -281,26 +282,26 @@ fn the_admin_token_is_shown_on_terminals_only() {
     home.fault(["token", "admin", "--rotate"], 3);
     assert_eq!(
         std::fs::read_to_string(&file).unwrap(),
-        kept,
+        former_token,
         "a refused rotation does not change the file"
     );
 
     let Some((code, shown)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--quiet"]) else {
         return;
     };
-    assert_eq!((code, shown.trim()), (0, kept.trim()));
+    assert_eq!((code, shown.trim()), (0, former_token.trim()));
     let Some((_, rotated)) = on_a_terminal(&home, 60, &[], &["token", "admin", "--rotate"]) else {
         return;
     };
-    let now = std::fs::read_to_string(&file).unwrap();
-    assert!(rotated.contains(now.trim()) && now != kept, "{rotated:?}");
+    let token = std::fs::read_to_string(&file).unwrap();
+    assert!(rotated.contains(token.trim()) && token != former_token, "{rotated:?}");
 }
 
 #[test]
-fn every_error_has_a_hint() {
+fn usage_errors_name_the_remedy() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
-    for (args, way_out) in [
+    for (args, remedy) in [
         (&["clients", "register", "Phone"][..], "--scope \"read write\""),
         (&["token", "create", "x"], "--scope admin"),
         (&["token", "create", "x", "--scope", "owner"], "--scope read"),
@@ -330,8 +331,8 @@ fn every_error_has_a_hint() {
     ] {
         let fault = home.fault(args, 2);
         assert!(
-            fault.to_string().replace("\\\"", "\"").contains(way_out),
-            "{way_out} is not in {args:?}: {fault}"
+            fault.to_string().replace("\\\"", "\"").contains(remedy),
+            "{remedy} is not in {args:?}: {fault}"
         );
     }
     assert!(!home.path().exists(), "a usage error creates no home");

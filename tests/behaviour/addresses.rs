@@ -1,4 +1,4 @@
-//! Names of pages: every name that lists and searches print opens its page.
+//! Names of pages: every name that brain prints opens its page, and names may be shortened.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http, texts};
@@ -44,9 +44,9 @@ fn every_printed_name_opens_its_page() {
         for args in [&["search", "zebra", "--json"][..], &["list", "--json"]] {
             let rows = home.json(args);
             let rows = rows.get("hits").or(rows.get("pages")).unwrap().clone();
-            let words: &[&str] =
+            let quiet_args: &[&str] =
                 if args[0] == "list" { &["list", "-q"] } else { &["search", "zebra", "-q"] };
-            let names = lines(&home, words);
+            let names = lines(&home, quiet_args);
             assert_eq!(rows.as_array().unwrap().len(), names.len(), "{names:?}");
             for (name, row) in names.iter().zip(rows.as_array().unwrap()) {
                 let page = home.json(["get", name]);
@@ -80,7 +80,7 @@ fn every_printed_name_opens_its_page() {
 }
 
 #[test]
-fn every_command_takes_the_source_before_the_slug() {
+fn commands_take_the_source_before_the_slug() {
     let home = home();
     assert_eq!(home.json(["tags", "work:people/bob", "--add", "t"])["tags"], json!(["t"]));
     assert_eq!(home.json(["tags", "work:people/bob"])["source_id"], "work");
@@ -96,14 +96,14 @@ fn every_command_takes_the_source_before_the_slug() {
     assert_eq!(captured["source_id"], "work");
     assert_eq!(home.json(["delete", "work:shared"])["source_id"], "work");
     assert_eq!(body(&home, "shared"), "zebra shared at home\n");
-    let gone = home.fault(["get", "work:shared"], 4);
-    assert!(gone["hint"].as_str().unwrap().contains("brain restore work:shared"), "{gone}");
+    let fault = home.fault(["get", "work:shared"], 4);
+    assert!(fault["hint"].as_str().unwrap().contains("brain restore work:shared"), "{fault}");
     assert_eq!(home.json(["restore", "work:shared"])["status"], "restored");
     assert_eq!(home.json(["get", "work:shared", "--source", "work"])["source_id"], "work");
     assert_eq!(home.json(["mv", "work:shared", "work:moved"])["source_id"], "work");
     assert_eq!(home.fault(["mv", "work:moved", "attic:moved"], 2)["code"], "usage");
-    let twice = home.fault(["get", "work:moved", "--source", "attic"], 2);
-    assert!(twice["message"].as_str().unwrap().contains("\"attic\""), "{twice}");
+    let fault = home.fault(["get", "work:moved", "--source", "attic"], 2);
+    assert!(fault["message"].as_str().unwrap().contains("\"attic\""), "{fault}");
 }
 
 #[test]
@@ -179,16 +179,16 @@ fn a_missing_page_names_the_source_and_pages_that_exist() {
         let message = fault["message"].as_str().unwrap();
         assert!(message.contains(&format!("similar pages: {similar}")), "{wrong}: {message}");
         for name in message.rsplit_once("similar pages: ").unwrap().1.split(", ") {
-            assert_eq!(home.brain(["get", name]).code, 0, "{name} is offered for {wrong}");
+            assert_eq!(home.brain(["get", name]).code, 0, "{name} is suggested for {wrong}");
         }
     }
     let named = home.fault(["get", "work:nothing-like-it"], 4);
     assert_eq!(
         named["message"], "there is no page \"nothing-like-it\" in source \"work\"",
-        "nothing is offered"
+        "nothing is suggested"
     );
-    let bare = home.fault(["get", "nothing-like-it"], 4);
-    assert!(bare["message"].as_str().unwrap().contains("default, attic, work"), "{bare}");
+    let fault = home.fault(["get", "nothing-like-it"], 4);
+    assert!(fault["message"].as_str().unwrap().contains("default, attic, work"), "{fault}");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn tools_that_write_need_the_whole_slug() {
 }
 
 #[test]
-fn the_page_api_and_browser_suggest_existing_pages() {
+fn the_page_api_finds_pages_of_all_sources() {
     let home = home();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);

@@ -12,7 +12,7 @@ const REGISTER: &str = "/admin/api/register-client";
 #[test]
 fn the_granted_scope_equals_the_requested_scope() {
     let site = Site::new();
-    let make =
+    let register =
         |client: &Value| site.local(&HttpRequest::json(REGISTER, client).bearer(&site.admin));
     for (name, value, granted) in [
         ("scope", json!("read"), "read"),
@@ -25,7 +25,7 @@ fn the_granted_scope_equals_the_requested_scope() {
         ("scopes", json!(["write"]), "write"),
         ("scopes", json!(["admin"]), "admin"),
     ] {
-        let client = make(&json!({ "name": "c", name: value })).expect(201).json();
+        let client = register(&json!({ "name": "c", name: value })).expect(201).json();
         assert_eq!(client["scope"], granted, "{name}: {value}");
         assert!(text(&client, "client_secret").starts_with("brain_cs_"));
         let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -37,7 +37,7 @@ fn the_granted_scope_equals_the_requested_scope() {
         assert_eq!(tokens.expect(200).json()["scope"], granted);
     }
     let same = json!({ "name": "c", "scope": "read write", "scopes": ["write", "read"] });
-    assert_eq!(make(&same).expect(201).json()["scope"], "read write");
+    assert_eq!(register(&same).expect(201).json()["scope"], "read write");
 
     for (client, error, expected) in [
         (
@@ -81,7 +81,7 @@ fn the_granted_scope_equals_the_requested_scope() {
             "redirect",
         ),
     ] {
-        let refused = make(&client).refused(400, error);
+        let refused = register(&client).refused(400, error);
         assert!(text(&refused.json(), "message").contains(expected), "{client} → {}", refused.body);
     }
     let known =
@@ -123,9 +123,9 @@ fn clients_can_be_listed_changed_and_revoked() {
     assert!(!list().body.contains(&secret));
     assert_eq!(list().json()["clients"][0]["client_name"], "machine");
 
-    let at = format!("/admin/api/clients/{id}");
+    let path = format!("/admin/api/clients/{id}");
     let patch = |value: &Value| {
-        site.local(&HttpRequest::json(&at, value).method("PATCH").bearer(&site.admin))
+        site.local(&HttpRequest::json(&path, value).method("PATCH").bearer(&site.admin))
     };
     let changed = patch(&json!({ "scope": "read", "token_ttl": 120 })).expect(200).json();
     assert_eq!(
@@ -140,8 +140,9 @@ fn clients_can_be_listed_changed_and_revoked() {
     patch(&json!({ "sources": ["default"], "scope": "read write" })).expect(200);
     assert_eq!(site.write_status(&token), 202);
 
-    let gone = site.local(&HttpRequest::new("DELETE", &at).bearer(&site.admin)).expect(200).json();
-    assert_eq!((&gone["status"], &gone["tokens_revoked"]), (&json!("revoked"), &json!(1)));
+    let delete = HttpRequest::new("DELETE", &path).bearer(&site.admin);
+    let revoked = site.local(&delete).expect(200).json();
+    assert_eq!((&revoked["status"], &revoked["tokens_revoked"]), (&json!("revoked"), &json!(1)));
     assert_eq!(site.write_status(&token), 401);
     site.token(&grant).refused(401, "invalid_client");
     assert_eq!(list().json()["clients"], json!([]));
@@ -151,24 +152,25 @@ fn clients_can_be_listed_changed_and_revoked() {
         .json();
     assert_eq!(all["clients"].as_array().unwrap().len(), 1);
     patch(&json!({ "scope": "write" })).refused(409, "conflict");
-    let none = HttpRequest::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
-    site.local(&none).refused(404, "unknown_client");
+    let unknown = HttpRequest::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
+    site.local(&unknown).refused(404, "unknown_client");
 }
 
 #[test]
 fn tokens_can_be_created_listed_and_revoked() {
     let site = Site::new();
     let new = json!({ "name": "phone", "scope": ["read", "write"], "expires_in": 3600 });
-    let make =
+    let create =
         |new: &Value| site.local(&HttpRequest::json("/admin/api/tokens", new).bearer(&site.admin));
-    let made = make(&new).expect(201).json();
+    let made = create(&new).expect(201).json();
     let token = text(&made, "token");
     assert!(token.starts_with("brain_pt_"));
     assert_eq!(made["info"]["scope"], "read write");
     assert_eq!(site.write_status(&token), 202);
-    make(&new).refused(409, "conflict");
-    make(&json!({ "name": "x", "scope": "read", "expires_in": 1 })).refused(400, "invalid_request");
-    make(&json!({ "name": "x", "scope": "read", "expires": "90d" }))
+    create(&new).refused(409, "conflict");
+    create(&json!({ "name": "x", "scope": "read", "expires_in": 1 }))
+        .refused(400, "invalid_request");
+    create(&json!({ "name": "x", "scope": "read", "expires": "90d" }))
         .refused(400, "invalid_request");
 
     let list = site.local(&HttpRequest::get("/admin/api/tokens").bearer(&site.admin)).expect(200);
@@ -178,14 +180,15 @@ fn tokens_can_be_created_listed_and_revoked() {
     assert_eq!(site.local(&revoke).expect(200).json()["status"], "revoked");
     assert_eq!(site.local(&revoke).expect(200).json()["status"], "already_revoked");
     assert_eq!(site.write_status(&token), 401);
-    let none = HttpRequest::new("DELETE", "/admin/api/tokens/none").bearer(&site.admin);
-    site.local(&none).refused(404, "unknown_token");
+    let unknown = HttpRequest::new("DELETE", "/admin/api/tokens/none").bearer(&site.admin);
+    site.local(&unknown).refused(404, "unknown_token");
 }
 
 #[test]
-fn only_the_owner_administers() {
+fn administration_needs_the_scope_admin() {
     let site = Site::new();
-    let machine = |scope: &str| {
+    // Returns an access token of a new client.
+    let client_token = |scope: &str| {
         let client = site.register(&json!({ "name": scope, "scope": scope }));
         let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
         let grant = [
@@ -195,7 +198,7 @@ fn only_the_owner_administers() {
         ];
         text(&site.token(&grant).expect(200).json(), "access_token")
     };
-    let (writer, admin) = (machine("read write"), machine("admin"));
+    let (writer, admin) = (client_token("read write"), client_token("admin"));
     for (method, path) in [
         ("POST", REGISTER),
         ("GET", "/admin/api/clients"),
@@ -210,15 +213,17 @@ fn only_the_owner_administers() {
         ("POST", "/admin/api/jobs/retry"),
         ("GET", "/admin/api/status"),
     ] {
-        let ask = HttpRequest::new(method, path);
-        let nobody = site.local(&ask).refused(401, "invalid_token");
-        assert!(nobody.header("www-authenticate").unwrap().starts_with("Bearer"), "{nobody:?}");
-        let less = site.local(&ask.clone().bearer(&writer)).refused(403, "insufficient_scope");
-        assert!(less.header("www-authenticate").unwrap().contains("scope=\"admin\""), "{less:?}");
-        site.local(&ask.clone().basic(&format!("admin:{}", site.admin)))
+        let request = HttpRequest::new(method, path);
+        let answer = site.local(&request).refused(401, "invalid_token");
+        assert!(answer.header("www-authenticate").unwrap().starts_with("Bearer"), "{answer:?}");
+        let answer =
+            site.local(&request.clone().bearer(&writer)).refused(403, "insufficient_scope");
+        let challenge = answer.header("www-authenticate").unwrap();
+        assert!(challenge.contains("scope=\"admin\""), "{answer:?}");
+        site.local(&request.clone().basic(&format!("admin:{}", site.admin)))
             .refused(401, "invalid_token");
-        let owner = site.local(&ask.bearer(&admin));
-        assert!(![401, 403, 405, 500].contains(&owner.status), "{method} {path}: {owner:?}");
+        let answer = site.local(&request.bearer(&admin));
+        assert!(![401, 403, 405, 500].contains(&answer.status), "{method} {path}: {answer:?}");
     }
     let wrong = site.local(&HttpRequest::get("/admin/api/status").bearer("brain_ad_wrong"));
     let wrong = wrong.refused(401, "invalid_token");
@@ -230,15 +235,18 @@ fn only_the_owner_administers() {
 #[test]
 fn invalid_bodies_and_queries_are_rejected() {
     let site = Site::new();
-    let post = |kind: Option<&str>, body: &str| {
-        let ask = HttpRequest::new("POST", REGISTER).bearer(&site.admin).body(body);
-        site.local(&kind.map_or(ask.clone(), |kind| ask.header("Content-Type", kind)))
+    let post = |media_type: Option<&str>, body: &str| {
+        let mut request = HttpRequest::new("POST", REGISTER).bearer(&site.admin).body(body);
+        if let Some(media_type) = media_type {
+            request = request.header("Content-Type", media_type);
+        }
+        site.local(&request)
     };
     let good = r#"{"name":"c","scope":"read"}"#;
-    let kind = Some("application/json");
+    let json_type = Some("application/json");
     post(Some("application/json; charset=utf-8"), good).expect(201);
     for bad in ["[]", "null", "7", "\"x\"", "{}"] {
-        post(kind, bad).refused(400, "invalid_request");
+        post(json_type, bad).refused(400, "invalid_request");
     }
     for bad in [
         "",
@@ -248,9 +256,9 @@ fn invalid_bodies_and_queries_are_rejected() {
         "{\"name\":\"\\ud800\",\"scope\":\"read\"}",
         &format!("{{\"name\":{}", "[".repeat(20_000)),
     ] {
-        post(kind, bad).refused(400, "invalid_json");
+        post(json_type, bad).refused(400, "invalid_json");
     }
-    post(kind, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000)))
+    post(json_type, &format!(r#"{{"name":"{}","scope":"read"}}"#, "x".repeat(70_000)))
         .refused(413, "too_large");
     for other in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("json")]
     {
@@ -366,10 +374,10 @@ fn the_audit_lists_calls_without_their_content() {
         assert!(!record.body.contains(secret), "{secret} in {}", record.body);
         assert!(!site.home.log().contains(secret), "{secret} in the log");
     }
-    let mine = get(&format!("?client={id}")).json();
+    let of_client = get(&format!("?client={id}")).json();
     assert!(
-        mine["calls"].as_array().unwrap().iter().all(|call| call["client"] == id.as_str()),
-        "{mine}"
+        of_client["calls"].as_array().unwrap().iter().all(|call| call["client"] == id.as_str()),
+        "{of_client}"
     );
     let failed = get("?failed=true&limit=1").json();
     assert_eq!(
@@ -381,7 +389,7 @@ fn the_audit_lists_calls_without_their_content() {
 #[test]
 fn the_openapi_document_matches_the_served_paths() {
     let site = Site::new();
-    for (address, administers) in [(&site.local, true), (&site.public, false)] {
+    for (address, is_local) in [(&site.local, true), (&site.public, false)] {
         let document = crate::web::Browser::default()
             .go(address, HttpRequest::get("/openapi.json"))
             .expect(200)
@@ -389,8 +397,8 @@ fn the_openapi_document_matches_the_served_paths() {
         assert!(text(&document, "openapi").starts_with("3.1"));
         assert_eq!(document["info"]["version"], brain_protocol::VERSION);
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.contains_key(REGISTER), administers);
-        assert_eq!(paths.contains_key("/metrics"), administers);
+        assert_eq!(paths.contains_key(REGISTER), is_local);
+        assert_eq!(paths.contains_key("/metrics"), is_local);
         for path in [
             "/health",
             "/ingest",
@@ -414,14 +422,15 @@ fn the_openapi_document_matches_the_served_paths() {
         assert!(names.len() > 50);
         for name in names {
             let pointer = name.strip_prefix('#').unwrap();
-            assert!(document.pointer(pointer).is_some(), "{name} is nowhere");
+            assert!(document.pointer(pointer).is_some(), "{name} does not resolve");
         }
         for (path, item) in paths {
             for (method, operation) in
                 item.as_object().unwrap().iter().filter(|(key, _)| *key != "parameters")
             {
-                let ask = HttpRequest::new(&method.to_uppercase(), &path.replace(['{', '}'], ""));
-                let answer = crate::web::Browser::default().go(address, ask);
+                let path = path.replace(['{', '}'], "");
+                let request = HttpRequest::new(&method.to_uppercase(), &path);
+                let answer = crate::web::Browser::default().go(address, request);
                 let known = &operation["responses"][answer.status.to_string()];
                 assert!(known.is_object(), "{method} {path} answers {answer:?}");
                 if answer.status >= 400 {
@@ -435,6 +444,7 @@ fn the_openapi_document_matches_the_served_paths() {
     }
 }
 
+/// Adds the targets of all `$ref` in `value` to `names`.
 fn references(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(members) => {

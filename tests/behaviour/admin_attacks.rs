@@ -19,7 +19,7 @@ fn cross_site_requests_cannot_administer() {
         .refused(403, "csrf");
     assert_eq!(browser.cookies, []);
     let answer = browser.go(&site.local, login).expect(200);
-    let seal = text(&answer.json(), "csrf_token");
+    let csrf_token = text(&answer.json(), "csrf_token");
     let cookies = answer.headers("set-cookie");
     assert!(
         matches!(*cookies, [one] if one.contains("SameSite=Strict") && one.contains("HttpOnly")),
@@ -27,43 +27,45 @@ fn cross_site_requests_cannot_administer() {
     );
 
     let new = json!({ "name": "made in a browser", "scope": "read" });
-    let make = HttpRequest::json("/admin/api/register-client", &new);
+    let register = HttpRequest::json("/admin/api/register-client", &new);
     browser.go(&site.local, HttpRequest::get("/admin/api/clients")).expect(200);
-    browser.go(&site.local, make.clone()).refused(403, "csrf");
-    browser.go(&site.local, make.clone().header("X-Brain-Csrf", "")).refused(403, "csrf");
+    browser.go(&site.local, register.clone()).refused(403, "csrf");
+    browser.go(&site.local, register.clone().header("X-Brain-Csrf", "")).refused(403, "csrf");
     let other = Browser::default()
         .go(&site.local, HttpRequest::json("/admin/login", &json!({ "token": site.admin })));
-    let others = text(&other.json(), "csrf_token");
-    browser.go(&site.local, make.clone().header("X-Brain-Csrf", &others)).refused(403, "csrf");
-    let sealed = make.header("X-Brain-Csrf", &seal);
+    let other_token = text(&other.json(), "csrf_token");
+    let with_other_token = register.clone().header("X-Brain-Csrf", &other_token);
+    browser.go(&site.local, with_other_token).refused(403, "csrf");
+    let with_token = register.header("X-Brain-Csrf", &csrf_token);
     browser
-        .go(&site.local, sealed.clone().header("Sec-Fetch-Site", "cross-site"))
+        .go(&site.local, with_token.clone().header("Sec-Fetch-Site", "cross-site"))
         .refused(403, "csrf");
-    browser.go(&site.local, sealed.clone().header("Origin", &site.issuer())).expect(201);
+    browser.go(&site.local, with_token.clone().header("Origin", &site.issuer())).expect(201);
     let delete = HttpRequest::new("DELETE", &format!("/admin/api/clients/{client}"));
     browser.go(&site.local, delete).refused(403, "csrf");
 
     // The consent session does not authorize administration.
-    let mut agreeing = Browser::default();
-    agreeing.agree(&site, &client, "read");
-    let consent =
-        agreeing.cookies.iter().find(|(name, _)| name == "brain-consent").unwrap().1.clone();
-    let mut weak = Browser { cookies: vec![("brain-admin".into(), consent)] };
-    weak.go(&site.local, HttpRequest::get("/admin/api/clients")).refused(401, "invalid_token");
+    let mut consenting_browser = Browser::default();
+    consenting_browser.agree(&site, &client, "read");
+    let mut cookies = consenting_browser.cookies.iter();
+    let consent = cookies.find(|(name, _)| name == "brain-consent").unwrap().1.clone();
+    let mut consent_only_browser = Browser { cookies: vec![("brain-admin".into(), consent)] };
+    consent_only_browser
+        .go(&site.local, HttpRequest::get("/admin/api/clients"))
+        .refused(401, "invalid_token");
 
     // Another service on this machine receives the cookie but not the matching CSRF token.
     let session = browser.go(&site.local, HttpRequest::get("/admin/api/session")).expect(200);
     assert!(
-        !session.body.contains(&seal) && session.json().get("csrf_token").is_none(),
+        !session.body.contains(&csrf_token) && session.json().get("csrf_token").is_none(),
         "{session:?}"
     );
-    let kept = browser.cookies.clone();
+    let former_cookies = browser.cookies.clone();
     browser.go(&site.local, HttpRequest::new("POST", "/admin/logout")).refused(403, "csrf");
-    browser
-        .go(&site.local, HttpRequest::new("POST", "/admin/logout").header("X-Brain-Csrf", &seal))
-        .expect(204);
+    let logout = HttpRequest::new("POST", "/admin/logout").header("X-Brain-Csrf", &csrf_token);
+    browser.go(&site.local, logout).expect(204);
     assert_eq!(browser.cookies, []);
-    Browser { cookies: kept }
+    Browser { cookies: former_cookies }
         .go(&site.local, HttpRequest::get("/admin/api/clients"))
         .refused(401, "invalid_token");
 }
@@ -103,11 +105,11 @@ fn the_public_listener_has_no_administration() {
         ("GET", "/health/../admin/api/clients"),
         ("GET", "/%61dmin/api/clients"),
     ] {
-        let ask = HttpRequest::new(method, path)
+        let request = HttpRequest::new(method, path)
             .bearer(&site.admin)
             .header("Content-Type", "application/json")
             .body("{}");
-        site.public(&ask).refused(404, "not_found");
+        site.public(&request).refused(404, "not_found");
     }
 }
 
@@ -117,8 +119,8 @@ fn only_wrong_admin_tokens_are_rate_limited() {
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let login = |token: &str| HttpRequest::json("/admin/login", &json!({ "token": token }));
     let page = browser.consent_page(&site, &client, "read").expect(200);
-    for at in 0..10 {
-        if at % 2 == 0 {
+    for attempt in 0..10 {
+        if attempt % 2 == 0 {
             let answer = site.local(&login("guess")).refused(401, "invalid_token");
             assert!(
                 answer.header("www-authenticate").is_some()

@@ -1,4 +1,4 @@
-//! The crates match the table in `ARCHITECTURE.md`.
+//! The crates match the table in `ARCHITECTURE.md`, and some rules of what code must not contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A row of the table of crates, with the names used there.
+/// A row of the table of crates, with the table's names of crates and libraries.
 struct Row {
     name: String,
     uses: BTreeSet<String>,
@@ -56,10 +56,10 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
         .map(|package| {
             let uses = package["dependencies"].as_array().unwrap().iter();
             let uses = uses
-                .filter(|used| used["kind"].is_null())
-                .map(|used| used["name"].as_str().unwrap());
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| dependency["name"].as_str().unwrap());
             let name = table_name(package["name"].as_str().unwrap()).to_owned();
-            (name, uses.map(|used| table_name(used).to_owned()).collect())
+            (name, uses.map(|dependency| table_name(dependency).to_owned()).collect())
         })
         .collect()
 }
@@ -67,15 +67,18 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn crate_dependencies_match_the_table() {
     let (table, packages) = (table(), packages());
-    let ours: BTreeSet<&String> = packages.keys().collect();
+    let workspace_crates: BTreeSet<&String> = packages.keys().collect();
     assert_eq!(
         table.iter().map(|row| &row.name).collect::<BTreeSet<_>>(),
-        ours,
+        workspace_crates,
         "the table lists every crate"
     );
     for row in &table {
-        let uses: BTreeSet<String> =
-            packages[&row.name].iter().filter(|used| ours.contains(used)).cloned().collect();
+        let dependencies = packages[&row.name].iter();
+        let uses: BTreeSet<String> = dependencies
+            .filter(|dependency| workspace_crates.contains(dependency))
+            .cloned()
+            .collect();
         assert_eq!(uses, row.uses, "the crates that {} uses", row.name);
     }
 }
@@ -115,8 +118,8 @@ fn page_and_protocol_do_no_io() {
     }
 }
 
-/// Features on top of the operations on pages: module and service. `open.rs` gives them what they
-/// depend on, and `lib.rs` holds them.
+/// Module and service of each feature. Only `open.rs`, which builds the services, and `lib.rs`,
+/// which holds them, may name them all.
 const FEATURES: [(&str, &str); 6] = [
     ("ask", "AskService"),
     ("ideas", "IdeaService"),
@@ -151,12 +154,13 @@ fn features_of_core_do_not_name_each_other() {
     assert!(own_files >= FEATURES.len(), "a feature has no file");
 }
 
+/// Returns all Rust files below `dir`.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         match entry.path() {
             path if path.is_dir() => found.extend(files(&path)),
-            path if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+            path if path.extension().is_some_and(|extension| extension == "rs") => found.push(path),
             _ => {}
         }
     }

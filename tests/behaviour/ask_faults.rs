@@ -50,16 +50,16 @@ fn questions_over_the_budget_are_not_asked() {
 #[test]
 fn partial_answers_are_returned_as_failures() {
     type ResponseKind = fn(String) -> ModelResponse;
-    let ways: [(ResponseKind, &str); 3] = [
+    let cases: [(ResponseKind, &str); 3] = [
         (ModelResponse::Stall, "within 1 seconds"),
         (ModelResponse::Disconnect, "connection lost"),
         (ModelResponse::StreamError, "stopped in the middle"),
     ];
-    for (response, why) in ways {
+    for (response, reason) in cases {
         let model =
             FakeModel::new(ModelOptions::default(), move |_| response("Babbage [1] and ".into()));
-        for shape in ["openai", "anthropic"] {
-            let home = home_with_api(shape, &model);
+        for api in ["openai", "anthropic"] {
+            let home = home_with_api(api, &model);
             let _daemon = home.daemon();
             fill(&home);
             let before = model.call_count();
@@ -70,7 +70,7 @@ fn partial_answers_are_returned_as_failures() {
             );
             assert_eq!(reply["citations"].as_array().map(Vec::len), Some(1), "{reply}");
             let hint = reply["hint"].as_str().unwrap();
-            assert!(hint.contains("incomplete") && hint.contains(why), "{shape}: {hint}");
+            assert!(hint.contains("incomplete") && hint.contains(reason), "{api}: {hint}");
             assert_eq!(model.call_count(), before + 1, "no retry after text arrived");
             let lines = ledger(&home);
             assert_eq!(states(&lines), ["enter", "failed"]);
@@ -177,8 +177,8 @@ fn rate_limited_questions_are_retried() {
 fn an_unreachable_service_costs_nothing() {
     let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Garbage);
     let mut home = home(&model);
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    set_variable(&mut home, "BRAIN_LLM_BASE_URL", &format!("http://{nobody}/v1"));
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    set_variable(&mut home, "BRAIN_LLM_BASE_URL", &format!("http://{unused}/v1"));
     let daemon = home.daemon();
     fill(&home);
     let fault = home.fault(["ask", QUESTION], 1);
@@ -207,15 +207,15 @@ fn a_disconnecting_client_cancels_the_question() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while model.call_count() == 0 {
-        assert!(Instant::now() < until, "the model is not called");
+        assert!(Instant::now() < deadline, "the model is not called");
         std::thread::sleep(Duration::from_millis(10));
     }
     client.kill().unwrap();
     client.wait().unwrap();
     while states(&ledger(&home)) != ["enter", "failed"] {
-        assert!(Instant::now() < until, "the question was not cancelled: {:?}", ledger(&home));
+        assert!(Instant::now() < deadline, "the question was not cancelled: {:?}", ledger(&home));
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -45,23 +45,23 @@ pub(crate) fn home(model: &FakeModel) -> TestHome {
     home
 }
 
-/// Returns a home that uses this model with the API of `openai` or `anthropic`.
-pub(crate) fn home_with_api(shape: &str, model: &FakeModel) -> TestHome {
+/// Returns a home that uses this model with the API `api`: `openai` or `anthropic`.
+pub(crate) fn home_with_api(api: &str, model: &FakeModel) -> TestHome {
     let mut home = home(model);
-    if shape == "anthropic" {
-        set_variable(&mut home, "BRAIN_LLM_PROVIDER", shape);
+    if api == "anthropic" {
+        set_variable(&mut home, "BRAIN_LLM_PROVIDER", api);
         set_variable(&mut home, "BRAIN_LLM_BASE_URL", &model.anthropic());
     }
     home
 }
 
-/// Sets an environment variable.
+/// Sets an environment variable of the home's programs.
 pub(crate) fn set_variable(home: &mut TestHome, key: &str, value: &str) {
     home.env.retain(|(known, _)| known != key);
     home.env.push((key.to_owned(), value.to_owned()));
 }
 
-/// Writes pages about an engine.
+/// Writes two pages about an engine and one about soup.
 pub(crate) fn fill(home: &TestHome) {
     home.put(
         "people/ada",

@@ -27,7 +27,7 @@ fn file(home: &TestHome, name: &str, bytes: &[u8]) -> String {
     home.outside().join(name).to_str().unwrap().to_owned()
 }
 
-/// Attaches a file with this content.
+/// Attaches a file with this content, and returns the entry of the file in the reply.
 fn attach(home: &TestHome, slug: &str, name: &str, bytes: &[u8]) -> Value {
     let path = file(home, name, bytes);
     home.json(["attach", slug, &path])["files"][0].clone()
@@ -89,7 +89,7 @@ fn the_same_bytes_are_stored_once() {
 }
 
 #[test]
-fn refusals_name_the_file_and_the_way_out() {
+fn refused_files_have_a_code_and_leave_nothing() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_PAGES_MAX_ATTACHMENT_MB".into(), "1".into()));
     let _daemon = home.daemon();
@@ -102,8 +102,8 @@ fn refusals_name_the_file_and_the_way_out() {
     };
     let good = file(&home, "good.png", b"good");
     let large = file(&home, "large.bin", &vec![0; 1_000_001]);
-    let said = refused(&["attach", "p", &large], 1, "too_large");
-    assert!(said.contains("1 MB") && said.contains("pages.max_attachment_mb"), "{said}");
+    let text = refused(&["attach", "p", &large], 1, "too_large");
+    assert!(text.contains("1 MB") && text.contains("pages.max_attachment_mb"), "{text}");
     refused(&["attach", "p", &file(&home, "empty", b"")], 2, "empty_content");
     refused(&["attach", "p", "/nonexistent/x.png"], 1, "io");
     refused(&["attach", "p", home.outside().to_str().unwrap()], 2, "usage");
@@ -116,8 +116,8 @@ fn refusals_name_the_file_and_the_way_out() {
 
     home.json(["attach", "p", &good]);
     let other = file(&home, "good.png", b"other");
-    let said = refused(&["attach", "p", &other], 1, "conflict");
-    assert!(said.contains("--name"), "{said}");
+    let text = refused(&["attach", "p", &other], 1, "conflict");
+    assert!(text.contains("--name"), "{text}");
     assert!(!stored_file(&home, b"other").exists(), "the refused file is not left");
     assert_eq!(fs::read(stored_file(&home, b"good")).unwrap(), b"good");
     refused(&["attachments", "p", "--remove", "none.png"], 4, "not_found");
@@ -193,7 +193,8 @@ fn a_deleted_page_keeps_its_files_for_72_hours() {
     let caller = brain_base::caller::Caller::local(0);
     let slug = Slug::parse("p").unwrap();
     let page = PageRef { source: None, slug: slug.clone() };
-    let ask = |request: Request| brain.answer(&caller, request, &brain_core::NoProgress).unwrap();
+    let answer =
+        |request: Request| brain.answer(&caller, request, &brain_core::NoProgress).unwrap();
     let put = brain_protocol::Put {
         page: page.clone(),
         content: b"words\n".to_vec(),
@@ -201,18 +202,18 @@ fn a_deleted_page_keeps_its_files_for_72_hours() {
         allow_empty: false,
         expect: None,
     };
-    ask(put.into());
-    ask(Attach { page: page.clone(), name: "x.png".into(), content: b"x".to_vec() }.into());
+    answer(put.into());
+    answer(Attach { page: page.clone(), name: "x.png".into(), content: b"x".to_vec() }.into());
     let hash = hash(b"x");
     let path = dir.path().join("home/attachments").join(&hash[..2]).join(&hash);
-    ask(brain_protocol::Delete { page: page.clone(), expect: None }.into());
+    answer(brain_protocol::Delete { page: page.clone(), expect: None }.into());
     clock.advance(72 * HOUR - 1);
     brain.pages.purge_due().unwrap();
     assert!(path.exists());
-    ask(brain_protocol::Restore { page: page.clone() }.into());
+    answer(brain_protocol::Restore { page: page.clone() }.into());
     let get = AttachmentGet { page: page.clone(), name: "x.png".into() };
-    assert!(matches!(ask(get.into()), Reply::AttachmentContent(it) if it.content == b"x"));
-    ask(brain_protocol::Delete { page, expect: None }.into());
+    assert!(matches!(answer(get.into()), Reply::AttachmentContent(it) if it.content == b"x"));
+    answer(brain_protocol::Delete { page, expect: None }.into());
     clock.advance(72 * HOUR);
     brain.pages.purge_due().unwrap();
     assert!(!path.exists());
@@ -240,8 +241,8 @@ fn orphans_are_removed_after_an_hour_and_files_of_others_never() {
     }
     fs::create_dir_all(young.parent().unwrap()).unwrap();
     fs::write(&young, "young").unwrap();
-    let kept = fs::File::options().write(true).open(stored_file(&home, b"kept")).unwrap();
-    kept.set_modified(old).unwrap();
+    let attached = fs::File::options().write(true).open(stored_file(&home, b"kept")).unwrap();
+    attached.set_modified(old).unwrap();
     home.brain(["doctor", "--fix"]);
     assert!(!orphan.exists() && !unfinished.exists());
     assert!(young.exists() && stored_file(&home, b"kept").exists());
@@ -259,7 +260,8 @@ fn acknowledged_files_survive_sigkill() {
     };
     let page =
         |writer: usize| PageRef { source: None, slug: Slug::parse(format!("w{writer}")).unwrap() };
-    let mut kept: Vec<(usize, String, Vec<u8>)> = Vec::new();
+    // Writer, name and content of each acknowledged file.
+    let mut acknowledged: Vec<(usize, String, Vec<u8>)> = Vec::new();
     for round in 0..8_usize {
         let daemon = home.daemon();
         if round == 0 {
@@ -296,19 +298,19 @@ fn acknowledged_files_survive_sigkill() {
             daemon.kill();
             writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
         });
-        kept.extend(done);
+        acknowledged.extend(done);
     }
     let _daemon = home.daemon();
     let mut client = home.connect().unwrap();
-    assert!(kept.len() > 20, "only {} files", kept.len());
-    for (writer, name, content) in &kept {
+    assert!(acknowledged.len() > 20, "only {} files", acknowledged.len());
+    for (writer, name, content) in &acknowledged {
         let get = AttachmentGet { page: page(*writer), name: name.clone() };
         match client.ask(&get.into()) {
             Ok(Reply::AttachmentContent(found)) => assert_eq!(&found.content, content, "{name}"),
             other => panic!("{name} of w{writer}: {other:?}"),
         }
     }
-    println!("{} acknowledged files survived 8 kills", kept.len());
+    println!("{} acknowledged files survived 8 kills", acknowledged.len());
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|it| it["name"] == "attachments").unwrap();
     assert_eq!(check["status"], "ok", "{check}");
@@ -361,7 +363,7 @@ fn an_import_takes_exported_files_back() {
     }
     let target = home.outside().join("export");
     home.brain(["export", target.to_str().unwrap()]).expect(1);
-    // A file that no page lists, and one that leads out of the directory.
+    // A file that no page lists, and a symbolic link out of the directory.
     fs::write(target.join("t/other.png"), "other").unwrap();
     fs::write(home.outside().join("secret"), "secret").unwrap();
     fs::write(target.join("t/d.md"), "---\nattachments: [secret, none.png]\n---\nx\n").unwrap();
@@ -417,11 +419,11 @@ fn a_restored_backup_has_the_files() {
     other.json(["attachments", "p", "--get", "large.bin", "--to", target]);
     assert_eq!(fs::read(target).unwrap(), large);
     assert_eq!(fs::read(stored_file(&other, b"picture")).unwrap(), b"picture");
-    // The restored store does not have a second copy of the files.
+    // A backup of the restored store contains the files, too.
     let bytes = fs::metadata(other.path().join("brain.redb")).unwrap().len();
     let again = other.outside().join("again.redb");
     other.json(["backup", again.to_str().unwrap()]);
-    assert!(fs::metadata(&again).unwrap().len() > 3_000_000, "{bytes}");
+    assert!(fs::metadata(&again).unwrap().len() > 3_000_000, "the store has {bytes} bytes");
 }
 
 #[test]

@@ -14,18 +14,19 @@ fn attach(home: &TestHome, slug: &str, name: &str, text: &str) {
     home.json(["attach", slug, path.to_str().unwrap(), "--name", name]);
 }
 
+/// Returns the CSRF token of the browser's session.
 fn csrf(browser: &mut Browser, site: &Site) -> String {
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
     let fields = hidden_fields(&home.body);
     fields.into_iter().find(|(name, _)| name == "csrf").map(|(_, value)| value).unwrap()
 }
 
-/// Returns a form with a file, as a browser of our own page sends it.
+/// Returns a form with a file, as a browser sends it from a page of brain.
 fn upload(site: &Site, path: &str, csrf: Option<&str>, name: &str, text: &str) -> HttpRequest {
     upload_from("same-origin", site, path, (csrf, name, text))
 }
 
-/// As `upload`; `fetch_site` says from which site the request comes.
+/// As `upload`; `fetch_site` is the value of `Sec-Fetch-Site`.
 fn upload_from(
     fetch_site: &str,
     site: &Site,
@@ -47,6 +48,7 @@ fn upload_from(
         .body(&body)
 }
 
+/// Asserts that a browser runs no script in the file.
 fn assert_inert(file: &HttpResponse) {
     let policy = file.header("content-security-policy").unwrap();
     assert!(policy.starts_with("sandbox; default-src 'none'"), "{policy}");
@@ -96,14 +98,14 @@ fn a_picture_of_the_page_is_shown_where_the_text_names_it() {
 }
 
 #[test]
-fn a_file_with_script_is_only_downloaded() {
+fn a_file_with_script_is_never_run() {
     let site = Site::new();
     site.home.put("p", "![[evil.svg]] ![x](evil.html) ![y](picture.svg.png)\n");
     let page = "<script>alert(1)</script>";
     for (name, text) in [("evil.svg", SVG), ("evil.html", page), ("evil.xhtml", page)] {
         attach(&site.home, "p", name, text);
     }
-    // A page that claims to be a picture.
+    // An HTML page with the name of a picture.
     attach(&site.home, "p", "picture.svg.png", page);
     let mut browser = site.open();
     let reader = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200);
@@ -196,12 +198,12 @@ fn a_foreign_form_attaches_nothing() {
     site.home.put("p", "words\n");
     let mut browser = site.open();
     let token = csrf(&mut browser, &site);
-    let stranger = csrf(&mut site.open(), &site);
+    let other_token = csrf(&mut site.open(), &site);
     let path = "/web/attach/default:p";
     let good = upload(&site, path, Some(&token), "x.png", "x");
     for (case, request) in [
         ("no token", upload(&site, path, None, "x.png", "x")),
-        ("another session's token", upload(&site, path, Some(&stranger), "x.png", "x")),
+        ("another session's token", upload(&site, path, Some(&other_token), "x.png", "x")),
         (
             "another site",
             upload_from("cross-site", &site, path, (Some(token.as_str()), "x.png", "x")),
@@ -232,18 +234,18 @@ fn a_file_is_removed_with_a_button() {
     assert!(page.contains("The file stays on the disk for 72 hours."), "{page}");
     assert!(page.contains("Remove <bdi>a &quot;b&quot; &lt;i&gt;.png</bdi>"), "{page}");
     let fields = [("file", "a \"b\" <i>.png")];
-    let done = browser.change(&site, "/web/detach/default:p", &fields).expect(303);
-    assert_eq!(done.header("location"), Some("/page/default:p"));
+    let answer = browser.change(&site, "/web/detach/default:p", &fields).expect(303);
+    assert_eq!(answer.header("location"), Some("/page/default:p"));
     let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
     assert!(!page.contains("/web/detach/"), "{page}");
     assert_eq!(site.home.json(["attachments", "p"])["attachments"], serde_json::json!([]));
     browser.change(&site, "/web/detach/default:p", &fields).expect(404);
 
-    // The version that names it brings it back.
+    // A revert to the version that names the file restores it.
     browser.change(&site, "/web/revert/default:p", &[("version", "2")]).expect(303);
     let page = browser.go(&site.local, HttpRequest::get("/page/p")).expect(200).body;
     assert!(page.contains("/web/detach/default:p"), "{page}");
-    // A file that the text shows is not taken away under it.
+    // A file that the text names cannot be removed.
     let refused = browser.change(&site, "/web/detach/q", &[("file", "shown.png")]).expect(409);
     assert!(refused.body.contains("names the file"), "{}", refused.body);
     assert_eq!(site.home.json(["attachments", "q"])["attachments"][0]["name"], "shown.png");

@@ -42,9 +42,9 @@ impl Writers {
 
     fn write(&self, writer: usize, socket: &Path) {
         let mut client = Client::connect(socket).expect("no answer of the daemon");
-        let done = &self.acknowledged[writer];
+        let acknowledged = &self.acknowledged[writer];
         while !self.stop.load(Ordering::SeqCst) {
-            let n = done.load(Ordering::SeqCst);
+            let n = acknowledged.load(Ordering::SeqCst);
             let (slug, text) = match n % 2 {
                 0 => (format!("w{writer}/p{}", n / 2), page(writer, n / 2)),
                 _ => (format!("w{writer}/count"), format!("{}\n", n / 2)),
@@ -58,7 +58,7 @@ impl Writers {
                 expect: None,
             };
             match client.ask(&Request::Put(put)) {
-                Ok(Reply::Write(_)) => done.store(n + 1, Ordering::SeqCst),
+                Ok(Reply::Write(_)) => acknowledged.store(n + 1, Ordering::SeqCst),
                 other => panic!("{other:?}"),
             }
         }
@@ -80,22 +80,23 @@ impl Writers {
     ) {
         let mut expected = BTreeMap::new();
         for (writer, (&low, &high)) in before.iter().zip(after).enumerate() {
-            let whole =
+            let page_count =
                 (0..).take_while(|n| pages.contains_key(&format!("w{writer}/p{n}"))).count();
             let count = pages
                 .get(&format!("w{writer}/count"))
                 .map(|text| text.trim().parse::<usize>().unwrap());
             let writes = match count {
-                Some(count) if count + 1 == whole => 2 * whole,
-                Some(count) if count + 2 == whole => 2 * whole - 1,
-                None if whole < 2 => whole,
-                other => panic!("writer {writer}: {whole} pages and the count is {other:?}"),
+                Some(count) if count + 1 == page_count => 2 * page_count,
+                Some(count) if count + 2 == page_count => 2 * page_count - 1,
+                None if page_count < 2 => page_count,
+                other => panic!("writer {writer}: {page_count} pages and the count is {other:?}"),
             };
             assert!(
                 (low..=high + 1).contains(&writes),
                 "writer {writer}: {low} <= {writes} <= {high} + 1"
             );
-            expected.extend((0..whole).map(|n| (format!("w{writer}/p{n}"), page(writer, n))));
+            let numbers = 0..page_count;
+            expected.extend(numbers.map(|n| (format!("w{writer}/p{n}"), page(writer, n))));
             expected.extend(count.map(|n| (format!("w{writer}/count"), format!("{n}\n"))));
         }
         assert!(*pages == expected, "the backup has exactly the pages that were written");
@@ -143,6 +144,7 @@ pub(crate) fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     out
 }
 
+/// Returns the sorted names in a directory.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -226,7 +228,7 @@ fn damaged_backups_are_reported_and_not_restored() {
         ("theirs.redb", None, "store_damaged", "is not a brain store"),
         ("newer.redb", None, "store_newer", "4711"),
     ];
-    for (name, content, code, said) in cases {
+    for (name, content, code, words) in cases {
         let path = home.outside().join(name);
         if let Some(content) = content {
             fs::write(&path, content).unwrap();
@@ -238,7 +240,7 @@ fn damaged_backups_are_reported_and_not_restored() {
         for error in [&error, &refused["error"]] {
             let message = error["message"].as_str().unwrap();
             assert_eq!(error["code"], *code, "{name}: {error}");
-            assert!(message.contains(name) && message.contains(said), "{name}: {error}");
+            assert!(message.contains(name) && message.contains(words), "{name}: {error}");
             assert!(error["hint"].is_string(), "{error}");
         }
         assert!(!fresh.path().join("brain.redb").exists(), "{name}");
@@ -351,20 +353,20 @@ fn killing_the_daemon_leaves_no_partial_backup() {
     for n in 0..60 {
         home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(5000)));
     }
-    let began = std::time::Instant::now();
+    let start = std::time::Instant::now();
     home.json(["backup", backups.join("whole.redb").to_str().unwrap()]);
-    let usual = began.elapsed();
+    let usual_duration = start.elapsed();
     first.kill();
     let mut killed_in_time = 0;
     for round in 0_u32..8 {
         let daemon = home.daemon();
         let target = backups.join(format!("{round}.redb"));
         std::thread::scope(|scope| {
-            let asked =
+            let client =
                 scope.spawn(|| home.brain(["--no-start", "backup", target.to_str().unwrap()]).code);
-            std::thread::sleep(usual * round / 8);
+            std::thread::sleep(usual_duration * round / 8);
             daemon.kill();
-            killed_in_time += usize::from(asked.join().unwrap() != 0);
+            killed_in_time += usize::from(client.join().unwrap() != 0);
         });
         let _daemon = home.daemon();
         if target.exists() {
@@ -372,12 +374,12 @@ fn killing_the_daemon_leaves_no_partial_backup() {
         } else {
             home.json(["backup", target.to_str().unwrap()]);
         }
-        let left: Vec<_> = names(&backups)
+        let leftovers: Vec<_> = names(&backups)
             .into_iter()
             .filter(|name| name.starts_with(&format!(".{round}")))
             .collect();
         assert_eq!(
-            left,
+            leftovers,
             Vec::<String>::new(),
             "the next backup removes the files of the killed one"
         );
@@ -396,13 +398,13 @@ fn the_daemon_makes_scheduled_backups() {
     .unwrap();
     let _daemon = home.daemon();
     home.put("a", "walrus\n");
-    let kept = home.path().join("kept");
+    let dir = home.path().join("kept");
     // If another job occupies the first minute, the backup is made in a later one.
     let deadline = std::time::Instant::now() + 2 * TEST_TIMEOUT;
     let made = loop {
-        let found = names_if_there(&kept).into_iter().find(|name| !name.starts_with('.'));
+        let found = names_or_none(&dir).into_iter().find(|name| !name.starts_with('.'));
         if let Some(name) = found {
-            break kept.join(name);
+            break dir.join(name);
         }
         assert!(std::time::Instant::now() < deadline, "no backup is made: {}", home.log());
         std::thread::sleep(Duration::from_millis(50));
@@ -415,7 +417,7 @@ fn the_daemon_makes_scheduled_backups() {
     assert!(check["message"].as_str().unwrap().contains("the last one is of"), "{check}");
 }
 
-fn names_if_there(dir: &Path) -> Vec<String> {
+fn names_or_none(dir: &Path) -> Vec<String> {
     if dir.is_dir() { names(dir) } else { Vec::new() }
 }
 

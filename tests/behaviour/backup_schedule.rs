@@ -14,6 +14,7 @@ use brain_tests::expect_reply;
 
 use crate::mock_clock::{HOUR, MockClock};
 
+/// A brain with scheduled backups and a mock clock.
 struct Fixture {
     dir: tempfile::TempDir,
     clock: MockClock,
@@ -49,14 +50,14 @@ impl Fixture {
         self.clock.advance(ms);
     }
 
-    fn ask(&self, request: Request) -> Result<Reply, Fault> {
+    fn answer(&self, request: Request) -> Result<Reply, Fault> {
         self.brain.as_ref().unwrap().answer(&Caller::local(0), request, &NoProgress)
     }
 
     fn capture(&self, text: &str) {
         let (content, origin) = (text.into(), Origin::Argument);
         let (source, slug, page_type, title, tags) = (None, None, None, None, Vec::new());
-        self.ask(Request::Capture(Capture {
+        self.answer(Request::Capture(Capture {
             content,
             origin,
             source,
@@ -83,13 +84,14 @@ impl Fixture {
     }
 
     fn check(&self) -> Check {
-        let reply = expect_reply!(self.ask(Request::Doctor(Doctor { fix: false })), Doctor);
+        let reply = expect_reply!(self.answer(Request::Doctor(Doctor { fix: false })), Doctor);
         reply.checks.into_iter().find(|check| check.name == "backup").unwrap()
     }
 
     fn pages_in(&self, name: &str) -> u64 {
         let path = self.backup_dir().join(name).to_str().unwrap().to_owned();
-        let reply = expect_reply!(self.ask(Request::BackupVerify(BackupVerify { path })), Backup);
+        let reply = self.answer(Request::BackupVerify(BackupVerify { path }));
+        let reply = expect_reply!(reply, Backup);
         reply.pages
     }
 }
@@ -117,7 +119,7 @@ fn due_backups_are_made_and_the_oldest_removed() {
         "brain-20261122T100000Z.redb",
     ];
     assert_eq!(fixture.backup_names(), kept);
-    let Reply::BackupList(listed) = fixture.ask(Request::BackupList(BackupList)).unwrap() else {
+    let Reply::BackupList(listed) = fixture.answer(Request::BackupList(BackupList)).unwrap() else {
         panic!("no list")
     };
     let newest_first: Vec<&str> =
@@ -145,15 +147,15 @@ fn only_own_backups_are_removed() {
     let other = Fixture::new("");
     other.brain.as_ref().unwrap().backup.backup_due().unwrap();
     // A backup of another brain, files with similar names, and files made by hand.
-    let mut stranger = Fixture::new("");
-    stranger.new_store_id = 8;
-    stranger.brain = None;
-    fs::remove_dir_all(stranger.dir.path().join("home/index")).unwrap();
-    fs::remove_file(stranger.dir.path().join("home/brain.redb")).unwrap();
-    stranger.reopen();
-    let theirs = stranger.run_due().unwrap().unwrap();
+    let mut other_brain = Fixture::new("");
+    other_brain.new_store_id = 8;
+    other_brain.brain = None;
+    fs::remove_dir_all(other_brain.dir.path().join("home/index")).unwrap();
+    fs::remove_file(other_brain.dir.path().join("home/brain.redb")).unwrap();
+    other_brain.reopen();
+    let other_backup = other_brain.run_due().unwrap().unwrap();
     fs::copy(
-        stranger.backup_dir().join(theirs),
+        other_brain.backup_dir().join(other_backup),
         fixture.backup_dir().join("brain-20260101T000000Z.redb"),
     )
     .unwrap();
@@ -186,7 +188,7 @@ fn leftovers_of_killed_backups_are_removed() {
     let fixture = Fixture::new("every = \"6h\"");
     // The first process id exceeds the kernel's limit, so no process has it. The second is this
     // process.
-    let left = [
+    let leftovers = [
         ".brain-20261120T100000Z.redb.2000000000-0.brain-backup".to_owned(),
         format!(".brain-20261119T100000Z.redb.{}-3.brain-backup", std::process::id()),
     ];
@@ -196,24 +198,24 @@ fn leftovers_of_killed_backups_are_removed() {
         ".by-hand-20261120T100000Z.redb.2000000000-0.brain-backup",
         "brain-20261120T100000Z.redb.2000000000-0.brain-backup",
     ];
-    for name in left.iter().map(String::as_str).chain(others) {
+    for name in leftovers.iter().map(String::as_str).chain(others) {
         fs::write(fixture.backup_dir().join(name), "half").unwrap();
     }
-    let held = fs::File::open(fixture.backup_dir().join(&left[1])).unwrap();
-    held.try_lock_shared().unwrap();
+    let locked_file = fs::File::open(fixture.backup_dir().join(&leftovers[1])).unwrap();
+    locked_file.try_lock_shared().unwrap();
     assert!(fixture.run_due().unwrap().is_some());
     let backup_names = fixture.backup_names();
     assert!(
-        !backup_names.contains(&left[0]) && backup_names.contains(&left[1]),
-        "one of the files is being written: {backup_names:?}"
+        !backup_names.contains(&leftovers[0]) && backup_names.contains(&leftovers[1]),
+        "the second file is locked, as if it was being written: {backup_names:?}"
     );
     // Compare names: a program started by another test may briefly hold a copy of the descriptor.
-    held.unlock().unwrap();
+    locked_file.unlock().unwrap();
     fixture.advance(6 * HOUR);
     assert!(fixture.run_due().unwrap().is_some());
     let backup_names = fixture.backup_names();
     assert!(
-        !backup_names.contains(&left[1])
+        !backup_names.contains(&leftovers[1])
             && others.iter().all(|name| backup_names.iter().any(|t| t == name)),
         "{backup_names:?}"
     );
@@ -295,7 +297,7 @@ fn backups_continue_after_the_clock_goes_back() {
     let check = fixture.check();
     assert_eq!(check.status, CheckStatus::Warn);
     assert!(
-        check.message.contains("2026-11-21T12:00:00") && check.message.contains("later than now"),
+        check.message.contains("2026-11-21T12:00:00") && check.message.contains("in the future"),
         "{check:?}"
     );
     let made = fixture.run_due().unwrap().expect("files with a future date prevent a backup");

@@ -101,9 +101,9 @@ fn nul_bytes_are_rejected_with_their_offset() {
     assert_eq!(error["code"], "binary_content");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(file.to_str().unwrap()) && message.contains("byte 2"), "{message}");
-    let mut late = vec![b'a'; 70_000];
-    late.push(0);
-    let error = home.fault_with(["capture", "--stdin"], &late, 1);
+    let mut long_input = vec![b'a'; 70_000];
+    long_input.push(0);
+    let error = home.fault_with(["capture", "--stdin"], &long_input, 1);
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("standard input") && message.contains("byte 70000"), "{message}");
     assert_eq!(home.json(["status"])["pages"], 0);
@@ -228,10 +228,10 @@ fn unusual_types_give_a_warning_and_invalid_types_fail() {
     assert!(ran.stderr.contains("warning") && ran.stderr.contains("recipe"), "{ran:?}");
     let page = home.json(["capture", "y marks", "--type", "recipe"]);
     assert!(page["warnings"][0].as_str().unwrap().contains("recipe"), "{page}");
-    for usual in ["note", "idea", "observation"] {
-        let page = home.json(["capture", &format!("usual {usual}"), "--type", usual]);
+    for page_type in ["note", "idea", "observation"] {
+        let page = home.json(["capture", &format!("usual {page_type}"), "--type", page_type]);
         assert_eq!(page["warnings"], serde_json::json!([]));
-        assert_eq!(home.get(page["slug"].as_str().unwrap())["type"], usual);
+        assert_eq!(home.get(page["slug"].as_str().unwrap())["type"], page_type);
     }
     for bad in ["Big Idea", "", "Ä"] {
         assert_eq!(home.fault(["capture", "z", "--type", bad], 2)["code"], "usage", "{bad}");

@@ -26,7 +26,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Ada has written two posts, Eve has mentioned her once.
+    /// Creates a home whose account is Ada. She has written two posts; Eve has mentioned her once.
     fn new(settings: &str) -> Self {
         let platform = Platform::new(Time::System);
         let ada = platform.account("ada");
@@ -57,6 +57,7 @@ impl Fixture {
         fixture
     }
 
+    /// Runs `brain collector setup` with this token on standard input.
     fn setup(&self, token: &str, more: &[&str]) -> Run {
         let args = ["--json", "collector", "setup", "--token-file", "-"];
         self.home.brain_with(args.iter().chain(more), format!("{token}\n").as_bytes())
@@ -76,7 +77,7 @@ impl Fixture {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Asserts that no output or readable file contains a token.
+    /// Asserts that neither these texts nor the log contain a token.
     fn assert_no_token(&self, texts: &[&str]) {
         let log = self.home.log();
         for text in texts.iter().copied().chain([log.as_str()]) {
@@ -366,7 +367,7 @@ fn curves_fit_the_terminal_width() {
     {
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
     }
-    // The status lists both gains, fastest first.
+    // The status shows the curve, and the command that plots it.
     let shown = fixture.home.brain(["collector", "status"]).expect(0).stdout;
     assert!(
         shown.contains("0 -> 160  ada It grows")

@@ -69,7 +69,7 @@ impl Fixture {
     }
 
     /// Opens a brain and waits until it is connected.
-    fn listening(settings: &str) -> Self {
+    fn connected(settings: &str) -> Self {
         let fixture = Self::new(settings);
         fixture.wait_until("the stream is connected", || {
             fixture.platform.listeners() == 1 && fixture.stream().state == "connected"
@@ -77,10 +77,11 @@ impl Fixture {
         fixture
     }
 
-    fn wait_until(&self, what: &str, mut is: impl FnMut() -> bool) {
+    /// Waits until `condition` holds. `description` is for the message of a failure.
+    fn wait_until(&self, description: &str, mut condition: impl FnMut() -> bool) {
         let deadline = Instant::now() + TEST_TIMEOUT;
-        while !is() {
-            assert!(Instant::now() < deadline, "{what}: {:?}", self.stream());
+        while !condition() {
+            assert!(Instant::now() < deadline, "{description}: {:?}", self.stream());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -131,7 +132,7 @@ impl Drop for Fixture {
 
 #[test]
 fn streamed_posts_are_stored_as_by_a_run() {
-    let mut fixture = Fixture::listening("searches = [\"latency\", \"#rust\"]");
+    let mut fixture = Fixture::connected("searches = [\"latency\", \"#rust\"]");
     assert_eq!(fixture.platform.rules(), ["from:ada", "@ada", "latency", "#rust"]);
     let own = fixture.platform.post(&fixture.ada, "On latency");
     let mention = fixture.platform.post(&fixture.eve, "Look at @ada");
@@ -159,11 +160,11 @@ fn streamed_posts_are_stored_as_by_a_run() {
     );
     assert_eq!(post["_collected_at"], "2026-11-21T10:00:12.000Z");
     fixture.wait_until("its metrics are stored", || fixture.file("engagement", &both).exists());
-    let noted: Vec<Value> = fixture.journal();
+    let events: Vec<Value> = fixture.journal();
     assert!(
-        noted
+        events
             .iter()
-            .any(|n| n["kind"] == "post" && n["id"] == json!(mention) && n["stream"] == "mentions")
+            .any(|e| e["kind"] == "post" && e["id"] == json!(mention) && e["stream"] == "mentions")
     );
     let status = fixture.stream();
     assert_eq!(
@@ -182,7 +183,7 @@ fn streamed_posts_are_stored_as_by_a_run() {
 
 #[test]
 fn missed_posts_are_searched_after_reconnecting() {
-    let fixture = Fixture::listening("searches = [\"latency\"]");
+    let fixture = Fixture::connected("searches = [\"latency\"]");
     let first = fixture.platform.post(&fixture.eve, "latency, one");
     fixture.wait_until("the post is stored", || fixture.file("tweets/searches", &first).exists());
     // The next attempt is refused, which gives time to write posts.
@@ -214,7 +215,7 @@ fn missed_posts_are_searched_after_reconnecting() {
 
 #[test]
 fn disconnects_and_unknown_messages_are_tolerated() {
-    let fixture = Fixture::listening("");
+    let fixture = Fixture::connected("");
     fixture.platform.stream_bytes(b"{\"later\":{\"x\":1}}\r\nno json\r\n\r\n");
     let post = fixture.platform.post(&fixture.ada, "still there");
     fixture.wait_until("the post is stored", || fixture.file("tweets/own", &post).exists());
@@ -241,7 +242,7 @@ fn rejected_tokens_stop_the_stream_until_a_new_token() {
 
 #[test]
 fn an_occupied_connection_is_retried() {
-    let fixture = Fixture::listening("");
+    let fixture = Fixture::connected("");
     fixture.platform.cut_streams(true);
     fixture.wait_until("the stream waits", || {
         fixture.stream().state == "waiting" && fixture.stream().message.contains("60 s")
@@ -255,28 +256,28 @@ fn an_occupied_connection_is_retried() {
 
 #[test]
 fn stopping_ends_listening_and_waiting() {
-    let mut fixture = Fixture::listening("");
-    let began = Instant::now();
+    let mut fixture = Fixture::connected("");
+    let start = Instant::now();
     fixture.stop();
     assert!(
-        began.elapsed() < Duration::from_secs(20),
+        start.elapsed() < Duration::from_secs(20),
         "the stop does not wait for the silence timeout"
     );
     assert_eq!(fixture.stream().state, "off");
-    let mut fixture = Fixture::listening("");
+    let mut fixture = Fixture::connected("");
     fixture.platform.cut_streams(true);
     fixture.wait_until("the stream waits", || fixture.stream().message.contains("60 s"));
-    let began = Instant::now();
+    let start = Instant::now();
     fixture.stop();
     assert!(
-        began.elapsed() < Duration::from_secs(30),
+        start.elapsed() < Duration::from_secs(30),
         "the stop does not wait for the reconnect delay"
     );
 }
 
 #[test]
 fn own_posts_are_refreshed_for_a_minute() {
-    let fixture = Fixture::listening("outbound = true");
+    let fixture = Fixture::connected("outbound = true");
     let id = fixture.platform.post(&fixture.ada, "A hot take, @eve");
     fixture.wait_until("the post is stored", || fixture.file("tweets/own", &id).exists());
     for (second, replies) in [(15, 2), (30, 6), (45, 8), (60, 10)] {
@@ -301,7 +302,7 @@ fn own_posts_are_refreshed_for_a_minute() {
     assert_eq!(result["alerts"][0]["alert"], "reply_ratio");
     assert_eq!(result["mentioned"], json!({"eve": []}));
     let alerts: Vec<Value> =
-        fixture.journal().into_iter().filter(|noted| noted["kind"] == "alert").collect();
+        fixture.journal().into_iter().filter(|event| event["kind"] == "alert").collect();
     assert_eq!(alerts.len(), 1, "{alerts:#?}");
     assert_eq!((&alerts[0]["alert"], &alerts[0]["author"]), (&json!("reply_ratio"), &json!("ada")));
     assert!(fixture.lines.0.lock().unwrap().iter().all(|line| !line.starts_with("RUN_")));

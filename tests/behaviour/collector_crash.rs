@@ -26,12 +26,12 @@ fn sigkill_during_runs_loses_nothing() {
     let run = Run::new(25);
     let mut rng = run.rng();
     let mut world = World::new();
-    let (mut kills, mut cut) = (0, 0);
+    let (mut kills, mut kills_within_runs) = (0, 0);
     for _ in 0..10 {
         world.post(&mut rng);
     }
     let mut daemon = world.daemon();
-    let mut usual = world.collect();
+    let mut usual_duration = world.collect();
     for _ in 0..run.rounds {
         if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
@@ -45,7 +45,7 @@ fn sigkill_during_runs_loses_nothing() {
             &encode(&Request::CollectorCollect(CollectorCollect)).unwrap(),
         )
         .unwrap();
-        let moment = Duration::from_micros(rng.below(usual.as_micros() as u64 * 5 / 4));
+        let moment = Duration::from_micros(rng.below(usual_duration.as_micros() as u64 * 5 / 4));
         std::thread::sleep(moment / 2);
         // The platform changes during the run.
         world.change_platform(&mut rng);
@@ -53,12 +53,12 @@ fn sigkill_during_runs_loses_nothing() {
         daemon.kill().unwrap();
         daemon.wait().unwrap();
         kills += 1;
-        cut += usize::from(!world.is_over());
+        kills_within_runs += usize::from(!world.is_over());
         world.check();
         daemon = world.daemon();
         if rng.one_in(4) {
             // The first run was in a new process.
-            usual = usual.min(world.collect());
+            usual_duration = usual_duration.min(world.collect());
             world.check();
         }
     }
@@ -69,11 +69,11 @@ fn sigkill_during_runs_loses_nothing() {
     world.check_nothing_is_missed();
     daemon.kill().unwrap();
     daemon.wait().unwrap();
-    assert!(kills > 0 && cut > 0, "no run was killed in the middle: {kills} kills");
+    assert!(kills > 0 && kills_within_runs > 0, "no run was killed in the middle: {kills} kills");
     run.report(&format!(
-        "collector: {kills} kills, {cut} of them within a run, {} posts, {} deletions, {:.0?}",
+        "collector: {kills} kills, {kills_within_runs} within runs, {} posts, {} deletions, {:.0?}",
         world.posts.len(),
-        world.gone.len(),
+        world.detectable.len(),
         run.began.elapsed()
     ));
 }
@@ -88,10 +88,10 @@ struct World {
     posts: BTreeMap<String, u64>,
     /// All deleted posts.
     deleted: BTreeSet<String>,
-    /// Deleted posts that a complete pull had seen before.
-    gone: BTreeSet<String>,
-    /// The first collection time in each post's file.
-    collected: BTreeMap<String, Value>,
+    /// Deleted posts that a complete pull had returned before. A run must find their deletion.
+    detectable: BTreeSet<String>,
+    /// By file of a post, the first collection time in it.
+    first_collected: BTreeMap<String, Value>,
 }
 
 impl World {
@@ -114,7 +114,7 @@ impl World {
         ] {
             home.env.push((name.into(), value.into()));
         }
-        let (posts, deleted, gone) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let (posts, deleted, detectable) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         Self {
             home,
             platform,
@@ -122,8 +122,8 @@ impl World {
             authors,
             posts,
             deleted,
-            gone,
-            collected: BTreeMap::new(),
+            detectable,
+            first_collected: BTreeMap::new(),
         }
     }
 
@@ -153,7 +153,7 @@ impl World {
 
     /// Runs the collector and returns the duration.
     fn collect(&self) -> Duration {
-        let began = Instant::now();
+        let start = Instant::now();
         match self
             .home
             .connect()
@@ -163,7 +163,7 @@ impl World {
             Ok(Reply::CollectorRun(run)) => assert_eq!(run.status, "complete", "{run:?}"),
             other => panic!("no run: {other:?}"),
         }
-        began.elapsed()
+        start.elapsed()
     }
 
     /// Returns whether the last started run has reported its end.
@@ -194,7 +194,7 @@ impl World {
                 // Record it before the deletion. Otherwise a run that ends meanwhile could find it
                 // first.
                 if self.previous_ids().contains(&post) {
-                    self.gone.insert(post.clone());
+                    self.detectable.insert(post.clone());
                 }
                 self.deleted.insert(post.clone());
                 self.platform.delete(&post);
@@ -230,7 +230,7 @@ impl World {
             assert!(!path.ends_with(".damaged"), "{path} was damaged");
             if path.starts_with("tweets/") {
                 let first = self
-                    .collected
+                    .first_collected
                     .entry(path.clone())
                     .or_insert_with(|| value["_collected_at"].clone());
                 assert!(
@@ -265,7 +265,7 @@ impl World {
     /// Checks the invariants after complete runs.
     fn check_nothing_is_missed(&self) {
         let daemon_output = self.daemon_output();
-        for id in &self.gone {
+        for id in &self.detectable {
             assert!(
                 self.data().join(format!("deletions/{id}.json")).exists(),
                 "the deletion of {id} was missed"

@@ -105,23 +105,23 @@ fn pages_of_the_digest_are_consistent_despite_new_posts() {
         }
     }
     fixture.delete_post(1, "not_found", false);
-    let (mut seen, mut after, mut first) = (Vec::new(), None, true);
+    let (mut listed_ids, mut after, mut first) = (Vec::new(), None, true);
     loop {
         let digest = fixture.digest(CollectorDigest { limit: 2, after, since: None });
         assert!(posts(&digest).len() <= 2);
         assert_eq!(digest.deletions.len(), usize::from(first));
         first = false;
-        seen.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
+        listed_ids.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
         // New posts arrive between two pages of the digest.
         fixture.clock.advance(1000);
-        fixture.add_post(Stream::Searches, post(100 + seen.len() as u64, ANN, "new"));
+        fixture.add_post(Stream::Searches, post(100 + listed_ids.len() as u64, ANN, "new"));
         match digest.next {
             Some(next) => after = Some(next),
             None => break,
         }
     }
-    seen.sort();
-    assert_eq!(seen, ["1", "2", "3", "4", "5", "6", "7"]);
+    listed_ids.sort();
+    assert_eq!(listed_ids, ["1", "2", "3", "4", "5", "6", "7"]);
     let since = Some("2026-11-01".to_owned());
     let next = fixture.digest(CollectorDigest { limit: 1, after: None, since: since.clone() }).next;
     let other = CollectorDigest { limit: 1, after: next.clone(), since: Some("2026-11-02".into()) };
@@ -148,16 +148,16 @@ fn posts_known_from_another_stream_are_not_new() {
         }
         fixture.clock.advance(1000);
     }
-    let (mut seen, mut after) = (Vec::new(), None);
+    let (mut listed_ids, mut after) = (Vec::new(), None);
     loop {
         let digest = fixture.digest(CollectorDigest { limit: 1, after, since: None });
-        seen.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
+        listed_ids.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
         after = digest.next;
         if after.is_none() {
             break;
         }
     }
-    assert_eq!(seen, ["4", "3", "2"]);
+    assert_eq!(listed_ids, ["4", "3", "2"]);
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn topics_cover_one_week() {
     let fixture = Fixture::new();
     let week = 7 * DAY;
     let start = fixture.now();
-    for (id, who) in [(1, ANN), (11, BOB)] {
-        fixture.add_post(Stream::Searches, tagged(post(id, who, "x"), &["Rust"]));
+    for (id, author) in [(1, ANN), (11, BOB)] {
+        fixture.add_post(Stream::Searches, tagged(post(id, author, "x"), &["Rust"]));
     }
     // An old post that was collected just now is not a topic of this week.
     for id in 21..24 {
@@ -233,12 +233,12 @@ fn the_digest_lists_deletions_and_alerts() {
         .filter(|post| post.deleted.is_some())
         .map(|post| &*post.id)
         .collect();
-    let gone: Vec<&str> = digest.deletions.iter().map(|deletion| &*deletion.id).collect();
+    let deleted_ids: Vec<&str> = digest.deletions.iter().map(|deletion| &*deletion.id).collect();
     assert!(
-        !gone.is_empty() && marked.iter().all(|id| gone.contains(id)),
-        "{marked:?} of {gone:?}"
+        !deleted_ids.is_empty() && marked.iter().all(|id| deleted_ids.contains(id)),
+        "{marked:?} of {deleted_ids:?}"
     );
-    assert_eq!(marked.len(), gone.iter().filter(|id| ids(&digest).contains(id)).count());
+    assert_eq!(marked.len(), deleted_ids.iter().filter(|id| ids(&digest).contains(id)).count());
     let texts: Vec<&str> = posts(&digest).into_iter().map(|post| post.text.as_str()).collect();
     assert!(texts.contains(&"first words") && texts.contains(&"") && texts.len() == 2, "{texts:?}");
     fixture.clock.advance(DAY + 1);
@@ -258,7 +258,7 @@ fn limited_callers_are_rejected() {
     assert_eq!((refused.code, refused.hint.is_some()), (FaultCode::Forbidden, true));
 }
 
-/// Stores posts in a home with a running daemon.
+/// Stores `count` posts in a home with a running daemon. The first 40 of them are deleted.
 fn fill(home: &TestHome, count: u64, text: &str) {
     let root = home.path().join("collector");
     let (data, journal) = (Data::new(&root), Journal::new(&root));
@@ -268,12 +268,12 @@ fn fill(home: &TestHome, count: u64, text: &str) {
         let mut post = tagged(post(id, ANN, text), &["Rust"]);
         post["created_at"] = json!(rfc3339(now));
         let record = Record::new(post).unwrap();
-        let noted = JournalEvent::Post {
+        let event = JournalEvent::Post {
             id: id.to_string(),
             stream: "mentions".into(),
             author_id: Some("11".into()),
         };
-        journal.append(now, &[noted]).unwrap();
+        journal.append(now, &[event]).unwrap();
         data.put_post(Stream::Mentions, &record).unwrap();
     }
     for id in 1..=40.min(count) {
@@ -320,13 +320,13 @@ fn long_digests_are_split_into_pages() {
     let _daemon = home.daemon();
     fill(&home, 120, &"長い".repeat(3000));
     let agent = mcp(&home, &home.token("agent", "read", &[]));
-    let (mut seen, mut cursor, mut calls) = (Vec::new(), Value::Null, 0);
+    let (mut listed_ids, mut cursor, mut calls) = (Vec::new(), Value::Null, 0);
     loop {
         let digest = agent.call("collector_digest", json!({ "limit": 100, "cursor": cursor }));
         assert!(digest.to_string().len() <= 80_000);
         assert_eq!(digest["note"].is_string(), calls == 0, "{}", digest["note"]);
         calls += 1;
-        seen.extend(
+        listed_ids.extend(
             digest["posts"]
                 .as_array()
                 .unwrap()
@@ -339,7 +339,7 @@ fn long_digests_are_split_into_pages() {
         }
     }
     assert!(calls > 2);
-    seen.sort();
-    seen.dedup();
-    assert_eq!(seen.len(), 120);
+    listed_ids.sort();
+    listed_ids.dedup();
+    assert_eq!(listed_ids.len(), 120);
 }

@@ -26,7 +26,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// The clock starts at 10:00:12.
+    /// Opens a brain with these settings of `[collector]`. The clock starts at 10:00:12.
     fn new(settings: &str) -> Self {
         let platform =
             Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
@@ -59,14 +59,14 @@ impl Fixture {
         self.brain.as_ref().unwrap()
     }
 
-    fn ask(&self, request: Request) -> Reply {
+    fn answer(&self, request: Request) -> Reply {
         self.brain().answer(&Caller::local(0), request, &NoProgress).unwrap()
     }
 
     fn setup(&self) {
         let request =
             CollectorSetup { handle: Some("ada".into()), token: Some(Secret::new(APP_TOKEN)) };
-        let Reply::CollectorSetup(report) = self.ask(Request::CollectorSetup(request)) else {
+        let Reply::CollectorSetup(report) = self.answer(Request::CollectorSetup(request)) else {
             panic!("no report")
         };
         assert_eq!(report.status, "passed", "{report:#?}");
@@ -89,18 +89,20 @@ fn disabled_collectors_never_run() {
         assert!(!fixture.run_if_due());
         fixture.advance(30);
     }
-    let off = Fixture::new("enabled = false");
-    off.setup();
-    off.lines.0.lock().unwrap().clear();
+    let disabled = Fixture::new("enabled = false");
+    disabled.setup();
+    disabled.lines.0.lock().unwrap().clear();
     for _ in 0..3 {
-        off.advance(30);
-        assert!(!off.run_if_due());
+        disabled.advance(30);
+        assert!(!disabled.run_if_due());
     }
-    assert!(fixture.lines.0.lock().unwrap().is_empty() && off.lines.0.lock().unwrap().is_empty());
+    for fixture in [&fixture, &disabled] {
+        assert!(fixture.lines.0.lock().unwrap().is_empty());
+    }
     assert_eq!(fixture.platform.requests(), 0);
     // A manual run works nevertheless.
-    off.ask(Request::CollectorCollect(CollectorCollect));
-    assert!(off.lines.0.lock().unwrap().last().unwrap().starts_with("RUN_COMPLETE:"));
+    disabled.answer(Request::CollectorCollect(CollectorCollect));
+    assert!(disabled.lines.0.lock().unwrap().last().unwrap().starts_with("RUN_COMPLETE:"));
 }
 
 #[test]
@@ -111,7 +113,7 @@ fn a_damaged_state_without_account_is_reported_each_time() {
     assert!(state.exists());
     fs::write(&state, "{").unwrap();
     // Reading the status leaves the damaged state for the next run.
-    fixture.ask(Request::CollectorStatus(CollectorStatus));
+    fixture.answer(Request::CollectorStatus(CollectorStatus));
     assert!(state.exists());
     for _ in 0..2 {
         fixture.advance(30);
@@ -125,19 +127,19 @@ fn a_damaged_state_without_account_is_reported_each_time() {
 fn runs_happen_once_every_half_hour() {
     let fixture = Fixture::new("");
     fixture.setup();
-    let mut ran = Vec::new();
+    let mut run_minutes = Vec::new();
     for minute in 1..=91 {
         fixture.advance(1);
         for _ in 0..2 {
             if fixture.run_if_due() {
-                ran.push(minute);
+                run_minutes.push(minute);
             }
         }
     }
-    assert_eq!(ran, [30, 60, 90]);
+    assert_eq!(run_minutes, [30, 60, 90]);
     // A manual run does not replace a scheduled one.
     fixture.advance(10);
-    fixture.ask(Request::CollectorCollect(CollectorCollect));
+    fixture.answer(Request::CollectorCollect(CollectorCollect));
     assert!(!fixture.run_if_due());
     fixture.advance(20);
     assert!(fixture.run_if_due());

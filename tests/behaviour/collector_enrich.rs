@@ -98,7 +98,7 @@ fn topics_prefer_pages_then_entities_then_tags_then_words() {
 }
 
 #[test]
-fn deletions_are_noted_on_the_authors_page() {
+fn deletions_are_recorded_on_the_authors_page() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
     for id in [1, 2, 3, 4] {
@@ -138,10 +138,10 @@ fn deletions_are_noted_on_the_authors_page() {
 }
 
 #[test]
-fn recurring_topics_are_noted_once_a_week() {
+fn recurring_topics_are_recorded_once_a_week() {
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
-    let note = |count: u32, first: &str, last: &str| {
+    let pattern_line = |count: u32, first: &str, last: &str| {
         format!(
             "- Posts about Rust again and again: {count} posts from {first} to {last} [Source: X, \
                 @ann_lee]"
@@ -154,7 +154,7 @@ fn recurring_topics_are_noted_once_a_week() {
     assert!(!fixture.enrich().pages[0].lines.iter().any(|line| line.contains("again and again")));
     fixture.add_post(Stream::Mentions, tagged(post(3, ANN, "#rust"), &["rust"]));
     fixture.enrich();
-    let first = note(3, "2026-11-21", "2026-11-23");
+    let first = pattern_line(3, "2026-11-21", "2026-11-23");
     let body = fixture.page("people/ann-lee").body;
     let top = format!("Knows compilers.\n\n## Patterns\n\n{first}\n\n## Timeline\n\n");
     assert!(body.starts_with(&top), "{body}");
@@ -165,7 +165,7 @@ fn recurring_topics_are_noted_once_a_week() {
     fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
     assert!(
-        body.contains(&note(4, "2026-11-21", "2026-11-24")) && !body.contains(&first),
+        body.contains(&pattern_line(4, "2026-11-21", "2026-11-24")) && !body.contains(&first),
         "{body}"
     );
     assert_eq!(body.matches("again and again").count(), 1);
@@ -183,7 +183,7 @@ fn recurring_topics_are_noted_once_a_week() {
     }
     fixture.enrich();
     let body = fixture.page("people/ann-lee").body;
-    assert!(body.contains(&note(3, "2026-12-03", "2026-12-03")), "{body}");
+    assert!(body.contains(&pattern_line(3, "2026-12-03", "2026-12-03")), "{body}");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn pages_of_other_accounts_are_not_changed() {
 
 #[test]
 fn enrichment_preserves_the_rest_of_the_page() {
-    let odd = [
+    let texts = [
         "---\n# who she is\ntype:   person   # not a company\nx: 'ann_lee'\nzeta: [b,   a]\nalpha: \
             |\n  two\n    lines\ntitle: \"Ann: Lee\"\n---\n\n\n  Indented.  \n\n<!-- note -->\n",
         "---\ntype: person\naliases:\n- \"@ANN_LEE\"\n---\nNo blank line, no end of line",
@@ -270,7 +270,7 @@ fn enrichment_preserves_the_rest_of_the_page() {
             not a list\n\n## After\n\nmore\n",
         "---\ntype: person\nx: [other, ann_lee]\n---\n```\n## Timeline\n```\n\ntext\n",
     ];
-    for text in odd {
+    for text in texts {
         let fixture = Fixture::new();
         fixture.put("people/ann", text);
         let before = std::fs::read_to_string(fixture.file("people/ann")).unwrap();
@@ -358,11 +358,12 @@ fn a_dry_run_writes_nothing() {
     fixture.add_post(Stream::Searches, post(1, ANN, "hello there"));
     let (page, journal) =
         (fixture.page("people/ann-lee"), std::fs::read(fixture.journal_file()).unwrap());
-    let dry = fixture.enrich_with(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
-    assert!(dry.dry_run);
+    let planned =
+        fixture.enrich_with(CollectorEnrich { dry_run: true, ..CollectorEnrich::default() });
+    assert!(planned.dry_run);
     assert_eq!(fixture.page("people/ann-lee"), page);
     assert_eq!(std::fs::read(fixture.journal_file()).unwrap(), journal);
-    assert_eq!(fixture.enrich().pages, dry.pages);
+    assert_eq!(fixture.enrich().pages, planned.pages);
 }
 
 #[test]
@@ -430,12 +431,12 @@ fn posts_before_the_period_are_ignored() {
     fixture.clock.advance(2 * DAY);
     fixture.add_post(Stream::Searches, post(2, ANN, "new words"));
     // A journal line without its post's file, as after a kill between the two.
-    let noted = JournalEvent::Post {
+    let event = JournalEvent::Post {
         id: "3".into(),
         stream: "searches".into(),
         author_id: Some("11".into()),
     };
-    fixture.journal.append(fixture.now(), &[noted]).unwrap();
+    fixture.journal.append(fixture.now(), &[event]).unwrap();
     let since = Some("2026-11-23".to_owned());
     let enriched = fixture.enrich_with(CollectorEnrich { since, dry_run: false });
     assert_eq!(lines(&enriched).len(), 1);

@@ -55,7 +55,7 @@ fn the_first_run_stores_and_reports_every_stream() {
     assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "the first pull has no missing posts");
     assert!(
         !fixture.data().join("deletions").read_dir().unwrap().any(|_| true),
-        "the directory is there, and empty"
+        "the directory exists and is empty"
     );
 }
 
@@ -165,10 +165,10 @@ fn the_state_supports_the_next_run() {
     let mut newest_first = ids.clone();
     newest_first.reverse();
     assert_eq!(fixture.former("own"), newest_first);
-    let (left, reset) = fixture.platform.remaining(endpoint::TIMELINE);
+    let (remaining, reset) = fixture.platform.remaining(endpoint::TIMELINE);
     assert_eq!(
         state["rate_limits"][endpoint::TIMELINE],
-        json!({"remaining": left, "reset": reset})
+        json!({"remaining": remaining, "reset": reset})
     );
     assert_eq!(state["rate_limits"][endpoint::MENTIONS]["remaining"], 449);
 }
@@ -193,7 +193,7 @@ fn leftovers_of_a_crash_are_removed() {
     let fixture = Fixture::new();
     let id = fixture.platform.post(&fixture.ada, "here");
     fixture.collect();
-    let planted = [
+    let leftovers = [
         "state.json.tmp",
         "tweets/own/17.json.tmp",
         "deletions/18.json.tmp",
@@ -203,7 +203,7 @@ fn leftovers_of_a_crash_are_removed() {
     let mut state = fixture.state();
     state["last_started"] = json!("2026-11-21T11:30:00.000Z");
     fs::write(fixture.data().join("state.json"), state.to_string()).unwrap();
-    for path in planted {
+    for path in leftovers {
         fs::write(fixture.data().join(path), "{\"half").unwrap();
     }
     assert_eq!(fixture.collect()[1], "OWN_TWEETS:1 (0 new)");
@@ -300,14 +300,14 @@ fn symbolic_links_are_replaced_and_not_followed() {
     fs::write(&victim, "mine").unwrap();
     fixture.collect();
     let path = fixture.data().join(format!("tweets/own/{id}.json"));
-    for planted in
+    for link in
         [path.clone(), path.with_extension("json.tmp"), fixture.data().join("state.json.tmp")]
     {
-        let _ = fs::remove_file(&planted);
-        std::os::unix::fs::symlink(&victim, &planted).unwrap();
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
         fixture.advance(MINUTE);
         fixture.run();
-        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine", "{}", planted.display());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine", "{}", link.display());
     }
     fixture.run();
     assert!(fs::symlink_metadata(&path).unwrap().is_file());
@@ -335,10 +335,10 @@ fn every_run_writes_a_heartbeat() {
 
 #[test]
 fn lines_name_known_authors() {
-    for (authors, named) in [("ask", true), ("ids", false)] {
+    for (authors, has_names) in [("ask", true), ("ids", false)] {
         let fixture = Fixture::with(&[("authors", authors)]);
-        let theirs = fixture.platform.post(&fixture.bob, "for @ada");
-        let mine = fixture.platform.post(&fixture.ada, "of mine");
+        let mention = fixture.platform.post(&fixture.bob, "for @ada");
+        let own_post = fixture.platform.post(&fixture.ada, "of mine");
         fixture.collect();
         let expansions = fixture
             .platform
@@ -346,20 +346,20 @@ fn lines_name_known_authors() {
             .iter()
             .filter(|line| line.contains("expansions=author_id"))
             .count();
-        assert_eq!(expansions > 0, named);
-        fixture.platform.delete(&theirs);
-        fixture.platform.delete(&mine);
+        assert_eq!(expansions > 0, has_names);
+        fixture.platform.delete(&mention);
+        fixture.platform.delete(&own_post);
         fixture.advance(MINUTE);
         let lines = fixture.collect();
         let mut deletion_lines = lines_with(&lines, "DELETION_DETECTED:");
-        deletion_lines.sort_by_key(|line| line.contains(&theirs));
-        let of = if named { "bob" } else { &fixture.bob };
+        deletion_lines.sort_by_key(|line| line.contains(&mention));
+        let author = if has_names { "bob" } else { &fixture.bob };
         // The account's own handle is known.
         assert_eq!(
             deletion_lines,
             [
-                format!("DELETION_DETECTED:{mine}:ada:of mine"),
-                format!("DELETION_DETECTED:{theirs}:{of}:for @ada")
+                format!("DELETION_DETECTED:{own_post}:ada:of mine"),
+                format!("DELETION_DETECTED:{mention}:{author}:for @ada")
             ]
         );
     }

@@ -26,22 +26,22 @@ pub(crate) const BOB: Author = ("22", "bobray", "Bob Ray", 50_000, false);
 pub(crate) const EVE: Author = ("33", "eve", "Eve Stone", 10, false);
 
 /// Returns a post without times; `Fixture::add_post` sets them.
-pub(crate) fn post(id: u64, who: Author, text: &str) -> Value {
-    let (author, username, name, followers, verified) = who;
+pub(crate) fn post(id: u64, author: Author, text: &str) -> Value {
+    let (author_id, username, name, followers, verified) = author;
     json!({
         "id": id.to_string(),
         "text": text,
-        "author_id": author,
+        "author_id": author_id,
         "public_metrics": { "like_count": 3, "retweet_count": 2, "reply_count": 1,
             "quote_count": 0 },
         "_author": {
-            "id": author, "username": username, "name": name, "verified": verified,
+            "id": author_id, "username": username, "name": name, "verified": verified,
             "public_metrics": { "followers_count": followers },
         },
     })
 }
 
-/// Adds tags as entities of the platform.
+/// Adds these hashtags to a post.
 pub(crate) fn tagged(mut post: Value, tags: &[&str]) -> Value {
     let tags: Vec<Value> = tags.iter().map(|tag| json!({ "tag": tag })).collect();
     post["entities"] = json!({ "hashtags": tags });
@@ -94,19 +94,19 @@ impl Fixture {
         self.add_post_written_at(stream, post, self.now());
     }
 
-    /// Stores a post that was written at `at`.
+    /// Stores a post that was written at `at`, in Unix milliseconds.
     pub(crate) fn add_post_written_at(&self, stream: Stream, mut post: Value, at: i64) {
         post["created_at"] = json!(rfc3339(at));
         post["_collected_at"] = json!(rfc3339(self.now()));
         post["last_updated"] = json!(rfc3339(self.now()));
         let record = Record::new(post).unwrap();
         let author_id = record.author_id().map(str::to_owned);
-        let noted = JournalEvent::Post {
+        let event = JournalEvent::Post {
             id: record.id().to_string(),
             stream: stream.as_str().into(),
             author_id,
         };
-        self.journal.append(self.now(), &[noted]).unwrap();
+        self.journal.append(self.now(), &[event]).unwrap();
         self.data.put_post(stream, &record).unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! Runs compared with a simple model of the rules for deletions and alerts. Posts are created,
-//! deleted and liked in random order, time advances to just before and after the limits of each
-//! window, and runs are cut short or their lookups fail. Runs must report exactly the deletions and
-//! alerts of the model.
+//! deleted and liked in random order. Time advances to the limits of each window and just beyond.
+//! Pulls and lookups of some runs fail. Runs must report exactly the deletions and alerts of the
+//! model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,19 @@ use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, lines_with};
 #[derive(Debug, Clone)]
 enum Step {
     Post,
+    /// Index of a listed post.
     Delete(usize),
+    /// Index of a listed post.
     Edit(usize),
+    /// Index of a listed post, and the number of new likes.
     Likes(usize, u64),
+    /// Milliseconds.
     Advance(i64),
-    Run { timeline: bool, lookups: bool },
+    /// Whether the pull of the timeline and the lookups succeed.
+    Run {
+        timeline: bool,
+        lookups: bool,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -28,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..64_usize).prop_map(Step::Delete),
         1 => (0..64_usize).prop_map(Step::Edit),
         3 => (0..64_usize, prop_oneof![Just(1_u64), Just(50), Just(51), Just(100), Just(101)])
-            .prop_map(|(which, more)| Step::Likes(which, more)),
+            .prop_map(|(index, more)| Step::Likes(index, more)),
         3 => prop_oneof![Just(MINUTE), Just(HOUR), Just(23 * HOUR), Just(48 * HOUR),
             Just(48 * HOUR + 1), Just(7 * DAY)]
             .prop_map(Step::Advance),
@@ -41,13 +49,13 @@ fn step() -> impl Strategy<Value = Step> {
 /// The expected state of a post.
 #[derive(Debug, Clone, Copy)]
 struct PostState {
-    created: i64,
+    created_at: i64,
     likes: u64,
     /// The post is in the timeline: neither deleted nor edited.
-    listed: bool,
-    deleted: bool,
-    /// The time when the collector last saw it.
-    seen: Option<i64>,
+    is_listed: bool,
+    is_deleted: bool,
+    /// When a complete pull last returned it.
+    last_pulled_at: Option<i64>,
     /// The likes in the last snapshot.
     snapshot: Option<u64>,
 }
@@ -58,7 +66,9 @@ struct Model {
     posts: BTreeMap<String, PostState>,
     /// The version that replaced a post.
     edits: BTreeMap<String, String>,
+    /// The posts that the next run compares the timeline with.
     former: BTreeSet<String>,
+    /// The posts with a recorded deletion.
     recorded: BTreeSet<String>,
 }
 
@@ -71,18 +81,19 @@ struct Report {
 }
 
 impl Model {
+    /// Returns the expected report of a run, and updates the model.
     fn run(&mut self, now: i64, timeline: bool, lookups: bool) -> Report {
         let mut expected = Report::default();
         if !timeline {
             return expected;
         }
-        let present: BTreeSet<String> =
-            self.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id.clone()).collect();
+        let listed = self.posts.iter().filter(|(_, post)| post.is_listed);
+        let present: BTreeSet<String> = listed.map(|(id, _)| id.clone()).collect();
         let mut unverified = BTreeSet::new();
         for id in self.former.difference(&present) {
             let post = self.posts[id];
-            let is_looked_up = now - post.created <= 7 * DAY
-                && post.seen.is_some_and(|seen| now - seen <= 48 * HOUR)
+            let is_looked_up = now - post.created_at <= 7 * DAY
+                && post.last_pulled_at.is_some_and(|at| now - at <= 48 * HOUR)
                 && !self.recorded.contains(id);
             if !is_looked_up {
                 continue;
@@ -90,19 +101,19 @@ impl Model {
             expected.lookups += 1;
             if !lookups {
                 unverified.insert(id.clone());
-            } else if post.deleted {
+            } else if post.is_deleted {
                 self.recorded.insert(id.clone());
                 expected.deletions.insert(format!("DELETION_DETECTED:{id}:ada:words"));
             }
         }
         for id in &present {
             let post = self.posts.get_mut(id).unwrap();
-            post.seen = Some(now);
+            post.last_pulled_at = Some(now);
             if let Some(old) = post.snapshot.replace(post.likes) {
                 let new = post.likes;
-                let spreads =
+                let is_alert =
                     if old >= 50 && new >= 2 * old { true } else { new.saturating_sub(old) > 100 };
-                if spreads {
+                if is_alert {
                     expected.alerts.insert(format!("VELOCITY_ALERT:{id}:likes:{old}->{new}:"));
                 }
             }
@@ -112,54 +123,56 @@ impl Model {
     }
 }
 
-/// Returns the listed post with the index `which`.
-fn listed_post(model: &Model, which: usize) -> Option<String> {
+/// Returns the id of the listed post with this index, modulo the number of listed posts.
+fn listed_post(model: &Model, index: usize) -> Option<String> {
     let listed: Vec<&String> =
-        model.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id).collect();
-    listed.get(which % listed.len().max(1)).map(|id| (*id).clone())
+        model.posts.iter().filter(|(_, post)| post.is_listed).map(|(id, _)| id).collect();
+    listed.get(index % listed.len().max(1)).map(|id| (*id).clone())
 }
 
-fn new_post(created: i64) -> PostState {
-    PostState { created, likes: 0, listed: true, deleted: false, seen: None, snapshot: None }
+fn new_post(created_at: i64) -> PostState {
+    let (is_listed, is_deleted) = (true, false);
+    let (last_pulled_at, snapshot) = (None, None);
+    PostState { created_at, likes: 0, is_listed, is_deleted, last_pulled_at, snapshot }
 }
 
 fn run_steps(steps: &[Step]) {
     let (fixture, mut model) = (Fixture::new(), Model::default());
-    for (at, step) in steps.iter().enumerate() {
+    for (number, step) in steps.iter().enumerate() {
         match step {
             Step::Post => {
                 let id = fixture.platform.post(&fixture.ada, "words");
                 model.posts.insert(id, new_post(fixture.now()));
             }
-            Step::Delete(which) => {
-                let Some(id) = listed_post(&model, *which) else { continue };
+            Step::Delete(index) => {
+                let Some(id) = listed_post(&model, *index) else { continue };
                 fixture.platform.delete(&id);
                 // The platform deletes all versions of the post.
-                let mut gone = BTreeSet::from([id]);
+                let mut deleted_ids = BTreeSet::from([id]);
                 while let Some(former) = model
                     .edits
                     .iter()
-                    .find(|(old, new)| gone.contains(*new) && !gone.contains(*old))
+                    .find(|(old, new)| deleted_ids.contains(*new) && !deleted_ids.contains(*old))
                     .map(|(old, _)| old.clone())
                 {
-                    gone.insert(former);
+                    deleted_ids.insert(former);
                 }
-                for id in gone {
+                for id in deleted_ids {
                     let post = model.posts.get_mut(&id).unwrap();
-                    (post.listed, post.deleted) = (false, true);
+                    (post.is_listed, post.is_deleted) = (false, true);
                 }
             }
-            Step::Edit(which) => {
-                let Some(id) = listed_post(&model, *which) else { continue };
+            Step::Edit(index) => {
+                let Some(id) = listed_post(&model, *index) else { continue };
                 let new = fixture.platform.edit(&id, "words");
                 let former = model.posts.get_mut(&id).unwrap();
-                former.listed = false;
-                let version = PostState { likes: former.likes, ..new_post(former.created) };
+                former.is_listed = false;
+                let version = PostState { likes: former.likes, ..new_post(former.created_at) };
                 model.posts.insert(new.clone(), version);
                 model.edits.insert(id, new);
             }
-            Step::Likes(which, more) => {
-                let Some(id) = listed_post(&model, *which) else { continue };
+            Step::Likes(index, more) => {
+                let Some(id) = listed_post(&model, *index) else { continue };
                 let post = model.posts.get_mut(&id).unwrap();
                 post.likes += more;
                 fixture.platform.likes(&id, post.likes);
@@ -189,10 +202,10 @@ fn run_steps(steps: &[Step]) {
                 assert_eq!(
                     actual,
                     model.run(fixture.now(), *timeline, *lookups),
-                    "step {at} of {steps:#?}"
+                    "step {number} of {steps:#?}"
                 );
                 let former: BTreeSet<String> = fixture.former("own").into_iter().collect();
-                assert_eq!(former, model.former, "step {at} of {steps:#?}");
+                assert_eq!(former, model.former, "step {number} of {steps:#?}");
             }
         }
     }

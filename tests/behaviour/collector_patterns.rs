@@ -1,4 +1,4 @@
-//! Text in images, articles and videos of posts.
+//! Analyses of images, articles and videos in posts.
 
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
@@ -26,6 +26,7 @@ fn image_fixture(model: &FakeModel) -> Fixture {
     ])
 }
 
+/// Returns fields of a post that links to these addresses.
 fn links(urls: &[&str]) -> Value {
     let urls: Vec<Value> =
         urls.iter().map(|url| json!({ "url": "https://t.co/x", "expanded_url": url })).collect();
@@ -33,7 +34,7 @@ fn links(urls: &[&str]) -> Value {
 }
 
 #[test]
-fn disabled_patterns_do_nothing() {
+fn disabled_analyses_do_nothing() {
     let fixture = Fixture::new(&[]);
     fixture.post(Stream::Own, "1", "x", links(&["https://blog.example/", "https://youtu.be/abc"]));
     assert!(!fixture.step());
@@ -41,6 +42,7 @@ fn disabled_patterns_do_nothing() {
     assert!(fixture.lines("videos.jsonl").is_empty() && fixture.derived("ratings", "1").is_none());
 }
 
+/// Returns fields of a post with these photos: media key and address.
 fn photos(photos: &[(&str, &str)]) -> Value {
     let photos: Vec<Value> = photos
         .iter()
@@ -115,8 +117,8 @@ fn local_models_get_attached_images() {
     assert_eq!(model.questions()[0].images, ["data:image/png;base64,YWJj"]);
     assert_eq!(fixture.derived("images", "1").unwrap()["text"], "hello");
     for id in ["2", "3"] {
-        let left = fixture.derived("images", id).unwrap();
-        assert_eq!((left.get("text"), &left["attempts"]), (None, &json!(3)));
+        let record = fixture.derived("images", id).unwrap();
+        assert_eq!((record.get("text"), &record["attempts"]), (None, &json!(3)));
     }
     assert_eq!((model.call_count(), fixture.web.fetched.lock().unwrap().len()), (1, 1 + 3 + 3));
 }
@@ -182,7 +184,7 @@ fn redaction_removes_derived_data() {
 const ARTICLE: &str =
     "<html><head><title>On foxes</title></head><body><p>Foxes are quick.</p></body></html>";
 
-/// Processes the queue. Returns the `source_uri` and `source_kind` of each page.
+/// Processes the ingest queue. Returns the `source_uri` and `source_kind` of each page.
 fn pages(fixture: &Fixture) -> Vec<(String, String)> {
     while fixture.brain().ingest.process_queue(128).unwrap() > 0 {}
     let ask = |request| fixture.brain().answer(&Caller::local(0), request, &brain_core::NoProgress);
@@ -230,12 +232,12 @@ fn linked_articles_are_ingested_once() {
     assert_eq!((&fox["status"], one.as_object().unwrap().len()), (&json!("queued"), 2));
     assert!(fox["job"].as_str().unwrap().starts_with("job_"));
     let three = fixture.derived("articles", "3").unwrap();
-    for (url, why) in bad.iter().zip(["application/pdf", "no text", "404", "no public address"]) {
+    for (url, reason) in bad.iter().zip(["application/pdf", "no text", "404", "not public"]) {
         assert_eq!(three[url]["status"], "failed");
-        assert!(three[url]["why"].as_str().unwrap().contains(why), "{}", three[url]);
+        assert!(three[url]["why"].as_str().unwrap().contains(reason), "{}", three[url]);
     }
 
-    // By the next call, the second post has the article, too. Nothing is fetched again, not even
+    // Further calls record the article for the second post, too. Nothing is fetched again, not even
     // after a restart.
     for _ in 0..3 {
         fixture.reopen();
@@ -256,8 +258,9 @@ fn linked_articles_are_ingested_once() {
         );
     }
     let found = pages(&fixture);
-    let kind = |url: &str| (url.to_owned(), "collector".to_owned());
-    assert_eq!(found, [kind("https://blog.example/fox"), kind("https://blog.example/notes.txt")]);
+    let expected = ["https://blog.example/fox", "https://blog.example/notes.txt"]
+        .map(|url| (url.to_owned(), "collector".to_owned()));
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -351,7 +354,7 @@ fn articles_respect_the_limits_of_ingestion() {
         (&one["https://e.example/1"]["status"], one.get("https://e.example/2")),
         (&json!("queued"), None)
     );
-    // There is room again; the failure did not count as an attempt of the second post.
+    // The queue has room again. The full queue did not count as an attempt for the second article.
     assert_eq!(pages(&fixture).len(), 1);
     fixture.step();
     assert_eq!(

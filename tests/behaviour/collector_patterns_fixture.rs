@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 pub(crate) const NOW: i64 = 1_795_258_845_123;
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
-/// The delay before a retry.
+/// The delay before a retry, in milliseconds.
 pub(crate) const RETRY_DELAY: i64 = 10 * MINUTE;
 pub(crate) const KEY: &str = "sk-hush-hush-key";
 
@@ -96,11 +96,11 @@ impl Fixture {
             settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
         };
         let config = Config::load(&home.config(), env).unwrap();
-        let given = self.settings.clone();
+        let variables = self.settings.clone();
         let outside = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(move |name| {
-                given.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+                variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
             }),
             net: self.web.clone(),
             lines: Arc::new(StandardOutput::default()),
@@ -213,7 +213,8 @@ pub(crate) fn posts_in(question: &Question) -> Vec<Value> {
     serde_json::from_str(line.expect("no posts between delimiters")).unwrap()
 }
 
-/// Rates each post by its own words: 8 for `love`, -8 for `hate`. A post with `10 for all` gets 10.
+/// Rates each post by its own words. Sentiment: 8 for `love`, -8 for `hate`, else 0. Relevance and
+/// actionability: 10 for `10 for all`, else 2.5. Novelty is 3.
 pub(crate) fn rate_by_words(question: &Question) -> ModelResponse {
     let rate = |post: &Value| {
         let text = post["text"].as_str().unwrap();

@@ -42,7 +42,7 @@ fn followers(count: u64) -> Value {
 }
 
 #[test]
-fn posts_are_rated_by_numbers_every_60_minutes() {
+fn posts_are_rated_twice_by_numbers_an_hour_apart() {
     let fixture = Fixture::new(&[RATINGS, ("BRAIN_COLLECTOR_SEARCHES", "[\"brain\"]")]);
     fixture.add_found_post("1", "the quick brown fox");
     fixture.post(Stream::Mentions, "2", "the quick brown cat", followers(999));
@@ -67,7 +67,7 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
         "a text of two letters has no novelty"
     );
 
-    // The numbers grow; a rating is valid for 60 minutes.
+    // The numbers grow. The second rating is due after 60 minutes.
     let grown = json!({ "public_metrics": { "like_count": 900, "retweet_count": 90,
         "reply_count": 9, "quote_count": 1 },
         "_author": { "username": "ann", "public_metrics": { "followers_count": 99_999 } } });
@@ -77,14 +77,14 @@ fn posts_are_rated_by_numbers_every_60_minutes() {
     assert_eq!(rating(&fixture, "2"), two, "no new rating one millisecond before it is due");
     fixture.advance(1);
     fixture.step();
-    let again = rating(&fixture, "2");
-    assert_eq!((again.reach, again.relevance, again.novelty), (Some(7.1), Some(5.0), Some(2.5)));
-    assert!(again.virality > Some(1.0), "{again:?}");
-    let before = again.before.clone().unwrap();
+    let second = rating(&fixture, "2");
+    assert_eq!((second.reach, second.relevance, second.novelty), (Some(7.1), Some(5.0), Some(2.5)));
+    assert!(second.virality > Some(1.0), "{second:?}");
+    let before = second.before.clone().unwrap();
     assert_eq!((before.reach, before.virality, before.rated_at), (Some(4.3), None, rfc3339(NOW)));
     fixture.advance(5 * HOUR);
     fixture.step();
-    assert_eq!(rating(&fixture, "2"), again, "the post is not rated a third time");
+    assert_eq!(rating(&fixture, "2"), second, "the post is not rated a third time");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn invented_ratings_are_ignored() {
             { "id": "2", "sentiment": 1 }, { "id": "2", "sentiment": 9 },
             { "id": "99", "sentiment": 1 },
         ]});
-        // The model is asked about one post and rates others, too.
+        // The model also rates a post that is not in the question.
         assert!(!posts_in(question).is_empty());
         ModelResponse::Text(all.to_string())
     });
@@ -205,10 +205,10 @@ fn invented_ratings_are_ignored() {
 
 #[test]
 fn model_outages_do_not_count_as_attempts() {
-    let up = Arc::new(AtomicBool::new(false));
-    let is_up = Arc::clone(&up);
+    let is_up = Arc::new(AtomicBool::new(false));
+    let model_is_up = Arc::clone(&is_up);
     let model = FakeModel::new(ModelOptions::default(), move |question| {
-        match is_up.load(Ordering::SeqCst) {
+        match model_is_up.load(Ordering::SeqCst) {
             true => rate_by_words(question),
             false => ModelResponse::Status(
                 503,
@@ -230,7 +230,7 @@ fn model_outages_do_not_count_as_attempts() {
     }
     assert!(rating(&fixture, "30").relevance.is_some(), "ratings by numbers need no model");
     assert!(fixture.derived("ratings", "1").unwrap()["attempts"].as_u64().unwrap() == 0);
-    up.store(true, Ordering::SeqCst);
+    is_up.store(true, Ordering::SeqCst);
     fixture.reopen();
     fixture.step();
     assert!((1..=30).all(|id| rating(&fixture, &id.to_string()).sentiment == Some(8.0)));
@@ -262,7 +262,7 @@ fn one_failing_post_does_not_stop_others() {
 }
 
 #[test]
-fn wrong_keys_and_models_are_reported_without_the_key() {
+fn wrong_keys_and_models_are_tried_once() {
     for (options, key) in [
         (ModelOptions { key: Some("another".into()), ..ModelOptions::default() }, Some(KEY)),
         (ModelOptions { key: Some("another".into()), ..ModelOptions::default() }, None),
@@ -326,8 +326,8 @@ fn only_visible_posts_of_the_last_day_are_rated() {
     fixture.add_found_post("1", "a day and a millisecond");
     fixture.advance(1);
     fixture.add_found_post("2", "a day");
-    let gone = fixture.add_found_post("3", "deleted");
-    fixture.delete(&gone, false);
+    let deleted = fixture.add_found_post("3", "deleted");
+    fixture.delete(&deleted, false);
     fixture.advance(24 * HOUR);
     fixture.step();
     assert!(fixture.derived("ratings", "1").is_none());
@@ -376,10 +376,10 @@ fn the_daemon_rates_posts_and_logs_no_key() {
         assert!(std::time::Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let kept: Value =
+    let rating: Value =
         serde_json::from_slice(&std::fs::read(dir.join("data/ratings/1.json")).unwrap()).unwrap();
     assert_eq!(
-        (&kept["relevance"], &kept["novelty"], &kept["sentiment"]),
+        (&rating["relevance"], &rating["novelty"], &rating["sentiment"]),
         (&json!(5.0), &json!(10.0), &json!(null))
     );
     drop(daemon);

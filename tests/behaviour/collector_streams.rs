@@ -21,6 +21,7 @@ fn fixture() -> (Fixture, String) {
     (fixture, gone)
 }
 
+/// Returns why a stream was skipped; `None` if it is complete.
 fn skipped<'a>(run: &'a CollectorRun, stream: &str) -> Option<&'a str> {
     let found = run.streams.iter().find(|each| each.stream == stream).unwrap();
     found.skipped.as_ref().map(|skipped| skipped.reason.as_str())
@@ -103,10 +104,10 @@ fn a_fault_skips_the_stream_without_deletions() {
         assert_eq!(fixture.former("own"), former, "{fault:?}: the former ids are kept");
         let after = fixture.files();
         for (path, bytes) in &before {
-            let same = after.get(path) == Some(bytes);
-            let kept = path.starts_with("tweets/own/") || path.starts_with("engagement/");
-            assert!(same || !kept, "{fault:?}: {path} changed");
-            assert!(!same || kept, "{fault:?}: {path} was not refreshed");
+            let is_unchanged = after.get(path) == Some(bytes);
+            let should_stay = path.starts_with("tweets/own/") || path.starts_with("engagement/");
+            assert!(is_unchanged || !should_stay, "{fault:?}: {path} changed");
+            assert!(!is_unchanged || should_stay, "{fault:?}: {path} was not refreshed");
         }
         // After the fault, the deletion is found.
         fixture.advance(16 * MINUTE);
@@ -163,7 +164,7 @@ fn missing_token_or_credit_ends_the_run() {
                     && lines_with(&lines, "DELETION").is_empty(),
                 "{lines:?}"
             );
-            assert_eq!(fixture.platform.requests(), requests, "no request follows a failed write");
+            assert_eq!(fixture.platform.requests(), requests, "no request follows the failed one");
             assert_eq!(
                 fixture.former("own").contains(&gone),
                 former.contains(&gone),
@@ -201,8 +202,8 @@ fn partial_streams_prove_no_deletions() {
 
 #[test]
 fn endless_pages_are_given_up() {
-    // A repeated token, and repeated pages. Both have posts, so neither is the end.
-    for (good, fault) in [
+    // A repeated token, and repeated pages. All pages have posts, so the stream seems to continue.
+    for (good_pages, fault) in [
         (0, Fault::SameToken),
         (1, Fault::Ids((0..100).map(|i| (100 + i % 2).to_string()).collect())),
     ] {
@@ -210,7 +211,7 @@ fn endless_pages_are_given_up() {
         for i in 0..400 {
             fixture.platform.post_at(&fixture.ada, &format!("post {i}"), fixture.now() - 1000 + i);
         }
-        fixture.platform.fault_after(endpoint::TIMELINE, good, fault.clone(), 20);
+        fixture.platform.fault_after(endpoint::TIMELINE, good_pages, fault.clone(), 20);
         let run = fixture.run();
         assert!(
             fixture.platform.count(endpoint::TIMELINE) <= 4,
@@ -226,7 +227,7 @@ fn endless_pages_are_given_up() {
     let fixture = Fixture::with(&[("max_pages", "5")]);
     fixture.platform.fault(endpoint::TIMELINE, Fault::EmptyPage, 50);
     fixture.run();
-    assert!(fixture.platform.count(endpoint::TIMELINE) <= 5, "empty pages end at the cap");
+    assert!(fixture.platform.count(endpoint::TIMELINE) <= 5, "empty pages end at `max_pages`");
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn repeated_posts_and_other_content_types_are_accepted() {
 #[test]
 fn two_requests_per_window_are_reserved() {
     // The requests that the window allows, and how many of the three runs make one.
-    for (limit, asked) in [(2, 1), (3, 1), (4, 2), (5, 3)] {
+    for (limit, requests) in [(2, 1), (3, 1), (4, 2), (5, 3)] {
         let (fixture, _) = fixture();
         fixture.platform.limit(endpoint::MENTIONS, limit);
         let before = fixture.platform.count(endpoint::MENTIONS);
@@ -258,7 +259,7 @@ fn two_requests_per_window_are_reserved() {
             assert_eq!(skipped(&run, "own"), None, "each endpoint has its own rate limit");
             fixture.advance(MINUTE);
         }
-        assert_eq!(fixture.platform.count(endpoint::MENTIONS) - before, asked, "{limit}");
+        assert_eq!(fixture.platform.count(endpoint::MENTIONS) - before, requests, "{limit}");
     }
 }
 
@@ -286,14 +287,14 @@ fn the_reserve_ends_with_its_window() {
 
 #[test]
 fn a_wrong_reset_time_delays_by_at_most_a_window() {
-    for (ahead, held) in [(10 * 86_400, true), (-86_400, false)] {
+    for (seconds_ahead, is_held) in [(10 * 86_400, true), (-86_400, false)] {
         let fixture = Fixture::new();
-        fixture.platform.fault(endpoint::TIMELINE, Fault::Rates("1".into(), ahead), 1);
+        fixture.platform.fault(endpoint::TIMELINE, Fault::Rates("1".into(), seconds_ahead), 1);
         fixture.run();
         fixture.advance(MINUTE);
-        assert_eq!(skipped(&fixture.run(), "own").is_some(), held, "{ahead}");
+        assert_eq!(skipped(&fixture.run(), "own").is_some(), is_held, "{seconds_ahead}");
         fixture.advance(16 * MINUTE);
-        assert_eq!(skipped(&fixture.run(), "own"), None, "{ahead}");
+        assert_eq!(skipped(&fixture.run(), "own"), None, "{seconds_ahead}");
     }
     // An unreadable value does not replace the known one.
     let fixture = Fixture::new();

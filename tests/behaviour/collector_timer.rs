@@ -1,5 +1,5 @@
-//! A scheduled run of the real daemon with the real clock. The test waits up to 60 seconds for the
-//! next full minute.
+//! Scheduled runs of the real daemon with the real clock. The test waits for the run at the next
+//! full minute.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -33,8 +33,8 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     };
     // Two minutes, plus the time of a start and two runs on a busy machine.
     let deadline = Instant::now() + Duration::from_secs(180);
-    let wait_for_start = |is: &dyn Fn(&str) -> bool| loop {
-        if let Some(at) = last_start().filter(|at| is(at)) {
+    let wait_for_start = |condition: &dyn Fn(&str) -> bool| loop {
+        if let Some(at) = last_start().filter(|at| condition(at)) {
             return at;
         }
         assert!(Instant::now() < deadline, "{:?} {}", last_start(), home.log());

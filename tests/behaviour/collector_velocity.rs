@@ -17,7 +17,8 @@ fn fixture_with_likes(likes: u64) -> (Fixture, String) {
     (fixture, id)
 }
 
-/// Returns the alerts of a run `after` milliseconds later with this many likes.
+/// Runs the collector `after` milliseconds later, when the post has this many likes. Returns the
+/// alerts.
 fn alerts(fixture: &Fixture, id: &str, after: i64, likes: u64) -> Vec<String> {
     fixture.advance(after);
     fixture.platform.likes(id, likes);
@@ -88,7 +89,7 @@ fn whole_minutes_count_from_the_previous_snapshot() {
 fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     let (fixture, id) = fixture_with_likes(5);
     let path = fixture.data().join(format!("engagement/{id}.json"));
-    let set =
+    let apply =
         |change: Change| fixture.platform.change(&id, |post| change(post.counts.as_mut().unwrap()));
     let changes: [(Change, usize); 7] = [
         (|_| {}, 1),
@@ -103,7 +104,7 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
         let before = std::fs::read(&path).unwrap();
         let former = fixture.snapshots(&id).len();
         fixture.advance(30 * MINUTE);
-        set(change);
+        apply(change);
         fixture.collect();
         assert_eq!(fixture.snapshots(&id).len(), count, "step {step}");
         if former == count {

@@ -24,6 +24,7 @@ fn fixture(address: &str, user: &str) -> TestHome {
     home
 }
 
+/// Returns a platform with 120 own posts, its server, and the account's id.
 fn platform() -> (Platform, PlatformServer, String) {
     let platform = Platform::new(Time::System);
     let ada = platform.account("ada");
@@ -39,6 +40,8 @@ fn broken_connections_skip_one_stream() {
     let (platform, server, ada) = platform();
     let home = fixture(&server.url(), &ada);
     let _daemon = home.daemon();
+    // The fault, how often it occurs, and the beginning of the reason for which the stream is
+    // skipped; empty if the stream is complete.
     for (fault, times, reason) in [
         // A connection that ends before the response is retried once.
         (Fault::Close, 1, ""),
@@ -62,7 +65,7 @@ fn broken_connections_skip_one_stream() {
                 "{fault:?}: {ran:?}"
             ),
             reason => {
-                assert!(skipped.is_some_and(|why| why.starts_with(reason)), "{fault:?}: {ran:?}");
+                assert!(skipped.is_some_and(|it| it.starts_with(reason)), "{fault:?}: {ran:?}");
             }
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {ran:?}");

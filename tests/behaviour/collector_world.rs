@@ -43,18 +43,18 @@ impl Fixture {
     pub(crate) fn with(settings: &[(&'static str, &str)]) -> Self {
         let platform = Platform::new(Time::at(NOW));
         let (ada, bob) = (platform.account("ada"), platform.account("bob"));
-        let mut all = vec![
+        let mut all_settings = vec![
             ("platform_api", "http://127.0.0.1:9".to_owned()),
             ("handle", "ada".to_owned()),
             ("user_id", ada.clone()),
         ];
-        all.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        all_settings.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
         let lines: Arc<RecordedLines> = Arc::default();
         let home = Home::at(dir.path().join("home"));
         let config = Config::load(&home.config(), |name| {
             let key = name.strip_prefix("BRAIN_COLLECTOR_")?.to_lowercase();
-            all.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
+            all_settings.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
         });
         let outside = ExternalDependencies {
             random: Arc::new(SystemRandom),
@@ -87,7 +87,7 @@ impl Fixture {
         self.platform.time().now()
     }
 
-    /// Returns the time as files and lines write it.
+    /// Returns the current time as files and event lines write it.
     pub(crate) fn stamp(&self) -> String {
         rfc3339(self.now())
     }
@@ -137,7 +137,7 @@ impl Fixture {
         self.json(&format!("deletions/{id}.json"))
     }
 
-    /// Returns the snapshots of a post, or none without a file.
+    /// Returns the snapshots of a post; empty if it has no file.
     pub(crate) fn snapshots(&self, id: &str) -> Vec<Value> {
         let found = self.json(&format!("engagement/{id}.json"));
         found.map(|list| list.as_array().expect("not a list").clone()).unwrap_or_default()
@@ -161,12 +161,12 @@ impl Fixture {
 
 /// Returns every file below a directory by its path.
 pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let (mut found, mut next) = (BTreeMap::new(), vec![root.to_owned()]);
-    while let Some(dir) = next.pop() {
+    let (mut found, mut pending_dirs) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(dir) = pending_dirs.pop() {
         for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                next.push(path);
+                pending_dirs.push(path);
             } else {
                 let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
                 // A temporary file may disappear meanwhile.

@@ -8,6 +8,7 @@ use brain_tests::{TestHome, program, run};
 
 use crate::terminal::on_a_terminal_with_input;
 
+/// Returns a home with the sources `default` and `work`, and pages in them.
 fn home() -> TestHome {
     let home = TestHome::new();
     let dir = home.outside().join("work");
@@ -89,7 +90,7 @@ fn bash_completes_names_with_a_colon() {
     }
 }
 
-/// A shell waits for completions at every key.
+/// A shell waits for completions after each press of the Tab key.
 #[test]
 fn completions_of_a_large_brain_are_quick() {
     let home = TestHome::new();
@@ -113,9 +114,9 @@ fn completions_of_a_large_brain_are_quick() {
         let request = Complete { kind, text: text.into() }.into();
         let mut best = Duration::MAX;
         for _ in 0..10 {
-            let began = Instant::now();
+            let start = Instant::now();
             let reply = client.ask(&request);
-            best = best.min(began.elapsed());
+            best = best.min(start.elapsed());
             let Ok(Reply::Completions(found)) = reply else { panic!("{reply:?}") };
             assert_eq!(found.values.is_empty(), kind == CompletionKind::Job, "{kind:?} {text}");
         }
@@ -130,7 +131,7 @@ fn a_page_is_chosen_while_typing() {
     let home = home();
     let _daemon = home.daemon();
     let on_terminal =
-        |typed: &str, args: &[&str]| on_a_terminal_with_input(&home, 80, typed, &[], args);
+        |input: &str, args: &[&str]| on_a_terminal_with_input(&home, 80, input, &[], args);
     let Some((code, shown)) = on_terminal("bob\r", &["search", "-i"]) else { return };
     assert_eq!(code, 0, "{shown}");
     assert!(shown.trim_end().ends_with("# Bob"), "Enter prints the page: {shown}");

@@ -1,4 +1,4 @@
-//! Many concurrent clients of one page, and of one text.
+//! Concurrent clients: writers of one page or one text, readers, and searches during an import.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ fn put(client: &mut Client, slug: &str, text: &str) -> WriteReply {
     written
 }
 
-fn file_agrees(home: &TestHome, slug: &str) {
+fn assert_file_agrees(home: &TestHome, slug: &str) {
     let stored = home.get(slug);
     assert_eq!(
         fs::read_to_string(home.page_file(slug)).unwrap(),
@@ -68,7 +68,7 @@ fn concurrent_writers_each_make_a_version_of_the_page() {
         })
         .collect();
     assert_eq!(bodies.len(), 96, "each version is the text of one writer");
-    file_agrees(&home, "shared");
+    assert_file_agrees(&home, "shared");
     assert_eq!(home.json(["status"])["outbox"], 0);
 }
 
@@ -76,7 +76,8 @@ fn concurrent_writers_each_make_a_version_of_the_page() {
 fn one_text_from_many_clients_becomes_one_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let seen = Mutex::new(Vec::new());
+    // Text, slug, status and time of each capture.
+    let replies = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
@@ -84,7 +85,7 @@ fn one_text_from_many_clients_becomes_one_page() {
                 for n in 0..8 {
                     let request = capture(format!("everybody's thought {n}"));
                     let written = expect_reply!(client.ask(&request), Write);
-                    seen.lock().unwrap().push((
+                    replies.lock().unwrap().push((
                         n,
                         written.slug.to_string(),
                         written.status,
@@ -94,12 +95,14 @@ fn one_text_from_many_clients_becomes_one_page() {
             });
         }
     });
-    let seen = seen.into_inner().unwrap();
+    let replies = replies.into_inner().unwrap();
     for n in 0..8 {
-        let mine: Vec<_> = seen.iter().filter(|row| row.0 == n).collect();
-        assert_eq!(mine.len(), 12);
-        assert_eq!(mine.iter().filter(|row| row.2 == WriteStatus::Created).count(), 1, "{mine:?}");
-        assert!(mine.iter().all(|row| row.1 == mine[0].1 && row.3 == mine[0].3), "{mine:?}");
+        let of_text: Vec<_> = replies.iter().filter(|row| row.0 == n).collect();
+        assert_eq!(of_text.len(), 12);
+        let created = of_text.iter().filter(|row| row.2 == WriteStatus::Created).count();
+        assert_eq!(created, 1, "{of_text:?}");
+        let (slug, time) = (&of_text[0].1, &of_text[0].3);
+        assert!(of_text.iter().all(|row| row.1 == *slug && row.3 == *time), "{of_text:?}");
     }
     assert_eq!(home.json(["status"])["pages"], 8);
 }
@@ -128,8 +131,8 @@ fn page_file_and_search_agree_after_concurrent_changes() {
                         ))),
                     };
                     if let Err(fault) = answer {
-                        let usual = [FaultCode::AlreadySoftDeleted, FaultCode::AlreadyActive];
-                        assert!(usual.contains(&fault.code), "{fault:?}");
+                        let expected = [FaultCode::AlreadySoftDeleted, FaultCode::AlreadyActive];
+                        assert!(expected.contains(&fault.code), "{fault:?}");
                     }
                 }
             });
@@ -141,7 +144,7 @@ fn page_file_and_search_agree_after_concurrent_changes() {
         let output = home.brain(["get", &slug, "--json"]);
         assert_eq!(home.page_file(&slug).exists(), output.code == 0, "{slug}: {output:?}");
         if output.code == 0 {
-            file_agrees(&home, &slug);
+            assert_file_agrees(&home, &slug);
             active.push(slug);
         } else {
             assert!(home.path().join(format!("pages/.trash/{slug}.md")).exists());
@@ -179,7 +182,7 @@ fn concurrently_added_tags_are_all_kept() {
         10,
         "no change overwrites another"
     );
-    file_agrees(&home, "tagged");
+    assert_file_agrees(&home, "tagged");
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn readers_always_see_a_complete_page() {
                     let file = fs::read_to_string(home.page_file("moving")).unwrap();
                     assert!(
                         file.starts_with("---\n") && file.split_whitespace().count() > 3000,
-                        "a torn file"
+                        "an incomplete file"
                     );
                 }
             });
@@ -221,7 +224,7 @@ fn readers_always_see_a_complete_page() {
 
 /// Searches for `word`; returns the slugs, also of copies, and the reason if the result may be
 /// incomplete.
-fn look_for(client: &mut Client, word: &str) -> (Vec<String>, Option<String>) {
+fn search_word(client: &mut Client, word: &str) -> (Vec<String>, Option<String>) {
     let search = Search { query: word.into(), limit: 5, ..Search::default() };
     let hits = expect_reply!(client.ask(&Request::Search(search)), Hits);
     let names = |hit: Hit| [vec![hit.slug.to_string()], hit.also_in].concat();
@@ -254,47 +257,44 @@ fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
         Request::Import(Import { path: copy.display().to_string(), source: None, dry_run: false });
     let sync =
         Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });
-    for (what, request) in [("import", import), ("sync", sync)] {
-        let over = AtomicBool::new(false);
-        let (mut took, mut catching_up) = (Vec::new(), 0);
+    for (operation, request) in [("import", import), ("sync", sync)] {
+        let is_over = AtomicBool::new(false);
+        let (mut durations, mut incomplete) = (Vec::new(), 0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut client = home.connect().unwrap();
                 client.stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
                 let reply = client.ask(&request);
-                // The import is acknowledged: its last page is found at once.
-                let (found, _) = look_for(&mut client, &format!("zqnote{}zq", FILES - 1));
-                over.store(true, Ordering::Relaxed);
+                // The operation is acknowledged, so its last page is found at once.
+                let (found, _) = search_word(&mut client, &format!("zqnote{}zq", FILES - 1));
+                is_over.store(true, Ordering::Relaxed);
                 reply.unwrap();
-                assert_eq!(found.len(), if what == "import" { 1 } else { 2 }, "{what}: {found:?}");
+                assert_eq!(found.len(), if operation == "import" { 1 } else { 2 }, "{found:?}");
             });
             let mut client = home.connect().unwrap();
             for n in 0.. {
-                if over.load(Ordering::Relaxed) {
+                if is_over.load(Ordering::Relaxed) {
                     break;
                 }
-                let (word, slug) = (format!("zq{what}{n}zq"), format!("beside/{what}-{n}"));
+                let word = format!("zq{operation}{n}zq");
+                let slug = format!("beside/{operation}-{n}");
                 if n % 10 == 0 {
                     put(&mut client, &slug, &format!("{word}\n"));
                 }
-                let began = Instant::now();
+                let start = Instant::now();
                 let (found, degraded) =
-                    look_for(&mut client, if n % 10 == 0 { &word } else { "zqbeforezq" });
-                took.push(began.elapsed());
-                catching_up += usize::from(degraded.is_some_and(|why| why.contains(what)));
+                    search_word(&mut client, if n % 10 == 0 { &word } else { "zqbeforezq" });
+                durations.push(start.elapsed());
+                incomplete += usize::from(degraded.is_some_and(|it| it.contains(operation)));
                 let expected = if n % 10 == 0 { slug.as_str() } else { "before/all" };
-                assert_eq!(found, [expected], "{what}, search {n}");
+                assert_eq!(found, [expected], "{operation}, search {n}");
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
-        took.sort_unstable();
-        let median = took[took.len() / 2];
-        println!("{what}: {} searches, median {median:?}, last {:?}", took.len(), took.last());
-        assert!(
-            catching_up > 0,
-            "{what}: {} searches, and none says that it may miss pages",
-            took.len()
-        );
-        assert!(median < Duration::from_millis(500), "{what}: median {median:?}");
+        durations.sort_unstable();
+        let (count, median) = (durations.len(), durations[durations.len() / 2]);
+        println!("{operation}: {count} searches, {median:?} median, {:?} max", durations.last());
+        assert!(incomplete > 0, "{operation}: no search of {count} says that it may miss pages");
+        assert!(median < Duration::from_millis(500), "{operation}: median {median:?}");
     }
 }

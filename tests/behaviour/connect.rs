@@ -1,5 +1,5 @@
-//! `brain connect test` against a correct endpoint, a client with a secret, and the tested brain
-//! itself.
+//! `brain connect test` against a correct endpoint, with a client's secret, and against the brain
+//! that runs the test.
 
 use brain_tests::TestHome;
 use serde_json::json;
@@ -53,7 +53,7 @@ fn clients_read_their_secret_from_a_file() {
     let _daemon = home.daemon();
     let file = home.outside().join("secret");
     std::fs::write(&file, format!("{SECRET}\n")).unwrap();
-    let by_secret = |url: &str, file: &std::path::Path| {
+    let test_with_secret = |url: &str, file: &std::path::Path| {
         home.brain([
             "--json",
             "connect",
@@ -66,7 +66,7 @@ fn clients_read_their_secret_from_a_file() {
         ])
     };
     let fake = FakeEndpoint::new(|_, _| None);
-    let report = by_secret(&fake.url(), &file).expect(0);
+    let report = test_with_secret(&fake.url(), &file).expect(0);
     assert!(
         !report.stdout.contains("hush")
             && report.stdout.contains("with the client's secret, for read"),
@@ -74,7 +74,7 @@ fn clients_read_their_secret_from_a_file() {
         report.stdout
     );
     std::fs::write(&file, "hush wrong").unwrap();
-    let report = by_secret(&fake.url(), &file).expect(1);
+    let report = test_with_secret(&fake.url(), &file).expect(1);
     assert!(!report.stdout.contains("hush"), "{}", report.stdout);
     assert_failed_at(&report.json(), "authorize", "invalid_client", "id or secret is wrong");
     let target = FakeEndpoint::new(|request, _| {
@@ -82,7 +82,7 @@ fn clients_read_their_secret_from_a_file() {
             .then(|| FakeResponse::json(400, &json!({ "error": "invalid_target" })))
     });
     assert_failed_at(
-        &by_secret(&target.url(), &file).expect(1).json(),
+        &test_with_secret(&target.url(), &file).expect(1).json(),
         "authorize",
         "invalid_target",
         "http.base_url",
@@ -124,14 +124,14 @@ fn own_tokens_are_not_sent_to_other_servers() {
 }
 
 #[test]
-fn the_brain_tests_itself_with_a_revoked_token() {
+fn the_brain_tests_itself_and_revokes_its_token() {
     let site = Site::new();
     site.home.put("notes/brain", "# Brain\n\nA brain in a brain.\n");
     let report = test_endpoint(&site.home, &format!("http://{}/mcp", site.local), 0);
     assert!(steps(&report).iter().all(|step| step.ends_with(" passed")), "{report:#}");
     let message = report["steps"][7]["message"].as_str().unwrap();
     assert!(message.starts_with("1 result"), "{message}");
-    // With another host name of the same address, clients that need consent would be stuck.
+    // At another address of this daemon, clients that need consent could not go on.
     assert_warns(
         &test_endpoint(&site.home, &format!("http://{}/mcp", site.public), 0),
         "resource",

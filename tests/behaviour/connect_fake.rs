@@ -39,7 +39,7 @@ impl FakeResponse {
     }
 }
 
-/// A correct MCP endpoint, except for a test's change.
+/// An MCP endpoint that is correct except for a test's change.
 pub(crate) struct FakeEndpoint {
     address: SocketAddr,
     pub(crate) requests: Arc<Mutex<Vec<String>>>,
@@ -74,6 +74,7 @@ impl FakeEndpoint {
     }
 }
 
+/// Sends `response` on the stream.
 pub(crate) fn write(mut stream: &TcpStream, response: &FakeResponse) {
     let mut text = format!(
         "HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n",
@@ -86,6 +87,7 @@ pub(crate) fn write(mut stream: &TcpStream, response: &FakeResponse) {
     let _ = stream.write_all(format!("{text}\r\n{}", response.body).as_bytes());
 }
 
+/// Returns the response to a request without a token.
 pub(crate) fn challenge(origin: &str) -> FakeResponse {
     let bearer = format!(
         "Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", \
@@ -95,10 +97,12 @@ pub(crate) fn challenge(origin: &str) -> FakeResponse {
         .with_header("WWW-Authenticate", &bearer)
 }
 
+/// Returns the metadata of the protected resource.
 pub(crate) fn resource(origin: &str) -> Value {
     json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin] })
 }
 
+/// Returns the metadata of the authorization server.
 pub(crate) fn server(origin: &str) -> Value {
     json!({
         "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"),
@@ -198,6 +202,7 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
     }
 }
 
+/// Returns the description of a tool with one argument.
 pub(crate) fn tool(name: &str, argument: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object",
         "properties": { argument: { "type": "string" } } } })
@@ -242,6 +247,7 @@ pub(crate) fn assert_fails_at(
     assert_failed_at(&report, step, message, hint);
 }
 
+/// Asserts that the test failed at `step` with `message` and `hint`.
 pub(crate) fn assert_failed_at(report: &Value, step: &str, message: &str, hint: &str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
@@ -253,14 +259,15 @@ pub(crate) fn assert_failed_at(report: &Value, step: &str, message: &str, hint: 
     let has = |field: &str, text: &str| last[field].as_str().unwrap().contains(text);
     assert!(
         has("message", message) && has("hint", hint),
-        "wanted \"{message}\" and \"{hint}\": {last:#}"
+        "expected \"{message}\" and \"{hint}\": {last:#}"
     );
 }
 
 /// Asserts that `step` warned with `hint`.
 pub(crate) fn assert_warns(report: &Value, step: &str, hint: &str) {
     assert_eq!(report["status"], "passed", "{report:#}");
-    let found = report["steps"].as_array().unwrap().iter().find(|one| one["name"] == step).unwrap();
+    let mut steps = report["steps"].as_array().unwrap().iter();
+    let found = steps.find(|found| found["name"] == step).unwrap();
     assert_eq!(found["status"], "warned", "{report:#}");
     assert!(found["hint"].as_str().unwrap().contains(hint), "{found:#}");
 }

@@ -33,9 +33,9 @@ fn network_errors_are_distinguished() {
         home.env.push((name.into(), "http://127.0.0.1:9".into()));
     }
     let _daemon = home.daemon();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_failed_at(
-        &test_endpoint(&home, &format!("http://{nobody}/mcp"), 1),
+        &test_endpoint(&home, &format!("http://{unused}/mcp"), 1),
         "reach",
         "refused",
         "brain status",
@@ -83,6 +83,7 @@ fn network_errors_are_distinguished() {
     }
 }
 
+/// Returns a change that answers every `POST /mcp` with `response`.
 fn on_mcp(response: FakeResponse) -> impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> {
     move |request, _| (request.method == "POST" && request.path == "/mcp").then(|| response.clone())
 }
@@ -291,7 +292,8 @@ fn invalid_metadata_documents_are_reported() {
             FakeResponse::json(200, &server)
         }),
     );
-    let changed = |change: fn(&mut Value)| {
+    // Tests an endpoint whose server metadata has this change.
+    let report_with = |change: fn(&mut Value)| {
         let fake = FakeEndpoint::new(move |request, origin| {
             let mut server = server(origin);
             change(&mut server);
@@ -299,26 +301,28 @@ fn invalid_metadata_documents_are_reported() {
         });
         test_endpoint(&home, &fake.url(), 0)
     };
-    let silent = changed(|server| server["client_id_metadata_document_supported"] = false.into());
-    assert_warns(&silent, "server", "http.dynamic_registration");
-    let no_public = changed(|server| {
+    let no_documents = report_with(|server| {
+        server["client_id_metadata_document_supported"] = false.into();
+    });
+    assert_warns(&no_documents, "server", "http.dynamic_registration");
+    let no_public = report_with(|server| {
         server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
     });
     assert_warns(&no_public, "server", "Claude");
-    let slash = FakeEndpoint::new(|request, _| {
+    let no_suffix = FakeEndpoint::new(|request, _| {
         (request.path == format!("{SERVER}/mcp")).then(|| FakeResponse::json(404, &json!({})))
     });
     assert_warns(
-        &test_endpoint(&home, &slash.url(), 0),
+        &test_endpoint(&home, &no_suffix.url(), 0),
         "server",
         "/.well-known/oauth-authorization-server/mcp",
     );
     // The typed path differs from the resource's own.
     let fake = FakeEndpoint::new(|request, origin| {
-        let slashed = request.method == "POST"
+        let has_slash_and_no_token = request.method == "POST"
             && request.path == "/mcp/"
             && !request.headers.contains_key("authorization");
-        slashed.then(|| challenge(origin))
+        has_slash_and_no_token.then(|| challenge(origin))
     });
     let report = home.brain(["--json", "connect", "test", &format!("{}/", fake.url())]).json();
     let step = &report["steps"][2];
@@ -329,14 +333,15 @@ fn invalid_metadata_documents_are_reported() {
     );
 }
 
+/// Returns a change that answers calls of `method` with a token.
 fn rpc(
     method: &'static str,
     answer: fn(&Value) -> FakeResponse,
 ) -> impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> {
     move |request, _| {
         let message: Value = serde_json::from_str(request.text()).unwrap_or_default();
-        let asked = request.headers.contains_key("authorization") && message["method"] == method;
-        asked.then(|| answer(&message))
+        let is_call = request.headers.contains_key("authorization") && message["method"] == method;
+        is_call.then(|| answer(&message))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::ask_fixture::{fill, home, ledger, set_variable};
 
 const QUESTION: &str = "who drew the analytical engine?";
 
+/// Returns the doctor's check of the language model.
 fn check(home: &TestHome) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();
@@ -22,21 +23,24 @@ fn check(home: &TestHome) -> Value {
 
 #[test]
 fn calls_are_recorded_before_they_are_made() {
-    let seen: Arc<Mutex<(std::path::PathBuf, Vec<String>)>> = Arc::default();
-    let noted = Arc::clone(&seen);
+    // The path of the ledger, and its text at each call of the model.
+    let ledger_texts: Arc<Mutex<(std::path::PathBuf, Vec<String>)>> = Arc::default();
+    let recorded_texts = Arc::clone(&ledger_texts);
     let model = FakeModel::new(ModelOptions::default(), move |_| {
-        let mut seen = noted.lock().unwrap();
-        let text = fs::read_to_string(&seen.0).unwrap_or_default();
-        seen.1.push(text);
+        let mut texts = recorded_texts.lock().unwrap();
+        let text = fs::read_to_string(&texts.0).unwrap_or_default();
+        texts.1.push(text);
         ModelResponse::Text("Babbage [1].".into())
     });
     let home = home(&model);
-    seen.lock().unwrap().0 = home.path().join("costs.jsonl");
+    ledger_texts.lock().unwrap().0 = home.path().join("costs.jsonl");
     let _daemon = home.daemon();
     fill(&home);
     home.json(["ask", QUESTION]);
-    let before: Vec<Value> =
-        seen.lock().unwrap().1[0].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let before: Vec<Value> = ledger_texts.lock().unwrap().1[0]
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(before.len(), 1, "{before:?}");
     assert_eq!(
         (before[0]["step"].as_str(), before[0]["purpose"].as_str(), before[0]["model"].as_str()),
@@ -54,13 +58,13 @@ fn calls_are_recorded_before_they_are_made() {
         (after.len(), after[1]["step"].as_str(), &after[1]["call"]),
         (2, Some("done"), &before[0]["call"])
     );
-    let (words_in, words_out) =
+    let (tokens_in, tokens_out) =
         ((question.text.len() / 4) as u64, ("Babbage [1].".len() / 4) as u64);
     assert_eq!(
         (&after[1]["tokens_in"], &after[1]["tokens_out"]),
-        (&words_in.into(), &words_out.into())
+        (&tokens_in.into(), &tokens_out.into())
     );
-    assert_eq!(after[1]["micro_usd"], words_in * 3 + words_out * 15);
+    assert_eq!(after[1]["micro_usd"], tokens_in * 3 + tokens_out * 15);
     let mode = fs::metadata(home.path().join("costs.jsonl")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -79,23 +83,23 @@ fn killed_calls_count_with_their_maximum_cost() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while model.call_count() == 0 {
-        assert!(Instant::now() < until, "the model is not called");
+        assert!(Instant::now() < deadline, "the model is not called");
         std::thread::sleep(Duration::from_millis(10));
     }
     daemon.kill();
     assert!(!client.wait().unwrap().success());
-    let entered = ledger(&home);
-    assert_eq!((entered.len(), entered[0]["step"].as_str()), (1, Some("enter")));
+    let lines = ledger(&home);
+    assert_eq!((lines.len(), lines[0]["step"].as_str()), (1, Some("enter")));
     let _daemon = home.daemon();
     let costs = home.json(["costs", "--limit", "10"]);
     assert_eq!(texts(&costs["calls"], "state"), ["open"]);
-    let worst = entered[0]["micro_usd"].as_u64().unwrap() as f64 / 1e6;
-    assert!(worst > 0.0);
+    let max_cost = lines[0]["micro_usd"].as_u64().unwrap() as f64 / 1e6;
+    assert!(max_cost > 0.0);
     assert_eq!(
         (costs["total"]["actual_usd"].as_f64(), &costs["damaged"]),
-        (Some(worst), &0.into())
+        (Some(max_cost), &0.into())
     );
     let ran = home.brain(["costs", "--limit", "10"]).expect(0);
     assert!(
@@ -168,7 +172,7 @@ fn calls_that_cannot_be_recorded_are_not_made() {
     assert_eq!(found["status"], "warn", "{found}");
     assert!(found["message"].as_str().unwrap().contains("costs.jsonl"), "{found}");
     assert_eq!(home.fault(["costs"], 1)["code"], "io");
-    // A local model is called nevertheless.
+    // A model without a price is called nevertheless.
     assert!(daemon.terminate().0.success());
     set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "0");
     set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
@@ -179,9 +183,9 @@ fn calls_that_cannot_be_recorded_are_not_made() {
 #[test]
 fn doctor_checks_the_language_model() {
     let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Garbage);
-    let none = TestHome::new();
-    let daemon = none.daemon();
-    assert_eq!(check(&none)["status"], "ok");
+    let without_model = TestHome::new();
+    let daemon = without_model.daemon();
+    assert_eq!(check(&without_model)["status"], "ok");
     drop(daemon);
     let key = ("BRAIN_LLM_API_KEY", "sk-hush");
     for (settings, status, word) in [

@@ -115,20 +115,20 @@ fn a_killed_import_is_finished_by_the_next() {
     let dir = home.outside().join("notes");
     let import_files = |version: usize| (0..FILES).map(move |n| ImportFile::new(n, version));
     let (mut version, mut cut_short) = (0, 0);
-    let mut usual = Duration::from_millis(200);
+    let mut usual_duration = Duration::from_millis(200);
     for _ in 0..(run.rounds / 5).clamp(2, 20) {
         version += 1;
         import_files(version).for_each(|file| file.write(&dir));
         let daemon = home.daemon();
         settle(&home);
-        let moment = Duration::from_micros(rng.below(usual.as_micros() as u64));
+        let moment = Duration::from_micros(rng.below(usual_duration.as_micros() as u64));
         std::thread::scope(|scope| {
             let import = scope.spawn(|| import(&home, &dir));
             std::thread::sleep(moment);
             daemon.kill();
             match import.join().expect("the import panicked") {
                 None => cut_short += 1,
-                Some(reply) => usual = Duration::from_millis(reply.took_ms),
+                Some(reply) => usual_duration = Duration::from_millis(reply.took_ms),
             }
         });
         // Stored pages are complete, in this version or an earlier one.
@@ -137,9 +137,9 @@ fn a_killed_import_is_finished_by_the_next() {
         let mut check = Check::new(&home);
         for row in check.list(false) {
             let page = check.page(&row.slug).expect("a listed page cannot be read");
-            let (n, seen) = ImportFile::numbers(&row.slug, &page.body);
-            assert!(seen <= version, "{}: version {seen} of {version}", row.slug);
-            assert_eq!(page.body, ImportFile::new(n, seen).body, "{}", row.slug);
+            let (n, stored_version) = ImportFile::numbers(&row.slug, &page.body);
+            assert!(stored_version <= version, "{}: {stored_version} of {version}", row.slug);
+            assert_eq!(page.body, ImportFile::new(n, stored_version).body, "{}", row.slug);
             check.assert_file(&page);
         }
     }
@@ -164,8 +164,8 @@ fn a_killed_import_is_finished_by_the_next() {
         check.assert_not_found(&ImportFile::new(file.n, version - 1).word, &file.slug);
     }
     check.assert_no_other_files(&expected, &[]);
-    let took = run.began.elapsed();
-    run.report(&format!("imports: {cut_short} of {version} cut short, {took:.0?}"));
+    let duration = run.began.elapsed();
+    run.report(&format!("imports: {cut_short} of {version} killed, {duration:.0?}"));
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn kill_during_start(home: &TestHome, rng: &mut Rng) {
     child.wait().unwrap();
 }
 
-/// Waits until every stored page can be searched. After a start with little to index, this is
-/// immediate.
+/// Waits until the daemon reports no problems, so that every stored page can be searched. After a
+/// start with little to index, this is immediate.
 pub(crate) fn settle(home: &TestHome) {
     let mut client = home.connect().expect("no answer of the daemon");
     let deadline = Instant::now() + TEST_TIMEOUT;
@@ -223,6 +223,7 @@ pub(crate) fn settle(home: &TestHome) {
     }
 }
 
+/// Imports the directory. Returns `None` if the daemon was killed.
 fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
     let request =
         Request::Import(Import { path: dir.display().to_string(), source: None, dry_run: false });
@@ -232,7 +233,7 @@ fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
     }
 }
 
-/// A file of the directory that is imported repeatedly, with another text each time.
+/// A file that is imported repeatedly, with another text in each version.
 struct ImportFile {
     n: usize,
     slug: Slug,
@@ -260,7 +261,7 @@ impl ImportFile {
         .unwrap();
     }
 
-    /// Returns the number and the version in a stored text.
+    /// Returns the file's number and its version, read from a stored text.
     fn numbers(slug: &Slug, body: &str) -> (usize, usize) {
         let words: Vec<&str> = body.split_whitespace().take(4).collect();
         let number = |at: usize| {

@@ -73,7 +73,7 @@ fn sigterm_during_an_import_and_captures_loses_nothing() {
     }
     let daemon = home.daemon();
     let (acknowledged, import_begun) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    let (status, took) = std::thread::scope(|scope| {
+    let (status, duration) = std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut client = home.connect().unwrap();
             import_begun.store(true, Ordering::SeqCst);
@@ -101,7 +101,7 @@ fn sigterm_during_an_import_and_captures_loses_nothing() {
         daemon.terminate()
     });
     assert!(status.success(), "{status}");
-    assert!(took < MAX_SHUTDOWN_TIME, "{took:?}");
+    assert!(duration < MAX_SHUTDOWN_TIME, "{duration:?}");
     let _daemon = home.daemon();
     let mut client = home.connect().unwrap();
     for (slug, text) in acknowledged.into_inner().unwrap() {
@@ -126,11 +126,11 @@ fn sigterm_does_not_wait_for_idle_or_silent_clients() {
     let daemon = home.daemon();
     let _idle = home.connect().unwrap();
     let _silent = std::os::unix::net::UnixStream::connect(home.socket()).unwrap();
-    let mut half = home.connect().unwrap();
-    half.stream.write_all(&[0, 0, 1, 0, 9]).unwrap();
-    let (status, took) = daemon.terminate();
+    let mut half_sent = home.connect().unwrap();
+    half_sent.stream.write_all(&[0, 0, 1, 0, 9]).unwrap();
+    let (status, duration) = daemon.terminate();
     assert!(status.success(), "{status}");
-    assert!(took < MAX_SHUTDOWN_TIME, "{took:?}");
+    assert!(duration < MAX_SHUTDOWN_TIME, "{duration:?}");
 }
 
 #[test]
@@ -333,31 +333,31 @@ fn a_wrong_configuration_stops_the_start_with_the_reason() {
 }
 
 #[test]
-fn of_daemons_that_create_one_store_at_once_one_serves() {
+fn of_daemons_started_at_once_for_one_home_one_serves() {
     for _ in 0..10 {
         let home = TestHome::new();
-        let mut started: Vec<_> = (0..4)
+        let mut children: Vec<_> = (0..4)
             .map(|_| {
                 let mut command = home.command("brain-daemon");
-                let quiet = std::process::Stdio::null;
-                command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().unwrap()
+                let null = std::process::Stdio::null;
+                command.stdin(null()).stdout(null()).stderr(null()).spawn().unwrap()
             })
             .collect();
         let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
         let mut ended = 0;
         while ended < 3 {
             assert!(std::time::Instant::now() < deadline, "only {ended} of 4 daemons ended");
-            ended = started.iter_mut().filter_map(|child| child.try_wait().unwrap()).count();
+            ended = children.iter_mut().filter_map(|child| child.try_wait().unwrap()).count();
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let page = home.json(["capture", "written to the daemon that serves"]);
-        let left: Vec<_> = std::fs::read_dir(home.path())
+        let store_files: Vec<_> = std::fs::read_dir(home.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .filter(|name| name.starts_with("brain.redb"))
             .collect();
-        assert_eq!(left, ["brain.redb"]);
-        for child in &mut started {
+        assert_eq!(store_files, ["brain.redb"]);
+        for child in &mut children {
             let _ = child.kill();
             child.wait().unwrap();
         }

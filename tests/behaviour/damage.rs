@@ -1,4 +1,4 @@
-//! Damaged bytes in the store: no interface returns a damaged text as the page.
+//! Damage of the store: no interface returns a damaged text as the page. Errors name the remedy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,9 @@ use brain_tests::TestHome;
 use serde_json::Value;
 
 const PAGES: usize = 120;
-const DAMAGES: usize = 100;
+const DAMAGED_BYTES: usize = 100;
 
-/// Returns a seeded random generator.
+/// Returns a generator of random numbers, the same in each run.
 fn seeded(mut state: u64) -> impl FnMut() -> usize {
     move || {
         state ^= state << 13;
@@ -25,7 +25,7 @@ fn text(n: usize, round: usize) -> String {
     format!("---\nnote: frontmatter of page {n} in round {round}\n---\n{}", line.repeat(600))
 }
 
-/// Returns whether the page is served unchanged, or refused with its name.
+/// Returns whether the page is served unchanged. If it is not, asserts that the error names it.
 fn is_served_whole(ran: &brain_tests::Run, keys: &[&str], whole: &Value, slug: &str) -> bool {
     let answer = ran.json();
     if ran.code == 0 {
@@ -60,7 +60,7 @@ fn damaged_pages_are_never_served() {
     assert!(daemon.terminate().0.success());
     let store = home.path().join("brain.redb");
     let good = fs::read(&store).unwrap();
-    let words: Vec<usize> = (0..good.len())
+    let text_offsets: Vec<usize> = (0..good.len())
         .filter(|at| {
             good[at.saturating_sub(30)..].starts_with(b"walrus text of")
                 || good[at.saturating_sub(20)..].starts_with(b"frontmatter of page")
@@ -71,8 +71,8 @@ fn damaged_pages_are_never_served() {
     // start.
     let mut random = seeded(4);
     let file = fs::File::options().write(true).open(&store).unwrap();
-    for _ in 0..DAMAGES {
-        let at = words[random() % words.len()];
+    for _ in 0..DAMAGED_BYTES {
+        let at = text_offsets[random() % text_offsets.len()];
         file.write_all_at(&[good[at] ^ (1 << (random() % 8))], at as u64).unwrap();
     }
     let keys = ["title", "tags", "content", "frontmatter", "body", "content_hash", "version"];
@@ -126,10 +126,10 @@ fn damaged_pages_are_never_served() {
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\
              \"params\":{{\"name\":\"get_page\",\"arguments\":{{\"slug\":\"{name}\"}}}}}}\n"
         );
-        let begin = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\
+        let initialize = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\
                      \"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\
                      \"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n";
-        let output = home.brain_with(["mcp"], format!("{begin}{call}").as_bytes());
+        let output = home.brain_with(["mcp"], format!("{initialize}{call}").as_bytes());
         assert!(output.stdout.contains("is damaged in the store"), "{output:?}");
         assert!(!output.stdout.contains("walrus text"), "{output:?}");
     }
@@ -232,9 +232,9 @@ fn damaged_old_versions_are_reported_and_not_restored() {
     for at in (0..good.len() - text.len()).filter(|at| good[*at..].starts_with(text)) {
         file.write_all_at(b"W", at as u64).unwrap();
     }
-    let of = ["--source", "notes", "--json"];
+    let source_args = ["--source", "notes", "--json"];
     let refused = |args: &[&str]| {
-        let ran = home.brain([args, &of].concat()).expect(1);
+        let ran = home.brain([args, &source_args].concat()).expect(1);
         let error = ran.json()["error"].clone();
         assert_eq!(error["code"], "store_damaged", "{args:?}: {error}");
         let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
@@ -244,16 +244,16 @@ fn damaged_old_versions_are_reported_and_not_restored() {
         );
         // A put would repair nothing here, and other versions are readable.
         assert!(!hint.contains("brain put"), "{hint}");
-        for way in ["`brain get area/note --source notes --version N`", "brain backup restore"] {
-            assert!(hint.contains(way), "{way}: {hint}");
+        for remedy in ["`brain get area/note --source notes --version N`", "brain backup restore"] {
+            assert!(hint.contains(remedy), "{remedy}: {hint}");
         }
         assert!(!ran.stdout.contains("alrus in round"), "{ran:?}");
     };
     refused(&["revert", "area/note", "2"]);
     refused(&["history", "area/note"]);
     refused(&["get", "area/note", "--version", "2"]);
-    let get =
-        |version: &str| home.brain([&["get", "area/note", "--version", version], &of[..]].concat());
+    let brain = |args: &[&str]| home.brain([args, &source_args].concat());
+    let get = |version: &str| brain(&["get", "area/note", "--version", version]);
     let body = |version: &str| get(version).expect(0).json()["body"].as_str().unwrap().to_owned();
     assert_eq!((body("1"), body("3")), (page(1), page(3)), "the hint names a command that works");
     assert_eq!(
@@ -261,9 +261,9 @@ fn damaged_old_versions_are_reported_and_not_restored() {
         1
     );
     // Intact versions can be restored, and the page can be changed again.
-    let reverted = home.brain([&["revert", "area/note", "1"], &of[..]].concat()).expect(0).json();
+    let reverted = brain(&["revert", "area/note", "1"]).expect(0).json();
     assert_eq!(reverted["status"], "updated", "{reverted}");
-    assert_eq!(home.brain([&["get", "area/note"], &of[..]].concat()).json()["body"], page(1));
+    assert_eq!(brain(&["get", "area/note"]).json()["body"], page(1));
     refused(&["revert", "area/note", "2"]);
     assert_eq!(home.json(["history", "other"])["versions"].as_array().unwrap().len(), 1);
 }

@@ -10,8 +10,8 @@ use brain_base::clock::{Clock, SystemClock, day};
 use brain_tests::{TestHome, run, slugs};
 use serde_json::Value;
 
-/// Files of a vault, a Hugo site and a Jekyll site, with the days on which their notes were made
-/// and last changed. Each file was last changed on 2022-06-01.
+/// Files of a vault, a Hugo site and a Jekyll site: path, content, and the days on which the note
+/// was created and last changed. Each file was last changed on 2022-06-01.
 const FILES: [(&str, &str, &str, &str); 11] = [
     ("bare.md", "x\n", "2022-06-01", "2022-06-01"),
     ("obsidian.md", "---\ncreated: 2019-02-03\n---\nx\n", "2019-02-03", "2022-06-01"),
@@ -46,15 +46,16 @@ const FILES: [(&str, &str, &str, &str); 11] = [
     ("far.md", "---\ncreated: 99999-01-01\n---\nx\n", "2022-06-01", "2022-06-01"),
 ];
 
-/// 2022-06-01, in seconds.
+/// 2022-06-01, in Unix seconds.
 const CHANGED: u64 = 1_654_084_800;
 const DAY: u64 = 86_400;
 
+/// Writes a file whose modification time is `at`, in Unix seconds.
 fn write(dir: &Path, name: &str, content: &str, at: u64) {
-    let place = dir.join(name);
-    fs::create_dir_all(place.parent().unwrap()).unwrap();
-    fs::write(&place, content).unwrap();
-    let file = fs::File::options().write(true).open(&place).unwrap();
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, content).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_modified(UNIX_EPOCH + Duration::from_secs(at)).unwrap();
 }
 
@@ -79,7 +80,7 @@ fn vault() -> (TestHome, PathBuf) {
     (home, dir)
 }
 
-/// Returns the days on which a note was made and last changed.
+/// Returns the days on which a note was created and last changed.
 fn days(home: &TestHome, slug: &str) -> (String, String) {
     let page = home.get(slug);
     let day = |field: &str| page[field].as_str().unwrap()[..10].to_owned();
@@ -301,13 +302,13 @@ fn imported_notes_of_a_repository_have_commit_dates() {
     assert_eq!(days(&home, "notes/done"), date_pair("2019-01-01", "2021-03-03"));
 }
 
-/// A repository can be a trap: its own configuration must not run a program.
+/// A repository's own configuration can name programs. They must not run.
 #[test]
 fn the_history_of_a_repository_runs_no_program() {
     let home = TestHome::new();
     let dir = repository(&home);
-    let ran = home.outside().join("ran");
-    let program = format!("touch {}; false", ran.display());
+    let marker = home.outside().join("ran");
+    let program = format!("touch {}; false", marker.display());
     for key in ["log.showSignature", "gpg.program", "core.fsmonitor", "core.pager", "diff.external"]
     {
         let value = if key == "log.showSignature" { "true" } else { &program };
@@ -319,11 +320,11 @@ fn the_history_of_a_repository_runs_no_program() {
     write(&dir, "notes/done.md", "moved\n", CHANGED + DAY);
     add_source(&home, &dir);
     assert_eq!(days(&home, "notes/first"), date_pair("2019-01-01", "2021-03-03"));
-    assert!(!ran.exists());
-    // Check the trap: git's own comparison of the file runs it.
+    assert!(!marker.exists());
+    // The configuration works: git's own comparison of the file runs the program.
     git(&dir, "2022-01-01", &["config", "--remove-section", "core"]);
     git(&dir, "2022-01-01", &["diff", "--no-ext-diff", "--no-textconv", "--name-only", "HEAD"]);
-    assert!(ran.exists());
+    assert!(marker.exists());
 }
 
 #[test]
@@ -365,7 +366,7 @@ fn a_clone_without_its_history_invents_no_dates() {
     add_source(&home, &dir);
     assert_eq!(days(&home, "notes/done"), date_pair("2022-06-01", "2022-06-01"));
     assert_eq!(days(&home, "notes/first").1, "2022-01-01");
-    // Git would fetch what a partial clone lacks.
+    // In a partial clone, git would fetch missing objects from its origin. brain does not let it.
     let dir = clone("partial", "--no-tags");
     git(&dir, "2022-01-01", &["config", "extensions.partialClone", "origin"]);
     home.json(["import", dir.join("notes").to_str().unwrap()]);

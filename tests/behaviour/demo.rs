@@ -36,12 +36,13 @@ impl User {
         run(self.command(args), b"")
     }
 
-    /// Returns the homes of demonstrations.
+    /// Returns the paths in the directory of temporary files: the homes of demonstrations.
     fn homes(&self) -> Vec<PathBuf> {
         fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Starts a demonstration that waits after its last step.
+    /// Starts a demonstration that waits after its last step. Returns the client's process, the
+    /// home and the daemon's process id.
     fn waiting_demo(&self) -> (Child, PathBuf, Pid) {
         let mut command = self.command(&["demo", "--open"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -59,14 +60,14 @@ impl User {
     fn assert_nothing_is_left(&self, daemon: Pid) {
         let deadline = Instant::now() + TEST_TIMEOUT;
         while !self.homes().is_empty() || is_running(daemon) {
-            assert!(Instant::now() < deadline, "this is left: {:?}", self.homes());
+            assert!(Instant::now() < deadline, "files or the daemon are left: {:?}", self.homes());
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!self.home.path().exists(), "the user's own brain is not touched");
     }
 }
 
-/// Returns whether a process runs; one that ended and waits for its parent does not.
+/// Returns whether a process runs. A process that ended and was not reaped does not run.
 fn is_running(process: Pid) -> bool {
     fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()))
         .is_ok_and(|stat| !stat.contains(") Z"))
@@ -236,7 +237,7 @@ sys.exit(status & 0x7f if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 }
 
 #[test]
-fn enter_goes_on_q_ends_and_ctrl_c_and_a_closed_terminal_clean_up() {
+fn keys_and_a_closed_terminal_leave_nothing_behind() {
     let user = User::new();
     let Some((code, screen)) = on_a_terminal(&user, &["\n", "q\n"]) else { return };
     assert_eq!(code, 0, "{screen}");

@@ -1,331 +1,207 @@
-//! Runs the examples of `ingest.md`, `http-api.md`, `mcp.md`, `tunnel.md`, `access.md` and
-//! `editing.md` with a real daemon. Every command must work as documented, and every answer must
-//! have the documented shape.
+//! Runs the examples of all documents with a real daemon. Every command must work as documented,
+//! every answer must have the documented shape, and every configuration must be valid.
 //!
 //! Addresses, tokens and example names are replaced by the test's values. Commands within sentences
-//! are not run, but their names and options must exist.
+//! are not run, but their names and options must exist. `exceptions.rs` has the reason for each
+//! example that is not run, so a new example is run or fails.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod exceptions;
+mod parse;
+mod reader;
 
-use brain_tests::http::get;
+use std::process::Command;
+
+use brain_tests::embedding::FakeEmbedding;
 use brain_tests::mcp::mcp;
-use brain_tests::{Daemon, TestHome, program, skip};
-use serde_json::{Value, json};
+use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
+use brain_tests::skip;
+use serde_json::json;
 
-/// An example in a document.
-#[derive(Debug)]
-enum Example {
-    /// Shell commands.
-    Shell(String),
-    /// A JSON answer.
-    Json(Value),
-    /// A configuration.
-    Toml(String),
-    /// A `brain` command within a sentence.
-    Inline(String),
-}
+use exceptions::{FAILS, NOT_RUN, begins, is_not_run};
+use parse::{Example, document, documents, examples};
+use reader::Reader;
 
-fn document(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
-    std::fs::read_to_string(path).unwrap()
-}
-
-/// Returns the examples of a document in order.
-fn examples(text: &str) -> Vec<Example> {
-    let mut found = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    let mut prose = String::new();
-    let mut indented = String::new();
-    for line in text.lines().chain([""]) {
-        if let Some((kind, inner)) = &mut block {
-            if line.trim_start().starts_with("```") {
-                found.push(fenced(kind, inner));
-                block = None;
-            } else {
-                inner.push_str(line.trim_start_matches("   "));
-                inner.push('\n');
+/// Defines a test for each document: its name, its path, and the reader that runs it.
+macro_rules! run_documents {
+    ($($test:ident: $name:literal, $reader:expr;)*) => {
+        /// The documents whose examples are run.
+        const DOCUMENTS: &[&str] = &[$($name),*];
+        $(
+            #[test]
+            fn $test() {
+                if has_programs() {
+                    let mut reader: Reader = $reader;
+                    reader.run_document($name);
+                }
             }
+        )*
+    };
+}
+
+run_documents! {
+    every_example_of_the_readme_runs: "README.md", Reader::new()
+        .with_page("people/ann-lee", "# Ann Lee\n\nKnows about latency at [[companies/acme]].\n")
+        .with_page("companies/acme", "# Acme\n")
+        .with_file("meeting.md", "# Meeting\n\nThe latency budget.\n")
+        .with_file("ann.md", "# Ann Lee\n\nKnows about the latency budget.\n");
+    every_example_of_access_runs: "docs/access.md", reader_of_access();
+    every_example_of_ask_runs: "docs/ask.md", Reader::new()
+        .with_page("projects/launch", "# Launch\n\nWe decided to move the launch to March.\n")
+        .with_page("people/mia-brown", "---\ntype: person\n---\n# Mia Brown\n");
+    every_example_of_attachments_runs: "docs/attachments.md", Reader::new()
+        .that_starts_daemons()
+        .with_page("projects/latency", "# Latency\n")
+        .with_file("chart.png", "a chart")
+        .with_file("report.pdf", "a report")
+        .having_run(&["attach", "projects/latency", "chart.png"])
+        .having_run(&["backup", "create", "brain-monday.redb"])
+        .having_run(&["attachments", "projects/latency", "--remove", "chart.png"]);
+    every_example_of_backup_runs: "docs/backup.md", Reader::new()
+        .with_file("work/plan.md", "# Plan\n")
+        .having_run(&["sources", "add", "work", "work"])
+        .having_run(&["sync", "work"]);
+    every_example_of_clients_runs: "docs/clients.md", Reader::new();
+    every_example_of_the_collector_runs: "docs/collector.md", reader_of_the_collector();
+    every_example_of_the_collector_for_agents_runs: "docs/collector-agents.md", Reader::new();
+    every_example_of_configuration_runs: "docs/configuration.md", Reader::new()
+        .replacing("/mnt/disk/brain", "~/backups");
+    every_example_of_development_runs: "docs/development.md", Reader::new()
+        .that_starts_daemons()
+        .replacing("/tmp/brain-dev", "~/brain-dev");
+    every_example_of_editing_runs: "docs/editing.md", Reader::new();
+    every_example_of_errors_runs: "docs/errors.md", Reader::new();
+    every_example_of_the_first_run_runs: "docs/first-run.md", Reader::new()
+        .with_file(".cursor/mcp.json", "{}")
+        .with_file(".codex/config.toml", "");
+    every_example_of_the_http_api_runs: "docs/http-api.md", Reader::new()
+        .with_page("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
+    every_example_of_ideas_runs: "docs/ideas.md", reader_with_notes();
+    every_example_of_ingest_runs: "docs/ingest.md", Reader::new();
+    every_example_of_mcp_runs: "docs/mcp.md", Reader::new();
+    every_example_of_meaning_runs: "docs/meaning.md", reader_with_a_model();
+    every_example_of_models_is_valid: "docs/models.md", Reader::new();
+    every_example_of_monitoring_runs: "docs/monitoring.md", Reader::new();
+    every_example_of_packages_runs: "docs/packages.md", Reader::new()
+        .that_starts_daemons()
+        .with_page("notes/a", "# A\n");
+    every_example_of_pages_runs: "docs/pages.md", Reader::new();
+    every_example_of_the_protocol_runs: "docs/protocol.md", Reader::new();
+    every_example_of_search_runs: "docs/search.md", Reader::new()
+        .with_page("people/ann", "# Ann\n\nInvested in [[companies/acme]], knows about latency.\n")
+        .with_page("companies/acme", "# Acme\n");
+    every_example_of_sources_runs: "docs/sources.md", Reader::new()
+        .with_file("vaults/work/plan.md", "# Plan\n");
+    every_example_of_the_store_runs: "docs/store.md", Reader::new()
+        .having_run(&["backup", "create", "brain-monday.redb"]);
+    every_example_of_sync_runs: "docs/sync.md", reader_with_a_work_tree();
+    every_example_of_the_terminal_runs: "docs/terminal.md", Reader::new()
+        .with_page("projects/latency", "---\ntype: idea\n---\nThe latency budget\n\n- [ ] ask\n");
+    every_example_of_the_tunnel_runs: "docs/tunnel.md", Reader::new();
+    every_example_of_the_telephone_is_valid: "docs/voice.md", Reader::new();
+    every_example_of_the_web_interface_runs: "docs/web.md", Reader::new()
+        .with_page("people/ada", "# Ada\n");
+}
+
+fn has_programs() -> bool {
+    let has =
+        |name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success());
+    let found = has("bash") && has("curl") && has("git");
+    if !found {
+        skip("the examples of the documents, because bash, curl or git is not installed");
+    }
+    found
+}
+
+/// The table, whose commands are not run, creates the token `phone`, which an example revokes.
+fn reader_of_access() -> Reader {
+    let reader = Reader::new();
+    let _ = reader.home.token("phone", "write", &[]);
+    reader
+}
+
+/// Ada has written a post on the platform.
+fn reader_of_the_collector() -> Reader {
+    let platform = Platform::new(Time::System);
+    let ada = platform.account("ada");
+    let post = platform.post(&ada, "On latency");
+    let server = PlatformServer::start(&platform, false);
+    let variables = vec![("BRAIN_COLLECTOR_PLATFORM_API".to_owned(), server.url())];
+    Reader::with(variables, vec![Box::new(platform), Box::new(server)])
+        .with_file("platform-token", APP_TOKEN)
+        .replacing("2124220133072175104", &post)
+}
+
+/// Two groups of notes, with the words of the questions.
+fn reader_with_notes() -> Reader {
+    (0..12).fold(Reader::new(), |reader, n| {
+        let text = format!("# Note {n}\n\nWe hold meetings to halve the time to answer {n}.\n");
+        reader.with_page(&format!("notes/n{n}"), &text)
+    })
+}
+
+fn reader_with_a_model() -> Reader {
+    let endpoint = FakeEmbedding::default();
+    let variables = endpoint.variables("small").to_vec();
+    Reader::with(variables, vec![Box::new(endpoint)]).with_page("notes/a", "# A\n\nA vessel.\n")
+}
+
+/// A git work tree, and the source `notes`.
+fn reader_with_a_work_tree() -> Reader {
+    let reader = Reader::new()
+        .with_file("vaults/work/plan.md", "# Plan\n")
+        .replacing(" DIR ", " ~/vaults/work ")
+        .having_run(&["sources", "add", "notes", "notes"]);
+    let tree = reader.user.join("vaults/work");
+    let done = Command::new("git").args(["init", "--quiet"]).current_dir(tree).status();
+    assert!(done.unwrap().success());
+    reader
+}
+
+#[test]
+fn every_document_with_examples_is_run() {
+    let mut count = 0;
+    for name in documents() {
+        let examples = examples(&document(&name));
+        let texts: Vec<&str> = examples.iter().filter_map(Example::text).collect();
+        count += texts.len();
+        if !DOCUMENTS.contains(&name.as_str()) {
+            let run: Vec<&&str> = texts.iter().filter(|text| !is_not_run(&name, text)).collect();
+            assert!(run.is_empty(), "no test runs the examples of {name}: {run:?}");
+        }
+    }
+    assert!(count > 150, "only {count} examples were found");
+}
+
+#[test]
+fn every_exception_is_an_example() {
+    let not_run = NOT_RUN.iter().map(|(name, start, _)| (name, start));
+    for (name, start) in not_run.chain(FAILS.iter().map(|(name, start, ..)| (name, start))) {
+        let found = examples(&document(name));
+        let is_there = found.iter().filter_map(Example::text).any(|text| begins(text, start));
+        assert!(is_there, "{name} has no example that begins with {start:?}");
+    }
+}
+
+#[test]
+fn every_command_in_sentences_exists() {
+    let reader = Reader::new();
+    for name in documents() {
+        // The changelog names commands of former versions.
+        if DOCUMENTS.contains(&name.as_str()) || name == "CHANGELOG.md" {
             continue;
         }
-        if let Some(kind) = line.trim_start().strip_prefix("```") {
-            inline(&std::mem::take(&mut prose), &mut found);
-            block = Some((kind.trim().to_owned(), String::new()));
-        } else if let Some(code) = line.strip_prefix("    ") {
-            inline(&std::mem::take(&mut prose), &mut found);
-            indented.push_str(code);
-            indented.push('\n');
-        } else {
-            if !indented.is_empty() && !line.is_empty() {
-                found.push(fenced("sh", &std::mem::take(&mut indented)));
-            }
-            prose.push_str(line);
-            prose.push('\n');
-        }
-    }
-    if !indented.is_empty() {
-        found.push(fenced("sh", &indented));
-    }
-    inline(&prose, &mut found);
-    found
-}
-
-fn fenced(kind: &str, inner: &str) -> Example {
-    match kind {
-        "json" => {
-            Example::Json(serde_json::from_str(inner).unwrap_or_else(|e| panic!("{e}: {inner}")))
-        }
-        "toml" => Example::Toml(inner.to_owned()),
-        "" | "sh" => Example::Shell(inner.to_owned()),
-        other => panic!("examples in \"{other}\" cannot be run: {inner}"),
-    }
-}
-
-/// Collects commands and answers in backticks within sentences.
-fn inline(prose: &str, found: &mut Vec<Example>) {
-    for code in prose.split('`').skip(1).step_by(2) {
-        let code = code.split_whitespace().collect::<Vec<_>>().join(" ");
-        if code.starts_with("brain ") {
-            found.push(Example::Inline(code));
-        } else if code.starts_with("{\"")
-            && let Ok(answer) = serde_json::from_str(&code)
-        {
-            found.push(Example::Json(answer));
-        }
-    }
-}
-
-/// Asserts that `answer` has the members, types and fixed texts of the example.
-fn assert_shape(shown: &Value, answer: &Value, field: &str) {
-    match (shown, answer) {
-        (Value::Object(shown), Value::Object(answer)) => {
-            let names = |of: &serde_json::Map<String, Value>| {
-                let mut names: Vec<String> = of.keys().cloned().collect();
-                names.sort();
-                names
-            };
-            assert_eq!(names(shown), names(answer), "{field}");
-            for (name, value) in shown {
-                assert_shape(value, &answer[name], &format!("{field}.{name}"));
-            }
-        }
-        (Value::String(shown), Value::String(answer)) => match shown.split_once('…') {
-            Some((begin, _)) if begin.starts_with("brain_") => {
-                assert!(answer.starts_with(begin), "{field}");
-            }
-            Some(_) => assert!(!answer.is_empty(), "{field}"),
-            None if shown.starts_with("job_") => assert!(answer.starts_with("job_"), "{field}"),
-            None => assert_eq!(shown, answer, "{field}"),
-        },
-        _ => assert_eq!(
-            std::mem::discriminant(shown),
-            std::mem::discriminant(answer),
-            "{field}: {shown} and {answer}"
-        ),
-    }
-}
-
-/// A reader who runs the examples.
-struct Reader {
-    home: TestHome,
-    _daemon: Daemon,
-    /// The home directory of the user, `~`.
-    user: PathBuf,
-    /// Example names and their values in the test.
-    variables: Vec<(String, String)>,
-    last: Option<Value>,
-}
-
-impl Reader {
-    fn new() -> Self {
-        let mut home = TestHome::new();
-        home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
-        let daemon = home.daemon();
-        let user = home.outside().join("user");
-        std::fs::create_dir_all(user.join(".config")).unwrap();
-        std::fs::create_dir_all(user.join("notes/hooks")).unwrap();
-        let admin = std::fs::read_to_string(home.path().join("secrets/admin-token")).unwrap();
-        let variables = vec![("ADMIN".into(), admin.trim().to_owned())];
-        Self { home, _daemon: daemon, user, variables, last: None }
-    }
-
-    /// Runs shell commands, which may span lines.
-    fn run(&mut self, lines: &str) {
-        let whole = lines.replace("\\\n", " ");
-        for line in
-            whole.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
-        {
-            if let Some(bookmarklet) = line.strip_prefix("javascript:") {
-                let path =
-                    bookmarklet.split("127.0.0.1:3131").nth(1).unwrap().split('#').next().unwrap();
-                let _ = get(self.home.http_local(), path).expect(200);
-                continue;
-            }
-            self.run_line(line);
-        }
-    }
-
-    fn run_line(&mut self, line: &str) {
-        let (local, public) =
-            (self.home.http_local().to_string(), self.home.http_public().to_string());
-        let token = self.variables.iter().find(|(name, _)| name == "BRAIN_TOKEN");
-        let token = token.map_or_else(String::new, |(_, token)| token.clone());
-        let command = line
-            .replace("127.0.0.1:3131", &local)
-            .replace("127.0.0.1:8765", &public)
-            .replace("brain_pt_…", &token)
-            .replace(" NAME", " server")
-            .replace(" SCOPES", " read");
-        if let Some(set) = command.strip_prefix("export ") {
-            let (name, value) = set.split_once('=').unwrap();
-            assert!(!value.is_empty(), "{line}: nothing was printed to export");
-            self.variables.push((name.to_owned(), value.to_owned()));
-            return;
-        }
-        let path = format!(
-            "{}:{}",
-            program("brain").parent().unwrap().display(),
-            std::env::var("PATH").unwrap_or_default()
-        );
-        let mut shell = Command::new("bash");
-        shell.args(["-o", "pipefail", "-c", &command]).envs(self.home.env.iter().cloned());
-        shell
-            .env("BRAIN_HOME", self.home.path())
-            .env("BRAIN_NO_START", "1")
-            .env("HOME", &self.user);
-        shell.env("PATH", path).envs(self.variables.iter().cloned()).stdin(Stdio::null());
-        let done = shell.output().unwrap();
-        let (out, err) =
-            (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        // No tunnel is configured here, so these commands fail; but they must be understood.
-        let expected: &[i32] = if line.starts_with("brain tunnel") { &[0, 1, 4] } else { &[0] };
-        assert!(
-            expected.contains(&done.status.code().unwrap()),
-            "{line}: {}\n{out}{err}",
-            done.status
-        );
-        if let Ok(answer) = serde_json::from_str::<Value>(&out) {
-            assert!(answer.get("error").is_none(), "{line}: {answer}");
-            self.last = Some(answer);
-        }
-        for word in out.split_whitespace() {
-            for (start, name) in
-                [("brain_pt_", "BRAIN_TOKEN"), ("brain_cl_", "ID"), ("brain_cs_", "SECRET")]
-            {
-                if word.starts_with(start) {
-                    self.variables.retain(|(known, _)| known != name);
-                    self.variables.push((name.to_owned(), word.to_owned()));
-                }
-            }
-        }
-    }
-
-    /// Asserts that a command within a sentence exists.
-    fn assert_command_exists(&self, command: &str) {
-        let words: Vec<&str> = command.split_whitespace().skip(1).collect();
-        let plain = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-        let name = words
-            .iter()
-            .take_while(|word| !word.starts_with('-'))
-            .find(plain)
-            .copied()
-            .unwrap_or("");
-        assert!(!name.is_empty(), "`{command}` names no command");
-        let help = self.home.brain([name, "--help"]).expect(0).stdout;
-        for option in words.iter().filter(|word| word.starts_with("--")) {
-            assert!(help.contains(option), "`{command}`: brain {name} has no {option}");
-        }
-        let action =
-            words.iter().skip_while(|word| **word != name).nth(1).filter(|word| plain(word));
-        if let Some(action) = action.filter(|_| help.contains("ACTION")) {
-            assert!(help.contains(*action), "`{command}`: brain {name} has no {action}");
-        }
-    }
-
-    fn run_document(&mut self, name: &str) {
-        let found = examples(&document(name));
-        assert!(found.len() > 3, "{name}: {found:?}");
-        for example in found {
-            match example {
-                Example::Shell(lines) => self.run(&lines),
-                Example::Json(shown) => {
-                    if let Some(answer) = self.last.take() {
-                        assert_shape(&shown, &answer, name);
-                    }
-                }
-                Example::Toml(text) => {
-                    let file = self.home.outside().join("example.toml");
-                    std::fs::write(&file, text).unwrap();
-                    self.home.brain(["config", "check", file.to_str().unwrap()]).expect(0);
-                }
-                Example::Inline(command) => self.assert_command_exists(&command),
+        for example in examples(&document(&name)) {
+            if let Example::Inline(command) = example {
+                reader.assert_command_exists(&name, &command);
             }
         }
     }
 }
 
-fn has_curl() -> bool {
-    let found =
-        Command::new("curl").arg("--version").output().is_ok_and(|done| done.status.success());
-    if !found {
-        skip("the examples of the documents, because curl is not installed");
-    }
-    found
-}
-
 #[test]
-fn every_example_of_ingest_runs() {
-    if has_curl() {
-        Reader::new().run_document("ingest.md");
-    }
-}
-
-#[test]
-fn every_example_of_the_http_api_runs() {
-    if has_curl() {
-        let mut reader = Reader::new();
-        reader.home.put("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
-        reader.run_document("http-api.md");
-    }
-}
-
-#[test]
-fn every_example_of_access_runs() {
-    if has_curl() {
-        let mut reader = Reader::new();
-        // access.md revokes the token `phone`. Only its table, whose commands are not run, creates
-        // that token.
-        let _ = reader.home.token("phone", "write", &[]);
-        reader.run_document("access.md");
-    }
-}
-
-#[test]
-fn every_example_of_the_terminal_runs() {
-    let mut reader = Reader::new();
-    reader.home.put("projects/latency", "---\ntype: idea\n---\nThe latency budget\n\n- [ ] ask\n");
-    reader.run_document("terminal.md");
-}
-
-#[test]
-fn every_example_of_editing_runs() {
-    Reader::new().run_document("editing.md");
-}
-
-#[test]
-fn every_example_of_tunnel_runs() {
-    Reader::new().run_document("tunnel.md");
-}
-
-#[test]
-fn every_example_of_mcp_is_correct() {
+fn the_tools_of_mcp_are_as_documented() {
     let reader = Reader::new();
-    let text = document("mcp.md");
-    for example in examples(&text) {
-        if let Example::Inline(command) = example {
-            reader.assert_command_exists(&command);
-        }
-    }
+    let text = document("docs/mcp.md");
     // The table of tools matches the tools and scopes that a client sees.
     let token = |name, scopes| mcp(&reader.home, &reader.home.token(name, scopes, &[]));
     let listed = |client: &brain_tests::mcp::Mcp| -> Vec<String> {

@@ -7,7 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Returns all documents: those in `docs` and in the root of the repository.
+/// Returns the Markdown files directly in `docs` and in the root of the repository.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in [root(), root().join("docs")] {
@@ -36,22 +36,23 @@ fn prose(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Returns the anchors of the headings, as web pages that show markdown derive them.
+/// Returns the anchors that renderers of Markdown give the headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).into_iter().filter(|line| line.starts_with('#'));
     let mut found = BTreeSet::new();
     for heading in headings {
         let title = heading.trim_start_matches('#').trim().to_lowercase();
-        let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
-        let same = (1..).map(|n| format!("{anchor}-{n}"));
-        let unused = std::iter::once(anchor.clone()).chain(same).find(|name| !found.contains(name));
+        let anchor_chars = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = anchor_chars.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let numbered = (1..).map(|n| format!("{anchor}-{n}"));
+        let mut names = std::iter::once(anchor.clone()).chain(numbered);
+        let unused = names.find(|name| !found.contains(name));
         found.extend(unused);
     }
     found
 }
 
-/// Returns the targets of the links outside of code.
+/// Returns the targets of the links outside of code, without white space.
 fn links(text: &str) -> Vec<String> {
     let prose = prose(text).join("\n");
     let outside_code: String = prose.split('`').step_by(2).collect();
@@ -63,7 +64,7 @@ fn links(text: &str) -> Vec<String> {
 }
 
 /// Returns why a link does not work, or `None`.
-fn broken(document: &Path, target: &str) -> Option<String> {
+fn link_problem(document: &Path, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;
     }
@@ -89,7 +90,7 @@ fn all_links_of_the_documents_work() {
     for document in documents() {
         for target in links(&std::fs::read_to_string(&document).unwrap()) {
             count += 1;
-            if let Some(reason) = broken(&document, &target) {
+            if let Some(reason) = link_problem(&document, &target) {
                 failures.push(format!("{}: ({target}): {reason}", document.display()));
             }
         }
@@ -101,11 +102,11 @@ fn all_links_of_the_documents_work() {
 #[test]
 fn broken_links_are_found() {
     let document = root().join("docs/search.md");
-    assert!(broken(&document, "no-such-file.md").is_some());
-    assert!(broken(&document, "sync.md#no-such-heading").is_some());
-    assert!(broken(&document, "#no-such-heading").is_some());
-    assert!(broken(&document, "sync.md#leave-files-out").is_none());
-    assert!(broken(&document, "../README.md").is_none());
+    assert!(link_problem(&document, "no-such-file.md").is_some());
+    assert!(link_problem(&document, "sync.md#no-such-heading").is_some());
+    assert!(link_problem(&document, "#no-such-heading").is_some());
+    assert!(link_problem(&document, "sync.md#leave-files-out").is_none());
+    assert!(link_problem(&document, "../README.md").is_none());
     assert_eq!(links("see [a](x.md), `[b](y.md)`\n```\n[c](z.md)\n```\n"), ["x.md"]);
 }
 

@@ -1,5 +1,5 @@
-//! `doctor` with real problems, and the hints that solve them. Some checks are tested with the
-//! features that they check.
+//! `doctor` with real problems, and its hints. Other checks are tested with the features that they
+//! check.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +9,7 @@ use brain_tests::{TEST_TIMEOUT, TestHome};
 use redb::{Database, TableDefinition};
 use serde_json::Value;
 
+/// Returns the check `name` of `brain doctor`.
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();
@@ -86,21 +87,21 @@ fn unwatchable_sources_are_reported() {
     let notes = home.outside().join("notes");
     fs::create_dir_all(&notes).unwrap();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
-    let wait_for = |status: &str| {
-        let until = Instant::now() + TEST_TIMEOUT;
+    let wait_for_watcher = |status: &str| {
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while check(&home, "watcher")["status"] != status {
-            assert!(Instant::now() < until, "{}", check(&home, "watcher"));
+            assert!(Instant::now() < deadline, "{}", check(&home, "watcher"));
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     };
-    wait_for("ok");
+    wait_for_watcher("ok");
     fs::remove_dir(&notes).unwrap();
-    wait_for("warn");
+    wait_for_watcher("warn");
     let sources = check(&home, "sources");
     assert_eq!(sources["status"], "fail", "{sources}");
     assert!(sources["message"].as_str().unwrap().contains("notes"), "{sources}");
-    // After the source is removed, the check passes.
+    // After the source is removed, both checks pass.
     home.json(["sources", "remove", "notes", "--yes"]);
-    wait_for("ok");
+    wait_for_watcher("ok");
     assert_eq!(check(&home, "sources")["status"], "ok");
 }

@@ -87,7 +87,7 @@ fn append_leaves_the_provenance_of_a_synced_note() {
 }
 
 #[test]
-fn diff_shows_what_changed_between_two_versions() {
+fn diff_shows_the_changes_between_two_versions() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let page = |lines: &str| format!("---\ntitle: T\n---\n{lines}");
@@ -102,8 +102,8 @@ fn diff_shows_what_changed_between_two_versions() {
     assert!(text.contains("\n-two\n") && text.contains("\n+2\n"), "{text}");
     let back = home.brain(["diff", "v", "3", "2"]).expect(0).stdout;
     assert!(back.contains("\n-three\n"), "{back}");
-    let first = home.json(["diff", "v", "3", "3"]);
-    assert_eq!((&first["diff"], &first["added"]), (&json!(""), &json!(0)));
+    let same = home.json(["diff", "v", "3", "3"]);
+    assert_eq!((&same["diff"], &same["added"]), (&json!(""), &json!(0)));
     assert_eq!(home.fault(["diff", "v", "9"], 4)["code"], "unknown_version");
     home.put("new", "only\n");
     let diff = home.json(["diff", "new"]);
@@ -119,10 +119,10 @@ fn diff_is_coloured_on_a_terminal_only() {
     home.put("v", "two\n");
     let plain = home.brain(["diff", "v"]).expect(0).stdout;
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    let Some((code, shown)) = on_a_terminal(&home, 80, &[], &["diff", "v"]) else { return };
-    assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("\u{1b}[1;31m-one\u{1b}[0m"), "{shown:?}");
-    assert!(shown.contains("\u{1b}[32m+two\u{1b}[0m"), "{shown:?}");
+    let Some((code, output)) = on_a_terminal(&home, 80, &[], &["diff", "v"]) else { return };
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("\u{1b}[1;31m-one\u{1b}[0m"), "{output:?}");
+    assert!(output.contains("\u{1b}[32m+two\u{1b}[0m"), "{output:?}");
 }
 
 #[test]
@@ -153,25 +153,25 @@ fn with_editor(mut command: std::process::Command, editor: &str) -> std::process
     command
 }
 
-/// Returns the directories that `edit` left.
-fn kept_directories(home: &TestHome) -> Vec<std::path::PathBuf> {
+/// Returns the temporary directories that `edit` did not remove.
+fn remaining_directories(home: &TestHome) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(home.outside()).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.display().to_string().contains("brain-edit-")).collect()
 }
 
 #[test]
-fn edit_stores_what_the_editor_saved() {
+fn edit_stores_the_text_that_the_editor_saved() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("people/ada", "---\ntitle: Ada\n---\n\nShe wrote.\n");
-    let done = edit(&home, "sed -i s/wrote/programmed/ \"$1\"", &["people/ada"]).expect(0);
-    assert!(done.stdout.starts_with("updated people/ada\n"), "{done:?}");
+    let output = edit(&home, "sed -i s/wrote/programmed/ \"$1\"", &["people/ada"]).expect(0);
+    assert!(output.stdout.starts_with("updated people/ada\n"), "{output:?}");
     assert_eq!(home.get("people/ada")["body"], "She programmed.\n");
     assert_eq!(home.get("people/ada")["version"], 2);
-    let done = edit(&home, "cat \"$1\" > /dev/null", &["people/ada"]).expect(0);
-    assert!(done.stdout.starts_with("unchanged people/ada"), "{done:?}");
+    let output = edit(&home, "cat \"$1\" > /dev/null", &["people/ada"]).expect(0);
+    assert!(output.stdout.starts_with("unchanged people/ada"), "{output:?}");
     assert_eq!(home.get("people/ada")["version"], 2);
-    assert!(kept_directories(&home).is_empty());
+    assert!(remaining_directories(&home).is_empty());
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn edit_merges_a_change_of_other_lines() {
     home.put("list", "milk\n\nbread\n\nsalt\n");
     let script = "printf 'milk\\n\\nbread\\n\\npepper\\n' | \"$BRAIN\" put list > /dev/null
 sed -i s/milk/oat/ \"$1\"";
-    let done = edit(&home, script, &["list"]).expect(0);
-    assert!(done.stderr.contains("changed meanwhile"), "{done:?}");
+    let output = edit(&home, script, &["list"]).expect(0);
+    assert!(output.stderr.contains("changed meanwhile"), "{output:?}");
     let body = home.get("list")["body"].as_str().unwrap().to_owned();
     assert!(body.contains("oat\n\nbread\n\npepper\n"), "{body}");
     assert!(!body.contains("<<<"), "{body}");
@@ -205,36 +205,36 @@ fi";
     let body = page["body"].as_str().unwrap();
     assert!(body.contains("mine\n") && body.contains("theirs\n"), "{body}");
     assert_eq!(page["version"], 3);
-    assert!(kept_directories(&home).is_empty());
+    assert!(remaining_directories(&home).is_empty());
 }
 
 #[test]
-fn edit_keeps_a_text_that_cannot_be_stored() {
+fn edit_keeps_the_file_if_the_text_cannot_be_stored() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("note", "one\n");
     // The editor fails.
-    let done = edit(&home, "echo mine > \"$1\"; exit 3", &["note"]).expect(1);
-    let file = kept_directories(&home).pop().unwrap().join("note.md");
-    assert!(done.stderr.contains(&file.display().to_string()), "{done:?}");
+    let output = edit(&home, "echo mine > \"$1\"; exit 3", &["note"]).expect(1);
+    let file = remaining_directories(&home).pop().unwrap().join("note.md");
+    assert!(output.stderr.contains(&file.display().to_string()), "{output:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
     // Conflict markers are left.
     let script = "if grep -q '<<<<<<<' \"$1\"; then exit 0; fi
 printf 'theirs\\n' | \"$BRAIN\" put note > /dev/null
 echo mine > \"$1\"";
-    let done = edit(&home, script, &["note"]).expect(1);
-    assert!(done.stderr.contains("conflict markers"), "{done:?}");
-    let file = kept_directories(&home).pop().unwrap().join("note.md");
+    let output = edit(&home, script, &["note"]).expect(1);
+    assert!(output.stderr.contains("conflict markers"), "{output:?}");
+    let file = remaining_directories(&home).pop().unwrap().join("note.md");
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("mine\n") && text.contains("theirs\n"), "{text}");
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
     assert!(home.get("note")["body"] == "theirs\n");
     // The daemon refuses the text.
     let script = "printf -- '---\\na: [\\n---\\nx\\n' > \"$1\"";
-    let done = edit(&home, script, &["note"]).expect(1);
-    assert!(done.stderr.contains("your text is in"), "{done:?}");
-    assert_eq!(kept_directories(&home).len(), 1);
+    let output = edit(&home, script, &["note"]).expect(1);
+    assert!(output.stderr.contains("your text is in"), "{output:?}");
+    assert_eq!(remaining_directories(&home).len(), 1);
 }
 
 #[test]
@@ -252,12 +252,13 @@ fn edit_of_a_note_in_a_directory_adds_no_lines() {
 }
 
 #[test]
-fn edit_creates_a_page_only_with_the_flag() {
+fn edit_creates_a_page_only_with_the_flag_new() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let done = edit(&home, "echo x > \"$1\"", &["new/page"]).expect(4);
-    assert!(done.stderr.contains("no page \"new/page\""), "{done:?}");
+    let output = edit(&home, "echo x > \"$1\"", &["new/page"]).expect(4);
+    assert!(output.stderr.contains("no page \"new/page\""), "{output:?}");
     edit(&home, "echo x > \"$1\"", &["new/page", "--new"]).expect(0);
     assert_eq!(home.get("new/page")["body"], "x\n");
+    // The editor leaves the new page empty.
     edit(&home, "true", &["other", "--new"]).expect(2);
 }

@@ -27,7 +27,7 @@ fn the_daily_note_is_created_on_first_use() {
 }
 
 #[test]
-fn the_day_of_the_note_is_local() {
+fn the_daily_note_uses_the_local_day() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let slug_in = |zone: &str| {
@@ -40,7 +40,7 @@ fn the_day_of_the_note_is_local() {
 }
 
 #[test]
-fn the_pattern_of_the_daily_note_is_a_key_of_the_configuration() {
+fn the_slug_pattern_of_daily_notes_can_be_configured() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[pages]\ndaily = \"journal/%Y/%m/%d-%A\"\n")
@@ -66,9 +66,9 @@ fn a_random_page_matches_the_filters() {
     for slug in ["a", "b", "c"] {
         home.put(slug, &format!("---\ntags: [{slug}]\n---\n{slug}\n"));
     }
-    let drawn: BTreeSet<String> =
+    let random_slugs: BTreeSet<String> =
         (0..60).map(|_| home.brain(["random", "-q"]).expect(0).stdout.trim().to_owned()).collect();
-    assert_eq!(drawn, BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
+    assert_eq!(random_slugs, BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
     assert_eq!(home.json(["random", "--tag", "b"])["slug"], "b");
     assert_eq!(home.fault(["random", "--type", "idea"], 4)["code"], "not_found");
 }
@@ -88,11 +88,14 @@ fn orphans_have_no_links_to_or_from_another_page() {
     assert_eq!(orphans(), ["alone", "self"]);
     home.json(["delete", "from"]);
     assert_eq!(orphans(), ["alone", "self", "to"]);
-    let cut = home.json(["orphans", "--limit", "1"]);
-    assert_eq!((slugs(&cut["pages"]), &cut["truncated"]), (vec!["alone".into()], &true.into()));
+    let first_row = home.json(["orphans", "--limit", "1"]);
+    assert_eq!(
+        (slugs(&first_row["pages"]), &first_row["truncated"]),
+        (vec!["alone".into()], &true.into())
+    );
 }
 
-/// Returns the line of the task's file that the row names.
+/// Returns the line in the file of a task that its row in `todos` names.
 fn line_of(row: &Value) -> String {
     let file = fs::read_to_string(row["path"].as_str().unwrap()).unwrap();
     file.lines().nth(row["line"].as_u64().unwrap() as usize - 1).unwrap().to_owned()
@@ -107,15 +110,18 @@ fn tasks_are_listed_with_their_pages() {
     let todos = home.json(["todos"]);
     let rows = todos["todos"].as_array().unwrap();
     let texts: Vec<&str> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
-    assert_eq!(texts, ["buy milk", "write"], "the last changed page is first");
+    assert_eq!(texts, ["buy milk", "write"], "the page that changed last comes first");
     // The line number counts from the start of the file, so that an editor can jump to it.
     assert_eq!(line_of(&rows[0]), "- [ ] buy milk");
 
     let printed = home.brain(["todos", "--prefix", "projects/"]).expect(0).stdout;
     assert!(printed.contains("projects/x") && printed.contains("write"), "{printed}");
     assert!(!printed.contains("milk") && !printed.contains("read"), "{printed}");
-    let done = home.brain(["todos", "--done", "-q"]).expect(0).stdout;
-    assert!(done.starts_with("projects/x:") && done.ends_with(": read\n"), "{done}");
+    let finished_tasks = home.brain(["todos", "--done", "-q"]).expect(0).stdout;
+    assert!(
+        finished_tasks.starts_with("projects/x:") && finished_tasks.ends_with(": read\n"),
+        "{finished_tasks}"
+    );
     let none = home.brain(["todos", "--prefix", "nowhere/"]).expect(0);
     assert!(none.stdout.is_empty() && none.stderr.contains("no tasks"), "{none:?}");
 }

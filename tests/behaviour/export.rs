@@ -1,4 +1,4 @@
-//! Export: the files of all pages at one moment, written only inside the directory.
+//! Export: the files of all pages at one moment, written only inside the target directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,12 +10,12 @@ use redb::{Database, ReadableTable, TableDefinition};
 
 use crate::backup::{Writers, tree};
 
-fn text(path: &Path) -> &str {
+fn path_str(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 /// Returns the page files below a directory.
-fn pages(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn page_files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = tree(dir);
     files.retain(|path, _| !path.starts_with(".trash"));
     files
@@ -35,50 +35,53 @@ fn exports_contain_the_files_of_all_active_pages() {
     home.put("old/gone", "deleted\n");
     home.json(["delete", "old/gone"]);
     let out = home.outside().join("made/anew");
-    let exported = home.json(["export", text(&out)]);
-    let written = pages(&out);
-    assert_eq!(written, pages(&home.path().join("pages")));
+    let exported = home.json(["export", path_str(&out)]);
+    let written = page_files(&out);
+    assert_eq!(written, page_files(&home.path().join("pages")));
     assert_eq!((&exported["status"], &exported["files"]), (&"done".into(), &written.len().into()));
     assert_eq!(exported["bytes"], written.values().map(Vec::len).sum::<usize>());
     assert_eq!(
         (&exported["path"], &exported["failed"]),
-        (&text(&out).into(), &serde_json::json!([]))
+        (&path_str(&out).into(), &serde_json::json!([]))
     );
-    // An empty directory is accepted, and a relative one is relative to the client.
+    // An empty directory is accepted. A relative path starts at the client's directory.
     fs::create_dir(home.outside().join("empty")).unwrap();
     let mut command = home.command("brain");
     command.args(["export", "empty"]).current_dir(home.outside());
-    let ran = brain_tests::run(command, b"").expect(0);
-    assert!(ran.stdout.contains("wrote 6 pages"), "{ran:?}");
+    let output = brain_tests::run(command, b"").expect(0);
+    assert!(output.stdout.contains("wrote 6 pages"), "{output:?}");
     assert_eq!(tree(&home.outside().join("empty")), tree(&out));
     // An export can be imported, and the pages are the same.
     let other = TestHome::new();
     let _other = other.daemon();
-    assert_eq!(other.json(["import", text(&out)])["created"], 6);
+    assert_eq!(other.json(["import", path_str(&out)])["created"], 6);
     assert_eq!(other.get("people/ann")["body"], home.get("people/ann")["body"]);
 }
 
 #[test]
-fn non_empty_directories_are_rejected_unchanged() {
+fn unsuitable_directories_are_rejected_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "mine\n");
     let out = home.outside().join("out");
     fs::create_dir(&out).unwrap();
     fs::write(out.join("a.md"), "somebody's\n").unwrap();
-    let error = home.fault(["export", text(&out)], 1);
+    let error = home.fault(["export", path_str(&out)], 1);
     assert_eq!(error["code"], "conflict", "{error}");
-    assert!(error["message"].as_str().unwrap().contains(text(&out)), "{error}");
+    assert!(error["message"].as_str().unwrap().contains(path_str(&out)), "{error}");
     let file = out.join("a.md");
-    assert_eq!(home.fault(["export", text(&file)], 1)["code"], "conflict");
+    assert_eq!(home.fault(["export", path_str(&file)], 1)["code"], "conflict");
     assert_eq!(tree(&out), BTreeMap::from([("a.md".into(), b"somebody's\n".to_vec())]));
     // In directories that brain reads, copies would become pages.
     for own in [home.path(), home.path().join("pages"), home.path().join("pages/deep/er")] {
-        let error = home.fault(["export", text(&own)], 2);
-        assert!(error["message"].as_str().unwrap().contains(text(&home.path())), "{error}");
+        let error = home.fault(["export", path_str(&own)], 2);
+        assert!(error["message"].as_str().unwrap().contains(path_str(&home.path())), "{error}");
     }
     std::os::unix::fs::symlink(home.path(), home.outside().join("link")).unwrap();
-    assert_eq!(home.fault(["export", text(&home.outside().join("link/x"))], 2)["code"], "usage");
+    assert_eq!(
+        home.fault(["export", path_str(&home.outside().join("link/x"))], 2)["code"],
+        "usage"
+    );
     assert_eq!(
         home.fault(["export", "/tmp/x", "--source", "nowhere"], 4)["code"],
         "unknown_source"
@@ -92,12 +95,12 @@ fn each_source_gets_its_own_directory() {
     let _daemon = home.daemon();
     let work = home.outside().join("work");
     fs::create_dir_all(work.join("deep")).unwrap();
-    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.json(["sources", "add", "work", "--path", path_str(&work)]);
     home.put("same", "of the default source\n");
     home.json_with(["put", "same", "--source", "work"], b"of work\n");
     home.json_with(["put", "deep/er", "--source", "work"], b"deeper\n");
     let all = home.outside().join("all");
-    assert_eq!(home.json(["export", text(&all)])["files"], 3);
+    assert_eq!(home.json(["export", path_str(&all)])["files"], 3);
     let names: Vec<_> = tree(&all).into_keys().collect();
     let expected = ["default/same.md", "work/deep/er.md", "work/same.md"].map(PathBuf::from);
     assert_eq!(names, expected);
@@ -106,13 +109,13 @@ fn each_source_gets_its_own_directory() {
         fs::read(work.join("same.md")).unwrap()
     );
     let one = home.outside().join("one");
-    assert_eq!(home.json(["export", text(&one), "--source", "work"])["files"], 2);
+    assert_eq!(home.json(["export", path_str(&one), "--source", "work"])["files"], 2);
     assert_eq!(
         tree(&one).into_keys().collect::<Vec<_>>(),
         ["deep/er.md", "same.md"].map(PathBuf::from)
     );
-    let error = home.fault(["export", text(&work.join("copies"))], 2);
-    assert!(error["message"].as_str().unwrap().contains(text(&work)), "{error}");
+    let error = home.fault(["export", path_str(&work.join("copies"))], 2);
+    assert!(error["message"].as_str().unwrap().contains(path_str(&work)), "{error}");
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn exports_under_load_are_consistent() {
             std::thread::sleep(Duration::from_millis(150));
             let out = home.outside().join(format!("{n}"));
             let before = writers.acknowledged();
-            home.json(["export", text(&out)]);
+            home.json(["export", path_str(&out)]);
             exported.push((out, before, writers.acknowledged()));
         }
     });
@@ -151,13 +154,14 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn page_paths_cannot_leave_the_directory() {
+fn stored_paths_of_pages_cannot_leave_the_directory() {
     let home = TestHome::new();
     let daemon = home.daemon();
-    let tricks = ["../../../../etc/evil.md", "/absolute/evil/path.md.", "sub/../../../../../x.md"];
-    for (n, trick) in tricks.iter().enumerate() {
+    let hostile_paths =
+        ["../../../../etc/evil.md", "/absolute/evil/path.md.", "sub/../../../../../x.md"];
+    for (n, hostile_path) in hostile_paths.iter().enumerate() {
         // A path of the same length can replace the stored bytes.
-        let slug = format!("{n}{}", "y".repeat(trick.len() - ".md".len() - 1));
+        let slug = format!("{n}{}", "y".repeat(hostile_path.len() - ".md".len() - 1));
         home.put(&slug, &format!("page {n}\n"));
     }
     home.put("plain", "plain\n");
@@ -166,17 +170,17 @@ fn page_paths_cannot_leave_the_directory() {
     let txn = db.begin_write().unwrap();
     {
         let mut pages = txn.open_table(PAGES).unwrap();
-        for (n, trick) in tricks.iter().enumerate() {
-            let slug = format!("{n}{}", "y".repeat(trick.len() - ".md".len() - 1));
+        for (n, hostile_path) in hostile_paths.iter().enumerate() {
+            let slug = format!("{n}{}", "y".repeat(hostile_path.len() - ".md".len() - 1));
             let mut bytes =
                 pages.get(("default", slug.as_str())).unwrap().unwrap().value().to_vec();
             let path = format!("{slug}.md");
             let at = bytes.windows(path.len()).position(|w| w == path.as_bytes()).unwrap();
-            bytes[at..at + path.len()].copy_from_slice(trick.as_bytes());
+            bytes[at..at + path.len()].copy_from_slice(hostile_path.as_bytes());
             // An attacker can compute the checksum.
-            let sum = bytes.len() - 4;
-            let forged = crc32(&bytes[..sum]).to_le_bytes();
-            bytes[sum..].copy_from_slice(&forged);
+            let checksum_at = bytes.len() - 4;
+            let forged = crc32(&bytes[..checksum_at]).to_le_bytes();
+            bytes[checksum_at..].copy_from_slice(&forged);
             pages.insert(("default", slug.as_str()), bytes.as_slice()).unwrap();
         }
     }
@@ -185,7 +189,7 @@ fn page_paths_cannot_leave_the_directory() {
     let _daemon = home.daemon();
     let before = tree(&home.path().join("pages"));
     let out = home.outside().join("out");
-    let exported = home.json(["export", text(&out)]);
+    let exported = home.json(["export", path_str(&out)]);
     assert_eq!(
         (&exported["status"], &exported["files"]),
         (&"done".into(), &4.into()),
@@ -193,9 +197,9 @@ fn page_paths_cannot_leave_the_directory() {
     );
     let files = tree(&out);
     assert_eq!(files.len(), 4);
-    for n in 0..tricks.len() {
+    for n in 0..hostile_paths.len() {
         let (_, bytes) =
-            files.iter().find(|(path, _)| text(path).starts_with(&n.to_string())).unwrap();
+            files.iter().find(|(path, _)| path_str(path).starts_with(&n.to_string())).unwrap();
         assert!(String::from_utf8_lossy(bytes).ends_with(&format!("page {n}\n")));
     }
     assert_eq!(tree(&home.path().join("pages")), before, "nothing is written outside the target");
@@ -234,8 +238,8 @@ fn unreadable_pages_are_reported_and_others_exported() {
     drop(db);
     let _daemon = home.daemon();
     let out = home.outside().join("out");
-    let ran = home.brain(["--json", "export", text(&out)]).expect(1);
-    let exported = ran.json();
+    let output = home.brain(["--json", "export", path_str(&out)]).expect(1);
+    let exported = output.json();
     assert_eq!((&exported["status"], &exported["files"]), (&"partial".into(), &4.into()));
     assert_eq!(
         (&exported["failed_total"], &exported["failed"][0]["path"]),
@@ -243,11 +247,11 @@ fn unreadable_pages_are_reported_and_others_exported() {
     );
     assert!(exported["failed"][0]["reason"].as_str().unwrap().contains("no text"), "{exported}");
     assert_eq!(tree(&out).len(), 4);
-    let failed = home.brain(["export", text(&home.outside().join("again"))]).expect(1);
+    let failed = home.brain(["export", path_str(&home.outside().join("again"))]).expect(1);
     assert!(failed.stderr.contains("failed: p/2: "), "{failed:?}");
     // A backup of such a store fails, too.
     let file = home.outside().join("a.redb");
-    let error = home.fault(["backup", text(&file)], 1);
+    let error = home.fault(["backup", path_str(&file)], 1);
     assert!(
         error["code"] == "store_damaged" && error["message"].as_str().unwrap().contains("p/2"),
         "{error}"
@@ -267,10 +271,10 @@ fn full_or_read_only_disks_are_reported() {
         home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(5000)));
     }
     let out = disk.join("out");
-    let error = home.fault(["export", text(&out)], 1);
+    let error = home.fault(["export", path_str(&out)], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains(text(&out)) && message.contains("of 20 pages"), "{error}");
+    assert!(message.contains(path_str(&out)) && message.contains("of 20 pages"), "{error}");
     for (path, bytes) in tree(&out) {
         assert_eq!(
             bytes,
@@ -279,7 +283,7 @@ fn full_or_read_only_disks_are_reported() {
         );
     }
     home.remount("ro");
-    let error = home.fault(["export", text(&disk.join("other"))], 1);
+    let error = home.fault(["export", path_str(&disk.join("other"))], 1);
     assert_eq!(error["code"], "read_only", "{error}");
     assert!(error["message"].as_str().unwrap().contains("other"), "{error}");
     assert_eq!(home.put("p/0", "writing goes on\n")["status"], "updated");

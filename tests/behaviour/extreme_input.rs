@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use brain_tests::TestHome;
 
-fn still_serves(home: &TestHome) {
+fn assert_still_serves(home: &TestHome) {
     assert_eq!(home.put("still/here", "yes\n")["slug"], "still/here");
     assert!(!home.log().contains("panicked"), "{}", home.log());
 }
@@ -24,7 +24,7 @@ fn a_line_of_five_megabytes_is_stored_and_found() {
     assert_eq!(hits["hits"][0]["slug"], "line");
     assert!(hits["hits"][0]["snippet"].as_str().unwrap().chars().count() <= 240, "{hits}");
     assert!(home.get("line")["title"].as_str().unwrap().chars().count() <= 80);
-    still_serves(&home);
+    assert_still_serves(&home);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn pages_with_100000_links_work() {
     assert_eq!(home.json(["graph", "hub"])["nodes"].as_array().unwrap().len(), 4);
     assert_eq!(home.put("hub", "none left\n")["status"], "updated");
     assert_eq!(home.json(["backlinks", "t/99999"])["links"], serde_json::json!([]));
-    still_serves(&home);
+    assert_still_serves(&home);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn deep_yaml_is_rejected_with_its_position() {
         assert!(error["message"].as_str().unwrap().len() < 1000, "the message is short");
     }
     home.fault(["get", "deep"], 4);
-    still_serves(&home);
+    assert_still_serves(&home);
 }
 
 #[test]
@@ -101,26 +101,30 @@ fn yaml_bombs_are_rejected() {
     assert_eq!(error["code"], "invalid_frontmatter", "{error}");
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let peak = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
-    let kb: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(kb < 300_000, "{peak}");
-    still_serves(&home);
+    let peak_kb: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(peak_kb < 300_000, "{peak}");
+    assert_still_serves(&home);
 }
 
 #[test]
-fn the_frontmatter_limit_is_exact() {
+fn frontmatter_over_its_limit_is_rejected() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let page = |length: usize| format!("---\nlong: {}\n---\nbody\n", "x".repeat(length));
     assert_eq!(home.put("fits", &page(60_000))["status"], "created");
     let error = home.fault_with(["put", "over"], page(70_000).as_bytes(), 1);
     assert!(error["message"].as_str().unwrap().contains("65536"), "{error}");
-    let mut many = String::from("---\n");
+    let mut many_keys = String::from("---\n");
     for n in 0..6000 {
-        writeln!(many, "k{n}: {n}").unwrap();
+        writeln!(many_keys, "k{n}: {n}").unwrap();
     }
-    let ran = home.brain_with(["put", "many", "--json"], format!("{many}---\nbody\n").as_bytes());
-    assert!(ran.code == 0 || ran.json()["error"]["code"] == "invalid_frontmatter", "{ran:?}");
-    still_serves(&home);
+    let output =
+        home.brain_with(["put", "many", "--json"], format!("{many_keys}---\nbody\n").as_bytes());
+    assert!(
+        output.code == 0 || output.json()["error"]["code"] == "invalid_frontmatter",
+        "{output:?}"
+    );
+    assert_still_serves(&home);
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn deeply_nested_markdown_is_stored() {
         assert_eq!(put["status"], "created", "{name}");
         assert_eq!(home.get(&format!("nest/{name}"))["body"].as_str().unwrap(), text, "{name}");
     }
-    still_serves(&home);
+    assert_still_serves(&home);
 }
 
 #[test]
@@ -163,13 +167,13 @@ fn long_tags_titles_and_queries_work() {
     home.json(["search", "--", &"a* ".repeat(2000)]);
     let error = home.fault(["get", &"a".repeat(600)], 2);
     assert_eq!(error["code"], "invalid_slug");
-    let longest = format!("{}/{}", "d".repeat(200), "f".repeat(200));
-    assert_eq!(home.put(&longest, "x\n")["written"], true);
-    still_serves(&home);
+    let long_slug = format!("{}/{}", "d".repeat(200), "f".repeat(200));
+    assert_eq!(home.put(&long_slug, "x\n")["written"], true);
+    assert_still_serves(&home);
 }
 
 #[test]
-fn pages_with_too_long_file_names_are_stored_and_reported() {
+fn pages_are_stored_if_their_file_names_are_too_long() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     // Slugs have up to 512 bytes, file names up to 255.

@@ -1,4 +1,5 @@
-//! Real faults of the store's disk: full, read-only, damaged, or written by a newer program.
+//! Real faults of the store: a full disk, an unwritable home, a damaged file, and a store of a
+//! newer or another program.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +10,8 @@ use brain_store::SCHEMA;
 use brain_tests::{TestHome, run, slugs};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
-/// A home on a small file system that keeps 1 MB free.
+/// Returns a home on a file system of `size`, of which the store keeps 1 MB free. Returns `None` if
+/// mounting is not permitted.
 pub(crate) fn small_home(size: &str) -> Option<TestHome> {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
@@ -17,7 +19,8 @@ pub(crate) fn small_home(size: &str) -> Option<TestHome> {
     home.mount(&path, &format!("size={size},mode=700")).then_some(home)
 }
 
-/// Fills the file system of `dir` until `leave` bytes are free.
+/// Fills the file system of `dir` until about `leave` bytes are free. Returns the file that fills
+/// it.
 pub(crate) fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
     let filler = dir.join("filler");
     let stat = rustix::fs::statvfs(dir).unwrap();
@@ -97,8 +100,8 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
     let mut refused = 0;
     for n in 0..3 {
         let slug = format!("huge/{n}");
-        let ran = home.brain_with(["put", &slug, "--json"], &huge.as_bytes()[..4_800_000]);
-        if ran.code == 0 {
+        let output = home.brain_with(["put", &slug, "--json"], &huge.as_bytes()[..4_800_000]);
+        if output.code == 0 {
             assert_eq!(
                 home.get(&slug)["body"].as_str().unwrap().len(),
                 4_800_000,
@@ -107,7 +110,7 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
             continue;
         }
         refused += 1;
-        assert_eq!(ran.json()["error"]["code"], "disk_full", "{}", ran.stdout);
+        assert_eq!(output.json()["error"]["code"], "disk_full", "{}", output.stdout);
         assert!(daemon.is_running());
         assert_eq!(
             home.fault(["get", &slug], 4)["code"],
@@ -136,13 +139,13 @@ fn a_disk_that_fills_during_a_commit_loses_nothing() {
 #[test]
 fn a_full_disk_at_start_is_reported() {
     let Some(home) = small_home("300k") else { return };
-    let ran = home.brain(["capture", "no room to begin with"]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains(home.path().to_str().unwrap()), "{ran:?}");
-    let stderr = ran.stderr.to_lowercase();
+    let output = home.brain(["capture", "no room to begin with"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains(home.path().to_str().unwrap()), "{output:?}");
+    let stderr = output.stderr.to_lowercase();
     assert!(
         stderr.contains("disk is full") || stderr.contains("space") || stderr.contains("free"),
-        "{ran:?}"
+        "{output:?}"
     );
 }
 
@@ -152,7 +155,7 @@ fn an_unwritable_home_is_reported() {
         return brain_tests::skip("nothing is forbidden to root");
     }
     let home = TestHome::new();
-    let lock = |on: bool| {
+    let set_read_only = |on: bool| {
         let store = home.path().join("brain.redb");
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
         fs::set_permissions(store, fs::Permissions::from_mode(if on { 0o400 } else { 0o600 }))
@@ -167,19 +170,19 @@ fn an_unwritable_home_is_reported() {
     home.put("a", "walrus\n");
     assert!(daemon.terminate().0.success());
     let before = fs::read(home.path().join("brain.redb")).unwrap();
-    lock(true);
+    set_read_only(true);
     for args in [&["list"][..], &["capture", "x"]] {
-        let ran = home.brain(args);
-        assert_ne!(ran.code, 0, "{args:?}");
+        let output = home.brain(args);
+        assert_ne!(output.code, 0, "{args:?}");
         assert!(
-            ran.stderr.contains(home.path().to_str().unwrap()),
-            "the error names the path: {ran:?}"
+            output.stderr.contains(home.path().to_str().unwrap()),
+            "the error names the path: {output:?}"
         );
-        assert!(ran.stderr.to_lowercase().contains("permission"), "{ran:?}");
+        assert!(output.stderr.to_lowercase().contains("permission"), "{output:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(daemon.stderr.contains("hint:"), "{daemon:?}");
-    lock(false);
+    set_read_only(false);
     assert_eq!(fs::read(home.path().join("brain.redb")).unwrap(), before);
     let _daemon = home.daemon();
     assert_eq!(home.get("a")["body"], "walrus\n");
@@ -191,9 +194,9 @@ fn an_impossible_home_is_reported() {
     let file = home.outside().join("file");
     fs::write(&file, "x").unwrap();
     home.env.push(("BRAIN_HOME".into(), file.join("home").to_str().unwrap().into()));
-    let ran = home.brain(["capture", "x"]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains(file.to_str().unwrap()), "{ran:?}");
+    let output = home.brain(["capture", "x"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains(file.to_str().unwrap()), "{output:?}");
     let daemon = run(home.command("brain-daemon"), b"").expect(1);
     assert!(
         daemon.stderr.contains(file.to_str().unwrap()) && daemon.stderr.contains("BRAIN_HOME"),
@@ -201,7 +204,7 @@ fn an_impossible_home_is_reported() {
     );
 }
 
-/// A home with a closed store.
+/// Returns a home with 30 pages and a stopped daemon.
 fn closed_home() -> TestHome {
     let home = TestHome::new();
     let daemon = home.daemon();
@@ -212,7 +215,7 @@ fn closed_home() -> TestHome {
     home
 }
 
-/// Asserts that client and daemon reject the store with this message and leave it unchanged.
+/// Asserts that client and daemon reject the store with these words and leave it unchanged.
 fn assert_refused_unchanged(home: &TestHome, expected_words: &[&str]) {
     let store = home.path().join("brain.redb");
     let before = fs::read(&store).unwrap();
@@ -221,16 +224,16 @@ fn assert_refused_unchanged(home: &TestHome, expected_words: &[&str]) {
 }
 
 fn assert_refused(home: &TestHome, expected_words: &[&str]) {
-    let ran = home.brain(["list"]);
-    assert_ne!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.stdout, "");
-    for part in expected_words {
-        assert!(ran.stderr.contains(part), "{part} is missing: {ran:?}");
+    let output = home.brain(["list"]);
+    assert_ne!(output.code, 0, "{output:?}");
+    assert_eq!(output.stdout, "");
+    for word in expected_words {
+        assert!(output.stderr.contains(word), "{word} is missing: {output:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"");
     assert_eq!(daemon.code, 1, "{daemon:?}");
-    for part in expected_words {
-        assert!(daemon.stderr.contains(part), "{part} is missing: {daemon:?}");
+    for word in expected_words {
+        assert!(daemon.stderr.contains(word), "{word} is missing: {daemon:?}");
     }
     assert!(daemon.stderr.contains("hint:"), "no hint: {daemon:?}");
     assert!(!daemon.stderr.contains("panicked"), "{daemon:?}");
@@ -266,8 +269,8 @@ fn a_truncated_store_is_rejected() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     let good = fs::read(&store).unwrap();
-    for part in [10, 2, 4] {
-        fs::write(&store, &good[..good.len() / part]).unwrap();
+    for divisor in [10, 2, 4] {
+        fs::write(&store, &good[..good.len() / divisor]).unwrap();
         assert_refused_unchanged(&home, &["brain.redb", "damaged"]);
     }
 }
@@ -286,18 +289,18 @@ fn a_damaged_store_never_returns_wrong_pages() {
         }
         fs::write(&store, &bad).unwrap();
         for n in 0..30 {
-            let ran = home.brain(["get", &format!("p/{n}"), "--json"]);
-            if ran.code == 0 {
+            let output = home.brain(["get", &format!("p/{n}"), "--json"]);
+            if output.code == 0 {
                 assert_eq!(
-                    ran.json()["body"],
+                    output.json()["body"],
                     format!("page {n} {}\n", "words ".repeat(2000)),
                     "page {n}"
                 );
             } else {
-                let error = &ran.json()["error"];
+                let error = &output.json()["error"];
                 assert!(
-                    error["message"].is_string() && !ran.stderr.contains("panicked"),
-                    "{ran:?}"
+                    error["message"].is_string() && !output.stderr.contains("panicked"),
+                    "{output:?}"
                 );
             }
         }
@@ -342,12 +345,12 @@ fn schema(store: &Path) -> u64 {
     meta.get("schema").unwrap().unwrap().value()
 }
 
-fn set_schema(store: &Path, number: u64) {
+fn set_schema(store: &Path, version: u64) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
     txn.open_table(TableDefinition::<&str, u64>::new("meta"))
         .unwrap()
-        .insert("schema", number)
+        .insert("schema", version)
         .unwrap();
     txn.commit().unwrap();
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use brain_tests::TestHome;
 use serde_json::Value;
 
+/// Returns the check `name` of `brain doctor`.
 fn check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     let checks = doctor["checks"].as_array().unwrap();
@@ -17,6 +18,7 @@ fn check(home: &TestHome, name: &str) -> Value {
         .clone()
 }
 
+/// Returns the warnings of a write, and asserts that it did not write the page's file.
 fn warnings_of(written: &Value) -> String {
     assert_eq!(written["written"], false, "{written}");
     written["warnings"]
@@ -76,8 +78,8 @@ fn files_changed_by_others_are_never_overwritten() {
         )
     );
     let hint = outbox["hint"].as_str().unwrap();
-    for way in [format!("`brain put a --file {path}`"), format!("`rm {path}`")] {
-        assert!(hint.contains(&way), "both ways out, with the name of the page: {hint}");
+    for remedy in [format!("`brain put a --file {path}`"), format!("`rm {path}`")] {
+        assert!(hint.contains(&remedy), "the hint names two remedies: {hint}");
     }
     let status = home.json(["status"]);
     assert!(status["degraded"].to_string().contains("a.md"), "{status}");
@@ -85,7 +87,7 @@ fn files_changed_by_others_are_never_overwritten() {
     daemon.kill();
     let _daemon = home.daemon();
     assert_eq!(fs::read_to_string(&file).unwrap(), "theirs, unsaved elsewhere\n");
-    // After the file is moved away, the doctor writes the page's file.
+    // After the file is removed, `doctor --fix` writes the page's file.
     fs::remove_file(&file).unwrap();
     home.json(["doctor", "--fix"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), home.get("a")["content"].as_str().unwrap());
@@ -98,10 +100,10 @@ fn warnings_are_printed_as_text() {
     let _daemon = home.daemon();
     home.put("a", "ours\n");
     fs::write(home.page_file("a"), "theirs\n").unwrap();
-    let ran = home.brain_with(["put", "a"], b"more\n").expect(0);
+    let output = home.brain_with(["put", "a"], b"more\n").expect(0);
     assert!(
-        ran.stderr.contains("warning") && ran.stderr.contains("written by another program"),
-        "{ran:?}"
+        output.stderr.contains("warning") && output.stderr.contains("written by another program"),
+        "{output:?}"
     );
 }
 
@@ -123,7 +125,7 @@ fn changed_files_are_kept_in_the_trash() {
     assert_eq!(
         fs::read_to_string(home.path().join("pages/.trash/a.md")).unwrap(),
         "theirs\n",
-        "the file in the trash has their text"
+        "the restore leaves the other file in the trash"
     );
 }
 
@@ -163,13 +165,13 @@ fn foreign_files_in_a_pages_place_are_left_alone() {
 fn pages_are_stored_while_their_directory_is_read_only() {
     let mut home = TestHome::new();
     let pages = home.path().join("pages");
-    let root = rustix::process::geteuid().is_root();
-    if root && !home.mount(&pages, "size=20m,mode=700") {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root && !home.mount(&pages, "size=20m,mode=700") {
         return;
     }
     fs::create_dir_all(&pages).unwrap();
     let home = home;
-    let lock = |on: bool| match root {
+    let set_read_only = |on: bool| match is_root {
         true => home.remount(if on { "ro" } else { "rw" }),
         false => {
             let mode = if on { 0o500 } else { 0o700 };
@@ -178,7 +180,7 @@ fn pages_are_stored_while_their_directory_is_read_only() {
     };
     let daemon = home.daemon();
     home.put("before", "text\n");
-    lock(true);
+    set_read_only(true);
     let written = home.json(["capture", "walrus on ice"]);
     assert_eq!(written["status"], "created");
     assert!(warnings_of(&written).contains(pages.to_str().unwrap()), "{written}");
@@ -195,14 +197,14 @@ fn pages_are_stored_while_their_directory_is_read_only() {
     daemon.kill();
     let _daemon = home.daemon();
     assert_eq!(home.get(&slug)["body"], "walrus on ice", "the outbox survives SIGKILL");
-    lock(false);
+    set_read_only(false);
     home.json(["doctor", "--fix"]);
     assert!(fs::read_to_string(home.page_file(&slug)).unwrap().ends_with("walrus on ice"));
     assert!(!home.page_file("before").exists() && pages.join(".trash/before.md").exists());
     assert_eq!(check(&home, "outbox")["status"], "ok");
 }
 
-/// A home with 40 pages and a stopped daemon.
+/// Returns a home with 40 pages and a stopped daemon.
 fn indexed_home() -> TestHome {
     let home = TestHome::new();
     let daemon = home.daemon();
@@ -214,7 +216,7 @@ fn indexed_home() -> TestHome {
     home
 }
 
-fn everything_is_found(home: &TestHome) {
+fn assert_all_pages_are_found(home: &TestHome) {
     let found = home.json(["search", "walrus", "--limit", "200"]);
     assert_eq!(found["hits"].as_array().unwrap().len(), 40, "{found}");
     assert_eq!(found["degraded"], Value::Null);
@@ -228,7 +230,7 @@ fn a_deleted_index_is_rebuilt() {
     let home = indexed_home();
     fs::remove_dir_all(home.path().join("index")).unwrap();
     let _daemon = home.daemon();
-    everything_is_found(&home);
+    assert_all_pages_are_found(&home);
 }
 
 #[test]
@@ -241,7 +243,7 @@ fn an_index_deleted_at_runtime_is_rebuilt_at_start() {
     assert!(daemon.is_running());
     daemon.kill();
     let _daemon = home.daemon();
-    everything_is_found(&home);
+    assert_all_pages_are_found(&home);
     assert_eq!(home.search("seal"), ["p/new"]);
 }
 
@@ -276,22 +278,25 @@ fn a_damaged_index_is_rebuilt() {
     ];
     for (name, damage) in damages {
         let home = indexed_home();
-        let all = files(&home.path().join("index"));
-        assert!(all.len() > 2, "{all:?}");
-        all.iter().for_each(|file| damage(file));
+        let index_files = files(&home.path().join("index"));
+        assert!(index_files.len() > 2, "{index_files:?}");
+        index_files.iter().for_each(|file| damage(file));
         let daemon = home.daemon();
-        everything_is_found(&home);
+        assert_all_pages_are_found(&home);
         assert!(!home.log().contains("panicked"), "{name}: {}", home.log());
         drop(daemon);
     }
     let home = indexed_home();
     fs::remove_dir_all(home.path().join("index")).unwrap();
     fs::write(home.path().join("index"), "a file where a directory should be").unwrap();
-    let ran = home.brain(["search", "walrus", "--json", "--limit", "50"]);
-    if ran.code == 0 {
-        assert_eq!(ran.json()["hits"].as_array().unwrap().len(), 40);
+    let output = home.brain(["search", "walrus", "--json", "--limit", "50"]);
+    if output.code == 0 {
+        assert_eq!(output.json()["hits"].as_array().unwrap().len(), 40);
     } else {
-        assert!(ran.stdout.contains("index"), "the error names the obstructing file: {ran:?}");
+        assert!(
+            output.stdout.contains("index"),
+            "the error names the obstructing file: {output:?}"
+        );
     }
 }
 
@@ -345,6 +350,7 @@ fn emptied_files_are_another_programs_unless_power_failed() {
     fs::write(home.page_file("a"), "").unwrap();
     assert!(warnings_of(&home.put("a", "two\n")).contains("emptied by another program"));
     assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), "");
+    // After an unclean end, an empty file counts as torn by a power loss and is replaced.
     daemon.kill();
     let _daemon = home.daemon();
     assert!(fs::read_to_string(home.page_file("a")).unwrap().ends_with("two\n"));
@@ -365,15 +371,15 @@ fn large_indexes_are_rebuilt_in_the_background() {
     fs::remove_dir_all(home.path().join("index")).unwrap();
     let _daemon = home.daemon();
     home.put("late", "a walrus, written while the index was being built\n");
-    home.put("n7", "no longer about them, but about a heron\n");
+    home.put("n7", "no longer about otters, but about a heron\n");
     home.json(["delete", "n8"]);
     let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     while home.json(["status"])["degraded"] != serde_json::json!([]) {
         assert!(std::time::Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let found = |words: &str| home.json(["search", words])["hits"].as_array().unwrap().len();
-    assert_eq!((found("walrus"), found("heron"), found("\"number 1499\"")), (1, 1, 1));
-    assert_eq!((found("\"number 7\""), found("\"number 8\"")), (0, 0));
+    let hit_count = |words: &str| home.json(["search", words])["hits"].as_array().unwrap().len();
+    assert_eq!((hit_count("walrus"), hit_count("heron"), hit_count("\"number 1499\"")), (1, 1, 1));
+    assert_eq!((hit_count("\"number 7\""), hit_count("\"number 8\"")), (0, 0));
     assert_eq!(home.json(["doctor"])["status"], "healthy");
 }

@@ -1,4 +1,4 @@
-//! Formats of lists and graphs, parts of lists, hyperlinks, and slugs and passages in terminals.
+//! Formats of lists and graphs; parts of lists; slugs, passages and hyperlinks on terminals.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::terminal::on_a_terminal;
 
-const LONG: &str = "meetings/2026/11/a-rather-long-name-of-a-meeting";
+const LONG_SLUG: &str = "meetings/2026/11/a-rather-long-name-of-a-meeting";
 
 fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
@@ -21,18 +21,18 @@ fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
 #[test]
 fn listings_have_formats_for_programs() {
     let (home, _daemon) = home_with_pages();
-    let out = |args: &[&str]| home.brain(args).expect(0).stdout;
-    let csv = out(&["list", "--sort", "slug", "--format", "csv"]);
+    let stdout_of = |args: &[&str]| home.brain(args).expect(0).stdout;
+    let csv = stdout_of(&["list", "--sort", "slug", "--format", "csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "slug,source_id,title,type,tags,created_at,updated_at");
     assert!(lines[1].starts_with("a,default,\"A, \"\"first\"\" | page\",note,x,20"), "{csv}");
-    let md = out(&["search", "walrus", "--format", "md"]);
+    let md = stdout_of(&["search", "walrus", "--format", "md"]);
     assert!(md.starts_with("| slug | source_id | title |") && md.contains("\\| page"), "{md}");
     assert_eq!(
-        out(&["timeline", "--format", "csv"]),
+        stdout_of(&["timeline", "--format", "csv"]),
         "date,slug,source_id,text,source\n2026-01-02,b,default,met Ann,\n"
     );
-    assert_eq!(out(&["tags", "--format", "csv"]), "tag,pages\nx,1\n");
+    assert_eq!(stdout_of(&["tags", "--format", "csv"]), "tag,pages\nx,1\n");
     for listing in [
         &["list"][..],
         &["search", "walrus"],
@@ -45,9 +45,9 @@ fn listings_have_formats_for_programs() {
         &["orphans"],
         &["todos"],
     ] {
-        let json = out(&[listing, &["--format", "json"]].concat());
+        let json = stdout_of(&[listing, &["--format", "json"]].concat());
         assert!(json.starts_with('{') && json.ends_with("}\n"), "{listing:?}: {json}");
-        assert!(!out(&[listing, &["--format", "csv"]].concat()).is_empty(), "{listing:?}");
+        assert!(!stdout_of(&[listing, &["--format", "csv"]].concat()).is_empty(), "{listing:?}");
     }
     let refused = home.brain(["tags", "--format", "paths"]).expect(2);
     assert!(refused.stderr.contains("this list has no files"), "{refused:?}");
@@ -66,7 +66,7 @@ fn printed_paths_lead_to_the_files_of_pages() {
 }
 
 #[test]
-fn long_lists_have_numbered_pages() {
+fn long_lists_are_printed_in_numbered_parts() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for slug in ["a", "b", "c", "d", "e"] {
@@ -90,7 +90,7 @@ fn long_lists_have_numbered_pages() {
 }
 
 #[test]
-fn lists_of_lines_tasks_and_calls_have_numbered_pages() {
+fn timelines_tasks_orphans_and_calls_have_numbered_parts() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 1..=5 {
@@ -102,10 +102,10 @@ fn lists_of_lines_tasks_and_calls_have_numbered_pages() {
         let fields = [("Authorization", bearer.as_str())];
         let _ = http::call(home.http_local(), "GET", &path, &fields, b"").expect(200);
     }
-    // A call is recorded just after its answer.
-    let until = Instant::now() + TEST_TIMEOUT;
+    // The audit records a call shortly after its answer.
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.json(["audit"])["calls"].as_array().unwrap().len() < 5 {
-        assert!(Instant::now() < until, "the calls are not recorded");
+        assert!(Instant::now() < deadline, "the calls are not recorded");
         std::thread::sleep(Duration::from_millis(20));
     }
     for (list, rows) in [
@@ -154,7 +154,7 @@ fn a_graph_is_printed_for_dot_and_mermaid() {
 }
 
 #[test]
-fn a_printed_page_ends_with_a_line_end() {
+fn a_printed_page_ends_with_a_line_feed() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.json(["capture", "Buy milk", "--slug", "milk"]);
@@ -169,7 +169,7 @@ fn a_terminal_shows_whole_slugs_plain_passages_and_links() {
     let text =
         "Some **bold** words about [the sea](https://example.org/a/long/address). ".repeat(3);
     home.put(
-        LONG,
+        LONG_SLUG,
         &format!(
             "---\ntitle: A title that is much too long for this\n---\n{text}The \
         `walrus` [[people/ann|Ann]] saw.\n"
@@ -183,20 +183,23 @@ fn a_terminal_shows_whole_slugs_plain_passages_and_links() {
         (40, &["list"]),
         (40, &["links", "--broken"]),
     ] {
-        let Some((_, shown)) = on_a_terminal(&home, columns, &plain, command) else { return };
-        assert!(shown.contains(LONG), "{columns}: {shown}");
-        for line in shown.lines() {
-            assert!(line.chars().count() <= columns as usize || line.contains(LONG), "{shown}");
+        let Some((_, output)) = on_a_terminal(&home, columns, &plain, command) else { return };
+        assert!(output.contains(LONG_SLUG), "{columns}: {output}");
+        for line in output.lines() {
+            assert!(
+                line.chars().count() <= columns as usize || line.contains(LONG_SLUG),
+                "{output}"
+            );
         }
     }
-    let Some((_, shown)) = on_a_terminal(&home, 60, &plain, &["search", "walrus"]) else { return };
-    let passage = shown.lines().find(|line| line.contains("walrus")).expect(&shown);
-    assert!(!passage.contains(['*', '`', '[', ']']), "{shown}");
+    let Some((_, output)) = on_a_terminal(&home, 60, &plain, &["search", "walrus"]) else { return };
+    let passage = output.lines().find(|line| line.contains("walrus")).expect(&output);
+    assert!(!passage.contains(['*', '`', '[', ']']), "{output}");
 
     let linked = [("FORCE_HYPERLINK", "1")];
-    let Some((_, shown)) = on_a_terminal(&home, 60, &linked, &["list"]) else { return };
+    let Some((_, output)) = on_a_terminal(&home, 60, &linked, &["list"]) else { return };
     assert!(
-        shown.contains("\u{1b}]8;;file://") && shown.contains(&format!("{LONG}.md")),
-        "{shown}"
+        output.contains("\u{1b}]8;;file://") && output.contains(&format!("{LONG_SLUG}.md")),
+        "{output}"
     );
 }

@@ -1,4 +1,4 @@
-//! Clients that are newer than the running daemon, as after an upgrade.
+//! Clients whose protocol differs from that of the running daemon, as after an upgrade.
 
 use std::io::Write;
 use std::os::unix::net::UnixListener;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use brain_protocol::{Hello, PROTOCOL};
 use brain_tests::TestHome;
 
-/// Starts a process named `brain-daemon` and a socket that greets with `protocol` until the process
-/// ends.
+/// Starts a process named `brain-daemon`, and a thread that greets clients with `protocol` until
+/// the process ends. Returns the thread.
 fn other_daemon(home: &TestHome, protocol: u16) -> JoinHandle<()> {
     let program = home.outside().join("brain-daemon");
     std::fs::copy("/bin/sleep", &program).unwrap();

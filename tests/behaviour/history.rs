@@ -14,12 +14,11 @@ fn a_history_shows_time_and_size_of_each_change() {
     home.put("a", "one\nTWO\nthree\n");
     home.json(["tags", "a", "--add", "x"]);
     let versions = home.json(["history", "a"])["versions"].clone();
-    let lines = |version: usize| {
-        (versions[version]["lines_added"].clone(), versions[version]["lines_removed"].clone())
-    };
-    assert_eq!(lines(2), (json!(2), json!(0)));
-    assert_eq!(lines(1), (json!(2), json!(1)));
-    assert_eq!(lines(0).1, 0, "a tag removes no line");
+    // The newest version comes first.
+    let counts = |row: usize| (&versions[row]["lines_added"], &versions[row]["lines_removed"]);
+    assert_eq!(counts(2), (&json!(2), &json!(0)));
+    assert_eq!(counts(1), (&json!(2), &json!(1)));
+    assert_eq!(versions[0]["lines_removed"], 0, "a tag removes no line");
     let printed = home.brain(["history", "a"]).expect(0).stdout;
     let written = versions[1]["written_at"].as_str().unwrap();
     let row = printed.lines().find(|line| line.contains("+2 -1")).unwrap();
@@ -37,8 +36,8 @@ fn a_page_is_reverted_to_a_time() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "first\n");
-    let first = home.json(["get", "a"])["updated_at"].as_str().unwrap().to_owned();
-    // A time without a fraction is a whole second.
+    let first_time = home.json(["get", "a"])["updated_at"].as_str().unwrap().to_owned();
+    // A time without a fraction covers its whole second, which must not include the next version.
     sleep(Duration::from_millis(1100));
     home.put("a", "second\n");
 
@@ -52,8 +51,8 @@ fn a_page_is_reverted_to_a_time() {
     );
     assert_eq!(home.fault(["revert", "a", "soon"], 2)["code"], "usage");
 
-    let second = first[..19].replace('T', " ");
-    assert_eq!(home.json(["revert", "a", &second])["version"], 3);
+    let first_second = first_time[..19].replace('T', " ");
+    assert_eq!(home.json(["revert", "a", &first_second])["version"], 3);
     assert_eq!(home.json(["get", "a"])["body"], "first\n");
     assert_eq!(home.json(["revert", "a", "2"])["version"], 4);
     assert_eq!(home.json(["get", "a"])["body"], "second\n");

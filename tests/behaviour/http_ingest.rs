@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use brain_tests::http::{Answer, Wire, call, get, ingest, request};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
+/// A daemon, and a token `sender` that may read and write.
 struct Sender {
     home: TestHome,
     _daemon: Daemon,
@@ -32,8 +33,8 @@ impl Sender {
         call(self.home.http_local(), "POST", "/ingest", &all, body)
     }
 
-    /// Polls `GET /ingest/{id}` with this token until the item is processed.
-    fn job(&self, token: &str, id: &str) -> serde_json::Value {
+    /// Polls `GET /ingest/{id}` with this token until the item is processed. Returns its job.
+    fn wait_for_job(&self, token: &str, id: &str) -> serde_json::Value {
         let bearer = format!("Bearer {token}");
         let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
@@ -67,7 +68,7 @@ fn ingested_content_becomes_a_page() {
     assert_eq!(accepted["status"], "queued");
     assert_eq!(accepted["source_id"], "default");
     assert_eq!(accepted["content_hash"].as_str().unwrap().len(), 64);
-    let job = sender.job(&sender.token, accepted["job_id"].as_str().unwrap());
+    let job = sender.wait_for_job(&sender.token, accepted["job_id"].as_str().unwrap());
     assert_eq!((&job["status"], &job["slug"]), (&"stored".into(), &"letters/one".into()), "{job}");
     let page = sender.home.get("letters/one");
     assert_eq!((&page["title"], &page["type"]), (&"Grüße".into(), &"note".into()), "{page}");
@@ -228,7 +229,7 @@ fn blank_content_is_rejected_in_every_form() {
 }
 
 #[test]
-fn all_content_types_are_accepted() {
+fn only_text_content_types_are_accepted() {
     let sender = Sender::new();
     for (kind, body) in [
         ("text/plain", &b"plain one"[..]),
@@ -332,7 +333,7 @@ fn checks_have_a_fixed_order() {
     let sender = Sender::with(&[("BRAIN_INGEST_MAX_BYTES", "10")]);
     let (address, reader) = (sender.home.http_local(), sender.home.token("reader", "read", &[]));
     let large = [b'a'; 11];
-    // Authentication is checked before the content type, then the size, then blank content.
+    // The order is: token, scope, content type, size, blank content.
     assert_eq!(call(address, "POST", "/ingest", &[("Content-Type", "x/y")], &large).status, 401);
     let bearer = format!("Bearer {reader}");
     assert_eq!(call(address, "POST", "/ingest", &[("Authorization", &bearer)], &large).status, 403);
@@ -353,33 +354,39 @@ fn rate_limits_apply_to_clients_and_unknown_callers() {
     assert_eq!(refused.error(), "rate_limited");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=1200).contains(&wait), "{wait}");
-    // The rate limit is checked first, for each client.
+    // The rate limit is checked before the content type. Each client has its own limit.
     assert_eq!(sender.post(&[("Content-Type", "x/y")], b"").status, 429);
     let other = sender.home.token("other", "write", &[]);
     let _ = ingest(address, &other, "from another").expect(202);
-    let (mut refused, mut limited) = (0, 0);
+    let (mut refusals, mut limited) = (0, 0);
     for _ in 0..150 {
         match ingest(address, "brain_pt_wrong", "x").status {
-            401 => refused += 1,
+            401 => refusals += 1,
             429 => limited += 1,
             other => panic!("{other}"),
         }
     }
-    assert!(refused >= 100 && limited > 0, "{refused} refused, {limited} limited");
+    assert!(refusals >= 100 && limited > 0, "{refusals} refused, {limited} limited");
     let _ = ingest(address, &other, "not limited by guesses of others").expect(202);
-    let open = Sender::with(&[("BRAIN_INGEST_RATE", "off")]);
-    let mut wire = Wire::open(open.home.http_local());
-    let bearer = format!("Bearer {}", open.token);
+    let unlimited = Sender::with(&[("BRAIN_INGEST_RATE", "off")]);
+    let mut wire = Wire::open(unlimited.home.http_local());
+    let bearer = format!("Bearer {}", unlimited.token);
     for n in 0..300 {
         let body = format!("text {n}");
         let fields = [("Authorization", &*bearer), PLAIN];
-        wire.send(request(open.home.http_local(), "POST", "/ingest", &fields, body.as_bytes()));
+        wire.send(request(
+            unlimited.home.http_local(),
+            "POST",
+            "/ingest",
+            &fields,
+            body.as_bytes(),
+        ));
         let _ = wire.answer().expect(202);
     }
 }
 
 #[test]
-fn the_audit_lists_every_call_without_content() {
+fn the_audit_lists_calls_without_their_content() {
     let sender = Sender::new();
     let address = sender.home.http_local();
     let _ = sender.post(&[PLAIN, ("X-Brain-Title", "very private")], b"my secret text").expect(202);

@@ -3,7 +3,7 @@
 use brain_tests::http::{self, Wire, call, get, request};
 use brain_tests::{Daemon, TestHome};
 
-/// A daemon with both listeners and these variables.
+/// Starts a daemon with both listeners and these environment variables.
 fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
@@ -49,8 +49,8 @@ fn each_listener_serves_its_own_paths() {
         assert_eq!(get(public, path).expect(404).error(), "not_found", "{path}");
     }
     let api = get(public, "/openapi.json").json();
-    let secret = |path: &String| path.starts_with("/admin") || path == "/metrics";
-    assert!(!api["paths"].as_object().unwrap().keys().any(secret), "{api}");
+    let is_local_only = |path: &String| path.starts_with("/admin") || path == "/metrics";
+    assert!(!api["paths"].as_object().unwrap().keys().any(is_local_only), "{api}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn ambiguous_requests_are_rejected() {
     let head =
         format!("POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n");
     let plain = "Content-Type: text/plain\r\n";
-    for (what, rest) in [
+    for (problem, rest) in [
         (
             "length, then encoding",
             format!("{plain}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET"),
@@ -176,7 +176,7 @@ fn ambiguous_requests_are_rejected() {
             format!("{plain}Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\nGET"),
         ),
         ("two lengths", format!("{plain}Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd")),
-        ("a length that is none", format!("{plain}Content-Length: -1\r\n\r\n")),
+        ("a negative length", format!("{plain}Content-Length: -1\r\n\r\n")),
         ("a length with a sign", format!("{plain}Content-Length: +3\r\n\r\nabc")),
         ("another encoding", format!("{plain}Transfer-Encoding: gzip\r\n\r\nabc")),
         ("two content types", format!("{plain}{plain}Content-Length: 3\r\n\r\nabc")),
@@ -199,8 +199,8 @@ fn ambiguous_requests_are_rejected() {
         let mut wire = Wire::open(address);
         wire.send(head.clone() + &rest);
         let answer = wire.answer();
-        assert_eq!(answer.status, 400, "{what}: {answer:?}");
-        assert_eq!(answer.error(), "bad_request", "{what}");
+        assert_eq!(answer.status, 400, "{problem}: {answer:?}");
+        assert_eq!(answer.error(), "bad_request", "{problem}");
     }
     assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "no item was stored");
     for bytes in [
@@ -259,7 +259,7 @@ fn ambiguous_pipelined_requests_are_rejected() {
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
     let bearer = format!("Bearer {token}");
-    let both = [
+    let fields = [
         ("Authorization", &*bearer),
         ("Content-Type", "text/plain"),
         ("Transfer-Encoding", "chunked"),
@@ -268,20 +268,20 @@ fn ambiguous_pipelined_requests_are_rejected() {
     let first = request(address, "GET", "/health", &[], b"");
     let mut wire = Wire::open(address);
     wire.send(
-        [first, request(address, "POST", "/ingest", &both, b"3\r\nabc\r\n0\r\n\r\n")].concat(),
+        [first, request(address, "POST", "/ingest", &fields, b"3\r\nabc\r\n0\r\n\r\n")].concat(),
     );
     let _ = wire.answer().expect(200);
     let refused = wire.answer().expect(400);
     assert_eq!((&*refused.error(), refused.header("connection")), ("bad_request", Some("close")));
     assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "no item was stored");
-    // A client that waits for each response may send chunked requests without limit.
+    // A client that waits for each response may send several chunked requests.
     let mut wire = Wire::open(address);
     for text in ["abc", "def", "ghi"] {
         wire.send(request(
             address,
             "POST",
             "/ingest",
-            &both[..3],
+            &fields[..3],
             format!("3\r\n{text}\r\n0\r\n\r\n").as_bytes(),
         ));
         let _ = wire.answer().expect(202);
@@ -316,7 +316,7 @@ fn metrics_count_requests() {
 }
 
 #[test]
-fn a_listener_beyond_loopback_is_warned_about() {
+fn a_listener_beyond_loopback_causes_a_warning() {
     let (home, _daemon) =
         start_daemon(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();
@@ -340,13 +340,13 @@ fn unauthenticated_calls_do_not_fill_the_audit() {
         let _ = wire.answer().expect(404);
     }
     let bearer = format!("Bearer {token}");
-    let known = [("Authorization", &*bearer), ("Content-Type", "text/plain")];
-    let _ = call(address, "POST", &format!("/ingest?{token}&title=x"), &known, b"one");
+    let fields = [("Authorization", &*bearer), ("Content-Type", "text/plain")];
+    let _ = call(address, "POST", &format!("/ingest?{token}&title=x"), &fields, b"one");
     let audit = home.json(["audit", "--limit", "1000"]);
     let calls = audit["calls"].as_array().unwrap();
     let (unknown, known): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call["client"] == "-");
-    // If a minute ended meanwhile, two minutes have records, and one record has the number of
-    // omitted ones.
+    // The audit records 60 calls a minute of unknown callers. If a minute ended meanwhile, there
+    // are two such minutes, and a record with the number of omitted calls.
     assert!((60..=121).contains(&unknown.len()), "{}", unknown.len());
     assert!(
         unknown.iter().all(|call| call["parameters"].as_array().is_none_or(Vec::is_empty)),

@@ -1,4 +1,5 @@
-//! Connections after an error: the client can reuse the connection or is told that it closes.
+//! Connections after an error: the client can reuse the connection, or the response says that it
+//! closes.
 
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ fn start_daemon() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// Returns whether the connection stays open, as the response says. If it does, the next request
-/// must be answered.
+/// Returns whether the connection stays open according to the response, and asserts that this is
+/// true: the next request is answered, or the server closes the connection.
 fn stays_open(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
     if answer.header("connection") == Some("close") {
         wire.closed();
@@ -65,9 +66,9 @@ fn chunked_requests_work_after_an_error() {
     let chunked = [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")];
     let allowed = [("Authorization", &*bearer), chunked[0], chunked[1]];
     let mut wire = Wire::open(address);
-    for at in 0..30 {
+    for n in 0..30 {
         // Rejected requests in one part, in two parts and chunked, then a valid one.
-        match at % 3 {
+        match n % 3 {
             0 => {
                 wire.send(request(address, "POST", "/ingest", &[chunked[0]], b"a body"));
             }
@@ -83,10 +84,10 @@ fn chunked_requests_work_after_an_error() {
             }
         }
         let refused = wire.answer().expect(401);
-        assert_eq!(refused.header("connection"), None, "{at}: {refused:?}");
+        assert_eq!(refused.header("connection"), None, "{n}: {refused:?}");
         wire.send(request(address, "POST", "/ingest", &allowed, b""));
         std::thread::sleep(Duration::from_millis(5));
-        let text = format!("text {at}");
+        let text = format!("text {n}");
         wire.send(format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len()));
         let _ = wire.answer().expect(202);
     }
@@ -126,25 +127,28 @@ fn a_thousand_posts_over_reused_connections_are_answered() {
     let (address, token) = (home.http_local(), home.token("t", "read", &[]));
     let bearer = format!("Bearer {token}");
     let mut wire = Wire::open(address);
-    let mut opened = 1;
-    for at in 0..1000 {
-        let length = [0, 7, 4097, 30_000, 70_000][at % 5];
+    let mut connection_count = 1;
+    for n in 0..1000 {
+        let length = [0, 7, 4097, 30_000, 70_000][n % 5];
         let length_field = length.to_string();
         let mut fields = vec![("Content-Type", "text/plain"), ("Content-Length", &*length_field)];
-        match at % 3 {
+        match n % 3 {
             0 => {}
             1 => fields.push(("Authorization", "Bearer brain_pt_wrong")),
             _ => fields.push(("Authorization", &*bearer)),
         }
-        let path = ["/ingest", "/mcp", "/nothing", "/token", "/health"][at / 3 % 5];
+        let path = ["/ingest", "/mcp", "/nothing", "/token", "/health"][n / 3 % 5];
         wire.send(request(address, "POST", path, &fields, b""));
         wire.send(vec![b'a'; length]);
         let answer = wire.answer();
-        assert!((400..500).contains(&answer.status), "{at}: {answer:?}");
+        assert!((400..500).contains(&answer.status), "{n}: {answer:?}");
         if answer.header("connection") == Some("close") {
             wire = Wire::open(address);
-            opened += 1;
+            connection_count += 1;
         }
     }
-    assert!(opened <= 250, "{opened} connections: only errors for long bodies close one");
+    assert!(
+        connection_count <= 250,
+        "{connection_count} connections: only errors for long bodies close one"
+    );
 }

@@ -8,6 +8,7 @@ use brain_tests::http::{Wire, call, get, ingest, request};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+/// Starts a daemon with these environment variables.
 fn start_daemon(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -55,7 +56,7 @@ fn stalled_and_slow_bodies_time_out() {
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
     stalled.closed();
-    // With an occasional byte, the connection is closed after six times the time limit of a pause.
+    // A body that keeps arriving slowly is closed after six times `BRAIN_HTTP_TIMEOUT`.
     let mut dripping = Wire::open(address);
     let began = Instant::now();
     dripping.send(&head);
@@ -70,7 +71,7 @@ fn stalled_and_slow_bodies_time_out() {
 }
 
 #[test]
-fn small_bodies_time_out_after_one_pause() {
+fn small_and_chunked_bodies_must_arrive_within_the_timeout() {
     let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
     let address = home.http_local();
     let large = head(&home, 100_000);
@@ -79,9 +80,9 @@ fn small_bodies_time_out_after_one_pause() {
         "POST /token HTTP/1.1\r\nHost: {address}\r\nContent-Type: \
             application/x-www-form-urlencoded\r\n"
     );
-    for small in [small + "Content-Length: 60000\r\n\r\n", chunked] {
+    for head in [small + "Content-Length: 60000\r\n\r\n", chunked] {
         let (mut slow_body, mut large_body) = (Wire::open(address), Wire::open(address));
-        slow_body.send(&small);
+        slow_body.send(&head);
         large_body.send(&large);
         let began = Instant::now();
         for wire in [&slow_body, &large_body] {
@@ -117,7 +118,7 @@ fn slow_uploads_do_not_block_other_clients() {
 }
 
 #[test]
-fn long_uploads_continue_while_there_is_room() {
+fn long_uploads_continue_while_a_connection_is_free() {
     let (home, _daemon) = start_daemon(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 40));
     let mut upload = Wire::open(address);
@@ -125,7 +126,8 @@ fn long_uploads_continue_while_there_is_room() {
     for _ in 0..4 {
         upload.send("0123456789");
         let _ = get(address, "/health").expect(200);
-        // Longer than a body may take when the listener is full.
+        // With these pauses, the upload takes longer than the 2 seconds after which a full listener
+        // may close it.
         std::thread::sleep(Duration::from_millis(800));
     }
     let _ = upload.answer().expect(202);
@@ -140,10 +142,10 @@ fn incomplete_bodies_are_discarded() {
     wire.send("half");
     wire.finish();
     assert!(wire.answer_to("POST").is_none_or(|answer| answer.status == 400));
-    let mut gone = Wire::open(address);
-    gone.send(&head);
-    gone.send("half");
-    drop(gone);
+    let mut disconnected = Wire::open(address);
+    disconnected.send(&head);
+    disconnected.send("half");
+    drop(disconnected);
     let mut chunks = Wire::open(address);
     chunks.send(head.replace("Content-Length: 1000", "Transfer-Encoding: chunked"));
     chunks.send("5\r\nhalf");
@@ -180,7 +182,7 @@ fn clients_that_read_no_responses_are_disconnected() {
     }
 }
 
-/// Returns the number of open connections, including the one that asks.
+/// Returns the number of open connections, including that of its own request.
 fn connections(home: &TestHome) -> u64 {
     let metrics = get(home.http_local(), "/metrics").expect(200);
     let line = metrics
@@ -195,19 +197,18 @@ fn ten_thousand_idle_connections_do_not_block_others() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
-    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let many = usize::try_from(most.saturating_sub(2000)).unwrap_or(usize::MAX).min(10_000);
-    if many < 10_000 {
-        skip(&format!("only {many} of 10,000 connections: {most} files may be open here"));
+    let max_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let count = usize::try_from(max_files.saturating_sub(2000)).unwrap_or(usize::MAX).min(10_000);
+    if count < 10_000 {
+        skip(&format!("only {count} of 10,000 connections: {max_files} files may be open here"));
     }
     let (home, _daemon) = start_daemon(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
-    // Two of three connections send nothing; every third one has received a response and stays
-    // open.
-    let idle: Vec<TcpStream> = (0..many)
-        .map(|at| {
+    // Every third connection receives a response and stays open; the others send nothing.
+    let idle: Vec<TcpStream> = (0..count)
+        .map(|n| {
             let mut wire = Wire::open(address);
-            if at % 3 == 0 {
+            if n % 3 == 0 {
                 wire.send(request(address, "GET", "/health", &[], b""));
                 let _ = wire.answer().expect(200);
             }
@@ -244,7 +245,7 @@ fn requests_in_progress_are_answered_at_shutdown() {
     let mut upload = Wire::open(address);
     upload.send(&head);
     upload.send("12345");
-    // The request has begun once its five bytes are read.
+    // Time for the daemon to read the five bytes; from then on, the request is in progress.
     std::thread::sleep(Duration::from_millis(300));
     let ending = std::thread::spawn(move || daemon.terminate());
     idle.closed();
@@ -325,7 +326,7 @@ fn sockets_of_the_wrong_kind_are_rejected_with_a_hint() {
 }
 
 #[test]
-fn a_busy_address_stops_nothing_but_http() {
+fn a_busy_address_stops_only_http() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let mut home = TestHome::new();
@@ -335,12 +336,12 @@ fn a_busy_address_stops_nothing_but_http() {
     assert_eq!(home.search("serves"), ["a"]);
     let status = home.status();
     assert_eq!(status.http_local, None);
-    let why = status.degraded.join("\n");
-    assert!(why.contains(&address) && why.contains("http.local"), "{why}");
+    let reasons = status.degraded.join("\n");
+    assert!(reasons.contains(&address) && reasons.contains("http.local"), "{reasons}");
     let checks = home.json(["doctor"])["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
     assert!(check["message"].as_str().unwrap().contains("tried again"), "{check}");
-    // When the address is free, it is served.
+    // When the address becomes free, the daemon serves it.
     drop(listener);
     let deadline = Instant::now() + TEST_TIMEOUT;
     while home.status().http_local.as_deref() != Some(&*address) {
@@ -349,8 +350,8 @@ fn a_busy_address_stops_nothing_but_http() {
     }
     assert!(home.status().degraded.is_empty(), "{:?}", home.status().degraded);
     assert_eq!(call(home.http_local(), "GET", "/health", &[], b"").status, 200);
-    // With default addresses that are in use, the daemon starts without them.
-    let held: Vec<_> =
+    // If the default addresses are in use, the daemon starts without HTTP.
+    let listeners: Vec<_> =
         ["127.0.0.1:3131", "127.0.0.1:8765"].map(TcpListener::bind).into_iter().collect();
     let home = TestHome::new();
     let mut command = home.command("brain-daemon");
@@ -368,7 +369,7 @@ fn a_busy_address_stops_nothing_but_http() {
     let status = home.status();
     assert_eq!((status.http_local, status.http_public), (None, None));
     assert!(
-        status.degraded.iter().any(|why| why.contains("127.0.0.1:3131")),
+        status.degraded.iter().any(|reason| reason.contains("127.0.0.1:3131")),
         "{:?}",
         status.degraded
     );
@@ -378,7 +379,7 @@ fn a_busy_address_stops_nothing_but_http() {
     assert!(check["message"].as_str().unwrap().contains("http.local"), "{check}");
     child.kill().unwrap();
     child.wait().unwrap();
-    drop(held);
+    drop(listeners);
 }
 
 #[test]

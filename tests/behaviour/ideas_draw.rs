@@ -15,7 +15,7 @@ use brain_tests::{TestHome, slugs};
 use crate::mock_clock::{HOUR, MockClock};
 
 const NOON: &str = "2026-11-21T12:00:00Z";
-/// Topics that have ten pages each.
+/// The number of topics. Each has ten pages.
 const TOPICS: usize = 24;
 
 fn put(brain: &Arc<Brain>, source: Option<&SourceId>, slug: &str, text: &str) {
@@ -29,31 +29,32 @@ fn put(brain: &Arc<Brain>, source: Option<&SourceId>, slug: &str, text: &str) {
     brain.answer(&Caller::local(0), Request::Put(put), &NoProgress).unwrap();
 }
 
-/// The invented name of a topic.
+/// Returns the invented name of a topic.
 fn topic(n: usize) -> String {
     let letter = |n: usize| char::from(b"bdfgklmnprst"[n % 12]);
     format!("{}o{}alum", letter(n), letter(n / 12 + 5))
 }
 
-/// Fills a brain with 240 pages of several kinds. Many link to the first page of each topic.
+/// Fills a brain with 240 pages of several kinds. Each links to the hub of one of the first five
+/// topics.
 fn fill(brain: &Arc<Brain>) {
     let kinds = ["people", "meetings", "projects/shared", "concepts", "places"];
     for n in 0..TOPICS * 10 {
-        let (at, of) = (n % TOPICS, n / TOPICS);
+        let (topic_number, part) = (n % TOPICS, n / TOPICS);
         let kind = kinds[n % kinds.len()];
-        let (hub, topic) = (topic(n % 5), topic(at));
+        let (hub, topic) = (topic(n % 5), topic(topic_number));
         let text = format!(
-            "---\ntags: [{topic}]\n---\nWhat part {of} says about {topic}. See [[hubs/{hub}]].\n"
+            "---\ntags: [{topic}]\n---\nWhat part {part} says about {topic}. See [[hubs/{hub}]].\n"
         );
-        let slug = match (of, at) {
+        let slug = match (part, topic_number) {
             (0, 0..5) => format!("hubs/{topic}"),
-            _ => format!("{kind}/{topic}-{of}"),
+            _ => format!("{kind}/{topic}-{part}"),
         };
         put(brain, None, &slug, &text);
     }
 }
 
-/// Selects the pages for a question, without a run.
+/// Returns the pages that would be used for a question; no run is made.
 fn select(brain: &Arc<Brain>, caller: &Caller, profile: IdeaProfile, question: &str) -> IdeasReply {
     let request = Ideas {
         profile,
@@ -79,8 +80,8 @@ fn far_slugs(reply: &IdeasReply) -> BTreeSet<String> {
     reply.far_set.iter().map(|page| page.slug.to_string()).collect()
 }
 
-/// The number of distinct pages in `draws` uniform draws from `pages` pages, on average.
-fn uniform_draws(pages: f64, draws: i32) -> f64 {
+/// Returns the expected number of distinct pages in `draws` uniform draws from `pages` pages.
+fn expected_distinct_pages(pages: f64, draws: i32) -> f64 {
     pages * (1.0 - (1.0 - 1.0 / pages).powi(draws))
 }
 
@@ -91,27 +92,31 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
     let brain = clock.open_brain(dir.path(), 7);
     fill(&brain);
     let owner = Caller::local(0);
-    for (profile, pages, far_half) in
+    for (profile, count, pool) in
         [(IdeaProfile::Brainstorm, 6, 120.0), (IdeaProfile::Lsd, 12, 80.0)]
     {
-        let mut seen = BTreeSet::new();
+        let mut drawn_slugs = BTreeSet::new();
         for n in 0..TOPICS {
             let question = format!("What could we do about {}?", topic(n));
             let reply = select(&brain, &owner, profile, &question);
-            assert_eq!((far_slugs(&reply).len(), reply.short_of_target), (pages, false));
+            assert_eq!((far_slugs(&reply).len(), reply.short_of_target), (count, false));
             for page in &reply.far_set {
                 assert!(!page.slug.as_str().contains(&topic(n)), "{} is near", page.slug);
                 assert!(reply.close_set.iter().all(|close| close.slug != page.slug));
             }
             let bands: Vec<&str> = reply.far_set.iter().map(|page| page.band.as_str()).collect();
-            let third = |band| vec![band; pages / 3];
+            let third = |band| vec![band; count / 3];
             assert_eq!(bands, [third("farthest"), third("far"), third("middle")].concat());
-            seen.extend(far_slugs(&reply));
+            drawn_slugs.extend(far_slugs(&reply));
         }
-        // An even draw from a fixed half, or third, of the brain would use this number of pages.
-        let expected = uniform_draws(far_half, (TOPICS * pages) as i32);
-        eprintln!("{profile:?}: {} distinct pages, {expected:.0} of an even draw", seen.len());
-        assert!(seen.len() as f64 > expected * 0.9, "{} of {expected}", seen.len());
+        // An even draw from half (brainstorm) or a third (lsd) of the 240 pages uses this many.
+        let expected = expected_distinct_pages(pool, (TOPICS * count) as i32);
+        eprintln!(
+            "{profile:?}: {} distinct pages, {expected:.0} of an even draw",
+            drawn_slugs.len()
+        );
+        let distinct = drawn_slugs.len();
+        assert!(distinct as f64 > expected * 0.9, "{distinct} of {expected}");
     }
 
     let question = format!("What could we do about {}?", topic(3));
@@ -126,7 +131,7 @@ fn distant_pages_are_drawn_from_the_whole_brain() {
 }
 
 #[test]
-fn vectors_tell_distances_when_pages_have_them() {
+fn distances_come_from_vectors_if_pages_have_them() {
     let endpoint = FakeEmbedding::default();
     let mut home = TestHome::new();
     home.env.extend(endpoint.variables("small"));
@@ -135,7 +140,7 @@ fn vectors_tell_distances_when_pages_have_them() {
         home.put(&format!("traffic/car-{n}"), &format!("# Car {n}\n\nThe automobile.\n"));
         home.put(&format!("fleet/{n}"), &format!("# Fleet {n}\n\nAn automobile beside a ship.\n"));
     }
-    // They link to the close pages, but a model tells that they are about something else.
+    // These pages link to the close pages, but their vectors are far from that of the question.
     for (n, text) in ["A loaf.", "The ocean.", "A tempest.", "The tutor."].iter().enumerate() {
         for m in 0..3 {
             let text = format!("# Page {n}{m}\n\n{text} [[traffic/car-{m}]]\n");
@@ -170,7 +175,7 @@ fn hidden_pages_do_not_change_the_draw() {
         brain.answer(&Caller::local(0), Request::SourceAdd(add), &NoProgress).unwrap();
         for n in 0..40 {
             if has_hidden {
-                // They link to visible pages and share their words and tags.
+                // The hidden pages link to visible pages and share their words and tags.
                 let text = format!("---\ntags: [odd]\n---\n[[notes/page-{}]]", n % 5);
                 put(&brain, Some(&work), &format!("notes/hidden-page-{n}"), &text);
             }
@@ -185,6 +190,7 @@ fn hidden_pages_do_not_change_the_draw() {
         (reply.far_set, reply.short_of_target, reply.notes)
     };
     let without = select_as_guest(false);
-    assert_eq!(without.0.len(), 12);
+    let (far_set, ..) = &without;
+    assert_eq!(far_set.len(), 12);
     assert_eq!(select_as_guest(true), without);
 }

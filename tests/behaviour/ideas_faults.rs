@@ -33,13 +33,13 @@ use crate::terminal::on_a_terminal;
 fn runs_stop_before_the_budget_is_exceeded() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
-    // By the estimate, a cross costs about 9 cents and judging its ideas 4 cents.
+    // By the estimate, a cross costs 4.05 cents and judging its three ideas 2.43 cents.
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_IN", "6");
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
     fill(&home);
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
-    assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
-    assert!(ran.stderr.contains("may cost more than its budget of $0.30"), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
+    assert_eq!((output.code, reply["status"].as_str()), (1, Some("stopped")), "{output:?}");
+    assert!(output.stderr.contains("may cost more than its budget of $0.30"), "{output:?}");
     let paid = crosses(&model).len();
     assert!((1..24).contains(&paid), "{paid}");
     assert_eq!(
@@ -64,15 +64,17 @@ fn runs_stop_before_the_budget_is_exceeded() {
     assert!(problem.contains(&format!("brain brainstorm --resume {id} --max-cost ")), "{problem}");
     assert_eq!(reply["saved_slug"], Value::Null, "an incomplete run is not saved automatically");
 
-    // The budget applies to the whole run, so the same budget allows nothing more.
-    let (again, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
-    assert_eq!((again["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
+    // The budget applies to the whole run, so a budget below its former cost allows nothing more.
+    let (limited, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
+    assert_eq!((limited["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
     let enough = problem.rsplit(' ').next().unwrap();
-    let (done, ran) = json(&home, &["brainstorm", "--resume", id, "--max-cost", enough]);
-    assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
+    let (resumed, output) = json(&home, &["brainstorm", "--resume", id, "--max-cost", enough]);
+    assert_eq!((output.code, resumed["status"].as_str()), (0, Some("done")), "{output:?}");
     assert!(
-        ran.stderr.contains(&format!("({} of 4×6 = 24 crosses left × 3 ideas + judge)", 24 - paid)),
-        "{ran:?}"
+        output
+            .stderr
+            .contains(&format!("({} of 4×6 = 24 crosses left × 3 ideas + judge)", 24 - paid)),
+        "{output:?}"
     );
     let all = crosses(&model);
     assert_eq!(
@@ -87,11 +89,11 @@ fn runs_stop_before_the_budget_is_exceeded() {
         (Some("done"), Some(24)),
         "{row}"
     );
-    let parts = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
-    assert_eq!(millionths(&row["cost"]["actual_usd"]), parts);
+    let sum = millionths(&reply["cost"]["actual_usd"]) + millionths(&resumed["cost"]["actual_usd"]);
+    assert_eq!(millionths(&row["cost"]["actual_usd"]), sum);
     let calls = model.call_count();
-    let (through, _) = json(&home, &["brainstorm", "--resume", id]);
-    assert_eq!((through["ideas"].as_array().unwrap().len(), model.call_count()), (72, calls));
+    let (finished, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!((finished["ideas"].as_array().unwrap().len(), model.call_count()), (72, calls));
 }
 
 #[test]
@@ -99,23 +101,23 @@ fn a_zero_budget_calls_no_model() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let home = ask_fixture::home(&model);
     fill(&home);
-    let (reply, ran) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
+    let (reply, output) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
     assert_eq!(
-        (ran.code, model.call_count(), reply["ideas"].as_array().unwrap().len()),
+        (output.code, model.call_count(), reply["ideas"].as_array().unwrap().len()),
         (1, 0, 0),
-        "{ran:?}"
+        "{output:?}"
     );
     assert_eq!(reply["cost"]["actual_usd"], json!(0.0));
 }
 
 #[test]
 fn failed_crosses_are_retried_by_resume() {
-    let well = Arc::new(AtomicBool::new(false));
-    let now = Arc::clone(&well);
-    let failed = Mutex::new(Vec::new());
+    let is_repaired = Arc::new(AtomicBool::new(false));
+    let repaired = Arc::clone(&is_repaired);
+    let failed_pages = Mutex::new(Vec::new());
     // The crosses of one close page with the first two distant pages fail.
     let fails = move |far: &String| {
-        let mut failed = failed.lock().unwrap();
+        let mut failed = failed_pages.lock().unwrap();
         if failed.len() < 2 && !failed.contains(far) {
             failed.push(far.clone());
         }
@@ -125,7 +127,7 @@ fn failed_crosses_are_retried_by_resume() {
         FakeModel::new(ModelOptions::default(), move |question| match parse_question(question) {
             IdeaQuestion::Cross { close, far, .. }
                 if close == "speed/disk"
-                    && !now.load(SeqCst)
+                    && !repaired.load(SeqCst)
                     && let Some(nth) = fails(&far) =>
             {
                 match nth == 0 {
@@ -141,19 +143,22 @@ fn failed_crosses_are_retried_by_resume() {
         });
     let home = ask_fixture::home(&model);
     fill(&home);
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
-    assert_eq!((ran.code, &reply["status"]), (0, &json!("done")), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION]);
+    assert_eq!((output.code, &reply["status"]), (0, &json!("done")), "{output:?}");
     let failed = reply["failed_crosses"].as_u64().unwrap() as usize;
     assert_eq!((failed, reply["ideas"].as_array().unwrap().len()), (2, 66));
     let slug = reply["saved_slug"].as_str().unwrap();
 
-    well.store(true, SeqCst);
+    is_repaired.store(true, SeqCst);
     let before = model.call_count();
     let id = reply["run_id"].as_str().unwrap();
-    let (done, _) = json(&home, &["brainstorm", "--resume", id]);
-    assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
+    let (resumed, _) = json(&home, &["brainstorm", "--resume", id]);
+    assert_eq!(
+        (&resumed["failed_crosses"], resumed["ideas"].as_array().unwrap().len()),
+        (&json!(0), 72)
+    );
     assert_eq!(model.call_count() - before, 3, "two crosses and one judge are sent again");
-    let other = done["saved_slug"].as_str().unwrap();
+    let other = resumed["saved_slug"].as_str().unwrap();
     assert!(
         other != slug && home.page_file(other).exists() && home.page_file(slug).exists(),
         "{other}"
@@ -167,8 +172,8 @@ fn runs_stop_if_the_service_rejects_them() {
     let mut home = ask_fixture::home(&model);
     ask_fixture::set_variable(&mut home, "BRAIN_LLM_API_KEY", "wrong");
     fill(&home);
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
-    assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION]);
+    assert_eq!((output.code, reply["status"].as_str()), (1, Some("stopped")), "{output:?}");
     assert!(model.call_count() <= 4, "{}", model.call_count());
     let problem = reply["problem"].as_str().unwrap();
     assert!(
@@ -176,18 +181,19 @@ fn runs_stop_if_the_service_rejects_them() {
         "{problem}"
     );
     assert!(problem.contains("0 of 24 crosses") && problem.contains("$0.00"), "{problem}");
-    assert!(!ran.stdout.contains("wrong"), "the output does not contain the key");
+    assert!(!output.stdout.contains("wrong"), "the output does not contain the key");
 }
 
 #[test]
 fn after_a_kill_only_missing_crosses_are_paid() {
-    const GATE: usize = 9;
-    let (open, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (gate, count) = (Arc::clone(&open), Arc::clone(&started));
+    /// The number of questions that the model answers before the gate opens.
+    const BEFORE_GATE: usize = 9;
+    let (is_gate_open, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (gate, count) = (Arc::clone(&is_gate_open), Arc::clone(&started));
     let model = FakeModel::new(ModelOptions::default(), move |question| {
         let number = count.fetch_add(1, SeqCst);
         let deadline = Instant::now() + TEST_TIMEOUT;
-        while number >= GATE && !gate.load(SeqCst) && Instant::now() < deadline {
+        while number >= BEFORE_GATE && !gate.load(SeqCst) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         valid_response(question)
@@ -203,7 +209,9 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let row = runs()[0].clone();
-        if row["crosses_done"].as_u64() == Some(GATE as u64) && started.load(SeqCst) == GATE + 4 {
+        if row["crosses_done"].as_u64() == Some(BEFORE_GATE as u64)
+            && started.load(SeqCst) == BEFORE_GATE + 4
+        {
             assert_eq!(row["status"], "running");
             break;
         }
@@ -215,27 +223,34 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     assert!(busy["message"].as_str().unwrap().contains("already running"), "{busy}");
     daemon.kill();
     assert_ne!(client.join().unwrap().code, 0);
-    open.store(true, SeqCst);
+    is_gate_open.store(true, SeqCst);
 
     let _daemon = home.daemon();
     assert_eq!(runs()[0]["status"], "stopped");
     let before = crosses(&model).len();
-    let (done, ran) = json(&home, &["brainstorm", "--resume", &id]);
-    assert_eq!((ran.code, done["status"].as_str()), (0, Some("done")), "{ran:?}");
-    let again = &crosses(&model)[before..];
-    assert_eq!(again.len(), 24 - GATE);
-    let first: BTreeSet<_> = crosses(&model)[..GATE].iter().cloned().collect();
-    assert!(again.iter().all(|cross| !first.contains(cross)), "a finished cross is not sent again");
-    assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
-    assert_eq!(millionths(&done["cost"]["actual_usd"]), expected_cost(&done));
+    let (resumed, output) = json(&home, &["brainstorm", "--resume", &id]);
+    assert_eq!((output.code, resumed["status"].as_str()), (0, Some("done")), "{output:?}");
+    let resent = &crosses(&model)[before..];
+    assert_eq!(resent.len(), 24 - BEFORE_GATE);
+    let first: BTreeSet<_> = crosses(&model)[..BEFORE_GATE].iter().cloned().collect();
+    assert!(
+        resent.iter().all(|cross| !first.contains(cross)),
+        "a finished cross is not sent again"
+    );
+    assert_eq!(resumed["ideas"].as_array().unwrap().len(), 72);
+    assert_eq!(millionths(&resumed["cost"]["actual_usd"]), expected_cost(&resumed));
     // The four crosses in progress are paid, whatever their result. The run's budget counts them,
     // as the ledger does.
-    let entered = millionths(&home.json(["costs"])["total"]["actual_usd"]);
-    assert!(millionths(&runs()[0]["cost"]["actual_usd"]) >= entered, "{} of {entered}", runs()[0]);
+    let ledger_cost = millionths(&home.json(["costs"])["total"]["actual_usd"]);
+    assert!(
+        millionths(&runs()[0]["cost"]["actual_usd"]) >= ledger_cost,
+        "{} of {ledger_cost}",
+        runs()[0]
+    );
 }
 
 #[test]
-fn damaged_runs_are_reported_and_harm_no_other() {
+fn damaged_runs_are_reported_and_others_still_work() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let home = ask_fixture::home(&model);
     fill(&home);
@@ -264,27 +279,28 @@ fn damaged_runs_are_reported_and_harm_no_other() {
 fn ideas_that_cannot_be_saved_are_shown() {
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let mut home = ask_fixture::home(&model);
-    // The disk counts as full, so the store accepts no page.
     let daemon = home.daemon();
     fill(&home);
     drop(daemon);
+    // The disk counts as full, so the store accepts no page.
     ask_fixture::set_variable(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
     let _daemon = home.daemon();
-    let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
-    assert_eq!((ran.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{ran:?}");
+    let (reply, output) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
+    assert_eq!((output.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{output:?}");
     assert_eq!((&reply["saved_slug"], &reply["status"]), (&Value::Null, &json!("done")));
-    let why = reply["save_problem"].as_str().unwrap();
-    assert!(why.contains("could not be saved") && why.contains("--resume"), "{why}");
-    let ran = home.brain(["brainstorm", "--resume", reply["run_id"].as_str().unwrap()]).expect(1);
-    assert!(ran.stdout.contains("Zebrafish") && ran.stderr.contains("failed:"), "{ran:?}");
-    assert!(!ran.stderr.contains("saved as ideas"), "{ran:?}");
+    let problem = reply["save_problem"].as_str().unwrap();
+    assert!(problem.contains("could not be saved") && problem.contains("--resume"), "{problem}");
+    let output =
+        home.brain(["brainstorm", "--resume", reply["run_id"].as_str().unwrap()]).expect(1);
+    assert!(output.stdout.contains("Zebrafish") && output.stderr.contains("failed:"), "{output:?}");
+    assert!(!output.stderr.contains("saved as ideas"), "{output:?}");
 }
 
 #[test]
 fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     // A shell without job control lets background programs ignore Ctrl-C, and their children
     // inherit that.
-    const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    \
+    const SEND_CTRL_C: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    \
         signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
         out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, \
         65536)\nos.write(fd, b'\\x03')\n\
@@ -295,19 +311,23 @@ fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     let _daemon = home.daemon();
     fill(&home);
     let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    // Check that a terminal can be created; with --yes nothing waits.
+    // Check that a terminal can be created. With --yes, the program does not wait for Ctrl-C.
     let args = ["brainstorm", QUESTION, "--yes", "--close", "1", "--far", "2", "--no-save"];
-    let Some((code, shown)) = on_a_terminal(&home, 60, &env, &args) else { return };
-    assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("[brainstorm] actual cost: $") && !shown.contains("Ctrl-C"), "{shown}");
+    let Some((code, terminal_output)) = on_a_terminal(&home, 60, &env, &args) else { return };
+    assert_eq!(code, 0, "{terminal_output}");
+    assert!(
+        terminal_output.contains("[brainstorm] actual cost: $")
+            && !terminal_output.contains("Ctrl-C"),
+        "{terminal_output}"
+    );
     let called = model.call_count();
 
     let mut command = Command::new("python3");
-    command.args(["-c", SEND]).arg(program("brain")).args(["brainstorm", QUESTION]);
+    command.args(["-c", SEND_CTRL_C]).arg(program("brain")).args(["brainstorm", QUESTION]);
     command.env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT).envs(env.iter().copied());
-    let ran = run(command, b"");
-    assert_eq!(ran.code, 130, "{ran:?}");
-    assert!(ran.stdout.contains("[brainstorm] estimated cost: $0.78 "), "{ran:?}");
+    let output = run(command, b"");
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(output.stdout.contains("[brainstorm] estimated cost: $0.78 "), "{output:?}");
     assert_eq!(model.call_count(), called);
     assert_eq!(home.json(["brainstorm", "--list-runs"])["runs"].as_array().unwrap().len(), 1);
 }
@@ -337,9 +357,9 @@ fn generate_ideas(brain: &Arc<Brain>, caller: &Caller, question: &str) -> IdeasR
 }
 
 #[test]
-fn pages_outside_the_callers_sources_are_not_used() {
+fn pages_that_the_caller_cannot_see_are_not_used() {
     let dir = tempfile::tempdir().unwrap();
-    let outside = ExternalDependencies {
+    let dependencies = ExternalDependencies {
         random: Arc::new(SystemRandom),
         variables: Box::new(|_| None),
         net: Arc::new(Client::new()),
@@ -348,7 +368,7 @@ fn pages_outside_the_callers_sources_are_not_used() {
     let home = Home::at(dir.path().join("home"));
     let config = Config::load(&home.config(), |_| None).unwrap();
     let brain =
-        Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, outside).unwrap());
+        Arc::new(Brain::open_with(home, config, Arc::new(SystemClock), 7, dependencies).unwrap());
     let owner = Caller::local(0);
     let work = SourceId::parse("work").unwrap();
     let path = dir.path().join("work");
@@ -375,26 +395,27 @@ fn pages_outside_the_callers_sources_are_not_used() {
         };
         brain.answer(&owner, Request::Put(put), &NoProgress).unwrap();
     }
-    let all = generate_ideas(&brain, &owner, "latency");
-    let everything = format!("{all:?}");
-    assert!(everything.contains("secret"), "{everything}");
+    let owners = generate_ideas(&brain, &owner, "latency");
+    assert!(format!("{owners:?}").contains("secret"), "{owners:?}");
     let only = Visibility::Only(vec![SourceId::default()]);
     let guest = Caller::granted("guest", Scopes::ADMIN, only);
-    let few = generate_ideas(&brain, &guest, "latency");
-    // The caller cannot reach them by resuming the owner's run either.
+    let guests = generate_ideas(&brain, &guest, "latency");
+    // The guest cannot reach hidden pages by resuming the owner's run either.
     let resume = |caller: &Caller, run_id: &str| {
         let resumed = Ideas { resume: Some(run_id.into()), ..ideas_request("") };
         brain.answer(caller, Request::Ideas(resumed), &NoProgress)
     };
-    assert_eq!(resume(&guest, &all.run_id).unwrap_err().code, FaultCode::NotFound);
-    assert!(resume(&guest, &few.run_id).is_ok() && resume(&owner, &few.run_id).is_ok());
+    assert_eq!(resume(&guest, &owners.run_id).unwrap_err().code, FaultCode::NotFound);
+    assert!(resume(&guest, &guests.run_id).is_ok() && resume(&owner, &guests.run_id).is_ok());
     let runs =
         |caller: &Caller| match brain.answer(caller, Request::IdeaRuns(IdeaRuns), &NoProgress) {
             Ok(Reply::IdeaRuns(runs)) => runs.runs.len(),
             other => panic!("no runs: {other:?}"),
         };
     assert_eq!((runs(&owner), runs(&guest)), (2, 1));
-    assert_eq!((few.close_set.len(), few.far_set.len(), few.short_of_target), (2, 1, true));
-    let everything = format!("{few:?}");
-    assert!(!everything.contains("secret"), "{everything}");
+    assert_eq!(
+        (guests.close_set.len(), guests.far_set.len(), guests.short_of_target),
+        (2, 1, true)
+    );
+    assert!(!format!("{guests:?}").contains("secret"), "{guests:?}");
 }

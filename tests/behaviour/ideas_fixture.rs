@@ -32,8 +32,8 @@ pub(crate) fn fill(home: &TestHome) {
 pub(crate) fn json(home: &TestHome, args: &[&str]) -> (Value, Run) {
     let mut command = home.command("brain");
     command.arg("--json").args(args);
-    let ran = run(command, b"");
-    (serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {ran:?}")), ran)
+    let output = run(command, b"");
+    (serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}")), output)
 }
 
 /// Returns the requested crosses in order.

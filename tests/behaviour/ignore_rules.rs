@@ -28,16 +28,16 @@ fn generated_directories_and_ignored_files_are_left_out() {
     assert_changes(&report, &[("added", 2)]);
     assert_eq!(listed(&home), ["app/readme", "plan"]);
     assert_eq!(report["left_out"]["directories"], 6, "{report}");
-    let shown = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
-    assert!(shown.contains("6 excluded by rules: 6 directories (app/.venv/, "), "{shown}");
-    // A rule file says that a directory is wanted after all.
+    let output = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
+    assert!(output.contains("6 excluded by rules: 6 directories (app/.venv/, "), "{output}");
+    // The new rules include `target/`, and no longer exclude `private/`.
     write(&notes, ".brainignore", "!target/\n");
     assert_changes(&sync(&home), &[("added", 2)]);
     assert_eq!(listed(&home), ["app/readme", "app/target/doc/readme", "plan", "private/diary"]);
 }
 
 #[test]
-fn what_git_ignores_for_its_user_is_left_out_of_a_work_tree() {
+fn the_users_git_ignore_rules_apply_in_work_trees() {
     let mut home = TestHome::new();
     let user = home.outside().join("user");
     write(&user, ".gitconfig", "[core]\n\texcludesFile = ~/my-ignores\n");
@@ -58,7 +58,7 @@ fn what_git_ignores_for_its_user_is_left_out_of_a_work_tree() {
     write(&notes, ".gitignore", "!kept.tmp.md\n");
     home.json(["sync", "notes", "--no-pull"]);
     assert_eq!(listed(&home), ["docs/top", "kept.tmp", "plan"]);
-    // The rules are git's, so they do not apply elsewhere.
+    // These are rules of git, so they do not apply to a directory without git.
     add("plain", &["x.tmp.md"]);
     assert_eq!(home.json(["sync", "plain"])["sources"][0]["added"], 1);
 }
@@ -69,7 +69,7 @@ fn a_page_whose_file_is_ignored_is_hidden_and_comes_back() {
     write(&notes, "a.md", "# A\n\nText.\n");
     write(&notes, "old/b.md", "# B\n\nText.\n");
     assert_changes(&sync(&home), &[("added", 2)]);
-    // brain itself writes this page, so a rule does not hide it.
+    // brain wrote this page, so the rule does not hide it.
     home.json(["capture", "made here", "--slug", "old/made", "--source", "notes"]);
     home.json(["sources", "set", "notes", "--exclude", "old/"]);
     assert_changes(&sync(&home), &[("removed", 1)]);
@@ -95,13 +95,13 @@ fn patterns_of_a_source_and_of_the_configuration_apply() {
     let bad = ["sources", "add", "notes", "--path", path, "--exclude", "[z-a]"];
     let refused = home.brain(bad).expect(2).stderr;
     assert!(refused.contains("[z-a]") && refused.contains(".gitignore"), "{refused}");
-    let added = ["sources", "add", "notes", "--path", path, "--include", "/plan.md"];
-    let shown = home.brain(added.iter().chain(&["--include", "log/"])).expect(0).stdout;
-    assert!(shown.contains("includes only: /plan.md, log/"), "{shown}");
+    let add_args = ["sources", "add", "notes", "--path", path, "--include", "/plan.md"];
+    let output = home.brain(add_args.iter().chain(&["--include", "log/"])).expect(0).stdout;
+    assert!(output.contains("includes only: /plan.md, log/"), "{output}");
     let report = sync(&home);
     assert_eq!(listed(&home), ["log/b", "log/c", "plan"]);
     assert_eq!(report["left_out"]["files"], 1, "{report}");
-    // An import has the patterns for all sources.
+    // Only the patterns for all sources apply to an import.
     let imported = home.json(["import", path, "--dry-run"]);
     assert_eq!(imported["files"], 4, "{imported}");
     assert_eq!(imported["left_out"]["paths"][0], "x.tmp.md");
@@ -109,7 +109,7 @@ fn patterns_of_a_source_and_of_the_configuration_apply() {
 }
 
 #[test]
-fn a_changed_rule_file_is_noticed_by_the_watcher() {
+fn the_watcher_applies_a_changed_rule_file() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();

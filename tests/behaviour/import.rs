@@ -13,6 +13,7 @@ fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
     fs::write(file_path, content).unwrap();
 }
 
+/// Returns the numbers of created, updated, unchanged and failed files.
 fn counts(reply: &Value) -> [u64; 4] {
     ["created", "updated", "unchanged", "failed_total"].map(|field| reply[field].as_u64().unwrap())
 }
@@ -50,30 +51,33 @@ fn the_shared_vault_imports_completely_and_repeatably() {
         home.json(["history", "companies/acme-labs-50"])["versions"].as_array().unwrap().len(),
         1
     );
-    questions_find_their_pages(&home);
+    assert_questions_find_pages(&home);
 }
 
-/// The first plain question of every concept finds its page among the first five hits.
-fn questions_find_their_pages(home: &TestHome) {
-    let Some(set) = shared_data("retrieval/brainbench-concept") else { return };
-    let answers = fs::read_to_string(set.join("qrels.tsv")).unwrap();
-    let answers: BTreeMap<&str, &str> = answers
+/// Asserts that the first plain question about each concept finds its page among the first five
+/// hits.
+fn assert_questions_find_pages(home: &TestHome) {
+    let Some(dir) = shared_data("retrieval/brainbench-concept") else { return };
+    let lines = fs::read_to_string(dir.join("qrels.tsv")).unwrap();
+    let page_of_question: BTreeMap<&str, &str> = lines
         .lines()
         .filter_map(|line| line.split_once('\t'))
-        .map(|(q, rest)| (q, rest.split('\t').next().unwrap()))
+        .map(|(id, rest)| (id, rest.split('\t').next().unwrap()))
         .collect();
-    let questions = fs::read_to_string(set.join("queries.jsonl")).unwrap();
-    let mut asked: BTreeMap<&str, String> = BTreeMap::new();
+    let questions = fs::read_to_string(dir.join("queries.jsonl")).unwrap();
+    let mut question_of_page: BTreeMap<&str, String> = BTreeMap::new();
     for line in questions.lines() {
         let question: Value = serde_json::from_str(line).unwrap();
         if question["template"] == "title"
-            && let Some(page) = answers.get(question["id"].as_str().unwrap())
+            && let Some(page) = page_of_question.get(question["id"].as_str().unwrap())
         {
-            asked.entry(page).or_insert_with(|| question["text"].as_str().unwrap().to_owned());
+            question_of_page
+                .entry(page)
+                .or_insert_with(|| question["text"].as_str().unwrap().to_owned());
         }
     }
-    assert!(asked.len() >= 20, "{} questions", asked.len());
-    let missed: Vec<(&str, String)> = asked
+    assert!(question_of_page.len() >= 20, "{} questions", question_of_page.len());
+    let missed: Vec<(&str, String)> = question_of_page
         .into_iter()
         .filter(|(page, question)| !home.search(question).iter().take(5).any(|found| found == page))
         .collect();
@@ -100,8 +104,8 @@ fn invalid_files_are_reported_and_others_imported() {
     );
     write(&dir, "picture.png", b"\x89PNG");
     write(&dir, ".obsidian/hidden.md", "not mine\n");
-    let ran = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1);
-    let reply = ran.json();
+    let output = home.brain(["import", "--json", dir.to_str().unwrap()]).expect(1);
+    let reply = output.json();
     assert_eq!(reply["status"], "partial");
     assert_eq!(counts(&reply), [4, 0, 0, 5], "{reply}");
     assert_eq!(reply["skipped"], 1);
@@ -126,7 +130,7 @@ fn invalid_files_are_reported_and_others_imported() {
     assert_eq!(home.json(["status"])["pages"], 4);
     let plain = home.brain(["import", dir.to_str().unwrap()]).expect(1);
     for path in reasons.keys() {
-        assert!(plain.stderr.contains(path.as_str()), "{path} is named: {plain:?}");
+        assert!(plain.stderr.contains(path.as_str()), "{path} is not named: {plain:?}");
     }
 }
 
@@ -154,7 +158,7 @@ fn files_with_the_same_slug_are_reported_and_skipped() {
 }
 
 #[test]
-fn a_dry_run_reports_the_same_and_writes_nothing() {
+fn a_dry_run_reports_like_an_import_and_writes_nothing() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("changed", "old\n");
@@ -204,7 +208,7 @@ fn a_changed_file_makes_a_version_and_provenance_names_it() {
     assert_eq!(
         fs::read_to_string(dir.join("a.md")).unwrap(),
         "two\n",
-        "the original is never touched"
+        "an import does not change the file"
     );
 }
 
@@ -243,7 +247,7 @@ fn a_relative_directory_is_relative_to_the_client() {
 }
 
 #[test]
-fn links_out_of_the_directory_are_not_followed() {
+fn symbolic_links_are_not_followed() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("vault");
@@ -282,8 +286,8 @@ fn importing_a_parent_directory_skips_the_home() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "text\n");
-    let around = home.path().parent().unwrap().to_owned();
-    std::fs::write(around.join("note.md"), "beside\n").unwrap();
-    let reply = home.json(["import", around.to_str().unwrap()]);
+    let parent = home.path().parent().unwrap().to_owned();
+    std::fs::write(parent.join("note.md"), "beside\n").unwrap();
+    let reply = home.json(["import", parent.to_str().unwrap()]);
     assert_eq!((&reply["files"], &reply["created"]), (&1.into(), &1.into()), "{reply}");
 }

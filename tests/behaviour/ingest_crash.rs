@@ -1,7 +1,7 @@
 //! SIGKILL while many clients post. Every item that was accepted with 202 becomes one page with its
 //! file, and an item that is sent again after a lost response is not duplicated.
 //!
-//! `BRAIN_CRASH_ROUNDS` and `BRAIN_CRASH_SEED` as in `crash`.
+//! `crash` describes the variables `BRAIN_CRASH_ROUNDS` and `BRAIN_CRASH_SEED`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,12 +13,12 @@ use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply};
 
 use crate::crash::{Run, settle};
 
-/// Clients that post at the same time.
+/// The number of clients that post at the same time.
 const CLIENTS: usize = 16;
 /// Time limit of a run with the default number of rounds.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Waits until every item that was accepted is a page.
+/// Waits until every accepted item is a page.
 pub(crate) fn process_queue(home: &TestHome) {
     settle(home);
     let deadline = Instant::now() + TEST_TIMEOUT;
@@ -44,14 +44,14 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
         home.token("posting", "read write", &[])
     };
     let mut logs: Vec<ClientLog> = (0..CLIENTS).map(ClientLog::new).collect();
-    let (mut kills, mut accepted, mut waited) = (0, 0, 0);
+    let (mut kills, mut accepted, mut waiting) = (0, 0, 0);
     for _ in 0..run.rounds {
         if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
         }
         let daemon = home.daemon();
         let address = home.http_local();
-        let moment = Duration::from_micros((600 << rng.below(10)) + rng.below(4000));
+        let delay = Duration::from_micros((600 << rng.below(10)) + rng.below(4000));
         std::thread::scope(|scope| {
             let clients: Vec<_> = logs
                 .iter_mut()
@@ -60,14 +60,14 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
                     scope.spawn(move || log.post_until_killed(address, token))
                 })
                 .collect();
-            std::thread::sleep(moment);
+            std::thread::sleep(delay);
             daemon.kill();
             kills += 1;
             for client in clients {
                 accepted += client.join().expect("a client found a fault; see above");
             }
         });
-        // Sometimes kill it again while it processes the queue.
+        // Sometimes kill a second daemon while it processes the queue.
         if rng.one_in(2) {
             let daemon = home.daemon();
             std::thread::sleep(Duration::from_micros(rng.below(60_000)));
@@ -75,36 +75,36 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
             kills += 1;
         }
         let daemon = home.daemon();
-        waited += home.status().jobs.waiting;
+        waiting += home.status().jobs.waiting;
         assert!(daemon.terminate().0.success(), "{}", home.log());
     }
 
     let _daemon = home.daemon();
     process_queue(&home);
-    let mut sent = BTreeSet::new();
-    let mut sure = BTreeSet::new();
+    let mut sent_bodies = BTreeSet::new();
+    let mut accepted_bodies = BTreeSet::new();
     for log in &logs {
-        sent.extend(&log.sent);
-        sure.extend(&log.accepted);
+        sent_bodies.extend(&log.sent);
+        accepted_bodies.extend(&log.accepted);
     }
     let pages = bodies(&home);
     for (body, slugs) in &pages {
-        assert!(sent.contains(body), "{slugs:?} has a text that was not sent: {body}");
+        assert!(sent_bodies.contains(body), "{slugs:?} has a text that was not sent: {body}");
         assert_eq!(slugs.len(), 1, "\"{body}\" was stored more than once: {slugs:?}");
         let file =
             std::fs::read_to_string(home.page_file(&slugs[0])).expect("the page has no file");
         assert!(file.ends_with(body.as_str()), "the file of {} differs from its page", slugs[0]);
     }
-    for body in &sure {
+    for body in &accepted_bodies {
         assert!(pages.contains_key(*body), "\"{body}\" was accepted and lost");
     }
-    for body in sure.iter().step_by(1 + sure.len() / 50) {
+    for body in accepted_bodies.iter().step_by(1 + accepted_bodies.len() / 50) {
         let word = body.split_whitespace().next().unwrap();
         assert_eq!(home.search(word), pages[*body], "search finds \"{word}\"");
     }
     assert!(accepted > 0, "no item was accepted");
     run.report(&format!(
-        "ingest: {kills} kills, {accepted} accepted items, {waited} found waiting, {:.0?}",
+        "ingest: {kills} kills, {accepted} accepted items, {waiting} found waiting, {:.0?}",
         run.began.elapsed()
     ));
 }
@@ -116,13 +116,13 @@ struct ClientLog {
     sent: BTreeSet<String>,
     /// Items accepted with 202.
     accepted: BTreeSet<String>,
-    /// The item that got no response; it is sent again first.
-    open: Option<String>,
+    /// The item that got no response. The client sends it again first.
+    unanswered: Option<String>,
 }
 
 impl ClientLog {
     fn new(client: usize) -> Self {
-        Self { client, sent: BTreeSet::new(), accepted: BTreeSet::new(), open: None }
+        Self { client, sent: BTreeSet::new(), accepted: BTreeSet::new(), unanswered: None }
     }
 
     /// Posts items until the daemon is killed. Returns the number of accepted items.
@@ -134,7 +134,7 @@ impl ClientLog {
         let mut stream = stream;
         let mut accepted = 0;
         loop {
-            let text = self.open.take().unwrap_or_else(|| {
+            let text = self.unanswered.take().unwrap_or_else(|| {
                 format!("item{}x{} of client {}", self.client, self.sent.len(), self.client)
             });
             self.sent.insert(text.clone());
@@ -144,10 +144,10 @@ impl ClientLog {
                 text.len()
             );
             let answer =
-                stream.write_all(request.as_bytes()).ok().and_then(|()| answer(&mut answers));
+                stream.write_all(request.as_bytes()).ok().and_then(|()| read_answer(&mut answers));
             match answer {
                 None => {
-                    self.open = Some(text);
+                    self.unanswered = Some(text);
                     return accepted;
                 }
                 Some((202, _)) => {
@@ -162,7 +162,7 @@ impl ClientLog {
 
 /// Reads the status and the body of a response. Returns `None` for an incomplete response, which
 /// `brain_tests::http` treats as an error.
-fn answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
+fn read_answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;
     let status = line.split(' ').nth(1)?.parse().ok()?;

@@ -19,7 +19,7 @@ use crate::mock_clock::MockClock;
 
 const NOON: &str = "2026-11-21T12:00:00Z";
 
-/// A brain with an ingest queue.
+/// A brain in a temporary directory. The brain is `None` only while it is reopened.
 pub(crate) struct Fixture {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) clock: MockClock,
@@ -63,6 +63,7 @@ impl Fixture {
         self.send_as(&phone(), item)
     }
 
+    /// Processes due items and returns their number.
     pub(crate) fn process_queue(&self) -> usize {
         self.brain().ingest.process_queue(CHUNK).unwrap()
     }
@@ -109,6 +110,8 @@ impl Fixture {
         jobs
     }
 
+    /// Returns the numbers of waiting, failed and stored items. Asserts that `status` and the list
+    /// of jobs agree.
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
         let status = expect_reply!(self.ask(Request::Status(Status)), Status);
         let JobCounts { waiting, failed, stored } = status.jobs;
@@ -116,6 +119,7 @@ impl Fixture {
         (waiting, failed, stored)
     }
 
+    /// Retries all failed items and returns their number.
     pub(crate) fn retry(&self) -> u64 {
         let done = expect_reply!(self.ask(Request::JobRetry(JobRetry { id: None })), JobRetry);
         done.retried
@@ -132,7 +136,8 @@ impl Fixture {
         self.ask(Request::SourceAdd(add)).unwrap();
     }
 
-    /// Creates other pages at every slug that this content could get today.
+    /// Creates other pages at every slug that this text could get on the day of the clock. Returns
+    /// the slugs.
     pub(crate) fn occupy_every_slug_of(&self, text: &str) -> Vec<String> {
         let digits = content_hash(text);
         let slugs: Vec<String> =
@@ -141,6 +146,7 @@ impl Fixture {
         slugs
     }
 
+    /// Returns the status and the message of doctor's check `queue`.
     pub(crate) fn queue_check(&self) -> (String, String) {
         let doctor = expect_reply!(self.ask(Request::Doctor(Doctor { fix: false })), Doctor);
         let check = doctor.checks.into_iter().find(|check| check.name == "queue").unwrap();
@@ -160,10 +166,12 @@ pub(crate) fn granted(name: &str, scope: Scope, sources: &[&str]) -> Caller {
     Caller::granted(name, Scopes::from(scope), view)
 }
 
+/// Returns the client `phone`, which may write to all sources.
 pub(crate) fn phone() -> Caller {
     granted("phone", Scope::Write, &[])
 }
 
+/// Returns an item with a plain text and no options.
 pub(crate) fn text(body: &str) -> Item {
     Item {
         media_type: MediaType::Plain,
@@ -177,6 +185,7 @@ pub(crate) fn text(body: &str) -> Item {
     }
 }
 
+/// Returns the code of the expected fault.
 pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, Fault>) -> FaultCode {
     result.unwrap_err().code
 }

@@ -1,5 +1,5 @@
-//! The ingest queue: each accepted item becomes one page; duplicates, retries and failures with a
-//! mock clock. The brain is real; HTTP is not used.
+//! The ingest queue of a real brain, without HTTP and with a mock clock: each accepted item becomes
+//! one page; duplicates, retries and failures.
 
 mod jobs;
 
@@ -42,8 +42,8 @@ fn items_are_stored_first_and_become_pages_with_provenance() {
     let uri = page.source_uri.clone().unwrap();
     let id = JobId::parse(uri.strip_prefix("webhook:phone:").unwrap()).unwrap();
     assert_ne!(id, sent.job_id, "the id in the page does not reveal the number of jobs");
-    let same = expect_reply!(fixture.ask(Request::JobShow(JobShow { id })), Job);
-    assert_eq!((same.job_id, same.slug.as_deref()), (sent.job_id, Some(slug.as_str())));
+    let job = expect_reply!(fixture.ask(Request::JobShow(JobShow { id })), Job);
+    assert_eq!((job.job_id, job.slug.as_deref()), (sent.job_id, Some(slug.as_str())));
     assert_eq!(
         (page.body.as_str(), page.title.as_str()),
         ("Milk, eggs and a new pump\nfor the boat", "Milk, eggs and a new pump")
@@ -124,7 +124,7 @@ fn equal_content_is_a_duplicate_for_24_hours() {
         "after 24 hours it is no duplicate"
     );
     assert_eq!(fixture.process_queue(), 3);
-    // The page existed and was not changed.
+    // The tablet's item leads to the existing page, which did not change.
     let slug = fixture.show(&first).slug.unwrap();
     assert_eq!(
         (fixture.page(&slug).version, fixture.show_as(&tablet, &other).unwrap().slug),
@@ -249,11 +249,12 @@ fn an_idempotency_key_names_one_item_for_24_hours() {
 }
 
 #[test]
-fn the_source_is_the_named_or_the_first_granted_one() {
+fn an_item_without_source_goes_to_the_first_granted_one() {
     let fixture = Fixture::new();
     fixture.add_source("work");
     fixture.add_source("family");
     let named = |id: &str| Item { source: Some(source(id)), ..text("x") };
+    // The source `gone` does not exist, so `work` is the first.
     let bound = granted("bound", Scope::Write, &["gone", "work", "family"]);
     assert_eq!(fixture.send_as(&bound, text("x")).unwrap().source_id.as_str(), "work");
     assert_eq!(fixture.send_as(&bound, named("family")).unwrap().source_id.as_str(), "family");
@@ -287,7 +288,7 @@ fn the_source_is_the_named_or_the_first_granted_one() {
 }
 
 #[test]
-fn a_body_without_text_is_refused() {
+fn bodies_without_valid_text_are_refused() {
     let fixture = Fixture::new();
     for empty in ["", " \n\t\u{a0}\n"] {
         assert_eq!(code(fixture.send(text(empty))), FaultCode::EmptyBody, "{empty:?}");
@@ -338,9 +339,9 @@ fn queued_items_survive_backup_and_restore() {
     std::fs::copy(&file, fixture.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = fixture.clock.open_brain(&fixture.dir.path().join("second"), 8);
     assert_eq!(brain.ingest.process_queue(CHUNK).unwrap(), 1);
-    let state = |of: &IngestReceipt| match brain.answer(
+    let state = |receipt: &IngestReceipt| match brain.answer(
         &phone(),
-        Request::JobShow(JobShow { id: of.job_id }),
+        Request::JobShow(JobShow { id: receipt.job_id }),
         &NoProgress,
     ) {
         Ok(Reply::Job(job)) => job.status,
@@ -356,7 +357,7 @@ fn queued_items_survive_backup_and_restore() {
 fn concurrent_senders_get_one_job_per_content() {
     let fixture = Fixture::new();
     let answers: Vec<IngestReceipt> = std::thread::scope(|scope| {
-        let sending: Vec<_> = (0..8)
+        let threads: Vec<_> = (0..8)
             .map(|sender| {
                 let fixture = &fixture;
                 scope.spawn(move || {
@@ -370,7 +371,7 @@ fn concurrent_senders_get_one_job_per_content() {
                 })
             })
             .collect();
-        sending.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     let queued = answers.iter().filter(|sent| sent.status == "queued").count();
     assert_eq!((answers.len(), queued), (400, 25 + 8 * 25));

@@ -21,11 +21,12 @@ fn big_text(n: usize) -> String {
     format!("item{n} {}", format!("words of number {n} ").repeat(100_000 / 19))
 }
 
-/// Waits until the queue is empty and asserts that every accepted item is one page.
+/// Waits until the queue is empty and asserts that every accepted item is one page. `accepted` has
+/// the first word and the job id of each item.
 fn assert_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
     process_queue(home);
     let mut client = home.connect().unwrap();
-    let mut times = BTreeMap::<String, usize>::new();
+    let mut page_counts = BTreeMap::<String, usize>::new();
     let mut after = None;
     loop {
         let list = List { sort: Sort::Slug, limit: 1000, after, ..List::default() };
@@ -33,7 +34,8 @@ fn assert_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
         for row in pages.pages {
             let page = PageRef { source: None, slug: row.slug };
             let page = expect_reply!(client.ask(&Request::Get(Get { page, version: None })), Page);
-            *times.entry(page.body.split_whitespace().next().unwrap().to_owned()).or_default() += 1;
+            let first_word = page.body.split_whitespace().next().unwrap().to_owned();
+            *page_counts.entry(first_word).or_default() += 1;
         }
         match pages.next {
             Some(next) => after = Some(next),
@@ -41,21 +43,21 @@ fn assert_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
         }
     }
     for (word, job) in accepted {
-        assert_eq!(times.get(word), Some(&1), "{word}, accepted as {job}: {}", home.log());
+        assert_eq!(page_counts.get(word), Some(&1), "{word}, accepted as {job}: {}", home.log());
     }
-    assert!(times.values().all(|n| *n == 1), "{times:?}");
+    assert!(page_counts.values().all(|n| *n == 1), "{page_counts:?}");
 }
 
 #[test]
 fn items_accepted_on_a_full_disk_become_pages_once() {
-    for killed in [false, true] {
+    for kill in [false, true] {
         let Some(mut home) = small_home("60m") else { return };
         home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
         let mut daemon = home.daemon();
         let (token, address) = (home.token("posting", "read write", &[]), home.http_local());
         let filler = fill(&home.path(), 6_000_000);
         let mut accepted = BTreeMap::new();
-        let mut refused = BTreeMap::<String, usize>::new();
+        let mut refusals = BTreeMap::<String, usize>::new();
         for n in 0..120 {
             let answer = ingest(address, &token, &big_text(n));
             match answer.status {
@@ -65,19 +67,19 @@ fn items_accepted_on_a_full_disk_become_pages_once() {
                 }
                 503 => {
                     assert!(answer.header("retry-after").is_some(), "{answer:?}");
-                    *refused.entry(answer.error()).or_default() += 1;
+                    *refusals.entry(answer.error()).or_default() += 1;
                 }
                 _ => panic!("{} {}: {}", answer.status, answer.text(), home.log()),
             }
             assert!(daemon.is_running(), "{}", home.log());
         }
         assert!(
-            !accepted.is_empty() && !refused.is_empty(),
-            "{} accepted, {refused:?}",
+            !accepted.is_empty() && !refusals.is_empty(),
+            "{} accepted, {refusals:?}",
             accepted.len()
         );
-        assert!(refused.keys().all(|code| code == "disk_full"), "{refused:?}");
-        let _daemon = match killed {
+        assert!(refusals.keys().all(|code| code == "disk_full"), "{refusals:?}");
+        let _daemon = match kill {
             true => {
                 daemon.kill();
                 fs::remove_file(filler).unwrap();
@@ -160,7 +162,7 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         let store = open(&path).unwrap();
         let filler = fill(&home_path, 3_500_000);
         let mut accepted = BTreeMap::new();
-        let (mut refused, mut sent, mut refused_in_a_row) = (0, 0, 0);
+        let (mut refusals, mut sent, mut refused_in_a_row) = (0, 0, 0);
         while refused_in_a_row < 100 && sent < 20_000 {
             let (sender, receiver) = channel();
             for _ in 0..burst {
@@ -180,15 +182,15 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
                         assert_eq!(accepted.insert(id, text), None, "{id} was returned twice");
                     }
                     Err(error) => {
-                        (refused, refused_in_a_row) = (refused + 1, refused_in_a_row + 1);
+                        (refusals, refused_in_a_row) = (refusals + 1, refused_in_a_row + 1);
                         assert!(error.contains("full") || error.contains("space"), "{error}");
                     }
                 }
             }
         }
         assert!(
-            !accepted.is_empty() && refused >= 100,
-            "{} accepted, {refused} refused",
+            !accepted.is_empty() && refusals >= 100,
+            "{} accepted, {refusals} refused",
             accepted.len()
         );
         let assert_has_all = |store: &Store| {
@@ -218,9 +220,9 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
                 fs::copy(home_path.join(&name), elsewhere.join(&name)).unwrap();
             }
         }
-        let killed = open(&elsewhere.join("brain.redb")).unwrap();
-        assert_has_all(&killed);
-        drop(killed);
+        let copied_store = open(&elsewhere.join("brain.redb")).unwrap();
+        assert_has_all(&copied_store);
+        drop(copied_store);
         assert_sound(&elsewhere.join("brain.redb"));
         fs::remove_file(filler).unwrap();
         let record = job("room again");
@@ -233,22 +235,23 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
     }
 }
 
-/// Stores items in one batch. Copies to `to` the store file from before the batch and the spool
+/// Stores items in one batch. Copies to `target` the store file from before the batch and the spool
 /// from after it, as a kill on a full disk would leave them.
-fn kill_with_spool(store: &Store, items: usize, to: &Path) {
-    let (from, mut left) = (store.path().with_extension("redb.spool"), items);
-    let spool = to.join("brain.redb.spool");
-    fs::copy(store.path(), to.join("brain.redb")).unwrap();
-    let (enter, entered) = channel();
-    let (leave, wait) = channel::<()>();
+fn kill_with_spool(store: &Store, items: usize, target: &Path) {
+    let (spool, mut unanswered) = (store.path().with_extension("redb.spool"), items);
+    let spool_copy = target.join("brain.redb.spool");
+    fs::copy(store.path(), target.join("brain.redb")).unwrap();
+    // The first write blocks the writer until all items are queued, so that they are one batch.
+    let (send_blocked, blocked) = channel();
+    let (send_release, release) = channel::<()>();
     store.write_then(
         |_| Ok(()),
         move |_| {
-            enter.send(()).unwrap();
-            let _ = wait.recv();
+            send_blocked.send(()).unwrap();
+            let _ = release.recv();
         },
     );
-    entered.recv().unwrap();
+    blocked.recv().unwrap();
     let (sender, receiver) = channel();
     for n in 0..items {
         let (sender, record) = (sender.clone(), job(&format!("{n} {}", "x".repeat(28_000))));
@@ -257,17 +260,17 @@ fn kill_with_spool(store: &Store, items: usize, to: &Path) {
             move |id| sender.send(id.unwrap()).unwrap(),
         );
     }
-    let (end, ended) = channel();
+    let (send_unanswered, final_unanswered) = channel();
     store.write_then(
         |_| Ok(()),
         move |_| {
-            left -= receiver.try_iter().count();
-            fs::copy(from, spool).unwrap();
-            end.send(left).unwrap();
+            unanswered -= receiver.try_iter().count();
+            fs::copy(spool, spool_copy).unwrap();
+            send_unanswered.send(unanswered).unwrap();
         },
     );
-    leave.send(()).unwrap();
-    assert_eq!(ended.recv().unwrap(), 0, "all items were answered before the end");
+    send_release.send(()).unwrap();
+    assert_eq!(final_unanswered.recv().unwrap(), 0, "some items were not answered");
 }
 
 #[test]
@@ -325,20 +328,21 @@ fn items_accepted_before_sigkill_keep_their_id() {
         let path = format!("/ingest/{job}");
         let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
-            let shown = call(home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"");
-            let shown = shown.expect(200).json();
-            match shown["status"].as_str() {
+            let job_reply =
+                call(home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"");
+            let job_reply = job_reply.expect(200).json();
+            match job_reply["status"].as_str() {
                 Some("stored") => break,
                 Some("queued" | "processing") => {}
-                _ => panic!("{shown}"),
+                _ => panic!("{job_reply}"),
             }
-            assert!(Instant::now() < deadline, "{shown}");
+            assert!(Instant::now() < deadline, "{job_reply}");
             std::thread::sleep(Duration::from_millis(5));
         }
         accepted.insert(format!("item{n}"), job);
     }
-    let numbers: std::collections::BTreeSet<_> = accepted.values().collect();
-    assert_eq!(numbers.len(), accepted.len(), "the job ids are unique: {accepted:?}");
+    let ids: std::collections::BTreeSet<_> = accepted.values().collect();
+    assert_eq!(ids.len(), accepted.len(), "the job ids are unique: {accepted:?}");
     assert_pages_once(&home, &accepted);
     assert!(was_imported(&home), "no item needed the spool: {}", home.log());
 }
@@ -368,15 +372,16 @@ fn doctor_reports_items_of_another_store() {
             .unwrap()
             .clone()
     };
-    let (aside, found) = (home.path().join("brain.redb.spool-1"), check());
-    assert!(fs::read(&aside).unwrap() == spooled, "the spool of another store is kept");
-    assert_eq!(found["status"], "warn");
-    assert!(found["message"].as_str().unwrap().starts_with(aside.to_str().unwrap()), "{found}");
-    assert!(found["hint"].as_str().unwrap().contains("brain.redb.spool"), "{found}");
+    let (renamed_spool, spool_check) = (home.path().join("brain.redb.spool-1"), check());
+    assert!(fs::read(&renamed_spool).unwrap() == spooled, "the spool of another store is kept");
+    assert_eq!(spool_check["status"], "warn");
+    let message = spool_check["message"].as_str().unwrap();
+    assert!(message.starts_with(renamed_spool.to_str().unwrap()), "{spool_check}");
+    assert!(spool_check["hint"].as_str().unwrap().contains("brain.redb.spool"), "{spool_check}");
     assert_eq!(home.get("kept/page")["body"], "walrus\n");
-    // In their own store, they are ingested.
-    fs::rename(&aside, killed.join("brain.redb.spool")).unwrap();
+    // In their own store, the items are queued.
+    fs::rename(&renamed_spool, killed.join("brain.redb.spool")).unwrap();
     assert_eq!(check()["status"], "ok");
-    let theirs = open(&killed.join("brain.redb")).unwrap();
-    assert_eq!(theirs.read_queue().unwrap().job_counts().unwrap().waiting, 3);
+    let other_store = open(&killed.join("brain.redb")).unwrap();
+    assert_eq!(other_store.read_queue().unwrap().job_counts().unwrap().waiting, 3);
 }

@@ -145,7 +145,7 @@ fn links_are_added_to_and_removed_from_the_frontmatter() {
 }
 
 #[test]
-fn the_graph_has_each_neighbour_once_with_its_distance() {
+fn the_graph_has_each_page_and_each_link_once() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "[[b]] [[c]] [[nowhere]]\n");
@@ -153,17 +153,17 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
     home.put("c", "[[d]]\n");
     home.put("d", "end\n");
     home.put("alone", "x\n");
-    let one = home.json(["graph", "a"]);
-    let mut nodes = slugs(&one["nodes"]);
-    assert_eq!((nodes[0].as_str(), &one["nodes"][0]["depth"]), ("a", &json!(0)));
+    let direct = home.json(["graph", "a"]);
+    let mut nodes = slugs(&direct["nodes"]);
+    assert_eq!((nodes[0].as_str(), &direct["nodes"][0]["depth"]), ("a", &json!(0)));
     nodes.sort();
     assert_eq!(nodes, ["a", "b", "c"]);
-    let two = home.json(["graph", "a", "--depth", "2"]);
-    assert_eq!(two["nodes"].as_array().unwrap().len(), 4);
+    let two_steps = home.json(["graph", "a", "--depth", "2"]);
+    assert_eq!(two_steps["nodes"].as_array().unwrap().len(), 4);
     let slug_at = |i: &serde_json::Value| {
-        two["nodes"][i.as_u64().unwrap() as usize]["slug"].as_str().unwrap().to_owned()
+        two_steps["nodes"][i.as_u64().unwrap() as usize]["slug"].as_str().unwrap().to_owned()
     };
-    let mut edges: Vec<(String, String)> = two["edges"]
+    let mut edges: Vec<(String, String)> = two_steps["edges"]
         .as_array()
         .unwrap()
         .iter()
@@ -172,8 +172,11 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
     edges.sort();
     let expected = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "d")];
     assert_eq!(edges, expected.map(|(x, y)| (x.to_owned(), y.to_owned())));
-    let cut = home.json(["graph", "a", "--limit", "2"]);
-    assert_eq!((cut["nodes"].as_array().unwrap().len(), &cut["truncated"]), (2, &json!(true)));
+    let limited = home.json(["graph", "a", "--limit", "2"]);
+    assert_eq!(
+        (limited["nodes"].as_array().unwrap().len(), &limited["truncated"]),
+        (2, &json!(true))
+    );
     let back = home.json(["graph", "d"]);
     assert_eq!(
         back["nodes"].as_array().unwrap().len(),

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use brain_tests::{TestHome, slugs};
 use serde_json::{Value, json};
 
+/// Writes the pages `n/000`, `n/001` and so on, alternately tagged `even` and `odd`. The type of
+/// every fifth page is `five`.
 fn put_numbered_pages(home: &TestHome, count: usize) {
     let mut client = home.connect().unwrap();
     for n in 0..count {
@@ -28,7 +30,8 @@ fn put_numbered_pages(home: &TestHome, count: usize) {
     }
 }
 
-fn all_pages(home: &TestHome, flags: &[&str], limit: &str) -> Vec<String> {
+/// Lists pages in parts of `limit` and returns the slugs of all parts.
+fn all_slugs(home: &TestHome, flags: &[&str], limit: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut after: Option<String> = None;
     loop {
@@ -63,7 +66,7 @@ fn every_page_is_listed_once_with_any_limit() {
         &["--type", "five"],
     ] {
         for limit in ["1", "4", "23", "24"] {
-            let found = all_pages(&home, flags, limit);
+            let found = all_slugs(&home, flags, limit);
             let unique: BTreeSet<String> = found.iter().cloned().collect();
             assert_eq!(
                 unique.len(),
@@ -92,7 +95,7 @@ fn deleted_pages_are_listed_in_parts_too() {
         home.json(["delete", &format!("n/{n:03}")]);
     }
     for limit in ["1", "3", "7"] {
-        let mut found = all_pages(&home, &["--deleted"], limit);
+        let mut found = all_slugs(&home, &["--deleted"], limit);
         found.sort();
         assert_eq!(found, (0..7).map(|n| format!("n/{n:03}")).collect::<Vec<_>>());
     }
@@ -125,11 +128,11 @@ fn paging_has_no_gaps_while_pages_are_added() {
     home.put("n/0035", "in between\n");
     let next = first["next"].as_str().unwrap();
     let second = home.json(["list", "--sort", "slug", "--limit", "100", "--after", next]);
-    let mut seen = slugs(&first["pages"]);
-    seen.extend(slugs(&second["pages"]));
-    let unique: BTreeSet<&String> = seen.iter().collect();
-    assert_eq!(unique.len(), seen.len());
-    assert!((0..10).all(|n| seen.contains(&format!("n/{n:03}"))), "{seen:?}");
+    let mut listed = slugs(&first["pages"]);
+    listed.extend(slugs(&second["pages"]));
+    let unique: BTreeSet<&String> = listed.iter().collect();
+    assert_eq!(unique.len(), listed.len());
+    assert!((0..10).all(|n| listed.contains(&format!("n/{n:03}"))), "{listed:?}");
 }
 
 #[test]
@@ -140,26 +143,29 @@ fn all_with_quiet_prints_one_slug_per_line() {
     let quiet = home.brain(["list", "--all", "--quiet"]).expect(0);
     assert_eq!(quiet.stdout.lines().count(), 60, "{quiet:?}");
     assert!(quiet.stdout.lines().all(|l| l.starts_with("n/")));
-    let cut = home.brain(["list"]).expect(0);
+    let default_list = home.brain(["list"]).expect(0);
     assert!(
-        cut.stderr.contains("more")
-            || cut.stderr.contains("--after")
-            || cut.stderr.contains("--all"),
-        "{cut:?}"
+        default_list.stderr.contains("more")
+            || default_list.stderr.contains("--after")
+            || default_list.stderr.contains("--all"),
+        "{default_list:?}"
     );
 }
 
 #[test]
-fn any_type_that_a_file_can_have_can_be_listed() {
+fn pages_of_any_type_can_be_listed_and_searched() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for (slug, page_type) in
         [("a", "Meeting Note"), ("b", "meeting_note"), ("c", "notiz-für-später")]
     {
         home.put(slug, &format!("---\ntype: {page_type}\n---\nwalrus\n"));
-        for asked in [page_type.to_owned(), page_type.to_lowercase()] {
-            assert_eq!(slugs(&home.json(["list", "--type", &asked])["pages"]), [slug]);
-            assert_eq!(slugs(&home.json(["search", "walrus", "--type", &asked])["hits"]), [slug]);
+        for type_filter in [page_type.to_owned(), page_type.to_lowercase()] {
+            assert_eq!(slugs(&home.json(["list", "--type", &type_filter])["pages"]), [slug]);
+            assert_eq!(
+                slugs(&home.json(["search", "walrus", "--type", &type_filter])["hits"]),
+                [slug]
+            );
         }
     }
     assert_eq!(home.json(["list", "--type", "no such type"])["pages"], json!([]));
@@ -203,7 +209,7 @@ fn tags_are_counted_added_and_removed_with_a_version() {
 }
 
 #[test]
-fn the_timeline_lists_each_day_once_with_its_sources() {
+fn the_timeline_lists_each_entry_once_with_its_source() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put(
@@ -215,14 +221,14 @@ fn the_timeline_lists_each_day_once_with_its_sources() {
     );
     home.put("u", "- 2025-01-01 | New year\n");
     let one = home.json(["timeline", "t"]);
-    let seen: Vec<(&str, &str)> = one["entries"]
+    let entries: Vec<(&str, &str)> = one["entries"]
         .as_array()
         .unwrap()
         .iter()
         .map(|e| (e["date"].as_str().unwrap(), e["text"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        seen,
+        entries,
         [("2024-02-29", "Leap day"), ("2024-02-29", "Another on that day"), ("2023-05-06", "Bold")]
     );
     assert_eq!(one["entries"][0]["source"], "calendar");
@@ -240,8 +246,8 @@ fn the_timeline_lists_each_day_once_with_its_sources() {
     );
     let some = home.json(["timeline", "--since", "2024-01-01", "--until", "2024-12-31"]);
     assert_eq!(dates(&some), ["2024-02-29", "2024-02-29"]);
-    let cut = home.json(["timeline", "--limit", "1"]);
-    assert_eq!((dates(&cut).len(), &cut["truncated"]), (1, &json!(true)));
+    let limited = home.json(["timeline", "--limit", "1"]);
+    assert_eq!((dates(&limited).len(), &limited["truncated"]), (1, &json!(true)));
     for bad in ["2024-02-30", "soon", "2024-2-3"] {
         assert_eq!(home.fault(["timeline", "--since", bad], 2)["code"], "usage", "{bad}");
     }
@@ -249,6 +255,6 @@ fn the_timeline_lists_each_day_once_with_its_sources() {
     assert_eq!(
         dates(&home.json(["timeline"])),
         ["2025-01-01"],
-        "the overwritten text has no timeline entries any more"
+        "the entries of the overwritten text are gone"
     );
 }

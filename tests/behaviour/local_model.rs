@@ -1,5 +1,5 @@
-//! The embedding model that runs in the daemon, tested with a tiny model: its vectors are compared
-//! with a plain implementation, and damaged files are refused.
+//! The embedding model that runs in the daemon, tested with a tiny model: vectors equal those of a
+//! reference implementation, and damaged files are refused.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -25,26 +25,28 @@ impl ReferenceModel {
         Self { words: tiny_model::vocabulary(), tensors: tensors.collect() }
     }
 
-    fn get(&self, name: &str, row: usize, width: usize) -> &[f64] {
+    /// Returns a row of the matrix `name`, whose rows have `width` values.
+    fn row(&self, name: &str, row: usize, width: usize) -> &[f64] {
         &self.tensors[name][row * width..(row + 1) * width]
     }
 
-    /// `matrix · input + bias`.
+    /// Returns `matrix · input + bias`.
     fn dense(&self, name: &str, input: &[f64], outputs: usize) -> Vec<f64> {
         let (matrix, bias) = (format!("{name}.weight"), &self.tensors[&format!("{name}.bias")]);
         (0..outputs)
-            .map(|row| dot(self.get(&matrix, row, input.len()), input) + bias[row])
+            .map(|row| dot(self.row(&matrix, row, input.len()), input) + bias[row])
             .collect()
     }
 
+    /// Normalises the sum of two vectors, then scales and shifts it.
     fn layer_norm(&self, name: &str, one: &[f64], other: &[f64]) -> Vec<f64> {
         let sum: Vec<f64> = one.iter().zip(other).map(|(one, other)| one + other).collect();
         let mean = sum.iter().sum::<f64>() / sum.len() as f64;
-        let spread = sum.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sum.len() as f64;
+        let variance = sum.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sum.len() as f64;
         let (scale, shift) =
             (&self.tensors[&format!("{name}.weight")], &self.tensors[&format!("{name}.bias")]);
         (0..sum.len())
-            .map(|at| (sum[at] - mean) / (spread + 1e-12).sqrt() * scale[at] + shift[at])
+            .map(|at| (sum[at] - mean) / (variance + 1e-12).sqrt() * scale[at] + shift[at])
             .collect()
     }
 
@@ -77,12 +79,12 @@ impl ReferenceModel {
             .map(|(word, kind)| (id(word), kind))
             .enumerate()
             .map(|(position, (id, kind))| {
-                let kind = self.get("embeddings.token_type_embeddings.weight", kind, DIMENSIONS);
+                let kind = self.row("embeddings.token_type_embeddings.weight", kind, DIMENSIONS);
                 let position =
-                    self.get("embeddings.position_embeddings.weight", position, DIMENSIONS);
+                    self.row("embeddings.position_embeddings.weight", position, DIMENSIONS);
                 let both: Vec<f64> =
                     kind.iter().zip(position).map(|(kind, position)| kind + position).collect();
-                let word = self.get("embeddings.word_embeddings.weight", id, DIMENSIONS);
+                let word = self.row("embeddings.word_embeddings.weight", id, DIMENSIONS);
                 self.layer_norm("embeddings.LayerNorm", word, &both)
             })
             .collect();
@@ -97,16 +99,18 @@ impl ReferenceModel {
                     .collect()
             };
             let (query, key, value) = (project("query"), project("key"), project("value"));
-            let each = DIMENSIONS / HEADS;
+            let head_size = DIMENSIONS / HEADS;
             let mut next = Vec::new();
             for (at, token) in tokens.iter().enumerate() {
-                let mut seen = Vec::new();
+                let mut attended = Vec::new();
                 for head in 0..HEADS {
-                    let of_head = |all: &[f64]| all[head * each..(head + 1) * each].to_vec();
+                    let of_head =
+                        |all: &[f64]| all[head * head_size..(head + 1) * head_size].to_vec();
                     let weights: Vec<f64> = key
                         .iter()
                         .map(|key| {
-                            (dot(&of_head(&query[at]), &of_head(key)) / (each as f64).sqrt()).exp()
+                            let product = dot(&of_head(&query[at]), &of_head(key));
+                            (product / (head_size as f64).sqrt()).exp()
                         })
                         .collect();
                     let sum: f64 = weights.iter().sum();
@@ -117,10 +121,10 @@ impl ReferenceModel {
                             .map(|(weight, value)| weight / sum * of_head(value)[column])
                             .sum()
                     };
-                    seen.extend((0..each).map(weighted_value));
+                    attended.extend((0..head_size).map(weighted_value));
                 }
-                let seen = self.dense(&name("attention.output.dense"), &seen, DIMENSIONS);
-                let middle = self.layer_norm(&name("attention.output.LayerNorm"), token, &seen);
+                let attended = self.dense(&name("attention.output.dense"), &attended, DIMENSIONS);
+                let middle = self.layer_norm(&name("attention.output.LayerNorm"), token, &attended);
                 let mut wide = self.dense(&name("intermediate.dense"), &middle, INNER);
                 wide.iter_mut().for_each(|x| *x = *x * 0.5 * (1.0 + erf(*x / 2_f64.sqrt())));
                 let narrow = self.dense(&name("output.dense"), &wide, DIMENSIONS);
@@ -136,7 +140,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// The error function, computed with the series whose terms are all positive.
+/// Returns the error function of `x`, computed with the series whose terms are all positive.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..200 {
@@ -146,6 +150,7 @@ fn erf(x: f64) -> f64 {
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
+/// Writes the tiny model of `seed` to a new directory.
 fn model(seed: u64) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     tiny_model::write(dir.path(), seed);
@@ -164,7 +169,7 @@ fn largest_difference(one: &[f32], other: &[f64]) -> f64 {
 #[test]
 fn vectors_equal_those_of_the_reference_model() {
     let dir = model(7);
-    let plain = ReferenceModel::new(7);
+    let reference = ReferenceModel::new(7);
     let texts = [
         "the doctor is at the sea",
         "car",
@@ -176,7 +181,7 @@ fn vectors_equal_those_of_the_reference_model() {
     // In one padded batch, and one by one.
     let together = embed(dir.path(), &texts);
     for (text, vector) in texts.iter().zip(&together) {
-        let expected = plain.vector(text);
+        let expected = reference.vector(text);
         assert!(
             largest_difference(vector, &expected) < 1e-5,
             "{text}: {}",
@@ -192,7 +197,7 @@ fn vectors_equal_those_of_the_reference_model() {
 
 #[test]
 fn relevance_equals_that_of_the_reference_model() {
-    let plain = ReferenceModel::new(7);
+    let reference = ReferenceModel::new(7);
     let question = "is the boat at the sea";
     let texts = [
         "the ship is at the sea",
@@ -201,7 +206,7 @@ fn relevance_equals_that_of_the_reference_model() {
             bread . the letter !",
     ];
     let owned: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    let expected: Vec<f64> = texts.iter().map(|text| plain.relevance(question, text)).collect();
+    let expected: Vec<f64> = texts.iter().map(|text| reference.relevance(question, text)).collect();
     assert!(expected.windows(2).all(|two| (two[0] - two[1]).abs() > 1e-3), "{expected:?}");
     let dir = tempfile::tempdir().unwrap();
     tiny_model::write_reranker(dir.path(), 7);
@@ -221,14 +226,16 @@ fn relevance_equals_that_of_the_reference_model() {
     let long = vec!["boat".to_owned() + &" storm".repeat(500)];
     assert_eq!(local.rerank(question, &long, &|| true).unwrap().len(), 1);
 
-    // A reranker makes no vectors, and a sentence model no numbers.
+    // A reranker makes no vectors, and a sentence model scores no texts.
     assert!(is_reranker(dir.path()) && inspect(dir.path()).unwrap().dimensions == 1);
     assert!(local.space().unwrap_err().message.contains("is a reranker"));
     assert!(local.embed(&owned, Purpose::Query, &|| true).is_err());
     let sentences = model(7);
     let local = Local::new(sentences.path().to_owned(), 1);
     assert!(!is_reranker(sentences.path()));
-    assert!(local.rerank(question, &owned, &|| true).unwrap_err().message.contains("no reranker"));
+    assert!(
+        local.rerank(question, &owned, &|| true).unwrap_err().message.contains("is not a reranker")
+    );
 }
 
 #[test]
@@ -276,14 +283,14 @@ fn the_model_obeys_the_settings_beside_its_weights() {
     let dir = model(3);
     let put =
         |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).unwrap();
-    let before = Local::new(dir.path().to_owned(), 1).space().unwrap();
-    let mean = embed(dir.path(), &["the boat"]);
+    let former_space = Local::new(dir.path().to_owned(), 1).space().unwrap();
+    let mean_pooled = embed(dir.path(), &["the boat"]);
 
     put(
         "1_Pooling/config.json",
         &json!({"embedding_dimension": DIMENSIONS, "pooling_mode": "cls"}),
     );
-    assert_ne!(embed(dir.path(), &["the boat"]), mean);
+    assert_ne!(embed(dir.path(), &["the boat"]), mean_pooled);
     put(
         "config_sentence_transformers.json",
         &json!({"prompts": {"query": "letter : ", "document": ""}}),
@@ -295,7 +302,7 @@ fn the_model_obeys_the_settings_beside_its_weights() {
     assert_ne!(query, local.embed(&texts, Purpose::Document, &|| true).unwrap());
     assert_ne!(
         local.space().unwrap().identity,
-        before.identity,
+        former_space.identity,
         "the new vectors cannot be compared with the former ones"
     );
 }
@@ -383,7 +390,7 @@ fn several_threads_share_one_model() {
     });
 }
 
-/// Checks that a model damaged by `damage` is refused with `file` and `expected` in the message.
+/// Asserts that a model damaged by `damage` is refused with `file` and `expected` in the message.
 fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
     let dir = model(9);
     damage(dir.path());

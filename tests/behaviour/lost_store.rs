@@ -5,8 +5,8 @@ use std::fs;
 
 use brain_tests::TestHome;
 
-/// Makes `store` look as after a crash that lost all pages: its transactions are gone, and it was
-/// not closed.
+/// Makes `store` look as after a crash that lost all transactions: its sequence number is 0, and it
+/// was not closed.
 fn lose_transactions(store: &std::path::Path) {
     let db = redb::Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
@@ -50,7 +50,7 @@ fn a_store_emptied_by_repair_is_refused_if_page_files_exist() {
     assert_eq!(
         fs::read_to_string(home.page_file("kept")).unwrap().lines().last(),
         Some("walrus"),
-        "the files are as they were"
+        "the page files are unchanged"
     );
     // The first advice of the message: restore a backup.
     fs::rename(&store, home.outside().join("lost.redb")).unwrap();
@@ -60,11 +60,11 @@ fn a_store_emptied_by_repair_is_refused_if_page_files_exist() {
     assert!(daemon.terminate().0.success());
     // The second advice: import the page files.
     fs::rename(&store, home.outside().join("again.redb")).unwrap();
-    let away = home.outside().join("pages");
-    fs::rename(home.path().join("pages"), &away).unwrap();
+    let moved_pages = home.outside().join("pages");
+    fs::rename(home.path().join("pages"), &moved_pages).unwrap();
     fs::rename(home.path().join("index"), home.outside().join("index")).unwrap();
     let _daemon = home.daemon();
-    home.json(["import", away.to_str().unwrap()]);
+    home.json(["import", moved_pages.to_str().unwrap()]);
     assert_eq!(home.get("kept")["body"], "walrus\n");
 }
 

@@ -1,11 +1,10 @@
-//! Hostile and malformed messages to `/mcp`: which are accepted, how the others are refused, and
-//! that answers reveal nothing hidden.
+//! Hostile and malformed messages to `/mcp` are refused, and answers reveal nothing hidden.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http};
 use serde_json::{Value, json};
 
-/// Sends `body` as a message, with the headers `more` before the usual ones.
+/// Sends `body` as a message. The headers `more` replace usual headers of the same name.
 fn send(home: &TestHome, token: &str, more: &[(&str, &str)], body: &str) -> http::Answer {
     let bearer = format!("Bearer {token}");
     let usual = [
@@ -13,12 +12,13 @@ fn send(home: &TestHome, token: &str, more: &[(&str, &str)], body: &str) -> http
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
     ];
-    let named = |name: &str| more.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-    let headers: Vec<(&str, &str)> =
-        more.iter().copied().chain(usual.into_iter().filter(|(name, _)| !named(name))).collect();
+    let is_replaced = |name: &str| more.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let others = usual.into_iter().filter(|(name, _)| !is_replaced(name));
+    let headers: Vec<(&str, &str)> = more.iter().copied().chain(others).collect();
     http::call(home.http_local(), "POST", "/mcp", &headers, body.as_bytes())
 }
 
+/// Returns a call of a tool with these parameters, which need not be valid JSON.
 fn call(params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#)
 }
@@ -60,7 +60,7 @@ fn an_ambiguous_name_writes_nothing() {
 }
 
 #[test]
-fn a_call_of_the_wrong_shape_is_refused_with_the_right_one() {
+fn a_call_of_the_wrong_shape_is_refused_with_the_right_shape() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -78,7 +78,7 @@ fn a_call_of_the_wrong_shape_is_refused_with_the_right_one() {
             "{message}"
         );
     }
-    // An array is valid JSON.
+    // An array is valid JSON, but not a valid `params`.
     assert_eq!(code(&send(&home, &token, &[], &call(r#"["search",{}]"#)).expect(400)), -32600);
     assert_eq!(code(&send(&home, &token, &[], &call("{")).expect(400)), -32700);
     let unknown = mcp(&home, &token).ask("no/such\u{1b}", json!({}));
@@ -104,7 +104,7 @@ fn an_invalid_field_is_named_in_the_error() {
 }
 
 #[test]
-fn a_deeply_nested_message_is_refused() {
+fn a_message_with_too_many_values_is_refused() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -148,18 +148,18 @@ fn word_frequencies_in_hidden_pages_do_not_change_scores() {
     std::fs::write(dir.join("probe.md"), "one takeover\n").unwrap();
     let _ = home.json(["sources", "add", "work", "--path", dir.to_str().unwrap()]);
     let _ = home.json(["sync", "--source", "work"]);
-    let asked = json!({ "query": "takeover", "source_id": "work", "format": "detailed" });
-    let bound = mcp(&home, &home.token("bound", "read", &["work"]));
+    let arguments = json!({ "query": "takeover", "source_id": "work", "format": "detailed" });
+    let restricted = mcp(&home, &home.token("bound", "read", &["work"]));
     let all = mcp(&home, &home.token("all", "read", &[]));
     let (before, before_all) =
-        (bound.call("query", asked.clone()), all.call("query", asked.clone()));
+        (restricted.call("query", arguments.clone()), all.call("query", arguments.clone()));
     for at in 0..20 {
         home.put(&format!("secret/{at}"), "a takeover\n");
     }
-    assert_eq!(bound.call("query", asked.clone()), before);
+    assert_eq!(restricted.call("query", arguments.clone()), before);
     // A client that may see all pages does see the difference.
     let score = |found: &Value| found["results"][0]["score"].as_f64().unwrap();
-    assert!(score(&all.call("query", asked)) < score(&before_all));
+    assert!(score(&all.call("query", arguments)) < score(&before_all));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use brain_protocol::{Reply, Request, Status};
 use brain_tests::{TEST_TIMEOUT, TestHome, capture};
 use serde_json::{Value, json};
 
-/// A request of the newest revision, which repeats the client's details in each request.
+/// Returns a request of the newest revision, which repeats the client's details in each request.
 fn modern_request(id: u64, method: &str, params: Value) -> Value {
     let mut params = params;
     params["_meta"] = json!({
@@ -80,6 +80,7 @@ impl McpProcess {
             .unwrap_or_else(|e| panic!("not a message ({e}): {line:?} {}", self.read_stderr()))
     }
 
+    /// Sends a request and returns the next message, which must be its answer.
     fn ask(&mut self, message: &Value) -> Value {
         self.send(message);
         let answer = self.receive();
@@ -87,7 +88,7 @@ impl McpProcess {
         answer
     }
 
-    /// Closes standard input and returns the program's standard error.
+    /// Closes standard input and returns all standard error of the program.
     fn read_stderr(&mut self) -> String {
         let mut text = String::new();
         self.input = None;
@@ -106,12 +107,12 @@ impl McpProcess {
     }
 
     fn wait_for_exit_code(&mut self) -> i32 {
-        let until = Instant::now() + TEST_TIMEOUT;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code().unwrap_or(-1);
             }
-            assert!(Instant::now() < until, "`brain mcp` does not end");
+            assert!(Instant::now() < deadline, "`brain mcp` does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -240,7 +241,7 @@ fn a_stopping_daemon_answers_pending_requests() {
     while answers.len() < 50 {
         answers.push(process.receive());
     }
-    // Each request has one answer: a result or the advice to ask again.
+    // Each request has exactly one answer.
     let mut ids: Vec<u64> = answers.iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
     ids.sort_unstable();
     assert_eq!(ids, (1..=50).collect::<Vec<_>>());
@@ -270,7 +271,7 @@ fn junk_and_endless_lines_do_not_disturb_the_session() {
     let answer = process.ask(&huge);
     assert_eq!(answer["error"]["code"], -32600);
     assert!(answer["error"]["message"].as_str().unwrap().contains("8388608"), "{answer}");
-    // A line just below the limit reaches the daemon, and the daemon refuses it.
+    // A line just below the limit reaches the daemon, which answers it.
     let long = "x".repeat(8 * 1024 * 1024 - 200);
     let large = process.ask(&request(
         7,
@@ -292,7 +293,7 @@ fn a_missing_daemon_is_reported_to_the_client_and_on_stderr() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("brain serve"), "{answer}");
     assert_eq!(process.wait_for_exit_code(), 6);
     assert!(process.read_stderr().contains("brain serve"));
-    // With any flags, standard output has messages only.
+    // With `--json`, standard output has no error object: it is for messages only.
     let result = home.brain(["--json", "mcp"]).expect(6);
     assert_eq!(result.stdout, "");
     assert!(result.stderr.contains("no daemon answers"), "{result:?}");
@@ -312,20 +313,20 @@ fn idle_streams_are_closed_to_admit_commands() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "4".into()));
     let _daemon = home.daemon();
-    let mut talks: Vec<McpProcess> = (0..4).map(|_| McpProcess::with_session(&home)).collect();
-    for process in &mut talks {
+    let mut processes: Vec<McpProcess> = (0..4).map(|_| McpProcess::with_session(&home)).collect();
+    for process in &mut processes {
         assert!(process.ask(&search(1, "a"))["result"].is_object());
     }
-    // Streams hold all connections; a command still gets one.
+    // The four streams use all connections; a command still gets one.
     home.brain(["capture", "# Lovelace\nThe analytical engine"]).expect(0);
-    for process in &mut talks {
+    for process in &mut processes {
         assert_eq!(
             first_title(&process.ask(&search(2, "analytical"))),
             "Lovelace",
             "the client sees no error"
         );
     }
-    for process in talks {
+    for process in processes {
         assert_eq!(process.finish(), (vec![], 0));
     }
 }

@@ -5,7 +5,7 @@ use brain_tests::mcp::mcp;
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
 
-/// The largest allowed cost of the whole list, in tokens.
+/// The whole list costs fewer tokens than this.
 const MAX_TOKENS: usize = 4_000;
 /// The reading tools, in the order of the list.
 const READING_TOOLS: [&str; 11] = [
@@ -21,6 +21,7 @@ const READING_TOOLS: [&str; 11] = [
     "collector_digest",
     "brain_status",
 ];
+/// The writing tools, which follow in the list.
 const WRITING_TOOLS: [&str; 7] = [
     "capture",
     "put_page",
@@ -31,7 +32,7 @@ const WRITING_TOOLS: [&str; 7] = [
     "restore_page",
 ];
 
-fn listed(home: &TestHome, token: &str) -> Vec<Value> {
+fn list_tools(home: &TestHome, token: &str) -> Vec<Value> {
     mcp(home, token).result("tools/list", json!({}))["tools"].as_array().unwrap().clone()
 }
 
@@ -39,7 +40,7 @@ fn names(tools: &[Value]) -> Vec<&str> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-/// Prints the cost of each tool with `--nocapture`.
+/// With `--nocapture`, the test prints the cost of each tool.
 #[test]
 #[allow(clippy::print_stderr)]
 fn the_list_costs_less_than_four_thousand_tokens() {
@@ -71,10 +72,10 @@ fn a_client_sees_the_tools_of_its_scopes_in_a_fixed_order() {
     let _daemon = home.daemon();
     let (reader, writer) =
         (home.token("reader", "read", &[]), home.token("writer", "read write", &[]));
-    assert_eq!(names(&listed(&home, &reader)), READING_TOOLS);
+    assert_eq!(names(&list_tools(&home, &reader)), READING_TOOLS);
     let all: Vec<&str> = READING_TOOLS.into_iter().chain(WRITING_TOOLS).collect();
-    assert_eq!(names(&listed(&home, &writer)), all);
-    assert_eq!(listed(&home, &writer), listed(&home, &writer));
+    assert_eq!(names(&list_tools(&home, &writer)), all);
+    assert_eq!(list_tools(&home, &writer), list_tools(&home, &writer));
 }
 
 #[test]
@@ -83,14 +84,14 @@ fn a_limited_grant_sees_only_tools_that_it_can_call() {
     let _daemon = home.daemon();
     let token = home.token("limited", "read write", &["default"]);
     let client = mcp(&home, &token);
-    let tools = listed(&home, &token);
+    let tools = list_tools(&home, &token);
     let expected: Vec<&str> = READING_TOOLS
         .into_iter()
         .filter(|name| *name != "collector_digest")
         .chain(WRITING_TOOLS)
         .collect();
     assert_eq!(names(&tools), expected);
-    // Its posts belong to no source, so a call is refused.
+    // The collector's posts belong to no source, so the call is refused.
     let refusal = client.refused("collector_digest", json!({}));
     assert!(refusal.starts_with("insufficient_scope: "), "{refusal}");
 }
@@ -99,7 +100,7 @@ fn a_limited_grant_sees_only_tools_that_it_can_call() {
 fn search_and_fetch_match_the_contract_of_connectors() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let tools = listed(&home, &home.token("reader", "read", &[]));
+    let tools = list_tools(&home, &home.token("reader", "read", &[]));
     for (tool, argument) in [(&tools[0], "query"), (&tools[1], "id")] {
         let schema = &tool["inputSchema"];
         assert_eq!(
@@ -115,7 +116,7 @@ fn search_and_fetch_match_the_contract_of_connectors() {
 fn every_client_can_read_the_schemas() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    for tool in listed(&home, &home.token("writer", "read write", &[])) {
+    for tool in list_tools(&home, &home.token("writer", "read write", &[])) {
         let name = tool["name"].as_str().unwrap();
         assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
         assert!(
@@ -133,8 +134,8 @@ fn every_client_can_read_the_schemas() {
     }
 }
 
-/// Panics if the schema has a feature that some clients cannot read: names, alternatives, several
-/// types, formats, or deep nesting.
+/// Asserts that the schema has no feature that some clients cannot read: references, alternatives,
+/// several types, formats, constants, negations, or more than two levels.
 fn assert_flat(tool: &str, schema: &Value, depth: usize) {
     assert!(depth <= 2, "{tool}: {schema}");
     let Some(object) = schema.as_object() else { return };

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::faults::{fill, small_home};
 
+/// A daemon, and a client `robot` that may read and write all sources.
 struct Fixture {
     home: TestHome,
     daemon: Daemon,
@@ -35,7 +36,7 @@ impl Fixture {
         self.home.get(slug)["body"].as_str().unwrap().to_owned()
     }
 
-    fn kind(&self, slug: &str) -> String {
+    fn source_kind(&self, slug: &str) -> String {
         self.home.get(slug)["source_kind"].as_str().unwrap().to_owned()
     }
 
@@ -44,6 +45,7 @@ impl Fixture {
     }
 }
 
+/// Returns the arguments of `edit_page`; `more` is an object with further arguments.
 fn edit(slug: &str, operation: &str, content: &str, more: Value) -> Value {
     let mut arguments = json!({ "slug": slug, "operation": operation, "content": content });
     let Value::Object(more) = more else { panic!("{more}") };
@@ -51,6 +53,7 @@ fn edit(slug: &str, operation: &str, content: &str, more: Value) -> Value {
     arguments
 }
 
+/// Returns the arguments of `put_page`.
 fn put(slug: &str, content: &str) -> Value {
     json!({ "slug": slug, "content": content })
 }
@@ -131,24 +134,24 @@ fn a_page_is_not_replaced_by_accident() {
     // The page's own hash is accepted; another hash is refused.
     let mut replacement = put("people/ada", "Ada Lovelace\n");
     replacement["expected_hash"] = json!(hash.to_uppercase());
-    let done = fixture.agent.call("put_page", replacement.clone());
-    assert_eq!((text(&done, "status"), &done["version"]), ("updated", &json!(2)));
+    let reply = fixture.agent.call("put_page", replacement.clone());
+    assert_eq!((text(&reply, "status"), &reply["version"]), ("updated", &json!(2)));
     let page = fixture.home.get("people/ada");
     assert_eq!(
         (&page["body"], &page["content_hash"]),
-        (&json!("Ada Lovelace\n"), &done["content_hash"])
+        (&json!("Ada Lovelace\n"), &reply["content_hash"])
     );
     // A repeated call, as after a lost answer, changes nothing.
     let again = fixture.agent.call("put_page", replacement.clone());
     assert_eq!((text(&again, "status"), &again["version"]), ("unchanged", &json!(2)));
     replacement["content"] = json!("other");
-    assert!(fixture.agent.refused("put_page", replacement).contains(text(&done, "content_hash")));
+    assert!(fixture.agent.refused("put_page", replacement).contains(text(&reply, "content_hash")));
     let whole = "---\ntags: [math]\n---\nAda Lovelace\n";
     assert_eq!(fixture.agent.call("put_page", put("people/ada", whole))["status"], "unchanged");
 
-    let mut anyway = put("people/ada", "Replaced\n");
-    anyway["overwrite"] = json!("true");
-    assert_eq!(fixture.agent.call("put_page", anyway)["status"], "updated");
+    let mut overwriting = put("people/ada", "Replaced\n");
+    overwriting["overwrite"] = json!("true");
+    assert_eq!(fixture.agent.call("put_page", overwriting)["status"], "updated");
     assert_eq!(
         fixture.home.json(["history", "people/ada"])["versions"].as_array().unwrap().len(),
         3
@@ -178,14 +181,14 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
     for text in ["one\n", "two\n"] {
         fixture.home.put("a", text);
     }
-    let two = text(&fixture.home.get("a"), "content_hash").to_owned();
+    let hash = text(&fixture.home.get("a"), "content_hash").to_owned();
     let stale = fixture
         .agent
         .refused("delete_page", json!({ "slug": "a", "expected_hash": "ab".repeat(32) }));
-    assert!(stale.starts_with("conflict: ") && stale.contains(&two), "{stale}");
-    let gone = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": two }));
-    assert_eq!((text(&gone, "slug"), text(&gone, "status")), ("a", "deleted"));
-    assert!(text(&gone, "recoverable_until").ends_with('Z'));
+    assert!(stale.starts_with("conflict: ") && stale.contains(&hash), "{stale}");
+    let deleted = fixture.agent.call("delete_page", json!({ "slug": "a", "expected_hash": hash }));
+    assert_eq!((text(&deleted, "slug"), text(&deleted, "status")), ("a", "deleted"));
+    assert!(text(&deleted, "recoverable_until").ends_with('Z'));
     assert!(
         fixture
             .agent
@@ -207,8 +210,8 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
             .refused("restore_page", json!({ "slug": "a" }))
             .starts_with("already_active: ")
     );
-    let back = fixture.agent.call("restore_page", json!({ "slug": "a", "version": 1 }));
-    assert_eq!((text(&back, "status"), &back["version"]), ("updated", &json!(3)));
+    let restored = fixture.agent.call("restore_page", json!({ "slug": "a", "version": 1 }));
+    assert_eq!((text(&restored, "status"), &restored["version"]), ("updated", &json!(3)));
     assert_eq!(fixture.body("a"), "one\n");
     // A repeated call changes nothing.
     for version in [1, 3] {
@@ -220,7 +223,10 @@ fn a_deleted_page_and_its_former_text_can_be_restored() {
         );
     }
     let none = fixture.agent.refused("restore_page", json!({ "slug": "a", "version": 9 }));
-    assert!(none.starts_with("unknown_version: ") && none.contains("1 to 3"), "{none}");
+    assert!(
+        none.starts_with("unknown_version: ") && none.contains("current version is 3"),
+        "{none}"
+    );
     assert!(
         fixture.agent.refused("restore_page", json!({ "slug": "b" })).starts_with("not_found: ")
     );
@@ -256,10 +262,11 @@ fn concurrent_writers_lose_nothing() {
     });
     let body = fixture.body("shared");
     for worker in 0..workers {
-        let own_words: Vec<&str> =
+        let own_lines: Vec<&str> =
             body.lines().filter(|line| line.starts_with(&format!("- {worker}."))).collect();
-        let want: Vec<String> = (0..rounds).map(|round| format!("- {worker}.{round}")).collect();
-        assert_eq!(own_words, want, "{body}");
+        let expected: Vec<String> =
+            (0..rounds).map(|round| format!("- {worker}.{round}")).collect();
+        assert_eq!(own_lines, expected, "{body}");
     }
     assert_eq!(body.matches("- tick\n").count(), workers * rounds, "{body}");
     assert_eq!(fixture.home.get("shared")["version"], json!(1 + 2 * workers * rounds));
@@ -271,7 +278,7 @@ fn concurrent_writers_lose_nothing() {
         let hash =
             (round % 2 == 1).then(|| text(&fixture.home.get(&slug), "content_hash").to_owned());
         let start = Barrier::new(workers);
-        let won: Vec<usize> = thread::scope(|scope| {
+        let winners: Vec<usize> = thread::scope(|scope| {
             let racers: Vec<_> = (0..workers)
                 .map(|worker| {
                     let (agent, start, slug, hash) = (fixture.agent.clone(), &start, &slug, &hash);
@@ -291,8 +298,8 @@ fn concurrent_writers_lose_nothing() {
                 .collect();
             racers.into_iter().filter_map(|racer| racer.join().unwrap()).collect()
         });
-        assert_eq!(won.len(), 1, "{slug}: {won:?}");
-        assert_eq!(fixture.body(&slug), format!("round {round} worker {}\n", won[0]));
+        assert_eq!(winners.len(), 1, "{slug}: {winners:?}");
+        assert_eq!(fixture.body(&slug), format!("round {round} worker {}\n", winners[0]));
     }
 }
 
@@ -322,26 +329,26 @@ fn many_writers_of_one_page_all_succeed() {
 }
 
 #[test]
-fn a_file_of_another_program_is_left_alone_and_named() {
+fn a_file_that_another_program_changed_is_left_alone() {
     let fixture = Fixture::new();
     let dir = fixture.home.outside().join("work");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("read.md"), "read from disk\r\n").unwrap();
     fixture.home.json(["sources", "add", "work", "--path", dir.to_str().unwrap()]);
     fixture.home.json(["sync", "--source", "work", "--no-pull"]);
-    // The file is unchanged since brain wrote it: it follows the page.
-    let done = fixture.edit("work:read", "append", "more", json!({}));
-    assert_eq!(done["warnings"], Value::Null, "{done}");
+    // The file is unchanged since the last sync, so it follows the page.
+    let reply = fixture.edit("work:read", "append", "more", json!({}));
+    assert_eq!(reply["warnings"], Value::Null, "{reply}");
     assert!(
         fs::read_to_string(dir.join("read.md"))
             .unwrap()
             .ends_with("read from disk\r\n\r\nmore\r\n")
     );
-    // The file was changed: the page is stored, the file stays, and the answer names it.
+    // The file was changed: the page is stored, the file stays, and the answer has a warning.
     fs::write(dir.join("read.md"), "by hand\n").unwrap();
-    let done = fixture.edit("work:read", "append", "and more", json!({}));
-    assert_eq!(text(&done, "status"), "updated");
-    let warning = done["warnings"][0].as_str().unwrap();
+    let reply = fixture.edit("work:read", "append", "and more", json!({}));
+    assert_eq!(text(&reply, "status"), "updated");
+    let warning = reply["warnings"][0].as_str().unwrap();
     assert!(warning.contains("its file is not"), "{warning}");
     assert_eq!(fs::read_to_string(dir.join("read.md")).unwrap(), "by hand\n");
 }
@@ -350,8 +357,8 @@ fn a_file_of_another_program_is_left_alone_and_named() {
 fn large_and_unusual_texts_are_stored_unchanged() {
     let fixture = Fixture::new();
     let large = "walrus 海象\n".repeat(5_000_000 / "walrus 海象\n".len());
-    let done = fixture.agent.call("put_page", put("large", &large));
-    assert_eq!(text(&done, "status"), "created");
+    let reply = fixture.agent.call("put_page", put("large", &large));
+    assert_eq!(text(&reply, "status"), "created");
     assert_eq!(fixture.body("large"), large);
     let refusal = fixture.agent.refused("put_page", put("larger", &"x".repeat(5_000_001)));
     assert!(refusal.starts_with("too_large: ") && refusal.contains("several pages"), "{refusal}");
@@ -376,14 +383,14 @@ fn a_full_disk_is_reported_to_the_model() {
     let fixture = Fixture::with_home(home);
     fixture.home.put("kept", "walrus\n");
     let filler = fill(&fixture.home.path(), 200_000);
-    for (tool, call) in [
+    for (tool, arguments) in [
         ("capture", json!({ "content": "no room" })),
         ("put_page", put("fresh", "no room")),
         ("edit_page", edit("kept", "append", "no room", json!({}))),
         ("add_timeline_entry", json!({ "slug": "kept", "date": "2024-01-01", "text": "no room" })),
         ("delete_page", json!({ "slug": "kept" })),
     ] {
-        let refusal = fixture.agent.refused(tool, call);
+        let refusal = fixture.agent.refused(tool, arguments);
         assert!(
             refusal.starts_with("disk_full: ") && refusal.contains("nothing was stored"),
             "{tool}: {refusal}"

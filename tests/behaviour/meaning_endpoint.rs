@@ -7,11 +7,12 @@ use brain_tests::embedding::{Behaviour, FakeEmbedding};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, slugs};
 use serde_json::Value;
 
-/// Starts a daemon that uses `endpoint`, and writes three pages.
-fn home_with_pages(endpoint: &FakeEmbedding, more: &[(&str, &str)]) -> (TestHome, Daemon) {
+/// Starts a daemon with `endpoint` and these further environment variables, and writes three pages.
+fn home_with_pages(endpoint: &FakeEmbedding, variables: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(endpoint.variables("small"));
-    home.env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    home.env.extend(variables);
     let daemon = home.daemon();
     home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
     home.put("notes/harbour", "# Harbour\n\nA vessel waits for better weather.\n");
@@ -25,13 +26,13 @@ fn embed(home: &TestHome) -> Value {
 
 /// Waits until every page has its vectors; returns the output of `brain model list`.
 pub(crate) fn wait_for_vectors(home: &TestHome) -> Value {
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let list = home.json(["model", "list"]);
         if list["model"].is_string() && list["missing"] == 0 && list["problem"].is_null() {
             return list;
         }
-        assert!(Instant::now() < until, "vectors are still missing: {list}\n{}", home.log());
+        assert!(Instant::now() < deadline, "vectors are still missing: {list}\n{}", home.log());
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -40,9 +41,9 @@ pub(crate) fn wait_for_vectors(home: &TestHome) -> Value {
 fn a_page_is_found_by_meaning_without_a_shared_word() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
-    let made = embed(&home);
+    let report = embed(&home);
     assert_eq!(
-        (&made["provider"], &made["model"], &made["missing"]),
+        (&report["provider"], &report["model"], &report["missing"]),
         (&"openai".into(), &"small".into(), &0.into())
     );
     for (question, page) in
@@ -66,7 +67,7 @@ fn a_page_is_found_by_meaning_without_a_shared_word() {
 }
 
 #[test]
-fn search_uses_words_only_when_the_endpoint_stalls() {
+fn search_continues_with_words_if_the_endpoint_fails() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
     embed(&home);
@@ -92,7 +93,7 @@ fn search_uses_words_only_when_the_endpoint_stalls() {
         );
     }
     endpoint.set_behaviour(Behaviour::Unordered);
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let answer = home.json(["search", "vehicle"]);
         if answer["degraded"].is_null() {
@@ -103,13 +104,13 @@ fn search_uses_words_only_when_the_endpoint_stalls() {
             );
             break;
         }
-        assert!(Instant::now() < until, "search by meaning does not recover: {answer}");
+        assert!(Instant::now() < deadline, "search by meaning does not recover: {answer}");
         std::thread::sleep(Duration::from_millis(200));
     }
 }
 
 #[test]
-fn a_phrase_a_name_and_a_repeated_question_ask_no_model() {
+fn phrases_names_and_repeated_questions_are_not_sent() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
     home.put("people/ann", "---\ntitle: Ann Lee\n---\nShe drives an automobile.\n");
@@ -119,11 +120,11 @@ fn a_phrase_a_name_and_a_repeated_question_ask_no_model() {
         assert_eq!(home.search(question)[0], page, "{question}");
     }
     assert_eq!(home.search("\"automobile stands\" type:note"), ["notes/garage"]);
-    assert_eq!(endpoint.call_count(), before, "words find a phrase and a name");
+    assert_eq!(endpoint.call_count(), before, "a phrase or a name was sent");
     for question in ["vehicle", "vehicle", "ship", "vehicle"] {
         assert!(!home.search(question).is_empty(), "{question}");
     }
-    assert_eq!(endpoint.call_count(), before + 2, "a question is sent once");
+    assert_eq!(endpoint.call_count(), before + 2, "each question is sent once");
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn nonsense_makes_no_vectors_and_is_reported() {
     let endpoint = FakeEmbedding::default();
     endpoint.set_behaviour(Behaviour::Body("<html>proxy</html>".into()));
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
-    for (response, what) in [
+    for (response, expected) in [
         ("<html>proxy</html>", "HTML page"),
         ("{\"data\":[]}", "0 vectors"),
         ("{\"data\":[{\"embedding\":[NaN]}]}", "not JSON"),
@@ -140,7 +141,7 @@ fn nonsense_makes_no_vectors_and_is_reported() {
     ] {
         endpoint.set_behaviour(Behaviour::Body(response.into()));
         let error = home.fault(["embed"], 1);
-        assert!(error["message"].as_str().unwrap().contains(what), "{response}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(expected), "{response}: {error}");
         assert_eq!(home.json(["embed", "--dry-run"])["missing"], 3);
     }
     let checks = home.json(["doctor"])["checks"].clone();
@@ -168,9 +169,9 @@ fn a_rate_limited_request_is_repeated() {
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
     std::thread::scope(|scope| {
         let embedding = scope.spawn(|| embed(&home));
-        let until = Instant::now() + TEST_TIMEOUT;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while endpoint.call_count() < 2 {
-            assert!(Instant::now() < until, "the endpoint was not called again");
+            assert!(Instant::now() < deadline, "the endpoint was not called again");
             std::thread::sleep(Duration::from_millis(50));
         }
         endpoint.set_behaviour(Behaviour::Normal);
@@ -184,7 +185,7 @@ fn a_rate_limited_request_is_repeated() {
 }
 
 #[test]
-fn the_key_goes_to_the_endpoint_only() {
+fn no_output_contains_the_key_of_the_endpoint() {
     let endpoint = FakeEmbedding::new(Some("sk-right-and-secret"));
     let key = ("BRAIN_EMBEDDING_API_KEY", "sk-wrong-but-secret");
     let (home, daemon) = home_with_pages(&endpoint, &[key]);
@@ -220,13 +221,13 @@ fn a_new_model_replaces_all_vectors_in_the_background() {
     let _daemon = home.daemon();
     let list = wait_for_vectors(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"large".into(), &3.into()));
-    let sent: usize = endpoint
+    let sent_count: usize = endpoint
         .requests()
         .iter()
-        .filter(|asked| asked.model == "large")
-        .map(|asked| asked.texts.len())
+        .filter(|request| request.model == "large")
+        .map(|request| request.texts.len())
         .sum();
-    assert!(sent >= 3, "{sent}");
+    assert!(sent_count >= 3, "{sent_count}");
     let answer = home.json(["search", "ship"]);
     assert_eq!(
         slugs(&answer["hits"]).first().map(String::as_str),

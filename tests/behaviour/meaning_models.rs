@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::meaning_endpoint::wait_for_vectors;
 
-fn source(home: &TestHome, name: &str, seed: u64) -> PathBuf {
+/// Writes the tiny model of `seed` to a directory outside the home.
+fn write_model(home: &TestHome, name: &str, seed: u64) -> PathBuf {
     let dir = home.outside().join(name);
     tiny_model::write(&dir, seed);
     dir
@@ -20,7 +21,7 @@ fn install(home: &TestHome, from: &Path, more: &[&str]) -> Value {
     home.json(args)
 }
 
-/// Lists `models/` without the lock file.
+/// Returns the sorted names in `models/`, without that of the lock file.
 fn installed_names(home: &TestHome) -> Vec<String> {
     let entries = std::fs::read_dir(home.path().join("models")).into_iter().flatten();
     let mut names: Vec<String> = entries
@@ -39,7 +40,7 @@ fn a_model_from_a_directory_is_used_at_once() {
     home.put("notes/kitchen", "# Home\n\nThe loaf of the baker and the loaf.\n");
     assert!(home.search("vehicle").is_empty(), "without vectors the word is not found");
 
-    let dir = source(&home, "tiny", 7);
+    let dir = write_model(&home, "tiny", 7);
     let installed = install(&home, &dir, &[]);
     assert_eq!((&installed["name"], &installed["dimensions"]), (&"tiny".into(), &32.into()));
     assert_eq!(installed["already"], false);
@@ -66,7 +67,7 @@ fn a_model_from_a_directory_is_used_at_once() {
     assert_eq!(installed_names(&home), ["tiny"]);
 
     // A changed model replaces the former one and gets new vectors.
-    let newer = install(&home, &source(&home, "newer", 8), &[]);
+    let newer = install(&home, &write_model(&home, "newer", 8), &[]);
     assert_ne!(newer["sha256"], installed["sha256"]);
     let list = wait_for_vectors(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"newer".into(), &2.into()));
@@ -78,14 +79,14 @@ fn a_model_survives_a_restart_and_can_be_chosen() {
     let mut home = TestHome::new();
     let daemon = home.daemon();
     home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
-    install(&home, &source(&home, "one", 1), &[]);
-    install(&home, &source(&home, "two", 2), &[]);
+    install(&home, &write_model(&home, "one", 1), &[]);
+    install(&home, &write_model(&home, "two", 2), &[]);
     assert_eq!(wait_for_vectors(&home)["model"], "two");
     drop(daemon);
     home.env.push(("BRAIN_EMBEDDING_MODEL".into(), "one".into()));
     let daemon = home.daemon();
     assert_eq!(wait_for_vectors(&home)["model"], "one");
-    let third = install(&home, &source(&home, "three", 3), &[]);
+    let third = install(&home, &write_model(&home, "three", 3), &[]);
     assert!(third["message"].as_str().unwrap().contains("search uses \"one\""), "{third}");
     assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
     drop(daemon);
@@ -99,9 +100,10 @@ fn a_model_survives_a_restart_and_can_be_chosen() {
 fn an_invalid_model_is_refused_and_nothing_changes() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let dir = source(&home, "tiny", 7);
+    let dir = write_model(&home, "tiny", 7);
     let good = install(&home, &dir, &[]);
-    let record = std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap();
+    let installed_weights =
+        std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap();
 
     // The hash differs from the hash that the owner gave.
     let path = dir.to_str().unwrap();
@@ -114,14 +116,14 @@ fn an_invalid_model_is_refused_and_nothing_changes() {
     );
     assert_eq!(home.fault(["model", "install", path, "--sha256", "abc"], 2)["code"], "usage");
 
-    // The directory of an installed model has other weights now.
+    // The directory from which the model was installed now has other weights.
     let weights = dir.join("model.safetensors");
     tiny_model::write(&dir, 9);
     let error = home.fault(["model", "install", path], 1);
     assert_eq!(error["code"], "conflict", "{error}");
 
     // Damaged, shortened and missing files, and no model at all.
-    let other = source(&home, "other", 9);
+    let other = write_model(&home, "other", 9);
     let bytes = std::fs::read(&weights).unwrap();
     for (file, content) in [
         ("model.safetensors", bytes[..bytes.len() / 2].to_vec()),
@@ -129,18 +131,21 @@ fn an_invalid_model_is_refused_and_nothing_changes() {
         ("tokenizer.json", b"{".to_vec()),
         ("config.json", b"{}".to_vec()),
     ] {
-        let kept = std::fs::read(other.join(file)).unwrap();
+        let original = std::fs::read(other.join(file)).unwrap();
         std::fs::write(other.join(file), content).unwrap();
         let error = home.fault(["model", "install", other.to_str().unwrap()], 1);
         assert!(error["message"].as_str().unwrap().contains(file), "{file}: {error}");
-        std::fs::write(other.join(file), kept).unwrap();
+        std::fs::write(other.join(file), original).unwrap();
     }
     std::fs::remove_file(other.join("tokenizer.json")).unwrap();
     let error = home.fault(["model", "install", other.to_str().unwrap()], 4);
     assert!(error["message"].as_str().unwrap().contains("tokenizer.json"), "{error}");
 
     assert_eq!(installed_names(&home), ["tiny"]);
-    assert_eq!(std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap(), record);
+    assert_eq!(
+        std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap(),
+        installed_weights
+    );
     assert_eq!(home.json(["model", "list"])["model"], "tiny");
 }
 
@@ -149,14 +154,14 @@ fn foreign_files_among_the_models_are_left_alone() {
     let home = TestHome::new();
     let models = home.path().join("models");
     std::fs::create_dir_all(&models).unwrap();
-    let dir = source(&home, "tiny", 7);
-    let elsewhere = source(&home, "elsewhere", 8);
+    let dir = write_model(&home, "tiny", 7);
+    let elsewhere = write_model(&home, "elsewhere", 8);
     std::fs::write(models.join("file"), "mine").unwrap();
     std::fs::create_dir(models.join("notes")).unwrap();
     std::fs::write(models.join("notes/diary.md"), "mine").unwrap();
     std::os::unix::fs::symlink(&elsewhere, models.join("linked")).unwrap();
     std::os::unix::fs::symlink("/nowhere", models.join("broken")).unwrap();
-    // Leftovers of an interrupted installation may be removed.
+    // brain removes leftovers of an interrupted installation.
     std::fs::write(models.join("tiny.tmp"), "").unwrap();
     std::fs::write(models.join(".tiny.old"), "").unwrap();
     // The owner moved this model away, so it stays.
@@ -192,18 +197,21 @@ fn a_path_without_a_model_is_refused_with_a_hint() {
     let _daemon = home.daemon();
     let wheel = home.outside().join("model.whl");
     std::fs::write(&wheel, "PK").unwrap();
-    for (from, code, what) in [
+    for (from, code, expected_hint) in [
         ("all-minilm-l6", 4, "all-minilm-l6-v2"),
         ("nonsense", 4, "known names"),
         ("http://files.example.org/model.safetensors", 2, "directory"),
         ("https://files.example.org/", 2, "config.json"),
         (wheel.to_str().unwrap(), 2, "unpack it"),
-        // A URL is not fetched.
+        // A URL of this machine is not fetched.
         ("https://127.0.0.1/m/model.safetensors", 1, "public https"),
         ("https://localhost/m/model.safetensors", 1, "public https"),
     ] {
         let error = home.fault(["model", "install", from], code);
-        assert!(error["hint"].as_str().unwrap_or_default().contains(what), "{from}: {error}");
+        assert!(
+            error["hint"].as_str().unwrap_or_default().contains(expected_hint),
+            "{from}: {error}"
+        );
     }
     assert_eq!(home.fault(["model", "install", "./no-such-directory"], 1)["code"], "io");
     assert_eq!(home.fault(["model", "install"], 2)["code"], "usage");
@@ -218,7 +226,7 @@ fn a_full_disk_is_reported_and_the_next_try_succeeds() {
         return;
     }
     let _daemon = home.daemon();
-    let dir = source(&home, "tiny", 7);
+    let dir = write_model(&home, "tiny", 7);
     let error = home.fault(["model", "install", dir.to_str().unwrap()], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     assert!(error["hint"].as_str().unwrap().contains("make room"), "{error}");
@@ -234,7 +242,8 @@ fn peak_memory_mb(pid: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// Returns a tokenizer whose vocabulary has `entries` numbers as words.
+/// Returns a tokenizer whose vocabulary has `[UNK]` and the hexadecimal numbers from 1 to
+/// `entries` - 1.
 fn tokenizer(entries: usize) -> String {
     let mut vocab = String::from("\"[UNK]\":0");
     for n in 1..entries {
@@ -266,7 +275,7 @@ fn hostile_tokenizer() -> String {
 fn a_tokenizer_that_needs_gigabytes_is_refused() {
     let home = TestHome::new();
     let daemon = home.daemon();
-    let dir = source(&home, "tiny", 7);
+    let dir = write_model(&home, "tiny", 7);
     let tokenizer_path = dir.join("tokenizer.json");
     let text = hostile_tokenizer();
     assert!(text.len() < 64 << 20, "the file is below the size limit");
@@ -303,21 +312,21 @@ fn a_list_checks_a_tokenizer_once_per_change() {
     let list = || home.json(["model", "list"])["installed"].clone();
     let before = children_cpu_ticks(daemon.pid());
     let first = list();
-    let checked = children_cpu_ticks(daemon.pid());
-    assert!(checked > before, "each tokenizer was checked in a separate process");
+    let after_check = children_cpu_ticks(daemon.pid());
+    assert!(after_check > before, "no tokenizer was checked in a separate process");
     for _ in 0..3 {
         assert_eq!(list(), first);
     }
-    assert_eq!(children_cpu_ticks(daemon.pid()), checked, "the results of the check are cached");
+    assert_eq!(children_cpu_ticks(daemon.pid()), after_check, "the results are not cached");
     // A changed file is checked again, and each list reports its error.
     std::fs::write(home.path().join("models/two/tokenizer.json"), hostile_tokenizer()).unwrap();
     let second = list();
     assert_eq!((second.as_array().unwrap().len(), &second[0]), (2, &first[0]));
     let problem = second[1]["problem"].as_str().unwrap();
     assert!(problem.contains("takes more than 1 GB of memory"), "{problem}");
-    let checked = children_cpu_ticks(daemon.pid());
+    let after_check = children_cpu_ticks(daemon.pid());
     assert_eq!(list(), second);
-    assert_eq!(children_cpu_ticks(daemon.pid()), checked);
+    assert_eq!(children_cpu_ticks(daemon.pid()), after_check);
     assert!(peak_memory_mb(daemon.pid()) < 400, "{} MB", peak_memory_mb(daemon.pid()));
 }
 
@@ -325,7 +334,7 @@ fn a_list_checks_a_tokenizer_once_per_change() {
 fn an_install_ends_when_its_client_disconnects() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let dir = source(&home, "tiny", 7);
+    let dir = write_model(&home, "tiny", 7);
     std::fs::write(dir.join("tokenizer.json"), tokenizer(1_000_000)).unwrap();
     let mut command = home.command("brain");
     command.args(["model", "install", dir.to_str().unwrap()]);
@@ -342,7 +351,7 @@ fn an_install_ends_when_its_client_disconnects() {
     }
     client.kill().unwrap();
     client.wait().unwrap();
-    // The lock is free as soon as the daemon releases it.
+    // Retry until the daemon has cancelled the first installation and released its lock.
     tiny_model::write(&dir, 8);
     loop {
         let output =

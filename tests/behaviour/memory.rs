@@ -1,5 +1,5 @@
 //! The worst known texts for each parser, eight at once and through every interface, while the
-//! daemon is limited to 512 MB: the daemon survives, and every text becomes a page.
+//! daemon is limited to 512 MB: the daemon survives and accepts every text.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,18 +23,18 @@ impl ControlGroup {
     /// Returns `None` and prints a notice if this user cannot create control groups.
     fn for_daemon(daemon: &Daemon) -> Option<Self> {
         let name = format!("brain-test-{}", daemon.pid());
-        let (first, second) =
+        let (version_1, version_2) =
             (PathBuf::from("/sys/fs/cgroup/memory"), PathBuf::from("/sys/fs/cgroup"));
-        let (dir, limits): (PathBuf, &[&str]) = if first.is_dir() {
-            (first.join(name), &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"])
+        let (dir, limits): (PathBuf, &[&str]) = if version_1.is_dir() {
+            (version_1.join(name), &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"])
         } else {
-            let _ = fs::write(second.join("cgroup.subtree_control"), "+memory");
-            (second.join(name), &["memory.max"])
+            let _ = fs::write(version_2.join("cgroup.subtree_control"), "+memory");
+            (version_2.join(name), &["memory.max"])
         };
-        let made = fs::create_dir(&dir)
+        let result = fs::create_dir(&dir)
             .and_then(|()| fs::write(dir.join(limits[0]), MEMORY_LIMIT.to_string()))
             .and_then(|()| fs::write(dir.join("cgroup.procs"), daemon.pid().to_string()));
-        if let Err(e) = made {
+        if let Err(e) = result {
             let _ = fs::remove_dir(&dir);
             skip(&format!("no control group can be made ({e}); it needs root"));
             return None;
@@ -73,6 +73,7 @@ fn peak_memory_mb(daemon: &Daemon) -> u64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
+/// Joins `part(0)`, `part(1)` and so on until the text has at least `length` bytes.
 fn numbered_parts(length: usize, part: impl Fn(u32) -> String) -> String {
     let mut text = String::with_capacity(length + 64);
     for n in 0.. {
@@ -84,8 +85,8 @@ fn numbered_parts(length: usize, part: impl Fn(u32) -> String) -> String {
     text
 }
 
-/// Texts that once took more than a hundred times their length in memory. The first has `largest`
-/// bytes, the others have a tenth of that.
+/// Returns texts that once took more than a hundred times their length in memory, each with a name.
+/// The first has `largest` bytes, the others have about a tenth of that.
 fn worst_texts(largest: usize) -> Vec<(&'static str, String)> {
     let length = largest / 10;
     let fill_with = |unit: &str| unit.repeat(length / unit.len());
@@ -100,15 +101,16 @@ fn worst_texts(largest: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn run_concurrently(what: &str, daemon: &mut Daemon, work: impl Fn(usize) + Sync) {
+/// Runs `work` with the numbers of all writers at once, and prints the daemon's peak memory.
+fn run_concurrently(label: &str, daemon: &mut Daemon, work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         for n in 0..WRITERS {
             let work = &work;
             scope.spawn(move || work(n));
         }
     });
-    assert!(daemon.is_running(), "the daemon ended after {what}");
-    println!("{what}: {} MB", peak_memory_mb(daemon));
+    assert!(daemon.is_running(), "the daemon ended after {label}");
+    println!("{label}: {} MB", peak_memory_mb(daemon));
 }
 
 #[test]
@@ -136,11 +138,12 @@ fn eight_worst_texts_at_each_interface_fit_into_512_mb() {
     let html = ["<p>a", "<hr>a", "a<i>b</i>", "<li>a", "<td>a", "<blockquote><p>a"];
     let html = html.map(|unit| ("text/html", unit.repeat(200_000 / unit.len())));
     let json = format!("{{{}\"content\":\"x\"}}", "\"\":1,".repeat(40_000));
-    let sent = html.into_iter().chain([("application/json", json)]);
-    let sent = sent.chain(texts.iter().map(|(_, text)| ("text/markdown", text.clone())));
-    for (at, (kind, text)) in sent.enumerate() {
-        run_concurrently(&format!("ingest {at} {kind}"), &mut daemon, |n| {
-            let slug = format!("sent/{at}-{n}");
+    let ingested_texts = html.into_iter().chain([("application/json", json)]);
+    let ingested_texts =
+        ingested_texts.chain(texts.iter().map(|(_, text)| ("text/markdown", text.clone())));
+    for (text_number, (kind, text)) in ingested_texts.enumerate() {
+        run_concurrently(&format!("ingest {text_number} {kind}"), &mut daemon, |n| {
+            let slug = format!("sent/{text_number}-{n}");
             let headers = [
                 ("Authorization", bearer.as_str()),
                 ("Content-Type", kind),

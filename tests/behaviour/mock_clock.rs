@@ -9,6 +9,7 @@ use brain_base::home::Home;
 use brain_config::Config;
 use brain_core::Brain;
 
+/// An hour in milliseconds.
 pub(crate) const HOUR: i64 = 60 * 60 * 1000;
 
 /// A clock that stands still until a test advances it.
@@ -16,6 +17,7 @@ pub(crate) const HOUR: i64 = 60 * 60 * 1000;
 pub(crate) struct MockClock(Arc<AtomicI64>);
 
 impl MockClock {
+    /// Creates a clock that stands at `instant`, in RFC 3339.
     pub(crate) fn at(instant: &str) -> Self {
         Self(Arc::new(AtomicI64::new(parse_instant(instant, false).unwrap())))
     }

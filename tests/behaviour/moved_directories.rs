@@ -56,9 +56,9 @@ fn nothing_is_written_at_the_old_path_of_a_moved_home() {
     let mut daemon = home.daemon();
     let mut client = home.connect().unwrap();
     put(&mut client, "before").unwrap();
-    let away = home.outside().join("moved");
+    let new_path = home.outside().join("moved");
     for replaced in [false, true] {
-        fs::rename(home.path(), &away).unwrap();
+        fs::rename(home.path(), &new_path).unwrap();
         if replaced {
             fs::create_dir(home.path()).unwrap();
         }
@@ -66,16 +66,20 @@ fn nothing_is_written_at_the_old_path_of_a_moved_home() {
         assert_eq!(fault.code, FaultCode::ReadOnly, "{fault:?}");
         assert!(fault.message.contains("moved"), "{fault:?}");
         let status = expect_reply!(client.ask(&Request::Status(Status)), Status);
-        assert!(status.degraded.iter().any(|why| why.contains("moved")), "{:?}", status.degraded);
+        assert!(
+            status.degraded.iter().any(|reason| reason.contains("moved")),
+            "{:?}",
+            status.degraded
+        );
         let mut command = home.command("brain");
-        command.env("BRAIN_HOME", &away).args(["doctor", "--json"]);
+        command.env("BRAIN_HOME", &new_path).args(["doctor", "--json"]);
         let doctor = brain_tests::run(command, b"").expect(1).json();
         let check =
             doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "daemon").unwrap();
         assert_eq!(check["status"], "fail", "{check}");
         // The pages can still be read.
         let mut command = home.command("brain");
-        command.env("BRAIN_HOME", &away).args(["get", "before"]);
+        command.env("BRAIN_HOME", &new_path).args(["get", "before"]);
         brain_tests::run(command, b"").expect(0);
         // Longer than any timer of the daemon's work on files.
         std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -87,16 +91,16 @@ fn nothing_is_written_at_the_old_path_of_a_moved_home() {
                 fs::remove_dir(home.path()).unwrap();
             }
         }
-        fs::rename(&away, home.path()).unwrap();
+        fs::rename(&new_path, home.path()).unwrap();
         put(&mut client, if replaced { "again" } else { "back" }).unwrap();
     }
     assert!(daemon.is_running());
-    // Searches find all pages, although the index is written to the disk later.
+    // The index is written to the disk later, so its check may still warn. Searches find all pages.
     let doctor = home.brain(["doctor", "--json"]).json();
     for check in doctor["checks"].as_array().unwrap() {
-        let back = ["daemon", "store integrity", "outbox", "spool"]
+        let must_be_ok = ["daemon", "store integrity", "outbox", "spool"]
             .contains(&check["name"].as_str().unwrap());
-        assert!(!back || check["status"] == "ok", "{check}");
+        assert!(!must_be_ok || check["status"] == "ok", "{check}");
     }
     assert_eq!(home.search("text").len(), 3);
     assert_eq!(home.fault(["get", "after"], 4)["code"], "not_found");
@@ -111,14 +115,14 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
         put(&mut client, slug).unwrap();
     }
     let content = home.get("two/deep")["content"].clone();
-    let away = home.outside().join("moved");
+    let new_path = home.outside().join("moved");
     let brain = |args: &[&str]| {
         let mut command = home.command("brain");
-        command.env("BRAIN_HOME", &away).args(args).arg("--json");
+        command.env("BRAIN_HOME", &new_path).args(args).arg("--json");
         brain_tests::run(command, b"")
     };
     for replaced in [false, true] {
-        fs::rename(home.path(), &away).unwrap();
+        fs::rename(home.path(), &new_path).unwrap();
         if replaced {
             fs::create_dir(home.path()).unwrap();
         }
@@ -132,8 +136,8 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
             "{exported}"
         );
         assert_eq!(fs::read_to_string(out.join("two/deep.md")).unwrap(), content.as_str().unwrap());
-        let made = brain(&["backup", file.to_str().unwrap()]).expect(0).json();
-        assert_eq!(made["pages"], 2, "{made}");
+        let backup = brain(&["backup", file.to_str().unwrap()]).expect(0).json();
+        assert_eq!(backup["pages"], 2, "{backup}");
         assert_eq!(
             brain(&["backup", "verify", file.to_str().unwrap()]).expect(0).json()["status"],
             "sound"
@@ -144,14 +148,14 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
         assert_eq!(new_home.get("two/deep")["content"], content);
         drop(restored);
         // The home is no place for an export, even at its new path.
-        let inside = brain(&["export", away.join("pages/copy").to_str().unwrap()]).expect(2);
+        let inside = brain(&["export", new_path.join("pages/copy").to_str().unwrap()]).expect(2);
         assert!(inside.stdout.contains("which is brain's own"), "{inside:?}");
-        assert!(!away.join("pages/copy").exists());
+        assert!(!new_path.join("pages/copy").exists());
         match replaced {
             false => assert!(!home.path().exists(), "nothing is created at the old path"),
             true => fs::remove_dir(home.path()).unwrap(),
         }
-        fs::rename(&away, home.path()).unwrap();
+        fs::rename(&new_path, home.path()).unwrap();
     }
     assert!(daemon.is_running());
     put(&mut client, "late").unwrap();

@@ -19,12 +19,12 @@ fn both_listeners_serve_the_metadata() {
             "both listeners name the same issuer"
         );
         assert_eq!(server["issuer"], issuer);
-        for (name, at) in [
+        for (name, path) in [
             ("authorization_endpoint", "/authorize"),
             ("token_endpoint", "/token"),
             ("revocation_endpoint", "/revoke"),
         ] {
-            assert_eq!(server[name], format!("{issuer}{at}"));
+            assert_eq!(server[name], format!("{issuer}{path}"));
         }
         assert!(
             server.get("registration_endpoint").is_none(),
@@ -42,10 +42,10 @@ fn both_listeners_serve_the_metadata() {
         ("/.well-known/oauth-protected-resource", issuer.clone()),
         ("/.well-known/oauth-protected-resource/mcp", format!("{issuer}/mcp")),
     ] {
-        let about = site.public(&HttpRequest::get(path)).expect(200).json();
-        assert_eq!(about["resource"], resource);
-        assert_eq!(about["authorization_servers"], json!([issuer]));
-        assert_eq!(about["bearer_methods_supported"], json!(["header"]));
+        let resource_metadata = site.public(&HttpRequest::get(path)).expect(200).json();
+        assert_eq!(resource_metadata["resource"], resource);
+        assert_eq!(resource_metadata["authorization_servers"], json!([issuer]));
+        assert_eq!(resource_metadata["bearer_methods_supported"], json!(["header"]));
     }
     site.public(&HttpRequest::get("/.well-known/openid-configuration")).refused(404, "not_found");
 }
@@ -62,11 +62,11 @@ fn the_public_address_is_the_issuer() {
         .json();
     assert_eq!(server["issuer"], "https://brain.example.org");
     assert_eq!(server["registration_endpoint"], "https://brain.example.org/register");
-    let about = site
+    let resource_metadata = site
         .local(&HttpRequest::get("/.well-known/oauth-protected-resource/mcp"))
         .expect(200)
         .json();
-    assert_eq!(about["resource"], "https://brain.example.org/mcp");
+    assert_eq!(resource_metadata["resource"], "https://brain.example.org/mcp");
 
     let client = site.register_public_client();
     let page = site
@@ -110,11 +110,11 @@ fn a_client_gets_a_token_for_its_secret() {
             site.public(&HttpRequest::form("/token", &grant).basic(&joined)).expect(200).json();
         assert_eq!(site.write_status(&text(&answer, "access_token")), 202);
     }
-    let less =
+    let narrower =
         site.token(&[grant[0], ("client_id", &id), ("client_secret", &secret), ("scope", "read")]);
-    let less = less.expect(200).json();
-    assert_eq!(less["scope"], "read");
-    assert_eq!(site.write_status(&text(&less, "access_token")), 403);
+    let narrower = narrower.expect(200).json();
+    assert_eq!(narrower["scope"], "read");
+    assert_eq!(site.write_status(&text(&narrower, "access_token")), 403);
 }
 
 #[test]
@@ -137,12 +137,13 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
 
     let wrong = [("decision", "approve"), ("admin_token", "brain_ad_wrong")];
-    let again = browser.submit(&site, &page, &wrong).expect(403);
+    let retry_page = browser.submit(&site, &page, &wrong).expect(403);
     assert!(
-        again.body.contains("That is not the admin token") && again.header("location").is_none()
+        retry_page.body.contains("That is not the admin token")
+            && retry_page.header("location").is_none()
     );
     let right = [("decision", "approve"), ("admin_token", site.admin.as_str())];
-    let answer = browser.submit(&site, &again, &right).expect(303);
+    let answer = browser.submit(&site, &retry_page, &right).expect(303);
     assert!(answer.header("location").unwrap().starts_with(&format!("{CALLBACK}?")), "{answer:?}");
     assert_eq!(answer.redirect_parameter("state").as_deref(), Some("a state & more"));
     assert_eq!(answer.redirect_parameter("iss"), Some(site.issuer()), "RFC 9207");
@@ -156,15 +157,15 @@ fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let next = site.refresh(&client, &refresh).expect(200).json();
     assert_eq!(site.write_status(&text(&next, "access_token")), 202);
 
-    let gone = [("token", next["refresh_token"].as_str().unwrap()), ("client_id", &client)];
-    let revoked = site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
+    let revocation = [("token", next["refresh_token"].as_str().unwrap()), ("client_id", &client)];
+    let revoked = site.public(&HttpRequest::form("/revoke", &revocation)).expect(200);
     assert_eq!(revoked.body, "");
     assert_eq!(
         site.write_status(&text(&next, "access_token")),
         401,
         "the whole family of the token is revoked"
     );
-    site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
+    site.public(&HttpRequest::form("/revoke", &revocation)).expect(200);
     site.public(&HttpRequest::form(
         "/revoke",
         &[("token", "brain_at_none"), ("client_id", &client)],
@@ -177,8 +178,10 @@ fn the_owner_may_grant_less_or_nothing() {
     let site = Site::new();
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let page = browser.consent_page(&site, &client, "read write").expect(200);
-    let less = [("decision", "approve"), ("grant", "read"), ("admin_token", site.admin.as_str())];
-    let code = browser.submit(&site, &page, &less).expect(303).redirect_parameter("code").unwrap();
+    let narrower =
+        [("decision", "approve"), ("grant", "read"), ("admin_token", site.admin.as_str())];
+    let code =
+        browser.submit(&site, &page, &narrower).expect(303).redirect_parameter("code").unwrap();
     let tokens = site.exchange(&client, &code).expect(200).json();
     assert_eq!(tokens["scope"], "read");
     assert_eq!(site.write_status(&text(&tokens, "access_token")), 403);
@@ -200,15 +203,15 @@ fn over_https_a_signed_in_owner_must_still_consent() {
     let site = Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")]);
     let (client, mut browser) = (site.register_public_client(), Browser::default());
     let open_consent_page = |browser: &mut Browser| {
-        let ask = HttpRequest::get(&authorize(&client, &[("scope", "read write")]));
-        browser.go(&site.public, ask.header("Host", "brain.example.org")).expect(200)
+        let request = HttpRequest::get(&authorize(&client, &[("scope", "read write")]));
+        browser.go(&site.public, request.header("Host", "brain.example.org")).expect(200)
     };
     let submit = |browser: &mut Browser, page: &crate::web::HttpResponse, more: &[(&str, &str)]| {
         let fields = hidden_fields(&page.body);
         let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let fields: Vec<(&str, &str)> = fields.chain(more.iter().copied()).collect();
-        let ask = HttpRequest::form("/authorize", &fields).header("Host", "brain.example.org");
-        browser.go(&site.public, ask.header("Origin", "https://brain.example.org"))
+        let request = HttpRequest::form("/authorize", &fields).header("Host", "brain.example.org");
+        browser.go(&site.public, request.header("Origin", "https://brain.example.org"))
     };
     let page = open_consent_page(&mut browser);
     let token = [("decision", "approve"), ("admin_token", site.admin.as_str())];
@@ -233,7 +236,7 @@ fn over_https_a_signed_in_owner_must_still_consent() {
 }
 
 #[test]
-fn a_client_registers_itself_where_the_owner_allows_it() {
+fn a_client_registers_itself_if_the_owner_allows_it() {
     let metadata = json!({
         "client_name": "Self-made", "redirect_uris": ["http://localhost:1/callback"],
         "application_type": "native",
@@ -267,8 +270,8 @@ fn a_client_registers_itself_where_the_owner_allows_it() {
     ] {
         assert!(page.body.contains(expected), "{expected} is not in {}", page.body);
     }
-    let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];
-    let answer = browser.submit(&site, &page, &agreed).expect(303);
+    let approval = [("decision", "approve"), ("admin_token", site.admin.as_str())];
+    let answer = browser.submit(&site, &page, &approval).expect(303);
     assert!(answer.header("location").unwrap().starts_with(native_callback));
     let code = answer.redirect_parameter("code").unwrap();
     let tokens = site.token(&[
@@ -319,8 +322,8 @@ fn pages_have_strict_security_headers() {
             assert!(policy.contains(rule), "{rule} is not in {policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
-        for loads in ["<script", "src=", "<link", "@import", "url("] {
-            assert!(!page.body.contains(loads), "{loads} in {}", page.body);
+        for element in ["<script", "src=", "<link", "@import", "url("] {
+            assert!(!page.body.contains(element), "{element} in {}", page.body);
         }
         assert!(
             page.body.contains("width=device-width")
@@ -347,8 +350,8 @@ fn the_state_is_returned_unchanged() {
             .expect(200);
         assert!(!page.body.contains("<script"), "{state:?}");
         assert!(hidden_fields(&page.body).iter().any(|(name, _)| name == "seal"));
-        let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];
-        let answer = browser.submit(&site, &page, &agreed).expect(303);
+        let approval = [("decision", "approve"), ("admin_token", site.admin.as_str())];
+        let answer = browser.submit(&site, &page, &approval).expect(303);
         assert_eq!(answer.redirect_parameter("state").as_deref(), Some(state));
         assert!(
             answer.header("location").unwrap().contains(&encoded(&[("iss", &site.issuer())])),

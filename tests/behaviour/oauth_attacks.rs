@@ -59,11 +59,11 @@ fn a_reused_refresh_token_revokes_its_family() {
     let second = text(&site.refresh(&client, &first).expect(200).json(), "refresh_token");
     let third = site.refresh(&client, &second).expect(200).json();
     assert_eq!(site.write_status(&text(&third, "access_token")), 202);
-    // The grace period for a repeated exchange does not apply to a revoked token.
-    let gone = [("token", text(&third, "refresh_token")), ("client_id", client.clone())];
-    let gone: Vec<(&str, &str)> =
-        gone.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
+    // The grace period for a repeated refresh does not apply to a revoked token.
+    let revocation = [("token", text(&third, "refresh_token")), ("client_id", client.clone())];
+    let revocation: Vec<(&str, &str)> =
+        revocation.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    site.public(&HttpRequest::form("/revoke", &revocation)).expect(200);
     assert_eq!(site.write_status(&text(&third, "access_token")), 401);
     for token in [&first, &second, &text(&third, "refresh_token")] {
         site.refresh(&client, token).refused(400, "invalid_grant");
@@ -138,7 +138,7 @@ fn a_redirect_uri_that_almost_matches_is_refused() {
 }
 
 #[test]
-fn other_errors_are_returned_to_the_client() {
+fn errors_with_a_valid_redirect_uri_go_to_the_client() {
     let site = Site::new();
     let client = site.register_public_client();
     for (name, value, error) in [
@@ -234,12 +234,12 @@ fn consent_cannot_be_given_by_another_page() {
         HttpRequest::form("/authorize", &fields)
     };
 
-    // An attacker's page knows the form of a request, but it has no CSRF token, or only that of its
+    // An attacker's page knows the fields of a request, but it has no seal, or only the seal of its
     // own browser.
     let mut attacker = Browser::default();
-    let theirs = attacker.consent_page(&site, &client, "read write").expect(200);
+    let attackers_page = attacker.consent_page(&site, &client, "read write").expect(200);
     let their_seal =
-        hidden_fields(&theirs.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;
+        hidden_fields(&attackers_page.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;
     for (request, seal) in [
         (&request, ""),
         (&request, their_seal.as_str()),
@@ -288,8 +288,8 @@ fn parameters_must_be_sent_once_in_a_form_body() {
         ("client_secret", secret.as_str()),
     ];
     let body = encoded(&form);
-    let post = |path: &str, kind: &str, body: &str| {
-        site.public(&HttpRequest::new("POST", path).header("Content-Type", kind).body(body))
+    let post = |path: &str, content_type: &str, body: &str| {
+        site.public(&HttpRequest::new("POST", path).header("Content-Type", content_type).body(body))
     };
 
     post("/token", FORM, &body).expect(200);
@@ -336,7 +336,7 @@ fn parameters_must_be_sent_once_in_a_form_body() {
 }
 
 #[test]
-fn an_unknown_client_and_a_wrong_secret_get_one_answer() {
+fn unknown_clients_and_wrong_secrets_get_the_same_answer() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -385,9 +385,9 @@ fn names_of_clients_are_shown_as_text() {
         for markup in ["<script", "<img", "<h1></", "<b>", "onerror=alert(1)>", "' autofocus"] {
             assert!(!page.body.contains(markup), "{name} is {markup} in {}", page.body);
         }
-        let shown = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let shown = shown.replace('"', "&quot;").replace('\'', "&#39;");
-        assert!(page.body.contains(&format!("<bdi>{shown}</bdi>")), "{}", page.body);
+        let escaped_name = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let escaped_name = escaped_name.replace('"', "&quot;").replace('\'', "&#39;");
+        assert!(page.body.contains(&format!("<bdi>{escaped_name}</bdi>")), "{}", page.body);
     }
     let spoofed = json!({ "client_name": "a\u{202e}b", "redirect_uris": [CALLBACK] });
     site.public(&HttpRequest::json("/register", &spoofed)).refused(400, "invalid_client_metadata");
@@ -396,13 +396,13 @@ fn names_of_clients_are_shown_as_text() {
 #[test]
 fn errors_of_unapproved_clients_do_not_redirect() {
     let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
-    let made = site.public(&HttpRequest::json(
+    let registration = site.public(&HttpRequest::json(
         "/register",
         &json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post" }),
     ));
-    let made = made.expect(201).json();
-    assert_eq!(made["token_endpoint_auth_method"], "none");
-    let client = text(&made, "client_id");
+    let registration = registration.expect(201).json();
+    assert_eq!(registration["token_endpoint_auth_method"], "none");
+    let client = text(&registration, "client_id");
     for wrong in [("response_type", "token"), ("scope", "admin"), ("code_challenge", "")] {
         let page = site.public(&HttpRequest::get(&authorize(&client, &[wrong]))).expect(400);
         assert!(

@@ -25,7 +25,8 @@ fn vault(files: &[(&str, &str)]) -> (TestHome, PathBuf) {
     (home, dir)
 }
 
-/// Returns the links of a page: the link's text with its target's slug or the kind of failure.
+/// Returns the links of a page: each target as written, with the slug to which it leads or, without
+/// a slug, with its status.
 fn links(home: &TestHome, slug: &str) -> BTreeMap<String, String> {
     let reply = home.json(["links", slug]);
     let rows = reply["links"].as_array().unwrap();
@@ -41,7 +42,7 @@ fn tags(home: &TestHome, slug: &str) -> Value {
     home.json(["tags", slug])["tags"].clone()
 }
 
-fn broken(home: &TestHome, args: &[&str]) -> Value {
+fn broken_links(home: &TestHome, args: &[&str]) -> Value {
     home.json(["links", "--broken"].into_iter().chain(args.iter().copied()))
 }
 
@@ -93,8 +94,8 @@ fn links_of_every_form_find_their_pages() {
         );
     }
     for (target, slug) in &found {
-        let file = target == "Sheet.xlsx";
-        assert!(file || (slug != "missing" && slug != "ambiguous"), "{target}: {slug}");
+        let is_file = target == "Sheet.xlsx";
+        assert!(is_file || (slug != "missing" && slug != "ambiguous"), "{target}: {slug}");
     }
     assert!(
         !found
@@ -109,7 +110,7 @@ fn links_of_every_form_find_their_pages() {
     let mut all = slugs(&home.json(["list", "--sort", "slug"])["pages"]);
     all.retain(|slug| slug.contains("obsidian") || slug.contains("trash") || slug.contains("old"));
     assert!(all.is_empty(), "{all:?}");
-    let report = broken(&home, &[]);
+    let report = broken_links(&home, &[]);
     assert_eq!((&report["links"], &report["missing"]), (&json!([]), &json!(0)), "{report}");
 }
 
@@ -131,7 +132,7 @@ fn a_name_links_to_the_page_at_the_root_first() {
 
 /// The choices that Obsidian makes between several notes of one name.
 #[test]
-fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
+fn a_link_leads_to_the_page_that_obsidian_opens() {
     let text = "[[Note]] [[Plan|the plan]] [[area/Index#Top]] [by path](area/Index.md) [[./Plan]] \
                 [[2026/Log]]\n";
     let (home, _) = vault(&[
@@ -148,13 +149,13 @@ fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
         ("a/2026/Log.md", "x\n"),
     ]);
     let found = |slug: &str| links(&home, slug);
-    let one = found("zzzzzz/deep/start");
+    let deep_links = found("zzzzzz/deep/start");
     // A note in a folder above the page gets no preference; a note in a folder below it does.
-    assert_eq!(one["Note"], "a/b/note", "{one:?}");
-    assert_eq!(one["Plan"], "zzzzzz/deep/below/plan", "{one:?}");
-    assert_eq!(one["area/Index#Top"], "old/area/index", "{one:?}");
-    assert_eq!(one["2026/Log"], "a/2026/log", "{one:?}");
-    assert_eq!(one["./Plan"], "missing", "{one:?}");
+    assert_eq!(deep_links["Note"], "a/b/note", "{deep_links:?}");
+    assert_eq!(deep_links["Plan"], "zzzzzz/deep/below/plan", "{deep_links:?}");
+    assert_eq!(deep_links["area/Index#Top"], "old/area/index", "{deep_links:?}");
+    assert_eq!(deep_links["2026/Log"], "a/2026/log", "{deep_links:?}");
+    assert_eq!(deep_links["./Plan"], "missing", "{deep_links:?}");
     assert_eq!(found("b/start")["Plan"], "b/plan");
     assert_eq!(found("b/start")["2026/Log"], "b/2026/log");
     assert_eq!(slugs(&home.json(["backlinks", "b/2026/log"])["links"]), ["b/start"]);
@@ -165,11 +166,11 @@ fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
         3,
         "one backlink for each page: {to_index}"
     );
-    let report = broken(&home, &[]);
-    let left = texts(&report["links"], "target");
-    assert_eq!((left, &report["ambiguous"]), (vec!["./Plan".to_owned(); 2], &json!(0)));
+    let report = broken_links(&home, &[]);
+    let broken_targets = texts(&report["links"], "target");
+    assert_eq!((broken_targets, &report["ambiguous"]), (vec!["./Plan".to_owned(); 2], &json!(0)));
 
-    // The choice follows the pages.
+    // New and deleted pages change the choice.
     home.put("a/note", "beside\n");
     assert_eq!(found("b/start")["Note"], "a/note");
     home.put("note", "at the root\n");
@@ -177,9 +178,9 @@ fn of_several_pages_a_link_means_the_one_that_obsidian_opens() {
     home.json(["delete", "old/area/index"]);
     assert_eq!(found("b/start")["area/Index#Top"], "long-folder/area/index");
     home.json(["delete", "long-folder/area/index"]);
-    assert_eq!(broken(&home, &[])["missing"], 5, "area/Index in three pages");
+    assert_eq!(broken_links(&home, &[])["missing"], 5, "area/Index in three pages");
     home.put("deep/in/area/index", "back\n");
-    assert_eq!(broken(&home, &[])["missing"], 2);
+    assert_eq!(broken_links(&home, &[])["missing"], 2);
 }
 
 #[test]
@@ -273,7 +274,7 @@ fn the_report_names_missing_and_ambiguous_links() {
         ("People/Ann.md", "[[Missing Page]]\n"),
         ("Missing Page of Ann.md", "x\n"),
     ]);
-    let report = broken(&home, &[]);
+    let report = broken_links(&home, &[]);
     assert_eq!(
         (&report["missing"], &report["ambiguous"], &report["truncated"]),
         (&json!(5), &json!(1), &json!(false))
@@ -302,19 +303,19 @@ fn the_report_names_missing_and_ambiguous_links() {
     );
     assert_eq!(find("b", "gone")["candidates"], json!([]));
 
-    let few = broken(&home, &["--limit", "2"]);
+    let limited = broken_links(&home, &["--limit", "2"]);
     assert_eq!(
-        (few["links"].as_array().unwrap().len(), &few["truncated"], &few["missing"]),
+        (limited["links"].as_array().unwrap().len(), &limited["truncated"], &limited["missing"]),
         (2, &json!(true), &json!(5))
     );
     // Deleted pages are not counted.
     home.json(["delete", "a"]);
-    let left = broken(&home, &[]);
-    let mut targets = texts(&left["links"], "target");
+    let remaining = broken_links(&home, &[]);
+    let mut targets = texts(&remaining["links"], "target");
     targets.sort();
     assert_eq!(targets, ["Missing Page", "gone"]);
     home.put("gone", "here now\n");
-    assert_eq!(texts(&broken(&home, &[])["links"], "target"), ["Missing Page"]);
+    assert_eq!(texts(&broken_links(&home, &[])["links"], "target"), ["Missing Page"]);
     assert_eq!(
         home.brain(["links", "--broken", "-q"]).expect(0).stdout,
         "people/ann Missing Page\n"
@@ -337,8 +338,9 @@ fn the_count_of_broken_links_follows_added_and_deleted_pages() {
     let files: Vec<(&str, &str)> =
         texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let (home, _) = vault(&files);
+    // Returns the number of missing links, the number of listed rows, and the first listed target.
     let counts = |limit: &str| {
-        let report = broken(&home, &["--limit", limit]);
+        let report = broken_links(&home, &["--limit", limit]);
         let first = report["links"][0]["target"].clone();
         (report["missing"].as_u64().unwrap(), report["links"].as_array().unwrap().len(), first)
     };
@@ -365,7 +367,7 @@ fn the_report_keeps_sources_apart() {
     home.put("a", "[[only here]] [[work:there]] [[work:nowhere/there]]\n");
     home.put("only-here", "x\n");
     home.json_with(["put", "there", "--source", "work"], b"[[only here]]\n");
-    let all = broken(&home, &[]);
+    let all = broken_links(&home, &[]);
     assert_eq!(texts(&all["links"], "target"), ["work:nowhere/there", "only here"], "{all}");
     assert_eq!(all["links"][0]["candidates"], json!(["there"]));
     assert_eq!(
@@ -373,7 +375,7 @@ fn the_report_keeps_sources_apart() {
         json!([]),
         "the page of that name is in another source"
     );
-    assert_eq!(texts(&broken(&home, &["--source", "work"])["links"], "source_id"), ["work"]);
+    assert_eq!(texts(&broken_links(&home, &["--source", "work"])["links"], "source_id"), ["work"]);
     let mut command = home.command("brain");
     command.args(["links", "--broken"]);
     let text = run(command, b"").expect(0).stdout;
@@ -386,7 +388,7 @@ fn the_shared_vault_has_only_its_own_broken_links() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.json(["import", vault.to_str().unwrap()]);
-    let report = broken(&home, &["--limit", "1000"]);
+    let report = broken_links(&home, &["--limit", "1000"]);
     for link in report["links"].as_array().unwrap() {
         let target = link["target"].as_str().unwrap();
         assert_eq!(link["status"], "missing", "{link}");

@@ -10,7 +10,7 @@ fn document(address: &str) -> Value {
     Browser::default().go(address, HttpRequest::get("/openapi.json")).expect(200).json()
 }
 
-/// Tells whether `value` is valid for `schema` in the document.
+/// Returns whether `value` is valid for `schema`, whose references lead into the document.
 fn allows(document: &Value, schema: &Value, value: &Value) -> bool {
     let mut whole = schema.clone();
     whole["components"] = document["components"].clone();
@@ -95,7 +95,7 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
         let parameter = parameters.iter().find(|parameter| parameter["name"] == name).unwrap();
         let allowed = allows(&document, &parameter["schema"], &json!(value));
         assert_eq!(allowed, is_allowed, "the document, {path}: {name} = {value}: {parameter}");
-        let ask = if parameter["in"] == "query" {
+        let request = if parameter["in"] == "query" {
             HttpRequest::get(&format!("{path}?{name}={value}"))
         } else {
             HttpRequest::new("POST", path)
@@ -103,7 +103,7 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
                 .header(name, value)
                 .body("text")
         };
-        let answer = site.local(&ask.bearer(&site.admin));
+        let answer = site.local(&request.bearer(&site.admin));
         assert_eq!(
             (200..300).contains(&answer.status),
             is_allowed,
@@ -125,23 +125,23 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
 fn the_schemas_of_forms_list_the_allowed_values() {
     let site = Site::new();
     let document = document(&site.local);
-    let words = |name: &str, field: &str| {
-        document["components"]["schemas"][name]["properties"][field].clone()
+    let property_schema = |schema: &str, field: &str| {
+        document["components"]["schemas"][schema]["properties"][field].clone()
     };
     for (schema, field, right, wrong) in [
         ("TokenForm", "grant_type", "refresh_token", "password"),
         ("Decision", "decision", "approve", "yes"),
         ("Decision", "grant", "all", "admin"),
     ] {
-        let of = words(schema, field);
-        assert!(of.is_object(), "{schema}.{field}");
-        assert!(allows(&document, &of, &json!(right)), "{schema}.{field}: {right}");
-        assert!(!allows(&document, &of, &json!(wrong)), "{schema}.{field}: {wrong}");
+        let property = property_schema(schema, field);
+        assert!(property.is_object(), "{schema}.{field}");
+        assert!(allows(&document, &property, &json!(right)), "{schema}.{field}: {right}");
+        assert!(!allows(&document, &property, &json!(wrong)), "{schema}.{field}: {wrong}");
     }
 }
 
 #[test]
-fn answers_have_the_values_of_the_document() {
+fn an_answer_is_valid_for_the_document_and_wrong_values_not() {
     let site = Site::new();
     let document = document(&site.local);
     let answer = site.local(
@@ -166,13 +166,13 @@ fn the_telephone_is_in_the_document_of_its_listener() {
     assert!(document(&off.local)["paths"]["/voice"].is_null(), "voice is off");
     let voice_site = Site::with(&[("BRAIN_VOICE_ENABLED", "true")]);
     let upstream = ("BRAIN_VOICE_UPSTREAM", "http://127.0.0.1:1");
-    let passed = Site::with(&[("BRAIN_VOICE_ENABLED", "true"), upstream]);
-    for (site, turns) in [(&voice_site, true), (&passed, false)] {
+    let upstream_site = Site::with(&[("BRAIN_VOICE_ENABLED", "true"), upstream]);
+    for (site, has_turns) in [(&voice_site, true), (&upstream_site, false)] {
         for address in [&site.local, &site.public] {
             let document = document(address);
             let operation = &document["paths"]["/voice"]["post"];
             assert_eq!(operation["parameters"][0]["name"], "X-Twilio-Signature", "{operation}");
-            assert_eq!(document["paths"]["/voice/turn"]["post"].is_object(), turns);
+            assert_eq!(document["paths"]["/voice/turn"]["post"].is_object(), has_turns);
             let answer = Browser::default().go(address, HttpRequest::new("POST", "/voice"));
             assert!(operation["responses"][answer.status.to_string()].is_object(), "{answer:?}");
         }
@@ -200,9 +200,9 @@ fn the_document_about_access_lists_the_public_paths() {
 fn malformed_json_is_reported_as_such() {
     let site = Site::new();
     let send = |path: &str, body: &str| {
-        let ask =
+        let request =
             HttpRequest::new("POST", path).header("Content-Type", "application/json").body(body);
-        site.local(&ask.bearer(&site.admin))
+        site.local(&request.bearer(&site.admin))
     };
     for path in [
         "/ingest",
@@ -225,10 +225,10 @@ fn malformed_json_is_reported_as_such() {
 fn at_the_largest_limit_no_hint_advises_to_raise_it() {
     let message = |limit: &str, bytes: usize| {
         let site = Site::with(&[("BRAIN_INGEST_MAX_BYTES", limit)]);
-        let ask = HttpRequest::new("POST", "/ingest")
+        let request = HttpRequest::new("POST", "/ingest")
             .header("Content-Type", "text/plain")
             .body(&"a".repeat(bytes));
-        site.local(&ask.bearer(&site.admin)).refused(413, "too_large").body
+        site.local(&request.bearer(&site.admin)).refused(413, "too_large").body
     };
     assert!(message("100", 101).contains("raise ingest.max_bytes"));
     let refusal = message("5000000", 5_000_001);

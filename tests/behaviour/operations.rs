@@ -4,6 +4,7 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
+/// The commands whose help is tested.
 const COMMANDS: [&str; 51] = [
     "demo",
     "setup",
@@ -59,7 +60,7 @@ const COMMANDS: [&str; 51] = [
 ];
 
 #[test]
-fn every_command_has_help_without_a_daemon() {
+fn commands_have_help_with_examples_without_a_daemon() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     let overview = home.brain(["--help"]).expect(0).stdout;
@@ -80,7 +81,7 @@ fn every_command_has_help_without_a_daemon() {
 }
 
 #[test]
-fn the_version_has_four_parts_and_is_one_for_all_programs() {
+fn all_programs_have_the_same_version_of_four_parts() {
     let home = TestHome::new();
     let version = home.brain(["--version"]).expect(0).stdout;
     assert_eq!(version, format!("brain {}\n", brain_protocol::VERSION));
@@ -99,12 +100,12 @@ fn config_show_prints_each_value_and_its_origin() {
     let file = home.path().join("config.toml");
     fs::write(&file, "[store]\ncache_mb = 7\nmin_free_mb = 5\n").unwrap();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "9".into()));
-    let displayed = home.json(["config", "show"]);
+    let reply = home.json(["config", "show"]);
     let row = |name: &str| {
-        let keys = displayed["keys"].as_array().unwrap();
+        let keys = reply["keys"].as_array().unwrap();
         keys.iter()
             .find(|k| k["key"] == name)
-            .unwrap_or_else(|| panic!("{name} is not in {displayed}"))
+            .unwrap_or_else(|| panic!("{name} is not in {reply}"))
             .clone()
     };
     assert_eq!(
@@ -152,7 +153,7 @@ fn config_check_names_each_mistake() {
     assert_eq!(home.json(["config", "check", path])["status"], "ok");
     let missing = home.fault(["config", "check", "/no/such.toml"], 1);
     assert!(missing["message"].as_str().unwrap().contains("/no/such.toml"), "{missing}");
-    // Without a file, the configuration itself is checked.
+    // Without a path, the configuration of the home is checked.
     assert_eq!(home.json(["config", "check"])["status"], "ok");
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[store]\ncache_bm = 3\n").unwrap();
@@ -195,8 +196,8 @@ fn a_changed_configuration_is_reported_and_a_restart_uses_it() {
     let daemon = home.daemon();
     assert!(home.status().degraded.is_empty());
     home.json(["config", "set", "store.cache_mb", "9"]);
-    let shown = home.brain(["status"]).expect(0);
-    assert!(shown.stderr.contains("config.toml has changed"), "{shown:?}");
+    let output = home.brain(["status"]).expect(0);
+    assert!(output.stderr.contains("config.toml has changed"), "{output:?}");
     let checks = home.json(["doctor"])["checks"].clone();
     let check_named = |name: &str| {
         let checks = checks.as_array().unwrap();
@@ -295,10 +296,11 @@ fn the_doctors_hints_are_commands_that_exist() {
         doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
     assert_eq!(outbox["status"], "warn");
     let hint = outbox["hint"].as_str().unwrap();
-    // Text and commands alternate: one command keeps the file, one removes it for the page.
+    // Text and commands alternate: `brain put` keeps the file; `rm` and `brain doctor --fix` keep
+    // the page.
     let commands: Vec<_> = hint.split('`').skip(1).step_by(2).collect();
     assert_eq!(commands.len(), 3, "{hint}");
-    for command in commands.into_iter().filter_map(|it| it.strip_prefix("brain ")) {
+    for command in commands.into_iter().filter_map(|command| command.strip_prefix("brain ")) {
         home.brain(command.split(' ')).expect(0);
     }
     daemon.kill();
@@ -309,7 +311,7 @@ fn the_doctors_hints_are_commands_that_exist() {
 }
 
 #[test]
-fn completions_for_each_shell_name_every_command() {
+fn completions_of_each_shell_name_commands_and_options() {
     let home = TestHome::new();
     for shell in ["elvish", "powershell"] {
         let script = home.brain(["completions", shell]).expect(0).stdout;
@@ -317,11 +319,11 @@ fn completions_for_each_shell_name_every_command() {
             assert!(script.contains(command), "{shell} lacks {command}");
         }
     }
-    // The scripts of these shells ask `brain`.
+    // The scripts of these shells run `brain` for the candidates.
     for shell in ["bash", "zsh", "fish"] {
         let script = home.brain(["completions", shell]).expect(0).stdout;
         assert!(script.contains("BRAIN_COMPLETE"), "{shell}: {script}");
-        let answer = |words: &[&str]| {
+        let candidates = |words: &[&str]| {
             let mut command = home.command("brain");
             command.env("BRAIN_COMPLETE", shell);
             command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
@@ -329,16 +331,16 @@ fn completions_for_each_shell_name_every_command() {
             run(command, b"").expect(0).stdout
         };
         for command in ["capture", "backlinks", "timeline"] {
-            assert!(answer(&[""]).contains(command), "{shell} lacks {command}");
+            assert!(candidates(&[""]).contains(command), "{shell} lacks {command}");
         }
-        assert!(answer(&["put", "--al"]).contains("--allow-empty"), "{shell} lacks options");
+        assert!(candidates(&["put", "--al"]).contains("--allow-empty"), "{shell} lacks options");
     }
     assert_eq!(home.fault(["completions", "tcsh"], 2)["code"], "usage");
-    let checked = std::process::Command::new("bash")
+    let syntax_check = std::process::Command::new("bash")
         .args(["-n", "-c", &home.brain(["completions", "bash"]).expect(0).stdout])
         .output();
-    if let Ok(checked) = checked {
-        assert!(checked.status.success(), "{checked:?}");
+    if let Ok(output) = syntax_check {
+        assert!(output.status.success(), "{output:?}");
     }
     let out = home.outside().join("man");
     home.brain(["man", "--out", out.to_str().unwrap()]).expect(0);
@@ -348,7 +350,7 @@ fn completions_for_each_shell_name_every_command() {
 #[test]
 fn completions_and_man_pages_are_installed_in_the_usual_places() {
     let home = TestHome::new();
-    let run = |args: &[&str]| {
+    let brain = |args: &[&str]| {
         let mut command = home.command("brain");
         command.args(args).env("XDG_DATA_HOME", home.outside().join("share"));
         command.env("XDG_CONFIG_HOME", home.outside().join("config"));
@@ -361,18 +363,18 @@ fn completions_and_man_pages_are_installed_in_the_usual_places() {
     ] {
         // A second installation replaces the first.
         for _ in 0..2 {
-            let installed = run(&["completions", shell, "--install", "--json"]).expect(0).json();
+            let installed = brain(&["completions", shell, "--install", "--json"]).expect(0).json();
             let path = home.outside().join(file_path);
             assert_eq!(installed["path"], path.to_str().unwrap());
             let script = home.brain(["completions", shell]).expect(0).stdout;
             assert_eq!(std::fs::read_to_string(path).unwrap().trim_end(), script.trim_end());
         }
     }
-    let refused = run(&["completions", "elvish", "--install"]).expect(2);
+    let refused = brain(&["completions", "elvish", "--install"]).expect(2);
     assert!(refused.stderr.contains("brain completions elvish"), "{refused:?}");
-    run(&["man", "--install"]).expect(0);
+    brain(&["man", "--install"]).expect(0);
     assert!(home.outside().join("share/man/man1/brain-search.1").exists());
-    run(&["man"]).expect(2);
+    brain(&["man"]).expect(2);
 }
 
 #[test]
@@ -393,7 +395,7 @@ fn serve_runs_the_daemon_in_the_foreground() {
     assert_eq!(
         home.json(["status"])["pid"],
         child.id(),
-        "the process id is that of the daemon, not of its parent"
+        "`brain serve` becomes the daemon and starts no other process"
     );
     home.json(["stop"]);
     assert!(child.wait().unwrap().success());
@@ -456,7 +458,7 @@ fn structured_frontmatter_is_not_flattened() {
 }
 
 #[test]
-fn a_tag_is_removed_in_any_spelling() {
+fn a_tag_is_removed_from_the_keys_tags_and_tag() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\ntags: [a, c]\ntag: b\n---\n\nbody\n");

@@ -1,4 +1,4 @@
-//! Files of a source that brain edits keep their mode and line ends.
+//! Files that brain edits keep their mode and line ends.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -83,6 +83,6 @@ fn provenance_lines_can_be_kept_out_of_the_files() {
         assert!(get(&home, slug)["ingested_at"].is_string(), "the store has the value");
     }
     assert_eq!(sync(&home)["unchanged"], 3);
-    // An unchanged repetition changes nothing.
+    // Putting the same text again changes nothing.
     assert_eq!(put()["status"], "unchanged");
 }

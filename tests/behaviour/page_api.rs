@@ -105,7 +105,7 @@ fn a_token_reads_only_its_sources_and_scopes() {
 }
 
 #[test]
-fn json_shows_direction_controls() {
+fn json_escapes_direction_controls() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let evil = "safe \u{202e}gpj.exe\u{2069} \u{200f}1 \u{7f} שלום\n";
@@ -120,7 +120,7 @@ fn json_shows_direction_controls() {
     }
     let page = read(&home, &token, "/pages/evil", "application/json").expect(200).json();
     assert_eq!(page["body"], evil);
-    // The client, in JSON and in a text.
+    // The output of the client escapes them, too.
     let printed = home.brain(["get", "evil", "--json"]).expect(0);
     assert!(!printed.stdout.contains(['\u{202e}', '\u{200f}']), "{printed:?}");
     assert_eq!(printed.json()["body"], evil);
@@ -145,7 +145,7 @@ fn a_page_and_its_append_have_methods_of_their_own() {
         assert_eq!(refused.error(), "method_not_allowed", "{method} {path}");
         assert_eq!(refused.header("allow"), Some(allow), "{method} {path}");
     }
-    // Pages whose slugs end like an append are read.
+    // Pages whose slugs end in `append` can be read.
     for (path, slug) in [("/pages/append", "append"), ("/pages/notes%2Fappend", "notes/append")] {
         assert_eq!(read(&home, &token, path, "*/*").expect(200).json()["slug"], slug, "{path}");
     }
@@ -190,9 +190,9 @@ fn the_start_page_is_served_on_the_local_listener_only() {
 }
 
 /// Sends `POST` with a token.
-fn post(home: &TestHome, token: &str, path: &str, kind: &str, body: &str) -> Answer {
+fn post(home: &TestHome, token: &str, path: &str, content_type: &str, body: &str) -> Answer {
     let bearer = format!("Bearer {token}");
-    let fields = [("Authorization", bearer.as_str()), ("Content-Type", kind)];
+    let fields = [("Authorization", bearer.as_str()), ("Content-Type", content_type)];
     call(home.http_local(), "POST", path, &fields, body.as_bytes())
 }
 
@@ -236,7 +236,7 @@ fn a_program_appends_lines_to_a_page() {
     assert_eq!(refused.error(), "insufficient_scope");
     assert!(!body().contains('x'), "a refused text was stored: {}", body());
 
-    // Only text that was added counts for the quota.
+    // Only added text counts for the quota.
     for n in 3..=4 {
         let _ = post(&home, &phone, path, "text/plain", &format!("- item {n}")).expect(200);
     }

@@ -15,7 +15,8 @@ use crate::web::{Browser, HttpRequest, Site, encoded, hidden_fields};
 
 const QUESTION: &str = "who wrote the program for the analytical engine?";
 
-/// A site that asks this model, at 3 and 15 USD for a million tokens.
+/// Starts a site that uses this model, at 3 USD per million input tokens and 15 USD per million
+/// output tokens.
 fn site(model: &FakeModel) -> Site {
     Site::with(&[
         ("BRAIN_LLM_PROVIDER", "openai"),
@@ -40,7 +41,7 @@ fn answering_model() -> FakeModel {
     })
 }
 
-/// Sends a form, and returns the connection. HTTP/1.0 has no chunks.
+/// Sends a form over HTTP/1.0, which has no chunks, and returns the connection.
 fn send(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)]) -> TcpStream {
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
     let hidden = hidden_fields(&home.body);
@@ -61,7 +62,7 @@ fn send(browser: &mut Browser, site: &Site, path: &str, fields: &[(&str, &str)])
     stream
 }
 
-/// Reads until `text` arrives.
+/// Reads until `text` arrives, and returns all text that was read.
 fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let (mut read, mut bytes) = (String::new(), [0; 4096]);
     while !read.contains(text) {
@@ -88,9 +89,9 @@ fn events(mut stream: TcpStream) -> Vec<(String, serde_json::Value)> {
 
 /// Waits until the last call in the ledger is closed.
 fn wait_until_closed(site: &Site) {
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while ledger(&site.home).last().is_none_or(|line| line["step"] == "enter") {
-        assert!(Instant::now() < until, "the call is still open");
+        assert!(Instant::now() < deadline, "the call is still open");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -124,12 +125,12 @@ fn a_form_estimates_and_answers_with_citations() {
     ] {
         assert!(answer.body.contains(shown), "{shown}: {}", answer.body);
     }
-    // The panel loads a part of a screen.
+    // The panel beside the answer loads a part of the page's screen.
     let part = browser.go(&site.local, HttpRequest::get("/web/part/default:people/ada"));
     let part = part.expect(200).body;
     assert!(part.contains("Ada wrote the first program") && !part.contains("<html"), "{part}");
     browser.go(&site.local, HttpRequest::get("/web/part/none")).expect(404);
-    // The costs of the day are a bar.
+    // The chart shows the costs of the day as a bar.
     let costs = browser.go(&site.local, HttpRequest::get("/web/costs")).expect(200);
     assert_security_headers(&costs);
     assert!(costs.body.contains("<rect class=\"bar0\""), "{}", costs.body);
@@ -154,11 +155,11 @@ fn a_streamed_answer_has_its_estimate_text_and_result() {
         .collect();
     assert!(
         text.starts_with("Ada <script>alert(1)</script> did ["),
-        "the text is not plain: {text}"
+        "the text of the stream is not plain: {text}"
     );
-    let done = events.last().unwrap().1.as_str().unwrap();
-    assert!(done.contains("did [<a href=\"/page/default:people/ada\""), "{done}");
-    assert!(!done.contains("<script"), "{done}");
+    let result = events.last().unwrap().1.as_str().unwrap();
+    assert!(result.contains("did [<a href=\"/page/default:people/ada\""), "{result}");
+    assert!(!result.contains("<script"), "{result}");
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn without_a_model_passages_and_direct_answers_are_shown() {
 }
 
 #[test]
-fn a_browser_that_goes_away_stops_the_model() {
+fn a_browser_that_disconnects_stops_the_model() {
     let model = model(|_| ModelResponse::Stall("Ada did [1] and then".into()));
     let site = site(&model);
     fill(&site.home);
@@ -215,12 +216,12 @@ fn a_browser_that_goes_away_stops_the_model() {
     read_until(&mut stream, "event: text");
     drop(stream);
     wait_until_closed(&site);
-    // A form without JavaScript does the same.
+    // A browser that disconnects from a form without JavaScript stops the model, too.
     let lines = ledger(&site.home).len();
     let stream = send(&mut browser, &site, "/web/ask/answer", &[("question", QUESTION)]);
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while ledger(&site.home).len() == lines {
-        assert!(Instant::now() < until, "the model is not asked");
+        assert!(Instant::now() < deadline, "the model is not asked");
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(stream);
@@ -245,19 +246,19 @@ fn ideas_are_estimated_run_and_saved() {
     let fields = [question, ("close", "1"), ("far", "2"), ("action", "run"), ("limit", "200")];
     let events = events(send(&mut browser, &site, "/web/ideas/stream", &fields));
     assert!(events.iter().any(|(name, data)| name == "progress" && data[1] == 3), "{events:?}");
-    let done = events.last().unwrap().1.as_str().unwrap().to_owned();
-    assert!(done.contains("Saved as <a href=\"/page/ideas/20"), "{done}");
-    assert!(done.contains("<strong>4.25</strong> of 5"), "{done}");
-    assert!(done.contains("data-part=\"/web/part/default:speed/"), "{done}");
+    let result = events.last().unwrap().1.as_str().unwrap().to_owned();
+    assert!(result.contains("Saved as <a href=\"/page/ideas/20"), "{result}");
+    assert!(result.contains("<strong>4.25</strong> of 5"), "{result}");
+    assert!(result.contains("data-part=\"/web/part/default:speed/"), "{result}");
     // The stored run is shown again at no cost.
     let screen = browser.go(&site.local, HttpRequest::get("/web/ideas")).expect(200);
     assert_security_headers(&screen);
     let hidden = hidden_fields(&screen.body);
     let (_, run) = hidden.iter().find(|(name, _)| name == "resume").expect("no stored run");
     let calls = model.call_count();
-    let again = [("resume", run.as_str()), ("profile", "brainstorm")];
-    let shown = browser.change(&site, "/web/ideas/run", &again).expect(200);
-    assert!(shown.body.contains("<strong>4.25</strong>"), "{}", shown.body);
+    let resume_fields = [("resume", run.as_str()), ("profile", "brainstorm")];
+    let screen_again = browser.change(&site, "/web/ideas/run", &resume_fields).expect(200);
+    assert!(screen_again.body.contains("<strong>4.25</strong>"), "{}", screen_again.body);
     assert_eq!(model.call_count(), calls);
     let other = [("resume", run.as_str()), ("profile", "lsd")];
     browser.change(&site, "/web/ideas/run", &other).expect(400);

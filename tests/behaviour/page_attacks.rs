@@ -3,17 +3,19 @@
 use crate::page_view::{assert_security_headers, without_own_script};
 use crate::web::{Browser, HttpRequest, HttpResponse, Site, hidden_fields};
 
-/// Every path that changes something, with `p` as the page. `brain_web::CHANGES` has the routes.
+/// Returns every path that changes something, with `p` as the page.
 fn changes() -> Vec<String> {
     brain_web::CHANGES.iter().map(|path| path.replace("{*name}", "p")).collect()
 }
 
+/// Returns the CSRF token of the browser's session.
 fn csrf(browser: &mut Browser, site: &Site) -> String {
     let home = browser.go(&site.local, HttpRequest::get("/")).expect(200);
     let fields = hidden_fields(&home.body);
     fields.into_iter().find(|(name, _)| name == "csrf").map(|(_, value)| value).unwrap()
 }
 
+/// Returns a form as a page of the site sends it.
 fn from_page(site: &Site, path: &str, fields: &[(&str, &str)]) -> HttpRequest {
     let form = HttpRequest::form(path, fields);
     form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin")
@@ -25,9 +27,9 @@ fn a_one_time_code_signs_in_once() {
     let path = site.sign_in_path();
     let (mut owner, mut thief) = (Browser::default(), Browser::default());
     owner.go(&site.local, HttpRequest::get(&path)).expect(200);
-    let late = thief.go(&site.local, HttpRequest::get(&path)).expect(401);
-    assert_security_headers(&late);
-    assert!(thief.cookies.is_empty() && late.body.contains("used up"), "{}", late.body);
+    let refused = thief.go(&site.local, HttpRequest::get(&path)).expect(401);
+    assert_security_headers(&refused);
+    assert!(thief.cookies.is_empty() && refused.body.contains("used up"), "{}", refused.body);
     owner.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     for guess in ["/open/x", "/open/%00", &format!("/open/{}", "a".repeat(5000))] {
         thief.go(&site.local, HttpRequest::get(guess)).expect(401);
@@ -52,8 +54,8 @@ fn a_session_ends_when_it_is_revoked() {
     assert!(other.cookies.is_empty());
     one.go(&site.local, screen.clone()).expect(200);
     assert_eq!(site.home.json(["open", "--sign-out"])["signed_out"], 1);
-    let out = one.go(&site.local, screen).expect(401);
-    assert!(!out.body.contains("words"), "{}", out.body);
+    let signed_out = one.go(&site.local, screen).expect(401);
+    assert!(!signed_out.body.contains("words"), "{}", signed_out.body);
     // A form that is still open changes nothing, and a part of a screen shows nothing.
     let form = from_page(&site, "/web/delete/p", &[("csrf", &token), ("version", "1")]);
     one.go(&site.local, form).expect(401);
@@ -88,20 +90,23 @@ fn foreign_pages_change_nothing() {
     site.home.put("p", "# Kept\nwords");
     let mut browser = site.open();
     let token = csrf(&mut browser, &site);
-    let stranger = csrf(&mut site.open(), &site);
+    let foreign_token = csrf(&mut site.open(), &site);
     let before = site.home.json(["get", "p"]);
     for path in changes() {
         let fields = |csrf: &str| {
             let pairs = [("csrf", csrf), ("version", "1"), ("text", "evil"), ("slug", "p")];
             HttpRequest::form(&path, &pairs)
         };
-        let good = |form: HttpRequest| {
+        let with_own_origin = |form: HttpRequest| {
             form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin")
         };
         let refused: [(&str, HttpRequest); 9] = [
-            ("no token", good(HttpRequest::form(&path, &[("version", "1"), ("text", "evil")]))),
-            ("another session's token", good(fields(&stranger))),
-            ("a wrong token", good(fields("x"))),
+            (
+                "no token",
+                with_own_origin(HttpRequest::form(&path, &[("version", "1"), ("text", "evil")])),
+            ),
+            ("another session's token", with_own_origin(fields(&foreign_token))),
+            ("a wrong token", with_own_origin(fields("x"))),
             ("another site", fields(&token).header("Origin", "https://evil.example")),
             ("a sandbox", fields(&token).header("Origin", "null")),
             ("another port", fields(&token).header("Origin", "http://127.0.0.1:1")),
@@ -109,7 +114,7 @@ fn foreign_pages_change_nothing() {
             ("cross site", fields(&token).header("Sec-Fetch-Site", "cross-site")),
             (
                 "not a form",
-                good(HttpRequest::new("POST", &path).body(&format!("csrf={token}")))
+                with_own_origin(HttpRequest::new("POST", &path).body(&format!("csrf={token}")))
                     .header("Content-Type", "text/plain"),
             ),
         ];
@@ -117,7 +122,7 @@ fn foreign_pages_change_nothing() {
             let answer: HttpResponse = browser.go(&site.local, request);
             assert_eq!(answer.status, 403, "{path}, {case}: {}", answer.body);
         }
-        let answer = site.local(&good(fields(&token)));
+        let answer = site.local(&with_own_origin(fields(&token)));
         assert_eq!(answer.status, 401, "{path} without a cookie: {}", answer.body);
         // A link cannot change anything.
         let link = format!("{path}?csrf={token}&version=1&text=evil");
@@ -167,7 +172,7 @@ const SCREENS_WITH_TEXT: [&str; 21] = [
     "/web/share?title=%22%3E%3Cscript%3E&text=%3C/textarea%3E%3Cscript%3E&url=%3Cb%3E",
 ];
 
-/// Script is in every field that a text from outside can fill.
+/// Asserts that script stays text in every field that a text from outside can fill.
 #[test]
 fn script_in_every_part_of_a_page_stays_text() {
     let site = Site::new();
@@ -196,8 +201,8 @@ fn script_in_every_part_of_a_page_stays_text() {
     );
     let mut browser = site.open();
     for path in SCREENS_WITH_TEXT {
-        let shown = browser.go(&site.local, HttpRequest::get(path)).expect(200);
-        let text = without_own_script(&shown.body);
+        let screen = browser.go(&site.local, HttpRequest::get(path)).expect(200);
+        let text = without_own_script(&screen.body);
         for tag in [
             "<script",
             "<img",
@@ -212,13 +217,13 @@ fn script_in_every_part_of_a_page_stays_text() {
         ] {
             assert!(!text.contains(tag), "{path}, {tag}: {text}");
         }
-        assert!(shown.body.matches("</title>").count() <= 1, "{path}");
+        assert!(screen.body.matches("</title>").count() <= 1, "{path}");
     }
     let page = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200).body;
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-    for link in page.split("href=\"").skip(1).map(|it| it.split('"').next().unwrap()) {
+    for link in page.split("href=\"").skip(1).map(|part| part.split('"').next().unwrap()) {
         let is_ours = link.starts_with('/') && !link.starts_with("//")
-            || ["#main", "#s", "#f", "#r"].iter().any(|it| link.starts_with(it));
+            || ["#main", "#s", "#f", "#r"].iter().any(|part| link.starts_with(part));
         let is_file = link.starts_with("obsidian://open?path=%2F");
         assert!(is_ours || is_file || link.starts_with("https://ok.example/"), "{link}");
     }

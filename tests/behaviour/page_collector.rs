@@ -13,7 +13,9 @@ struct CollectorSite {
     platform: Platform,
     _server: PlatformServer,
     browser: Browser,
+    /// The id of the account `ada`.
     ada: String,
+    /// The id of the account `eve`.
     eve: String,
 }
 
@@ -24,13 +26,13 @@ impl CollectorSite {
         platform.change_account(&eve, |account| account.name = "<b>Eve</b>".into());
         platform.post(&ada, "On latency");
         let server = PlatformServer::start(&platform, false);
-        // Nothing runs by schedule during a test.
+        // The scheduled minute is at least 15 minutes away, so no run starts by schedule.
         let minute = (platform.time().now() / 60_000) % 60;
-        let at = if minute < 30 { "45" } else { "15" };
+        let scheduled_minute = if minute < 30 { "45" } else { "15" };
         let site = Site::with(&[
             ("BRAIN_COLLECTOR_PLATFORM_API", &server.url()),
             ("BRAIN_COLLECTOR_EVERY", "24h"),
-            ("BRAIN_COLLECTOR_AT", at),
+            ("BRAIN_COLLECTOR_AT", scheduled_minute),
         ]);
         let setup = ["collector", "setup", "--token-file", "-", "--handle", "ada"];
         site.home.brain_with(setup, format!("{APP_TOKEN}\n").as_bytes()).expect(0);
@@ -136,17 +138,17 @@ fn texts_and_names_of_posts_are_escaped_and_marked() {
     fixture.collect();
     for is_deleted in [false, true] {
         for path in ["/web/collector", &format!("/web/collector/post/{id}")] {
-            let shown = fixture.get(path);
-            assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {shown}");
-            assert!(!shown.contains("<b>") && !shown.contains('\u{202e}'), "{path}: {shown}");
-            assert!(shown.contains("from outside"), "{path}: {shown}");
-            assert!(!is_deleted || shown.contains("deleted on the platform"), "{path}: {shown}");
+            let screen = fixture.get(path);
+            assert!(screen.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {screen}");
+            assert!(!screen.contains("<b>") && !screen.contains('\u{202e}'), "{path}: {screen}");
+            assert!(screen.contains("from outside"), "{path}: {screen}");
+            assert!(!is_deleted || screen.contains("deleted on the platform"), "{path}: {screen}");
         }
         fixture.platform.delete(&id);
         fixture.collect();
     }
-    let shown = fixture.get("/web/collector");
-    assert!(shown.contains("&lt;b&gt;Eve&lt;/b&gt;"), "{shown}");
+    let screen = fixture.get("/web/collector");
+    assert!(screen.contains("&lt;b&gt;Eve&lt;/b&gt;"), "{screen}");
     // A period without posts, and an unknown period.
     assert!(fixture.get("/web/collector?when=day").contains("class=\"chip on\""));
     fixture.get("/web/collector?when=%22%3E%3Cscript%3E");

@@ -6,16 +6,21 @@ use serde_json::json;
 use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, Site};
 
-/// The numbers that the drawing gets.
-struct Numbers {
+/// The data of the drawing.
+struct GraphData {
     pages: usize,
     links: usize,
-    ends: Vec<u32>,
+    /// The numbers of the two pages of each link, one after the other.
+    link_ends: Vec<u32>,
+    /// The number of links of each page.
     degrees: Vec<u32>,
+    /// The name and the title of each page, separated by a line feed.
     names: Vec<String>,
 }
 
-fn numbers(site: &Site, browser: &Browser, query: &str) -> Numbers {
+/// Requests the data of the drawing: a head of 16 bytes, the ends of the links, 18 bytes for each
+/// page, and the names.
+fn graph_data(site: &Site, browser: &Browser, query: &str) -> GraphData {
     let (name, value) = browser.cookies.first().expect("no session cookie");
     let (path, cookie) = (format!("/web/graph/data{query}"), format!("{name}={value}"));
     let address = site.local.parse().unwrap();
@@ -26,19 +31,19 @@ fn numbers(site: &Site, browser: &Browser, query: &str) -> Numbers {
     assert_eq!(&bytes[..4], b"brg1");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let count = |at: usize| number(at) as usize;
-    let (pages, links, names) = (count(4), count(8), count(12));
-    assert_eq!(bytes.len(), 16 + 8 * links + 18 * pages + names, "{path}");
-    let of_pages = 16 + 8 * links;
-    let text = &bytes[bytes.len() - names..];
-    let ends: Vec<usize> = (0..pages).map(|at| count(of_pages + 8 * pages + 4 * at)).collect();
-    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let (pages, links, names_length) = (count(4), count(8), count(12));
+    assert_eq!(bytes.len(), 16 + 8 * links + 18 * pages + names_length, "{path}");
+    let pages_at = 16 + 8 * links;
+    let text = &bytes[bytes.len() - names_length..];
+    let name_ends: Vec<usize> = (0..pages).map(|at| count(pages_at + 8 * pages + 4 * at)).collect();
+    let starts = std::iter::once(0).chain(name_ends.iter().copied());
     let name = |(from, to): (usize, &usize)| String::from_utf8(text[from..*to].to_vec()).unwrap();
-    Numbers {
+    GraphData {
         pages,
         links,
-        ends: (0..2 * links).map(|at| number(16 + 4 * at)).collect(),
-        degrees: (0..pages).map(|at| number(of_pages + 4 * at)).collect(),
-        names: starts.zip(&ends).map(name).collect(),
+        link_ends: (0..2 * links).map(|at| number(16 + 4 * at)).collect(),
+        degrees: (0..pages).map(|at| number(pages_at + 4 * at)).collect(),
+        names: starts.zip(&name_ends).map(name).collect(),
     }
 }
 
@@ -81,18 +86,18 @@ fn the_table_lists_the_most_linked_pages_first() {
         page.contains("aria-current=\"page\">Graph</a>"),
         "the navigation has no graph: {page}"
     );
-    let all = numbers(&site, &browser, "");
+    let all = graph_data(&site, &browser, "");
     assert_eq!((all.pages, all.links), (6, 5), "{:?}", all.names);
     assert_eq!(all.degrees, [4, 3, 1, 1, 1, 0]);
     assert_eq!(all.names[0], "default:hub\nHub");
     assert_eq!(all.names[2], "default:evil\n<script>alert(1)</script>\u{fffd}");
-    let pairs: Vec<(u32, u32)> = all.ends.chunks(2).map(|pair| (pair[0], pair[1])).collect();
+    let pairs: Vec<(u32, u32)> = all.link_ends.chunks(2).map(|pair| (pair[0], pair[1])).collect();
     assert!(pairs.contains(&(0, 1)) && pairs.contains(&(1, 0)), "{pairs:?}");
 
-    let typed = screen(&site, &mut browser, "?type=idea");
-    assert_eq!(rows(&typed), ["Hub"]);
-    assert!(typed.contains("<option value=\"idea\" selected>"), "{typed}");
-    assert_eq!(numbers(&site, &browser, "?type=idea").links, 0);
+    let ideas_only = screen(&site, &mut browser, "?type=idea");
+    assert_eq!(rows(&ideas_only), ["Hub"]);
+    assert!(ideas_only.contains("<option value=\"idea\" selected>"), "{ideas_only}");
+    assert_eq!(graph_data(&site, &browser, "?type=idea").links, 0);
     assert_eq!(rows(&screen(&site, &mut browser, "?tag=%23leaf")), ["one", "three", "two"]);
     assert_eq!(rows(&screen(&site, &mut browser, "?until=2001-02-03")), ["Old"]);
     let none = screen(&site, &mut browser, "?until=2001-02-02");
@@ -120,17 +125,17 @@ fn a_write_changes_the_graph() {
     site.home.put("a", "# A\n[[b]]\n");
     site.home.put("b", "# B\n");
     let mut browser = site.open();
-    let before = numbers(&site, &browser, "");
+    let before = graph_data(&site, &browser, "");
     assert_eq!((before.pages, before.links), (2, 1));
-    assert_eq!(numbers(&site, &browser, "").names, before.names);
+    assert_eq!(graph_data(&site, &browser, "").names, before.names);
     site.home.put("c", "# C\n[[b]]\n");
-    let after = numbers(&site, &browser, "");
+    let after = graph_data(&site, &browser, "");
     assert_eq!((after.pages, after.links), (3, 2));
     assert_eq!(after.names[0], "default:b\nB");
     assert_eq!(rows(&screen(&site, &mut browser, "")), ["B", "A", "C"]);
     site.home.brain(["delete", "b"]).expect(0);
-    let gone = numbers(&site, &browser, "");
-    assert_eq!((gone.pages, gone.links), (2, 0), "{:?}", gone.names);
+    let without_b = graph_data(&site, &browser, "");
+    assert_eq!((without_b.pages, without_b.links), (2, 0), "{:?}", without_b.names);
     assert!(!screen(&site, &mut browser, "").contains(">B<"));
 }
 
@@ -153,19 +158,19 @@ fn depth_limits_the_neighbourhood_of_a_page() {
     assert_eq!(names("&depth=1").len(), 3);
     assert_eq!(names("")[1..], ["A", "B", "C"]);
     assert_eq!(names("&depth=3").len(), 5);
-    assert_eq!(numbers(&site, &browser, "?page=a&depth=1").pages, 3);
+    assert_eq!(graph_data(&site, &browser, "?page=a&depth=1").pages, 3);
     let page = screen(&site, &mut browser, "?page=default:a");
     assert!(page.contains("data-centre=\"default:a\"") && page.contains("All pages"), "{page}");
 
-    let read = browser.go(&site.local, HttpRequest::get("/page/a")).expect(200);
-    assert_security_headers(&read);
+    let reader = browser.go(&site.local, HttpRequest::get("/page/a")).expect(200);
+    assert_security_headers(&reader);
     let (_, drawing) =
-        read.body.split_once("<svg class=\"neighbours\"").expect("no drawing of the neighbours");
+        reader.body.split_once("<svg class=\"neighbours\"").expect("no drawing of the neighbours");
     let drawing = drawing.split_once("</svg>").unwrap().0;
     assert!(drawing.contains("<a href=\"/page/default:b\""), "{drawing}");
     assert!(drawing.contains("B (linked both ways)"), "{drawing}");
     assert!(drawing.contains("&lt;script&gt;alert(1)"), "{drawing}");
-    assert!(read.body.contains("href=\"/web/graph?page=default%3Aa\""), "{}", read.body);
+    assert!(reader.body.contains("href=\"/web/graph?page=default%3Aa\""), "{}", reader.body);
     let alone = browser.go(&site.local, HttpRequest::get("/page/alone")).expect(200);
     assert!(!alone.body.contains("<svg"), "{}", alone.body);
 }

@@ -1,4 +1,5 @@
-//! Installation of the page, the share menu, the palette, and the form for the frontmatter.
+//! The web interface as an installed app, shares from other apps, the palette, and the form for the
+//! frontmatter.
 
 use crate::page_view::assert_security_headers;
 use crate::web::{HttpRequest, Site};
@@ -41,8 +42,8 @@ fn the_manifest_names_icons_that_exist() {
 fn a_share_fills_the_form_and_writes_nothing() {
     let site = Site::new();
     let path = "/web/share?title=A+%22%3E%3Cscript%3E&text=Read+%3Cb%3Ethis&url=https%3A%2F%2Fe.example%2F%3Fa%3D1%26b";
-    let out = site.local(&HttpRequest::get(path)).expect(401);
-    assert!(!out.body.contains("Read"), "{}", out.body);
+    let signed_out = site.local(&HttpRequest::get(path)).expect(401);
+    assert!(!signed_out.body.contains("Read"), "{}", signed_out.body);
     let mut browser = site.open();
     let form = browser.go(&site.local, HttpRequest::get(path)).expect(200);
     assert_security_headers(&form);
@@ -59,13 +60,13 @@ fn a_share_fills_the_form_and_writes_nothing() {
     // A share menu can open the page as a link from another site; then the page loads itself once
     // more.
     let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
-    let again = site.local(&from_elsewhere("/web/share?text=x")).expect(200);
-    assert!(again.body.contains("url=/web/share?text=x&amp;again"), "{}", again.body);
+    let reload_page = site.local(&from_elsewhere("/web/share?text=x")).expect(200);
+    assert!(reload_page.body.contains("url=/web/share?text=x&amp;again"), "{}", reload_page.body);
     site.local(&from_elsewhere("/web/share?text=x&again")).expect(401);
 
     let fields = [("title", "A <script>"), ("text", "Read this"), ("tags", "x")];
-    let kept = browser.change(&site, "/web/capture", &fields).expect(303);
-    let page = browser.go(&site.local, HttpRequest::get(kept.header("location").unwrap()));
+    let captured = browser.change(&site, "/web/capture", &fields).expect(303);
+    let page = browser.go(&site.local, HttpRequest::get(captured.header("location").unwrap()));
     assert!(page.expect(200).body.contains("A &lt;script&gt;"));
 }
 
@@ -132,7 +133,7 @@ fn the_form_for_the_frontmatter_edits_the_text() {
     assert_eq!(page["tags"], serde_json::json!(["a", "b"]));
     assert_eq!(page["aliases"], serde_json::json!(["Nova"]));
     assert!(page["content"].as_str().unwrap().contains("other: kept"), "{page}");
-    // A text that cannot be read is not saved, and nothing that was written is lost.
+    // A text with invalid frontmatter is not saved, and the form keeps it.
     fields[1].1 = "2";
     fields[2].1 = "---\ntitle: [\n---\nmine\n";
     let refused = browser.change(&site, "/web/save", &fields).expect(422);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::web::{Browser, HttpRequest, Site};
 
-/// An open stream.
+/// An open stream of events.
 struct Stream(BufReader<TcpStream>);
 
 impl Stream {
@@ -32,6 +32,7 @@ impl Stream {
         stream
     }
 
+    /// Returns the next line, or `None` at the end.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = self.0.read_line(&mut line).expect("the stream sent nothing in time");
@@ -52,22 +53,22 @@ impl Stream {
         }
     }
 
-    /// Waits for a change that fulfils `is_wanted`.
-    fn change(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    /// Waits for a change that fulfils `is_expected`.
+    fn change(&mut self, is_expected: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (name, data) = self.next().expect("the stream ended");
-            if name == "change" && is_wanted(&data) {
+            if name == "change" && is_expected(&data) {
                 return data;
             }
         }
     }
 
-    /// Returns the reason for the end.
+    /// Waits for the event `end`, after which the connection must end. Returns the event's reason.
     fn end(&mut self) -> Value {
         loop {
             let (name, data) = self.next().expect("the stream ended without a reason");
             if name == "end" {
-                assert_eq!(self.next(), None, "the connection ends");
+                assert_eq!(self.next(), None, "an event follows the end");
                 return data;
             }
         }
@@ -86,19 +87,19 @@ fn a_change_elsewhere_reaches_the_open_screen() {
     let first = stream.change(|_| true);
     assert_eq!(first["version"], 1, "a change before the stream is not missed");
     site.home.put("plan", "# Plan\n\ntwo\n");
-    let second = stream.change(|it| it["version"] == 2);
+    let second = stream.change(|data| data["version"] == 2);
     assert!(second["seen"].as_u64() > first["seen"].as_u64(), "{first} {second}");
     site.home.put("other", "# Other\n");
-    let third = stream.change(|it| it["seen"].as_u64() > second["seen"].as_u64());
+    let third = stream.change(|data| data["seen"].as_u64() > second["seen"].as_u64());
     assert_eq!(third["version"], 2, "a change of another page keeps the version");
     site.home.brain(["delete", "plan"]).expect(0);
     assert_eq!(
-        stream.change(|it| it["version"] != 2)["version"],
+        stream.change(|data| data["version"] != 2)["version"],
         0,
         "a deleted page has version 0"
     );
     site.home.brain(["restore", "plan"]).expect(0);
-    stream.change(|it| it["version"].as_u64() > Some(0));
+    stream.change(|data| data["version"].as_u64() > Some(0));
     // Nothing of a page's text is in the stream, and a screen without a page gets no version.
     let mut stream = Stream::open(&site, &browser, "");
     let change = stream.change(|_| true);
@@ -114,7 +115,7 @@ fn the_queue_and_a_sync_are_reported() {
     let before = stream.change(|_| true)["seen"].as_u64();
     let item = HttpRequest::json("/ingest", &json!({ "content": "a thought" })).bearer(&token);
     site.local(&item);
-    stream.change(|it| it["seen"].as_u64() > before);
+    stream.change(|data| data["seen"].as_u64() > before);
 
     let dir = site.home.outside().join("notes");
     std::fs::create_dir_all(&dir).unwrap();
@@ -122,8 +123,8 @@ fn the_queue_and_a_sync_are_reported() {
         std::fs::write(dir.join(format!("n{n}.md")), format!("# Note {n}\n")).unwrap();
     }
     site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);
-    let done = browser.change(&site, "/web/sources/sync", &[("source", "work")]).expect(200);
-    assert!(done.body.contains("50 files"), "{}", done.body);
+    let report = browser.change(&site, "/web/sources/sync", &[("source", "work")]).expect(200);
+    assert!(report.body.contains("50 files"), "{}", report.body);
     let mut reports = Vec::new();
     loop {
         let (name, data) = stream.next().unwrap();
@@ -133,7 +134,7 @@ fn the_queue_and_a_sync_are_reported() {
             _ => {}
         }
     }
-    assert!(reports.iter().all(|it| it["name"] == "Synchronising"), "{reports:?}");
+    assert!(reports.iter().all(|data| data["name"] == "Synchronising"), "{reports:?}");
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn a_stream_ends_with_its_session() {
     site.home.put("a", "# A\n");
     let seen = streams[1].change(|_| true)["seen"].as_u64();
     site.home.put("b", "# B\n");
-    streams[1].change(|it| it["seen"].as_u64() > seen);
+    streams[1].change(|data| data["seen"].as_u64() > seen);
     site.home.brain(["open", "--sign-out"]).expect(0);
     assert_eq!(streams[1].end(), "signed-out");
     assert_eq!(streams[2].end(), "signed-out");
@@ -178,7 +179,7 @@ fn a_session_has_at_most_four_streams() {
     site.home.put("a", "# A\n");
     streams[2].change(|_| true);
     streams[5].change(|_| true);
-    // Another page of this machine cannot open a stream, even with the cookie.
+    // A page from another port of this machine cannot open a stream, even with the cookie.
     let foreign = HttpRequest::get("/web/events").header("Sec-Fetch-Site", "same-site");
     browser.go(&site.local, foreign).expect(403);
     let audit = site.home.json(["audit"]).to_string();

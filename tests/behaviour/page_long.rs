@@ -12,7 +12,7 @@ fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
     page.body
 }
 
-/// Returns the text between two texts.
+/// Returns the text between `from` and the next `to`, or an empty text if one is missing.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map_or("", |(found, _)| found)
 }
@@ -45,15 +45,15 @@ fn a_long_page_is_shown_in_parts() {
         assert_eq!(title, format!("Chapter {} x", number + 1));
         let (path, id) = href.split_once('#').unwrap();
         let path = if path.is_empty() { "/page/long" } else { path };
-        let read = || read(&site, &mut browser, path);
-        let part = shown.entry(path.to_owned()).or_insert_with(read);
+        let load = || read(&site, &mut browser, path);
+        let part = shown.entry(path.to_owned()).or_insert_with(load);
         let heading = between(part, &format!("id=\"{id}\">"), "</h2>");
         assert_eq!(heading, format!("Chapter {} <em>x</em>", number + 1), "{href}");
         chapters += 1;
     }
     assert_eq!(chapters, 20);
 
-    // Nothing is lost or shown twice, and an address behind the end shows the end.
+    // Nothing is lost or shown twice, and a number after the last part shows the last part.
     let parts: Vec<String> = (1..=count)
         .map(|part| read(&site, &mut browser, &format!("/page/default:long?part={part}")))
         .collect();
@@ -61,8 +61,8 @@ fn a_long_page_is_shown_in_parts() {
     assert_eq!(shown, 20 * 600);
     assert!(parts[1].contains("rel=\"prev\" href=\"/page/default:long\""), "the first part");
     assert!(!parts[count - 1].contains("rel=\"next\""));
-    let behind = read(&site, &mut browser, "/page/default:long?part=999");
-    assert!(behind.contains(&format!("Part {count} of {count}")));
+    let last = read(&site, &mut browser, "/page/default:long?part=999");
+    assert!(last.contains(&format!("Part {count} of {count}")));
 
     // A former version has parts, too.
     site.home.put("long", "# Long\n\nshort now\n");
@@ -88,7 +88,7 @@ fn a_page_with_many_links_is_answered_in_parts() {
 }
 
 #[test]
-fn long_code_and_tables_go_on_in_the_next_part() {
+fn long_code_and_tables_continue_in_the_next_part() {
     let site = Site::new();
     let code = "let x = \"*[]*\";\n".repeat(6_000);
     let rows = "| a | [[b]] |\n".repeat(6_000);

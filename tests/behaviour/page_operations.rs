@@ -31,6 +31,13 @@ fn every_screen_shows_the_state() {
     }
     let fixed = browser.change(&site, "/web/status/fix", &[]).expect(200);
     assert!(fixed.body.contains("Health"), "{}", fixed.body);
+    // The filter by caller stays when the calls are filtered further.
+    let audit = browser.go(&site.local, HttpRequest::get("/web/audit?client=a+%26+b")).expect(200);
+    assert!(
+        audit.body.contains("href=\"/web/audit?failed=1&amp;client=a+%26+b\""),
+        "{}",
+        audit.body
+    );
     let secret = std::fs::read_to_string(site.home.path().join("secrets/admin-token")).unwrap();
     let config = browser.go(&site.local, HttpRequest::get("/web/configuration")).body;
     assert!(!config.contains(secret.trim()), "the configuration has no secret");
@@ -41,9 +48,9 @@ fn a_token_is_shown_once_and_revoked() {
     let site = Site::new();
     let mut browser = site.open();
     let fields = [("name", "my <b> phone"), ("scope", "read write")];
-    let made = browser.change(&site, "/web/access/token", &fields).expect(200);
-    assert_security_headers(&made);
-    let (_, rest) = made.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
+    let created = browser.change(&site, "/web/access/token", &fields).expect(200);
+    assert_security_headers(&created);
+    let (_, rest) = created.body.split_once("<pre><code>brain_pt_").expect("no token is shown");
     let token = format!("brain_pt_{}", rest.split('<').next().unwrap());
     assert_eq!(site.write_status(&token), 202);
     let screen = browser.go(&site.local, HttpRequest::get("/web/access")).expect(200);

@@ -8,7 +8,7 @@ use brain_tests::{Run, program, run, skip};
 
 use crate::web::Site;
 
-/// Runs a program as another user, who has no files.
+/// Runs a program as the user 65534, who owns no files, with no environment but a `PATH`.
 fn as_other_user(arguments: &[&str]) -> Run {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).args(arguments);
@@ -19,14 +19,14 @@ fn as_other_user(arguments: &[&str]) -> Run {
 /// Requests a path with a cookie, as another user; returns the answer.
 fn get(address: &str, path: &str, cookie: &str) -> String {
     let (host, port) = address.rsplit_once(':').unwrap();
-    // Bash connects by itself, so no program of ours must be readable for everyone.
+    // Bash connects by itself, so the other user need not be able to read a program of brain.
     let script = r#"exec 3<>"/dev/tcp/$1/$2" || exit 9
         printf 'GET %s HTTP/1.1\r\nHost: %s:%s\r\nCookie: %s\r\nConnection: close\r\n\r\n' \
             "$3" "$1" "$2" "$4" >&3
         cat <&3"#;
-    let done = as_other_user(&["bash", "-c", script, "get", host, port, path, cookie]);
-    assert!(done.stdout.starts_with("HTTP/1.1 "), "{done:?}");
-    done.stdout
+    let output = as_other_user(&["bash", "-c", script, "get", host, port, path, cookie]);
+    assert!(output.stdout.starts_with("HTTP/1.1 "), "{output:?}");
+    output.stdout
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn another_user_of_the_machine_sees_nothing() {
     let browser = site.open();
     let (name, value) = browser.cookies[0].clone();
 
-    // The port is open to everyone, and leads nowhere without the session.
-    let shape: String = value.chars().rev().collect();
-    for cookie in ["", "x=y", &format!("{name}="), &format!("{name}={shape}")] {
+    // Everyone can connect to the port, but requests without a session are refused.
+    let reversed: String = value.chars().rev().collect();
+    for cookie in ["", "x=y", &format!("{name}="), &format!("{name}={reversed}")] {
         for path in ["/page/diary", "/web/results?q=otter", "/web/edit/diary", "/web/events"] {
             let answer = get(&site.local, path, cookie);
             assert!(answer.starts_with("HTTP/1.1 401 "), "{path} {cookie}: {answer}");
@@ -53,19 +53,21 @@ fn another_user_of_the_machine_sees_nothing() {
             assert!(!answer.to_lowercase().contains("set-cookie"), "{answer}");
         }
     }
-    for code in ["x", &shape, &value] {
+    for code in ["x", &reversed, &value] {
         let answer = get(&site.local, &format!("/open/{code}"), "");
         assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     }
 
-    // The file with the address, which a browser got: not even if the directories are open.
+    // `brain open` gives the browser a file with the address. The other user cannot read the file,
+    // even if the directories are open to everyone.
     let run_dir = site.home.path().join("run");
     let mut open = site.home.command("brain");
     open.arg("open").env("BROWSER", "/bin/true");
     assert_eq!(run(open, b"").code, 0);
-    let is_address = |path: &std::path::Path| path.extension().is_some_and(|it| it == "html");
+    let is_html =
+        |path: &std::path::Path| path.extension().is_some_and(|extension| extension == "html");
     let files = fs::read_dir(&run_dir).unwrap().map(|entry| entry.unwrap().path());
-    let file = { files }.find(|path| is_address(path)).unwrap();
+    let file = { files }.find(|path| is_html(path)).unwrap();
     let address = fs::read_to_string(&file).unwrap();
     assert!(address.contains("/open/"), "{address}");
     let cat = |path: &std::path::Path| as_other_user(&["cat", path.to_str().unwrap()]);
@@ -84,9 +86,9 @@ fn another_user_of_the_machine_sees_nothing() {
     fs::copy(program("brain"), &brain).unwrap();
     fs::set_permissions(site.home.socket(), fs::Permissions::from_mode(0o666)).unwrap();
     let home = format!("BRAIN_HOME={}", home.display());
-    let asked =
+    let output =
         as_other_user(&["env", &home, brain.to_str().unwrap(), "open", "--print", "--no-start"]);
-    assert!(asked.code != 0 && !asked.stdout.contains("/open/"), "{asked:?}");
+    assert!(output.code != 0 && !output.stdout.contains("/open/"), "{output:?}");
     assert!(site.home.log().contains("another user was refused"), "{}", site.home.log());
     let mut browser = browser;
     let page = crate::web::HttpRequest::get("/page/diary");

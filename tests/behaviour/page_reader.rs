@@ -9,6 +9,7 @@ fn read(site: &Site, browser: &mut Browser, path: &str) -> String {
     page.body
 }
 
+/// Asserts that the page contains all parts.
 fn assert_shows(page: &str, parts: &[&str]) {
     for part in parts {
         assert!(page.contains(part), "{part}: {page}");
@@ -67,8 +68,8 @@ fn pages_are_embedded_one_level_deep() {
     let item = serde_json::json!({ "content": "# Evil\n\n<script>alert(1)</script>" });
     let item = HttpRequest::json("/ingest", &item).header("X-Brain-Slug", "evil").bearer(&token);
     site.local(&item);
-    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
-    while site.home.brain(["get", "evil"]).code != 0 && std::time::Instant::now() < until {
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    while site.home.brain(["get", "evil"]).code != 0 && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     site.home.put(
@@ -144,8 +145,8 @@ fn a_page_opens_in_an_editor_and_today_has_a_note() {
     let path = first.header("location").unwrap().to_owned();
     assert!(path.starts_with("/page/default:daily/"), "{path}");
     assert!(read(&site, &mut browser, &path).contains("<bdi>daily</bdi>"));
-    let again = browser.change(&site, "/web/today", &[]).expect(303);
-    assert_eq!(again.header("location"), Some(path.as_str()));
+    let second = browser.change(&site, "/web/today", &[]).expect(303);
+    assert_eq!(second.header("location"), Some(path.as_str()));
 }
 
 #[test]
@@ -166,8 +167,8 @@ fn days_narrow_a_search() {
         ],
     );
     assert_eq!(found.matches("name=\"since\"").count(), 1, "the form has one field `since`");
-    let listed = read(&site, &mut browser, "/?until=2020-12-31");
-    assert!(listed.contains("href=\"/page/old\"") && !listed.contains("href=\"/page/new\""));
+    let list = read(&site, &mut browser, "/?until=2020-12-31");
+    assert!(list.contains("href=\"/page/old\"") && !list.contains("href=\"/page/new\""));
     let bad = read(&site, &mut browser, "/?q=zebra&since=%22%3E%3Cscript%3E");
     assert!(bad.contains("role=\"alert\"") && !bad.contains("<script>"), "{bad}");
 }

@@ -2,16 +2,16 @@
 
 use crate::web::{Browser, HttpRequest, HttpResponse, Site};
 
-/// Returns a screen without the element that loads our own script.
+/// Returns a screen without the element that loads brain's own script.
 pub(crate) fn without_own_script(page: &str) -> String {
     let begin = r#"<script type="module" src="/web/assets/"#;
     let Some((before, rest)) = page.split_once(begin) else { return page.to_owned() };
-    let after = rest.split_once(r#"/page.js"></script>"#).expect("the end of the element");
-    assert!(after.0.bytes().all(|byte| byte.is_ascii_hexdigit()), "{}", after.0);
-    format!("{before}{}", after.1)
+    let (hash, after) = rest.split_once(r#"/page.js"></script>"#).expect("the element has no end");
+    assert!(hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
+    format!("{before}{after}")
 }
 
-/// Checks that the screen loads nothing from elsewhere and runs no script of a text.
+/// Asserts that the screen loads nothing from elsewhere and runs no script of a text.
 pub(crate) fn assert_security_headers(page: &HttpResponse) {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{page:?}");
     let policy = page.header("content-security-policy").unwrap();
@@ -53,9 +53,13 @@ fn the_owner_opens_the_page_and_reads() {
     );
     site.home.put("people/charles", "# Charles\n");
     let mut browser = Browser::default();
-    let out = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
-    assert_security_headers(&out);
-    assert!(out.body.contains("brain open") && !out.body.contains("Lovelace"), "{}", out.body);
+    let signed_out = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
+    assert_security_headers(&signed_out);
+    assert!(
+        signed_out.body.contains("brain open") && !signed_out.body.contains("Lovelace"),
+        "{}",
+        signed_out.body
+    );
 
     let url = site.home.json(["open", "people/ada", "--print"])["url"].as_str().unwrap().to_owned();
     let path = url.strip_prefix(&site.issuer()).unwrap();
@@ -92,9 +96,13 @@ fn a_link_from_another_site_is_loaded_again_once() {
     let site = Site::new();
     site.home.put("a-b/ü", "# A\n");
     let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
-    let again = site.local(&from_elsewhere("/page/a-b/%C3%BC")).expect(200);
-    assert_security_headers(&again);
-    assert!(again.body.contains("content=\"0; url=/page/a-b/%C3%BC?again\""), "{}", again.body);
+    let reload_page = site.local(&from_elsewhere("/page/a-b/%C3%BC")).expect(200);
+    assert_security_headers(&reload_page);
+    assert!(
+        reload_page.body.contains("content=\"0; url=/page/a-b/%C3%BC?again\""),
+        "{}",
+        reload_page.body
+    );
     site.local(&from_elsewhere("/page/a-b/%C3%BC?again")).expect(401);
     let mut browser = site.open();
     browser.go(&site.local, HttpRequest::get("/page/a-b/%C3%BC?again")).expect(200);
@@ -128,7 +136,7 @@ fn a_search_has_marks_filters_and_parts() {
         part.starts_with("<p") && !part.contains("<html") && part.contains("Harbour"),
         "{part}"
     );
-    // For an invalid address, the page gives the reason.
+    // For an invalid parameter, the screen gives the reason.
     assert!(go("/?q=a&source=No%20Such").contains("role=\"alert\""));
 }
 
@@ -137,8 +145,8 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     let site = Site::new();
     let mut browser = site.open();
     let fields = [("text", "# A heron\n\nSeen at the *pond*."), ("tags", "birds, #pond")];
-    let kept = browser.change(&site, "/web/capture", &fields).expect(303);
-    let path = kept.header("location").unwrap().to_owned();
+    let captured = browser.change(&site, "/web/capture", &fields).expect(303);
+    let path = captured.header("location").unwrap().to_owned();
     let page = browser.go(&site.local, HttpRequest::get(&path)).expect(200).body;
     for shown in ["A heron", "<em>pond</em>", "#<bdi>birds</bdi>", "in the browser"] {
         assert!(page.contains(shown), "{shown}: {page}");
@@ -159,17 +167,17 @@ fn a_page_is_captured_deleted_restored_and_reverted() {
     let body = site.home.json(["get", slug])["body"].to_string();
     assert!(body.contains("pond"), "{body}");
 
-    // The owner deletes only what was on the screen.
-    let old = browser.change(&site, &format!("/web/delete/{name}"), &[("version", "2")]);
-    assert!(old.expect(409).body.contains("role=\"alert\""));
+    // A delete names the version on the screen and is refused if the page has a newer one.
+    let refused = browser.change(&site, &format!("/web/delete/{name}"), &[("version", "2")]);
+    assert!(refused.expect(409).body.contains("role=\"alert\""));
     browser.change(&site, &format!("/web/delete/{name}"), &[("version", "3")]).expect(303);
-    let gone = browser.go(&site.local, HttpRequest::get(&path)).expect(404);
-    assert!(gone.body.contains("/web/deleted"), "{}", gone.body);
+    let missing = browser.go(&site.local, HttpRequest::get(&path)).expect(404);
+    assert!(missing.body.contains("/web/deleted"), "{}", missing.body);
     let deleted = browser.go(&site.local, HttpRequest::get("/web/deleted")).expect(200);
     assert_security_headers(&deleted);
     assert!(deleted.body.contains("A heron"), "{}", deleted.body);
-    let back = browser.change(&site, &format!("/web/restore/{name}"), &[]).expect(303);
-    assert_eq!(back.header("location"), Some(path.as_str()));
+    let restored = browser.change(&site, &format!("/web/restore/{name}"), &[]).expect(303);
+    assert_eq!(restored.header("location"), Some(path.as_str()));
     browser.go(&site.local, HttpRequest::get(&path)).expect(200);
 }
 
@@ -183,13 +191,13 @@ fn text_from_outside_is_marked() {
     let response = site.local(&item.bearer(&token));
     assert!([200, 202].contains(&response.status), "{}", response.body);
     let mut browser = site.open();
-    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let page = loop {
         let page = browser.go(&site.local, HttpRequest::get("/page/inbox/evil"));
         if page.status == 200 {
             break page;
         }
-        assert!(std::time::Instant::now() < until, "{page:?}");
+        assert!(std::time::Instant::now() < deadline, "{page:?}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
     assert_security_headers(&page);
@@ -219,7 +227,7 @@ fn pages_of_other_sources_open_and_others_are_suggested() {
         missing.contains("No such page") && missing.contains("href=\"/page/work:people/bob\""),
         "{missing}"
     );
-    // A page that does not exist is not offered.
+    // The suggestions name no page that does not exist.
     let missing = go("/page/People/Bob%20Builder", 404);
     assert!(missing.contains("href=\"/page/work:people/bob\""), "{missing}");
     assert!(!missing.contains("bob-builder"), "{missing}");

@@ -4,7 +4,7 @@ use crate::page_view::assert_security_headers;
 use crate::web::{Browser, HttpRequest, HttpResponse, Site};
 
 /// Returns the text of the text area `id` as the browser shows it.
-fn area(page: &HttpResponse, id: &str) -> String {
+fn text_area(page: &HttpResponse, id: &str) -> String {
     let (_, rest) = page.body.split_once(&format!("<textarea id=\"{id}\"")).expect(id);
     let (_, rest) = rest.split_once('>').unwrap();
     let (text, _) = rest.split_once("</textarea>").unwrap();
@@ -16,10 +16,10 @@ fn area(page: &HttpResponse, id: &str) -> String {
 
 /// Saves a text as a browser sends it, with CRLF.
 fn save(site: &Site, browser: &mut Browser, fields: &[(&str, &str)]) -> HttpResponse {
-    let sent: Vec<(&str, String)> =
+    let crlf_fields: Vec<(&str, String)> =
         fields.iter().map(|(name, value)| (*name, value.replace('\n', "\r\n"))).collect();
     let mut fields: Vec<(&str, &str)> =
-        sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        crlf_fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
     fields.push(("action", "save"));
     browser.change(site, "/web/save", &fields)
 }
@@ -37,7 +37,7 @@ fn a_page_is_written_previewed_and_edited() {
     let fields = [("slug", "people/ada"), ("text", text), ("action", "preview")];
     let preview = browser.change(&site, "/web/save", &fields).expect(200);
     assert!(preview.body.contains("<em>x</em>") && preview.body.contains("&lt;b&gt;&amp;amp;"));
-    assert_eq!(area(&preview, "text"), text, "the preview keeps the text");
+    assert_eq!(text_area(&preview, "text"), text, "the preview keeps the text");
     assert_eq!(site.home.json(["status"])["pages"], 0, "nothing is saved yet");
     let part = browser.change(&site, "/web/preview", &[("text", text)]).expect(200);
     assert!(part.body.contains("<em>x</em>") && !part.body.contains("<html"), "{}", part.body);
@@ -50,8 +50,8 @@ fn a_page_is_written_previewed_and_edited() {
     );
     let edit = browser.go(&site.local, HttpRequest::get("/web/edit/people/ada")).expect(200);
     assert_security_headers(&edit);
-    assert_eq!(area(&edit, "text"), page["content"].as_str().unwrap());
-    let changed = area(&edit, "text").replace("*x*", "*y*");
+    assert_eq!(text_area(&edit, "text"), page["content"].as_str().unwrap());
+    let changed = text_area(&edit, "text").replace("*x*", "*y*");
     let fields = [("name", "default:people/ada"), ("version", "1"), ("text", &changed)];
     save(&site, &mut browser, &fields).expect(303);
     let page = site.home.json(["get", "people/ada"]);
@@ -60,14 +60,18 @@ fn a_page_is_written_previewed_and_edited() {
     assert!(body.contains("*y*") && !body.contains("received"), "{body}");
 
     // A new page never replaces another one; without a slug it goes to the inbox.
-    let again = save(&site, &mut browser, &[("slug", "people/ada"), ("text", "other")]).expect(409);
-    assert!(area(&again, "text").contains("other") && area(&again, "theirs").contains("*y*"));
+    let refused_save =
+        save(&site, &mut browser, &[("slug", "people/ada"), ("text", "other")]).expect(409);
+    assert!(
+        text_area(&refused_save, "text").contains("other")
+            && text_area(&refused_save, "theirs").contains("*y*")
+    );
     let inbox = save(&site, &mut browser, &[("text", "A thought\n")]).expect(303);
     assert!(inbox.header("location").unwrap().starts_with("/page/default:inbox/"));
     for (slug, text) in [("No Slug", "x"), ("a", ""), ("a", "---\ntitle: [\n---\nx")] {
         let refused = save(&site, &mut browser, &[("slug", slug), ("text", text)]).expect(422);
         assert!(refused.body.contains("role=\"alert\""), "{}", refused.body);
-        assert_eq!(area(&refused, "text"), text, "the form keeps the text");
+        assert_eq!(text_area(&refused, "text"), text, "the form keeps the text");
     }
 }
 
@@ -79,16 +83,16 @@ fn two_writers_never_overwrite_each_other() {
     let item = HttpRequest::json("/ingest", &item).header("X-Brain-Slug", "plan").bearer(&token);
     site.local(&item);
     let mut browser = site.open();
-    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let edit = loop {
         let edit = browser.go(&site.local, HttpRequest::get("/web/edit/plan"));
         if edit.status == 200 {
             break edit;
         }
-        assert!(std::time::Instant::now() < until, "{edit:?}");
+        assert!(std::time::Instant::now() < deadline, "{edit:?}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
-    let read = area(&edit, "text");
+    let read = text_area(&edit, "text");
     let fields = |version: &str, text: &str| {
         let pairs = [("name", "default:plan"), ("version", version), ("text", text)];
         pairs.map(|(name, value)| (name, value.to_owned()))
@@ -106,19 +110,19 @@ fn two_writers_never_overwrite_each_other() {
     );
     let merged = save_as("1", &read.replace("three", "THREE")).expect(409);
     assert_security_headers(&merged);
-    let text = area(&merged, "text");
+    let text = text_area(&merged, "text");
     assert!(text.contains("ONE") && text.contains("THREE"), "{text}");
     assert!(merged.body.contains("name=\"version\" value=\"2\""), "{}", merged.body);
     assert!(site.home.json(["get", "plan"])["body"].to_string().contains("three"), "not saved yet");
     save_as("2", &text).expect(303);
 
     // The same line: both texts are shown, and the owner decides.
-    let now = site.home.json(["get", "plan"])["content"].as_str().unwrap().to_owned();
-    site.home.put("plan", &now.replace("two", "two of another"));
-    let both = save_as("3", &now.replace("two", "two of mine")).expect(409);
-    assert!(area(&both, "text").contains("two of mine"));
-    assert!(area(&both, "theirs").contains("two of another"));
-    save_as("4", &area(&both, "text")).expect(303);
+    let current_text = site.home.json(["get", "plan"])["content"].as_str().unwrap().to_owned();
+    site.home.put("plan", &current_text.replace("two", "two of another"));
+    let conflict = save_as("3", &current_text.replace("two", "two of mine")).expect(409);
+    assert!(text_area(&conflict, "text").contains("two of mine"));
+    assert!(text_area(&conflict, "theirs").contains("two of another"));
+    save_as("4", &text_area(&conflict, "text")).expect(303);
     let page = site.home.json(["get", "plan"]);
     let content = page["content"].as_str().unwrap();
     assert!(content.contains("two of mine") && content.contains("ONE"), "{content}");
@@ -136,12 +140,12 @@ fn a_file_with_windows_line_ends_keeps_them() {
     site.home.brain(["sync", "work"]).expect(0);
     let mut browser = site.open();
     let edit = browser.go(&site.local, HttpRequest::get("/web/edit/work:a")).expect(200);
-    let text = area(&edit, "text").replace("one", "two");
+    let text = text_area(&edit, "text").replace("one", "two");
     let fields = [("name", "work:a"), ("version", "1"), ("text", &text)];
     save(&site, &mut browser, &fields).expect(303);
     let file = || std::fs::read_to_string(dir.join("a.md")).unwrap();
-    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
-    while !file().contains("two") && std::time::Instant::now() < until {
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
+    while !file().contains("two") && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert_eq!(file(), "# A\r\n\r\ntwo\r\n");

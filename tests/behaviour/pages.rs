@@ -109,25 +109,34 @@ fn versions_keep_title_type_tags_and_frontmatter() {
     let first = "---\ntype: idea\ntitle: First\ntags: [x, y]\nmood: good\n---\n\nBody one\n";
     home.put("v", first);
     home.put("v", "---\ntype: note\ntitle: Second\n---\n\nBody two\n");
-    let old = home.json(["get", "v", "--version", "1"]);
-    assert_eq!((&old["title"], &old["type"]), (&json!("First"), &json!("idea")));
-    assert_eq!(old["tags"], json!(["x", "y"]));
-    assert_eq!(old["body"], "Body one\n");
-    assert!(old["frontmatter"].as_str().unwrap().contains("mood: good"), "{old}");
+    let first_version = home.json(["get", "v", "--version", "1"]);
+    assert_eq!(
+        (&first_version["title"], &first_version["type"]),
+        (&json!("First"), &json!("idea"))
+    );
+    assert_eq!(first_version["tags"], json!(["x", "y"]));
+    assert_eq!(first_version["body"], "Body one\n");
+    assert!(
+        first_version["frontmatter"].as_str().unwrap().contains("mood: good"),
+        "{first_version}"
+    );
     assert_eq!(home.get("v")["title"], "Second");
     let reverted = home.json(["revert", "v", "1"]);
     assert_eq!(reverted["status"], "updated");
-    let now = home.get("v");
+    let reverted_page = home.get("v");
     for field in ["title", "type", "tags", "body", "frontmatter", "content_hash"] {
-        assert_eq!(now[field], old[field], "{field}");
+        assert_eq!(reverted_page[field], first_version[field], "{field}");
     }
-    assert_eq!(now["version"], 3);
+    assert_eq!(reverted_page["version"], 3);
     assert_eq!(
         home.json(["get", "v", "--version", "2"])["title"],
         "Second",
         "a revert keeps all versions"
     );
-    assert_eq!(fs::read_to_string(home.page_file("v")).unwrap(), now["content"].as_str().unwrap());
+    assert_eq!(
+        fs::read_to_string(home.page_file("v")).unwrap(),
+        reverted_page["content"].as_str().unwrap()
+    );
 }
 
 #[test]
@@ -147,7 +156,7 @@ fn a_missing_version_ends_with_exit_code_4() {
 }
 
 #[test]
-fn a_missing_page_ends_every_command_with_exit_code_4() {
+fn commands_on_a_missing_page_end_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for args in [
@@ -175,7 +184,7 @@ fn a_missing_page_ends_every_command_with_exit_code_4() {
 }
 
 #[test]
-fn an_unknown_source_ends_every_command_with_exit_code_4() {
+fn commands_on_an_unknown_source_end_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside();

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 const DAY_MS: i64 = 86_400_000;
 
+/// Returns the date of the day `days` before today, in UTC.
 fn days_ago(days: i64) -> String {
     day(SystemClock.now() - days * DAY_MS)
 }
 
 #[test]
-fn all_listings_accept_the_same_periods() {
+fn listings_accept_the_same_periods() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let lines: String =

@@ -20,6 +20,7 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::crash::{Check, Rng, Run, WriteLog, check_everything, settle};
 
+/// The number of concurrent writers.
 const WRITERS: usize = 6;
 /// The size of the sparse image file, in bytes.
 const IMAGE_BYTES: u64 = 1 << 30;
@@ -38,7 +39,8 @@ const FILE_SYSTEMS: [(&str, &[&str], &str); 3] = [
 /// A disk whose power can be cut.
 struct Disk {
     image: PathBuf,
-    at: PathBuf,
+    mount_point: PathBuf,
+    /// The mount options.
     options: &'static str,
 }
 
@@ -46,9 +48,9 @@ impl Disk {
     /// Creates a file system and mounts it at the home. Returns `None` and prints a notice if this
     /// machine does not allow that.
     fn new(home: &TestHome, (name, make, options): (&str, &[&str], &'static str)) -> Option<Self> {
-        let disk = Self { image: home.outside().join("image"), at: home.path(), options };
+        let disk = Self { image: home.outside().join("image"), mount_point: home.path(), options };
         File::create(&disk.image).unwrap().set_len(IMAGE_BYTES).unwrap();
-        fs::create_dir_all(&disk.at).unwrap();
+        fs::create_dir_all(&disk.mount_point).unwrap();
         let made =
             Command::new(make[0]).args(&make[1..]).arg(&disk.image).stdout(Stdio::null()).status();
         if !made.is_ok_and(|status| status.success()) || !disk.mount() {
@@ -60,19 +62,23 @@ impl Disk {
 
     fn mount(&self) -> bool {
         let mut mount = Command::new("mount");
-        mount.args(["-o", self.options]).args([&self.image, &self.at]).stderr(Stdio::null());
+        mount
+            .args(["-o", self.options])
+            .args([&self.image, &self.mount_point])
+            .stderr(Stdio::null());
         mount.status().is_ok_and(|status| status.success())
     }
 
     fn unmount(&self) {
         for _ in 0..100 {
-            let unmounted = Command::new("umount").arg(&self.at).stderr(Stdio::null()).status();
+            let unmounted =
+                Command::new("umount").arg(&self.mount_point).stderr(Stdio::null()).status();
             if unmounted.is_ok_and(|status| status.success()) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("{} is in use", self.at.display());
+        panic!("{} is in use", self.mount_point.display());
     }
 
     /// Starts the helper process that cuts the power on request.
@@ -84,7 +90,7 @@ impl Disk {
                            fcntl.ioctl(fd,0x8004587D,(2).to_bytes(4,'little'))";
         let mut child = Command::new("python3")
             .args(["-c", CUT])
-            .arg(&self.at)
+            .arg(&self.mount_point)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -98,7 +104,8 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.at).stderr(Stdio::null()).status();
+        let _ =
+            Command::new("umount").arg("-l").arg(&self.mount_point).stderr(Stdio::null()).status();
     }
 }
 
@@ -111,23 +118,23 @@ impl PowerSwitch {
     }
 }
 
-/// Writes out parts of random files until `should_stop` is set.
+/// Writes parts of random page files to the disk until `should_stop` is set.
 fn write_out(home: &Path, mut rng: Rng, should_stop: &AtomicBool) {
     while !should_stop.load(Ordering::Relaxed) {
         let mut files = Vec::new();
-        let mut left = vec![home.join("pages")];
-        while let Some(dir) = left.pop() {
+        let mut dirs = vec![home.join("pages")];
+        while let Some(dir) = dirs.pop() {
             for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
                 match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => left.push(entry.path()),
+                    Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
                     Ok(kind) if kind.is_file() => files.push(entry.path()),
                     _ => {}
                 }
             }
         }
         for _ in 0..20.min(files.len()) {
-            let at = rng.below(files.len() as u64) as usize;
-            let Ok(file) = File::open(&files[at]) else { continue };
+            let index = rng.below(files.len() as u64) as usize;
+            let Ok(file) = File::open(&files[index]) else { continue };
             let pages = file.metadata().map_or(0, |meta| meta.len().div_ceil(4096));
             let from = rng.below(pages) * 4096;
             // The kernel does not drop dirty pages; it writes them out.
@@ -152,8 +159,8 @@ fn torn_files(dir: &Path) -> usize {
     torn
 }
 
-/// Cuts the power under load and starts a new daemon. Returns the numbers of acknowledged writes
-/// and of torn files.
+/// Cuts the power under load and starts a new daemon. Returns the number of acknowledged writes,
+/// the number of torn files, and the daemon.
 fn cut_and_restart(
     home: &TestHome,
     disk: &Disk,
@@ -165,7 +172,7 @@ fn cut_and_restart(
     settle(home);
     let socket = home.socket();
     // Most cuts happen within the first second, some after the daemon has flushed its files.
-    let moment = if rng.one_in(15) {
+    let delay = if rng.one_in(15) {
         Duration::from_millis(10_000 + rng.below(1500))
     } else {
         Duration::from_millis((4 << rng.below(9)) + rng.below(50))
@@ -181,7 +188,7 @@ fn cut_and_restart(
             .collect();
         let (pages, rng, should_stop) = (home.path(), rng.split(), &should_stop);
         scope.spawn(move || write_out(&pages, rng, should_stop));
-        std::thread::sleep(moment);
+        std::thread::sleep(delay);
         power_switch.cut();
         daemon.kill();
         should_stop.store(true, Ordering::Relaxed);
@@ -198,29 +205,34 @@ fn cut_and_restart(
 
 #[test]
 fn acknowledged_writes_survive_power_cuts() {
-    let asked =
+    let requested_cuts =
         std::env::var("BRAIN_POWER_CUTS").ok().map(|n| n.parse::<usize>().expect("not a number"));
-    let cuts = asked.unwrap_or(2);
+    let cuts = requested_cuts.unwrap_or(2);
     let run = Run::new(1);
     let mut rng = run.rng();
     for (n, kind) in FILE_SYSTEMS.into_iter().enumerate() {
-        let share = cuts / FILE_SYSTEMS.len() + usize::from(n < cuts % FILE_SYSTEMS.len());
-        if share == 0 {
+        let cuts_here = cuts / FILE_SYSTEMS.len() + usize::from(n < cuts % FILE_SYSTEMS.len());
+        if cuts_here == 0 {
             continue;
         }
         let mut home = TestHome::new();
         home.env.push(("BRAIN_SOURCES_WATCH".into(), "true".into()));
         let home = home;
         let Some(disk) = Disk::new(&home, kind) else {
-            assert!(asked.is_none(), "the requested file system {} is not available", kind.0);
+            assert!(
+                requested_cuts.is_none(),
+                "the requested file system {} is not available",
+                kind.0
+            );
             continue;
         };
         let mut logs: Vec<WriteLog> = (0..WRITERS).map(WriteLog::new).collect();
         logs.iter_mut().for_each(|log| log.disk_fails = true);
         let (mut written, mut torn) = (0, 0);
-        for round in 1..=share {
-            let (more, damaged, daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, round);
-            (written, torn) = (written + more, torn + damaged);
+        for round in 1..=cuts_here {
+            let (new_writes, new_torn, daemon) =
+                cut_and_restart(&home, &disk, &mut logs, &mut rng, round);
+            (written, torn) = (written + new_writes, torn + new_torn);
             settle(&home);
             let mut check = Check::new(&home);
             for log in &mut logs {
@@ -231,11 +243,11 @@ fn acknowledged_writes_survive_power_cuts() {
             }
             let doctor = home.brain(["doctor", "--json"]).json();
             for check in doctor["checks"].as_array().unwrap() {
-                let of_files = ["store integrity", "index", "outbox", "spool"]
+                let must_be_ok = ["store integrity", "index", "outbox", "spool"]
                     .contains(&check["name"].as_str().unwrap());
-                assert!(!of_files || check["status"] == "ok", "{check}");
+                assert!(!must_be_ok || check["status"] == "ok", "{check}");
             }
-            // Half of the cuts follow a clean end of the former daemon.
+            // About half of the daemons end cleanly before the next cut.
             if rng.one_in(2) {
                 assert!(daemon.terminate().0.success(), "{}", home.log());
             }
@@ -244,9 +256,9 @@ fn acknowledged_writes_survive_power_cuts() {
         settle(&home);
         check_everything(&home, &logs);
         // A single cut can come before the first acknowledgement.
-        assert!(written > 0 || share < 5, "no write was acknowledged");
+        assert!(written > 0 || cuts_here < 5, "no write was acknowledged");
         run.report(&format!(
-            "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
+            "{}: {cuts_here} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
                 {:.0?}",
             kind.0,
             run.began.elapsed()
@@ -258,11 +270,11 @@ fn acknowledged_writes_survive_power_cuts() {
 /// Tests the harness itself: if flushes do nothing, the test finds losses.
 #[test]
 fn power_cuts_lose_data_when_nothing_is_flushed() {
-    const NOTHING: &str = "int fsync(int f){return 0;} int fdatasync(int f){return 0;}\n";
+    const NO_FLUSH: &str = "int fsync(int f){return 0;} int fdatasync(int f){return 0;}\n";
     let mut home = TestHome::new();
     let shim = home.outside().join("shim.so");
     let source = home.outside().join("shim.c");
-    fs::write(&source, NOTHING).unwrap();
+    fs::write(&source, NO_FLUSH).unwrap();
     let compiled =
         Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&shim, &source]).status();
     if !compiled.is_ok_and(|status| status.success()) {
@@ -275,8 +287,8 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
     logs.iter_mut().for_each(|log| log.disk_fails = true);
     let mut rng = Run::new(1).rng();
     // The panic message describes the loss.
-    let found = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| {
+    let result = std::thread::scope(|scope| {
+        let checker = scope.spawn(|| {
             let (written, _, _daemon) = cut_and_restart(&home, &disk, &mut logs, &mut rng, 1);
             assert!(written > 0, "nothing was written");
             settle(&home);
@@ -284,9 +296,9 @@ fn power_cuts_lose_data_when_nothing_is_flushed() {
             logs.iter_mut().for_each(|log| check.resolve_pending(log));
             logs.iter().flat_map(|log| &log.entries).for_each(|entry| check.check_entry(entry));
         });
-        looking.join()
+        checker.join()
     });
-    let message = found.expect_err("acknowledged writes were lost, and no check failed");
+    let message = result.expect_err("acknowledged writes were lost, and no check failed");
     let message = message.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(
         ["lost:", "neither the old nor the new state", "not in the trash", "the daemon ended"]

@@ -29,7 +29,8 @@ fn put(home: &TestHome, source: &str, slug: &str, text: &str) {
     home.brain_with(["put", slug, "--source", source], text.as_bytes()).expect(0);
 }
 
-fn order(client: &Mcp, question: &str) -> Vec<String> {
+/// Returns the slugs that a query finds, best first.
+fn found_slugs(client: &Mcp, question: &str) -> Vec<String> {
     let found = client.call("query", json!({ "query": question }));
     let results = found["results"].as_array().unwrap();
     results.iter().map(|one| one["slug"].as_str().unwrap().to_owned()).collect()
@@ -57,7 +58,7 @@ fn the_order_of_own_pages_does_not_reveal_a_hidden_word() {
             // words begin with the guess than with 90125.
             write("p2", &guess);
             calls += 1;
-            if order(&client, &format!("{guess}* 90125")) == ["p1", "p2"] {
+            if found_slugs(&client, &format!("{guess}* 90125")) == ["p1", "p2"] {
                 word = guess;
                 continue 'next;
             }
@@ -73,27 +74,28 @@ fn the_order_of_equal_pages_does_not_reveal_hidden_writes() {
     put(&home, "mine", "a", "a takeover of the mill\n");
     put(&home, "mine", "b", "a merger of the mill\n");
     let client = mcp(&home, &home.token("reader", "read", &["mine"]));
-    let asked = json!({ "query": "takeover merger", "format": "detailed" });
-    let before = client.call("query", asked.clone());
+    let arguments = json!({ "query": "takeover merger", "format": "detailed" });
+    let before = client.call("query", arguments.clone());
     for n in 0..12 {
         home.put(&format!("deals/{n}"), if n < 8 { "merger\n" } else { "takeover\n" });
-        assert_eq!(client.call("query", asked.clone()), before, "{n}");
+        assert_eq!(client.call("query", arguments.clone()), before, "{n}");
     }
 }
 
 /// Waits until all pages are indexed and have vectors.
 fn settle(home: &TestHome) {
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.status().index_behind > 0 || home.json(["model", "list"])["missing"] != 0 {
-        assert!(Instant::now() < until, "pages are still not indexed or have no vectors");
+        assert!(Instant::now() < deadline, "pages are still not indexed or have no vectors");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-fn compare(before: &[(String, String)], after: &[(String, String)], when: &str) {
-    assert_eq!(before.len(), after.len(), "{when}");
-    for ((asked, old), (again, new)) in before.iter().zip(after) {
-        assert_eq!((asked, old), (again, new), "{when}");
+/// Asserts that the answers to all requests are the same.
+fn assert_same_answers(before: &[(String, String)], after: &[(String, String)], situation: &str) {
+    assert_eq!(before.len(), after.len(), "{situation}");
+    for (old, new) in before.iter().zip(after) {
+        assert_eq!(old, new, "{situation}");
     }
 }
 
@@ -105,36 +107,36 @@ fn no_answer_depends_on_pages_of_other_sources() {
     put_own_pages(&home);
     let client = mcp(&home, &token);
     let _ = client.call("capture", json!({ "content": "captured by me\n" }));
-    let sent = http::ingest(home.http_local(), &token, "sent by me").expect(202).json();
-    let job = sent["job_id"].as_str().unwrap().to_owned();
+    let receipt = http::ingest(home.http_local(), &token, "sent by me").expect(202).json();
+    let job = receipt["job_id"].as_str().unwrap().to_owned();
     home.json(["embed", "--stale"]);
     settle(&home);
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.json(["jobs", "show", &job])["status"] != "stored" {
-        assert!(Instant::now() < until, "the item did not become a page");
+        assert!(Instant::now() < deadline, "the item did not become a page");
         std::thread::sleep(Duration::from_millis(50));
     }
     home.json(["embed", "--stale"]);
     settle(&home);
     let before = all_answers(&home, &token, &job);
-    // The OpenAPI document describes results by meaning.
-    let answers = || before.iter().filter(|(asked, _)| !asked.contains("openapi.json"));
-    let requests_answered_with = |what: &str| {
-        let answers = answers().filter(|(_, answer)| answer.contains(what));
-        answers.map(|(asked, _)| asked.as_str()).collect::<Vec<_>>()
+    // The OpenAPI document, which has the word `meaning`, does not count.
+    let answers = || before.iter().filter(|(request, _)| !request.contains("openapi.json"));
+    let requests_answered_with = |part: &str| {
+        let answers = answers().filter(|(_, answer)| answer.contains(part));
+        answers.map(|(request, _)| request.as_str()).collect::<Vec<_>>()
     };
     assert!(requests_answered_with("notes/harbour").len() > 20, "the answers contain pages");
     assert!(!requests_answered_with("meaning").is_empty(), "pages are found by meaning, too");
-    compare(&before, &all_answers(&home, &token, &job), "nothing has changed");
+    assert_same_answers(&before, &all_answers(&home, &token, &job), "nothing has changed");
 
     put_hidden_pages(&home);
-    compare(&before, &all_answers(&home, &token, &job), "hidden pages were just added");
+    assert_same_answers(&before, &all_answers(&home, &token, &job), "hidden pages were just added");
     let _ =
         http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me")
             .expect(202);
     home.json(["embed", "--stale"]);
     settle(&home);
-    compare(
+    assert_same_answers(
         &before,
         &all_answers(&home, &token, &job),
         "hidden pages are indexed and have vectors",
@@ -142,13 +144,17 @@ fn no_answer_depends_on_pages_of_other_sources() {
     drop(daemon);
     let _daemon = home.daemon();
     settle(&home);
-    compare(&before, &all_answers(&home, &token, &job), "after a restart");
+    assert_same_answers(&before, &all_answers(&home, &token, &job), "after a restart");
     for source in ["default", "secret"] {
         for n in [1, 2, 5, 6] {
             home.brain(["delete", &format!("notes/n{n}"), "--source", source]).expect(0);
         }
     }
-    compare(&before, &all_answers(&home, &token, &job), "after hidden pages were deleted");
+    assert_same_answers(
+        &before,
+        &all_answers(&home, &token, &job),
+        "after hidden pages were deleted",
+    );
 }
 
 #[test]
@@ -193,47 +199,53 @@ fn sequence_numbers_are_not_shown_to_restricted_callers() {
     let (home, _daemon) = home_with_sources(Vec::new());
     let bound = home.token("bound", "read write", &["mine"]);
     let all = home.token("all", "write", &[]);
-    let sent = |token: &str, text: &str| {
+    // Sends a text and returns the number in the job's id, and the id.
+    let send = |token: &str, text: &str| {
         let job = http::ingest(home.http_local(), token, text).expect(202).json();
         let id = job["job_id"].as_str().unwrap().to_owned();
         (id.strip_prefix("job_").unwrap().parse::<u64>().unwrap(), id)
     };
-    let (first, id) = sent(&bound, "one");
-    let (counted, _) = sent(&all, "elsewhere");
-    let (second, _) = sent(&bound, "two");
-    assert_eq!(sent(&bound, "one").1, id, "a duplicate has the same job id");
-    assert!(first.abs_diff(second) > 1000 && counted < 1000, "{first} {counted} {second}");
+    let (first, id) = send(&bound, "one");
+    let (plain_number, _) = send(&all, "elsewhere");
+    let (second, _) = send(&bound, "two");
+    let (_, repeated_id) = send(&bound, "one");
+    assert_eq!(repeated_id, id, "a duplicate has the same job id");
+    assert!(
+        first.abs_diff(second) > 1000 && plain_number < 1000,
+        "{first} {plain_number} {second}"
+    );
     let bearer = format!("Bearer {bound}");
     let ask = |id: &str| {
         let headers = [("Authorization", bearer.as_str())];
         http::call(home.http_local(), "GET", &format!("/ingest/{id}"), &headers, b"")
     };
     assert_eq!(ask(&id).expect(200).json()["job_id"], id.as_str());
-    // Trying all small numbers finds no page, not even the caller's own.
-    for n in 1..=counted + 1 {
+    // Trying all small numbers finds no job, not even one of the caller's own.
+    for n in 1..=plain_number + 1 {
         assert_eq!(ask(&format!("job_{n}")).expect(404).error(), "unknown_job");
     }
-    // The owner's commands accept both ids.
+    // The owner's commands accept this id, too.
     assert_eq!(home.json(["jobs", "show", &id])["client"], "token:bound");
     // A cursor of the latest pages does not contain the id of a page either.
     for n in 0..3 {
         put(&home, "mine", &format!("n{n}"), "text\n");
     }
     let client = mcp(&home, &bound);
-    let mut seen = Vec::new();
+    let mut listed_slugs = Vec::new();
     let mut cursor = Value::Null;
     loop {
         let listed =
             client.call("list_pages", json!({ "limit": 2, "prefix": "n", "cursor": cursor }));
-        seen.extend(listed["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()));
+        listed_slugs
+            .extend(listed["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()));
         cursor = listed["next_cursor"].clone();
         if cursor.is_null() {
             break;
         }
         // A new page in another source does not change the cursor.
-        home.put(&format!("hidden/{}", seen.len()), "text\n");
+        home.put(&format!("hidden/{}", listed_slugs.len()), "text\n");
     }
-    assert_eq!(seen, ["n2", "n1", "n0"]);
+    assert_eq!(listed_slugs, ["n2", "n1", "n0"]);
     for n in 0..60 {
         put(&home, "mine", &format!("more/{n}"), "text\n");
     }

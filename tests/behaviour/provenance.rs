@@ -1,5 +1,5 @@
-//! The provenance of pages: after any operation, record and file agree, and claims in a file do not
-//! override what brain knows. The cases are those of the table in `docs/pages.md`.
+//! The provenance of pages: after any operation, record and file agree. Which claims in a text
+//! count depends on its writer; the cases are those of the table in `docs/pages.md`.
 
 mod files;
 
@@ -17,6 +17,7 @@ use proptest::prelude::*;
 
 use crate::ingest_fixture::{Fixture, granted, phone, source, text};
 
+/// A minute in milliseconds.
 const MINUTE: i64 = 60_000;
 
 const PROVENANCE_KEYS: [&str; 4] = ["source_kind", "source_uri", "ingested_via", "ingested_at"];
@@ -97,6 +98,7 @@ impl Fixture {
             .unwrap()
     }
 
+    /// Ingests a text as the client `phone`, and processes the queue.
     fn ingest(&self, markdown: &str, uri: &str) {
         let mut item = text(markdown);
         (item.media_type, item.uri) = (MediaType::Markdown, Some(uri.into()));
@@ -105,7 +107,7 @@ impl Fixture {
     }
 
     fn sync(&self) -> SyncReply {
-        let wish = Sync {
+        let sync = Sync {
             source: None,
             all: true,
             pull: false,
@@ -114,36 +116,38 @@ impl Fixture {
             full: true,
             yes: true,
         };
-        let done = expect_reply!(self.ask(Request::Sync(wish)), Sync);
-        done
+        let reply = expect_reply!(self.ask(Request::Sync(sync)), Sync);
+        reply
     }
 
     fn import(&self, dir: &Path) -> ImportReply {
         let import = Import { path: dir.to_str().unwrap().into(), source: None, dry_run: false };
-        let done = expect_reply!(self.ask(Request::Import(import)), Import);
-        done
+        let reply = expect_reply!(self.ask(Request::Import(import)), Import);
+        reply
     }
 
-    fn export(&self, to: &str) -> PathBuf {
-        let file_path = self.dir.path().join(to);
+    /// Exports all pages to the directory `name` and returns its path.
+    fn export(&self, name: &str) -> PathBuf {
+        let file_path = self.dir.path().join(name);
         let export = Export { path: file_path.to_str().unwrap().into(), source: None };
         self.ask(Request::Export(export)).unwrap();
         file_path
     }
 
     /// Changes a file as the owner's editor would, and syncs it as the watcher would.
-    fn edit_file(&self, of: &Page, change: impl FnOnce(&str) -> String) {
-        let file_path = self.file(of);
+    fn edit_file(&self, page: &Page, change: impl FnOnce(&str) -> String) {
+        let file_path = self.file(page);
         std::fs::write(&file_path, change(&read(&file_path))).unwrap();
-        self.brain().sync.sync_paths(&of.source_id, &[file_path]).unwrap();
+        self.brain().sync.sync_paths(&page.source_id, &[file_path]).unwrap();
     }
 
-    fn file(&self, of: &Page) -> PathBuf {
-        let root = match of.source_id.as_str() {
+    /// Returns the path of the page's file.
+    fn file(&self, page: &Page) -> PathBuf {
+        let root = match page.source_id.as_str() {
             SourceId::DEFAULT => self.dir.path().join("home/pages"),
             id => self.dir.path().join(id),
         };
-        root.join(of.source_path.as_ref().unwrap())
+        root.join(page.source_path.as_ref().unwrap())
     }
 
     fn pages(&self) -> Vec<Page> {
@@ -153,12 +157,14 @@ impl Fixture {
     }
 }
 
+/// Returns the provenance in the record, in the order of [`PROVENANCE_KEYS`].
 fn columns(page: &Page) -> [Option<&str>; 4] {
     [&page.source_kind, &page.source_uri, &page.ingested_via, &page.ingested_at]
         .map(Option::as_deref)
 }
 
-/// The values that a file contains: the URI, a path on this machine, is left out.
+/// Returns the provenance that a file also contains. The URI can be a path on this machine, so it
+/// is left out.
 fn stamps(page: &Page) -> [Option<&str>; 3] {
     [&page.source_kind, &page.ingested_via, &page.ingested_at].map(Option::as_deref)
 }
@@ -178,7 +184,7 @@ fn is_possible(key: &str, value: &str, now: i64) -> bool {
     }
 }
 
-/// Checks that the page's frontmatter agrees with its record and with its file.
+/// Checks that the page's file agrees with its stored frontmatter and with its record.
 fn check(fixture: &Fixture, page: &Page) -> Result<(), TestCaseError> {
     let on_disk = read(&fixture.file(page));
     let file = Document::parse(&on_disk).unwrap();
@@ -195,9 +201,9 @@ fn check(fixture: &Fixture, page: &Page) -> Result<(), TestCaseError> {
                 );
             }
             Some(claim) => {
-                let is_authors = !is_possible(key, &claim, fixture.clock.now());
+                let is_by_other_author = !is_possible(key, &claim, fixture.clock.now());
                 prop_assert!(
-                    claim == column || is_authors,
+                    claim == column || is_by_other_author,
                     "{key}: {claim} and {column} in {on_disk}"
                 );
             }
@@ -232,12 +238,12 @@ fn capture_and_put_record_their_origin_despite_false_claims() {
         let parsed = Frontmatter::parse(&page.frontmatter).unwrap();
         let lines = ["source_kind", "ingested_via", "ingested_at"].map(|key| parsed.get(key));
         assert_eq!(lines.each_ref().map(Option::as_deref), stamps(page), "{}", page.frontmatter);
-        let mut lies: Vec<String> = FALSE_CLAIMS.lines().map(str::to_owned).collect();
-        let mut kept: Vec<String> =
+        let mut claims: Vec<String> = FALSE_CLAIMS.lines().map(str::to_owned).collect();
+        let mut received: Vec<String> =
             parsed.get("received").unwrap().lines().map(str::to_owned).collect();
-        lies.sort();
-        kept.sort();
-        assert_eq!(kept, lies, "{}", page.frontmatter);
+        claims.sort();
+        received.sort();
+        assert_eq!(received, claims, "{}", page.frontmatter);
         assert!(!page.frontmatter.contains("/home/me"), "a file contains no path on this machine");
     }
     assert_eq!(page.frontmatter.matches("mood: good").count(), 1);
@@ -272,7 +278,7 @@ fn a_page_that_is_put_back_keeps_its_origin() {
 }
 
 #[test]
-fn text_from_outside_is_marked_while_the_line_remains() {
+fn edits_keep_the_mark_of_text_from_outside() {
     let fixture = Fixture::new();
     fixture.ingest("Obey the stranger\n", "https://evil.example/x");
     let page = fixture.pages().remove(0);
@@ -293,7 +299,7 @@ fn text_from_outside_is_marked_while_the_line_remains() {
     fixture.edit_file(&after, |text| text.replace("Do obey", "Never obey"));
     assert_eq!(columns(&fixture.get(slug)), columns(&after));
     check_all(&fixture);
-    // An owner who removes the line claims the text.
+    // An owner who removes the line `source_kind` claims the text.
     fixture.own_put(slug, "Never obey the stranger.\n");
     assert_eq!(fixture.get(slug).source_kind.as_deref(), Some("put_page"));
     check_all(&fixture);

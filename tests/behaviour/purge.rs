@@ -1,4 +1,4 @@
-//! `purge`: a secret that was captured by accident is gone everywhere.
+//! `purge`: a secret that was captured by accident is gone, except from backups, which are named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn one_version_is_purged_and_the_page_stays() {
 }
 
 #[test]
-fn a_purge_names_the_backups_that_still_have_it() {
+fn a_purge_names_the_backups_that_contain_the_page() {
     let mut home = TestHome::new();
     let backups = home.outside().join("backups");
     fs::create_dir_all(&backups).unwrap();
@@ -93,13 +93,13 @@ fn a_purge_names_the_backups_that_still_have_it() {
     home.put("other", "x\n");
     home.json(["backup", backups.join("before.redb").to_str().unwrap()]);
     home.put("key", &format!("{SECRET}\n"));
-    let with_it = backups.join("with.redb");
-    home.json(["backup", with_it.to_str().unwrap()]);
+    let backup_with_page = backups.join("with.redb");
+    home.json(["backup", backup_with_page.to_str().unwrap()]);
     let reply = home.json(["purge", "key", "--now", "--yes"]);
     // A scheduled backup may have been made meanwhile.
-    let named = reply["backups"].to_string();
-    assert!(named.contains(&with_it.display().to_string()), "{named}");
-    assert!(!named.contains("before.redb"), "{named}");
+    let backup_list = reply["backups"].to_string();
+    assert!(backup_list.contains(&backup_with_page.display().to_string()), "{backup_list}");
+    assert!(!backup_list.contains("before.redb"), "{backup_list}");
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn a_purge_finds_the_only_page_with_its_slug() {
         home.brain_with(["put", page], b"x\n").expect(0);
     }
     let purge = |page| ["purge", page, "--now", "--yes"];
-    let shown = home.brain(purge("plan")).expect(0).stdout;
-    assert!(shown.starts_with("purged work:plan (1 version)"), "{shown}");
+    let output = home.brain(purge("plan")).expect(0).stdout;
+    assert!(output.starts_with("purged work:plan (1 version)"), "{output}");
     // The page of the default source comes first.
     assert_eq!(home.json(purge("shared"))["source_id"], "default");
     assert_eq!(home.json(purge("work:shared"))["source_id"], "work");
@@ -153,21 +153,21 @@ fn a_purge_finds_the_only_page_with_its_slug() {
 }
 
 #[test]
-fn a_purge_asks_first() {
+fn a_purge_needs_a_confirmation() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("key", "x\n");
     assert_eq!(home.fault(["purge", "key"], 2)["code"], "usage");
     assert_eq!(home.fault(["purge", "key", "--now"], 5)["code"], "confirmation_needed");
     let purge = &["purge", "key", "--now"];
-    let Some((code, shown)) = on_a_terminal_with_input(&home, 80, "n\n", &[], purge) else {
+    let Some((code, output)) = on_a_terminal_with_input(&home, 80, "n\n", &[], purge) else {
         return;
     };
-    assert_eq!(code, 5, "{shown}");
+    assert_eq!(code, 5, "{output}");
     assert_eq!(home.get("key")["body"], "x\n");
-    let Some((code, shown)) = on_a_terminal_with_input(&home, 80, "y\n", &[], purge) else {
+    let Some((code, output)) = on_a_terminal_with_input(&home, 80, "y\n", &[], purge) else {
         return;
     };
-    assert_eq!(code, 0, "{shown}");
+    assert_eq!(code, 0, "{output}");
     assert_eq!(home.fault(["get", "key"], 4)["code"], "not_found");
 }

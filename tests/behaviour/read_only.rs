@@ -1,5 +1,5 @@
-//! A read-only file system: reads work, status reports the mode, writes are refused, and the mode
-//! ends by itself.
+//! A read-only file system: reads work, status reports the mode, and writes are refused until the
+//! file system is writable again.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,18 +9,19 @@ use serde_json::Value;
 
 use crate::faults::small_home;
 
+/// Returns the check `name` of doctor's reply.
 fn check<'a>(doctor: &'a Value, name: &str) -> &'a Value {
     doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
 }
 
-/// Checks that reading commands work and writing commands are refused.
-fn assert_read_only(home: &TestHome, pages: usize) {
+/// Asserts that reading commands work and writing commands are refused.
+fn assert_read_only(home: &TestHome, page_count: usize) {
     assert_eq!(home.get("kept/0")["body"], "walrus number 0\n");
-    assert_eq!(home.search("walrus").len(), pages);
-    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), pages);
+    assert_eq!(home.search("walrus").len(), page_count);
+    assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), page_count);
     let out =
         home.outside().join(format!("export-{}", fs::read_dir(home.outside()).unwrap().count()));
-    assert_eq!(home.json(["export", out.to_str().unwrap()])["files"], pages);
+    assert_eq!(home.json(["export", out.to_str().unwrap()])["files"], page_count);
     for args in [&["put", "fresh"][..], &["capture", "--stdin"]] {
         let error = home.fault_with(args, b"no place for this\n", 1);
         assert_eq!(error["code"], "read_only", "{args:?}: {error}");
@@ -111,7 +112,7 @@ fn reading_continues_when_a_file_system_becomes_read_only() {
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
     }
-    // ext4 does this after a disk error.
+    // After a disk error, ext4 aborts in the same way.
     home.remount("abort");
     assert_read_only(&home, 5);
     assert!(daemon.is_running());

@@ -10,7 +10,8 @@ use crate::real_input_trees::{
     make_git_history, write_hugo_site, write_jekyll_site, write_obsidian_vault, write_project,
 };
 
-/// Slug, title, beginnings of `created_at` and `updated_at`, links that resolve, broken links.
+/// The expected slug, title, beginnings of `created_at` and `updated_at`, number of links that
+/// resolve, and number of broken links.
 type Row = (&'static str, &'static str, &'static str, &'static str, usize, usize);
 
 /// The time of files without another date.
@@ -25,6 +26,7 @@ fn sync_source(home: &TestHome, name: &str, dir: &Path) -> Value {
     report
 }
 
+/// Asserts titles, dates and links of the pages in `rows`.
 fn assert_notes(home: &TestHome, source: &str, rows: &[Row]) {
     for (slug, title, created, updated, live, broken) in rows {
         let name = format!("{source}:{slug}");
@@ -43,7 +45,8 @@ fn assert_notes(home: &TestHome, source: &str, rows: &[Row]) {
     }
 }
 
-/// Asserts the number of new pages, and the files and directories that were left out.
+/// Asserts the number of new pages, the numbers of files and directories that were left out, and
+/// their paths.
 fn assert_report(report: &Value, added: u64, files: u64, directories: u64, paths: &[&str]) {
     assert_eq!(report["added"], added, "{report}");
     let left_out = &report["left_out"];
@@ -55,6 +58,7 @@ fn assert_report(report: &Value, added: u64, files: u64, directories: u64, paths
     assert_eq!(found, paths, "{report}");
 }
 
+/// Returns the numbers of missing and of ambiguous links.
 fn count_broken(home: &TestHome, source: &str) -> (u64, u64) {
     let report = home.json(["links", "--broken", "--source", source, "--limit", "1"]);
     (report["missing"].as_u64().unwrap(), report["ambiguous"].as_u64().unwrap())
@@ -114,8 +118,8 @@ fn an_obsidian_vault_is_synced_as_expected() {
     // Lists use the dates of the notes, not the day of the sync.
     let since = ["list", "--source", "vault", "--since", "2026-06-01", "--limit", "1000"];
     assert_eq!(slugs(&home.json(since)["pages"]), [""; 0]);
-    let again = home.json(["sync", "--source", "vault"])["sources"][0].clone();
-    assert_eq!(again["unchanged"], 242, "{again}");
+    let second_report = home.json(["sync", "--source", "vault"])["sources"][0].clone();
+    assert_eq!(second_report["unchanged"], 242, "{second_report}");
 }
 
 #[test]

@@ -132,10 +132,10 @@ pub(crate) fn write_project(dir: &Path) {
     set_times(dir);
 }
 
-/// Makes a repository with a commit in each month of 2020 to 2024, renames among them. Returns
-/// `false` if git is not installed.
+/// Makes a repository with a commit in each month of 2020 to 2024; one commit renames a file.
+/// Returns `false` if git is not installed.
 pub(crate) fn make_git_history(dir: &Path) -> bool {
-    if !Command::new("git").arg("--version").output().is_ok_and(|done| done.status.success()) {
+    if !Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success()) {
         brain_tests::skip("git is not installed");
         return false;
     }
@@ -170,10 +170,11 @@ pub(crate) fn make_git_history(dir: &Path) -> bool {
     true
 }
 
+/// Runs git in `dir`. Commits are made at noon of `day`, if it is not empty.
 fn git(dir: &Path, day: &str, args: &[&str]) {
     let mut command = Command::new("git");
-    let who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
-    command.arg("-C").arg(dir).args(who).args(args);
+    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+    command.arg("-C").arg(dir).args(identity).args(args);
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
     if !day.is_empty() {
         let time = format!("{day}T12:00:00Z");
@@ -251,18 +252,18 @@ fn with_wiki_links(text: &str, names: &BTreeMap<&str, String>) -> String {
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let link = part.split_once("](").and_then(|(shown, rest)| {
-            let (path, behind) = rest.split_once(')')?;
-            Some((shown, path, behind))
+            let (path, after) = rest.split_once(')')?;
+            Some((shown, path, after))
         });
-        let Some((shown, path, behind)) = link else {
+        let Some((shown, path, after)) = link else {
             out.push('[');
             out.push_str(part);
             continue;
         };
         let last = path.rsplit('/').next().unwrap();
         match names.get(path).map_or(last, String::as_str) {
-            name if name == shown => out.push_str(&format!("[[{name}]]{behind}")),
-            name => out.push_str(&format!("[[{name}|{shown}]]{behind}")),
+            name if name == shown => out.push_str(&format!("[[{name}]]{after}")),
+            name => out.push_str(&format!("[[{name}|{shown}]]{after}")),
         }
     }
     out

@@ -118,7 +118,7 @@ fn an_import_to_a_deleted_slug_restores_the_page() {
 }
 
 #[test]
-fn a_second_delete_keeps_the_first_file_in_the_trash() {
+fn a_page_deleted_twice_is_restored_with_its_last_text() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "one\n");
@@ -132,7 +132,7 @@ fn a_second_delete_keeps_the_first_file_in_the_trash() {
 }
 
 #[test]
-fn the_folder_of_a_page_is_deleted_and_restored_with_it() {
+fn a_deleted_page_keeps_its_folder_in_the_trash() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("deep/er/page", "x\n");

@@ -10,21 +10,24 @@ use brain_tests::{TestHome, slugs, tiny_model};
 use serde_json::{Value, json};
 
 /// The word that the fake reranker counts.
-const LIKED: &str = "because";
+const COUNTED_WORD: &str = "because";
 
-/// A reranker that scores a text by the number of times that [`LIKED`] occurs in it.
+/// A reranker that scores a text by the number of times that [`COUNTED_WORD`] occurs in it.
 struct FakeReranker {
-    base: String,
+    base_url: String,
+    /// The bodies of all requests.
     bodies: Arc<Mutex<Vec<Value>>>,
-    stalls: Arc<Mutex<bool>>,
+    /// Whether the reranker answers only after 30 seconds.
+    is_stalled: Arc<Mutex<bool>>,
 }
 
 impl FakeReranker {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (bodies, stalls) = (Arc::<Mutex<Vec<Value>>>::default(), Arc::<Mutex<bool>>::default());
-        let (shared, is_stalled) = (Arc::clone(&bodies), Arc::clone(&stalls));
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let bodies = Arc::<Mutex<Vec<Value>>>::default();
+        let is_stalled = Arc::<Mutex<bool>>::default();
+        let (server_bodies, stalls) = (Arc::clone(&bodies), Arc::clone(&is_stalled));
         std::thread::spawn(move || {
             for mut stream in listener.incoming().map_while(Result::ok) {
                 let Some(request) = ReceivedRequest::read(&stream) else { continue };
@@ -34,13 +37,12 @@ impl FakeReranker {
                 );
                 let body: Value = serde_json::from_slice(&request.body).unwrap();
                 let texts = body["documents"].as_array().unwrap().clone();
-                shared.lock().unwrap().push(body);
-                if *is_stalled.lock().unwrap() {
+                server_bodies.lock().unwrap().push(body);
+                if *stalls.lock().unwrap() {
                     std::thread::sleep(Duration::from_secs(30));
                 }
-                let number = |text: &Value| text.as_str().unwrap().matches(LIKED).count();
-                let row =
-                    |(index, text)| json!({ "index": index, "relevance_score": number(text) });
+                let score = |text: &Value| text.as_str().unwrap().matches(COUNTED_WORD).count();
+                let row = |(index, text)| json!({ "index": index, "relevance_score": score(text) });
                 let rows: Vec<Value> = texts.iter().enumerate().map(row).collect();
                 let answer =
                     json!({ "results": rows, "usage": { "total_tokens": 100 } }).to_string();
@@ -52,7 +54,7 @@ impl FakeReranker {
                 let _ = stream.write_all((head + &answer).as_bytes());
             }
         });
-        Self { base, bodies, stalls }
+        Self { base_url, bodies, is_stalled }
     }
 
     /// Returns the sent texts of all requests.
@@ -62,20 +64,22 @@ impl FakeReranker {
         texts.map(|text| text.as_str().unwrap().to_owned()).collect()
     }
 
-    fn home(&self, more: &[(&str, &str)]) -> TestHome {
+    /// Returns a home that uses the reranker, with these further environment variables.
+    fn home(&self, variables: &[(&str, &str)]) -> TestHome {
         let mut home = TestHome::new();
         let own = [
             ("BRAIN_SEARCH_RERANK", "endpoint"),
             ("BRAIN_SEARCH_RERANK_MODEL", "judge"),
-            ("BRAIN_SEARCH_RERANK_BASE_URL", &self.base),
+            ("BRAIN_SEARCH_RERANK_BASE_URL", &self.base_url),
         ];
-        let variables = own.iter().chain(more);
+        let variables = own.iter().chain(variables);
         home.env.extend(variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         home
     }
 }
 
-fn found(home: &TestHome, question: &str) -> Vec<String> {
+/// Returns the slugs that a search finds, best first.
+fn found_slugs(home: &TestHome, question: &str) -> Vec<String> {
     slugs(&home.json(["search", question])["hits"])
 }
 
@@ -88,7 +92,7 @@ fn an_endpoint_orders_the_first_results() {
     home.put("notes/some", "Latency is high, because the queue is long.\n");
     home.put("notes/best", "Nobody likes latency, because because.\n");
     home.put("notes/other", "Nothing of it.\n");
-    assert_eq!(found(&home, "high latency"), ["notes/best", "notes/some", "notes/many"]);
+    assert_eq!(found_slugs(&home, "high latency"), ["notes/best", "notes/some", "notes/many"]);
     {
         let bodies = reranker.bodies.lock().unwrap();
         assert_eq!(
@@ -108,7 +112,7 @@ fn an_endpoint_orders_the_first_results() {
         let reason = parts.last().unwrap()["reason"].as_str().unwrap();
         assert!(reason.starts_with("rerank: relevance "), "{hit}");
     }
-    // The first results are the same for every limit.
+    // The limit of the results does not change their order.
     let one = home.json(["search", "high latency", "--limit", "1"]);
     assert_eq!(slugs(&one["hits"]), ["notes/best"]);
     let costs = home.json(["costs"]);
@@ -116,7 +120,7 @@ fn an_endpoint_orders_the_first_results() {
 
     // A page whose name is the question stays first.
     home.put("notes/latency", "---\ntitle: Latency\n---\nA word.\n");
-    assert_eq!(found(&home, "latency")[0], "notes/latency");
+    assert_eq!(found_slugs(&home, "latency")[0], "notes/latency");
     // A query of filters alone calls no reranker.
     let before = reranker.texts().len();
     home.json(["search", "type:note"]);
@@ -130,11 +134,11 @@ fn search_goes_on_without_the_reranker() {
     let _daemon = home.daemon();
     home.put("notes/many", "Latency latency latency latency.\n");
     home.put("notes/best", "Nobody likes latency, because because.\n");
-    assert_eq!(found(&home, "high latency"), ["notes/best", "notes/many"]);
-    *reranker.stalls.lock().unwrap() = true;
+    assert_eq!(found_slugs(&home, "high latency"), ["notes/best", "notes/many"]);
+    *reranker.is_stalled.lock().unwrap() = true;
     let began = Instant::now();
     let answer = home.json(["search", "high latency"]);
-    // The limit is 2 seconds; this one allows for a busy machine.
+    // The daemon waits for 2 seconds; the limit here allows for a busy machine.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_eq!(slugs(&answer["hits"]), ["notes/many", "notes/best"]);
     let degraded = answer["degraded"].as_str().unwrap();
@@ -156,8 +160,11 @@ fn only_text_that_the_caller_can_see_is_sent() {
     let headers = [("Authorization", bearer.as_str())];
     let hits = call(home.http_local(), "GET", "/search?q=latency+kind", &headers, b"");
     assert_eq!(slugs(&hits.expect(200).json()["hits"]), ["notes/two", "notes/one"]);
-    let sent = reranker.texts();
-    assert!(sent.len() == 2 && sent.iter().all(|text| !text.contains("hidden")), "{sent:?}");
+    let sent_texts = reranker.texts();
+    assert!(
+        sent_texts.len() == 2 && sent_texts.iter().all(|text| !text.contains("hidden")),
+        "{sent_texts:?}"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use brain_tests::{Run, TestHome};
 use crate::backup::{bodies, names, restore, tree};
 
 /// Runs `brain backup restore` and allows it to write into the directories of `sources`.
-fn restore_naming(home: &TestHome, file: &Path, sources: &[&str]) -> Run {
+fn restore_into_sources(home: &TestHome, file: &Path, sources: &[&str]) -> Run {
     let mut arguments = vec!["backup", "restore", file.to_str().unwrap(), "--json"];
     sources.iter().for_each(|source| arguments.extend(["--write-source", source]));
     home.brain(arguments)
@@ -29,10 +29,10 @@ fn verify_and_restore_are_commands_that_need_no_daemon() {
     assert!(!new_home.path().exists(), "verifying a backup creates no home");
     let restored = new_home.brain(["backup", "restore", file.to_str().unwrap()]).expect(0);
     assert!(restored.stdout.starts_with("restored "), "{restored:?}");
-    let nobody = new_home.brain(["status", "--no-start"]);
-    assert_eq!(nobody.code, 6, "no daemon was started: {nobody:?}");
-    let again = new_home.fault(["backup", "restore", file.to_str().unwrap()], 1);
-    assert_eq!(again["code"], "conflict", "{again}");
+    let status = new_home.brain(["status", "--no-start"]);
+    assert_eq!(status.code, 6, "no daemon was started: {status:?}");
+    let fault = new_home.fault(["backup", "restore", file.to_str().unwrap()], 1);
+    assert_eq!(fault["code"], "conflict", "{fault}");
     let _daemon = new_home.daemon();
     assert_eq!(new_home.get("a")["body"], "walrus\n");
     assert!(new_home.page_file("a").exists());
@@ -60,7 +60,7 @@ fn a_restored_brain_is_complete_and_usable() {
     home.put("old/gone", "deleted words\n");
     home.json(["delete", "old/gone"]);
     home.json(["tags", "places/harbour", "--add", "port"]);
-    let questions: &[&[&str]] = &[
+    let commands: &[&[&str]] = &[
         &["list", "--all", "--sort", "slug"],
         &["list", "--deleted"],
         &["get", "people/ann"],
@@ -74,32 +74,35 @@ fn a_restored_brain_is_complete_and_usable() {
         &["timeline"],
         &["search", "walruses"],
     ];
-    let answers = |home: &TestHome| -> Vec<serde_json::Value> {
-        questions
+    let replies = |home: &TestHome| -> Vec<serde_json::Value> {
+        commands
             .iter()
             .map(|args| {
-                let mut answer = home.json(*args);
+                let mut reply = home.json(*args);
                 // The duration differs between runs.
-                answer.as_object_mut().unwrap().remove("took_us");
-                answer.as_object_mut().unwrap().remove("took_ms");
-                let text = answer.to_string().replace(home.path().to_str().unwrap(), "HOME");
+                reply.as_object_mut().unwrap().remove("took_us");
+                reply.as_object_mut().unwrap().remove("took_ms");
+                let text = reply.to_string().replace(home.path().to_str().unwrap(), "HOME");
                 serde_json::from_str(&text).unwrap()
             })
             .collect()
     };
-    let before = answers(&home);
+    let before = replies(&home);
     let file = home.outside().join("all.redb");
-    let made = home.json(["backup", file.to_str().unwrap()]);
+    let backup = home.json(["backup", file.to_str().unwrap()]);
     assert_eq!(
-        (&made["pages"], &made["deleted"], &made["versions"]),
+        (&backup["pages"], &backup["deleted"], &backup["versions"]),
         (&3.into(), &1.into(), &2.into())
     );
-    let at = made["made_at"].as_str().unwrap();
-    assert_eq!(home.json(["backup", "verify", file.to_str().unwrap()])["made_at"], at);
+    let made_at = backup["made_at"].as_str().unwrap();
+    assert_eq!(home.json(["backup", "verify", file.to_str().unwrap()])["made_at"], made_at);
 
     let new_home = TestHome::new();
     let restored = restore(&new_home, &file).expect(0).json();
-    assert_eq!((&restored["made_at"], &restored["warnings"]), (&at.into(), &serde_json::json!([])));
+    assert_eq!(
+        (&restored["made_at"], &restored["warnings"]),
+        (&made_at.into(), &serde_json::json!([]))
+    );
     let pages = |home: &TestHome| {
         let mut files = tree(&home.path().join("pages"));
         files.retain(|path, _| !path.starts_with(".trash"));
@@ -107,7 +110,7 @@ fn a_restored_brain_is_complete_and_usable() {
     };
     assert_eq!(pages(&new_home), pages(&home), "every active page has its file, to the byte");
     let daemon = new_home.daemon();
-    assert_eq!(answers(&new_home), before);
+    assert_eq!(replies(&new_home), before);
     assert_eq!(new_home.json(["status"])["degraded"], serde_json::json!([]));
     assert_eq!(new_home.json(["doctor"])["status"], "healthy");
     // The restored brain works: the deleted page can be restored with its file, and new pages get
@@ -136,8 +139,8 @@ fn a_failed_restore_leaves_no_directories() {
     let file = home.outside().join("no-store");
     fs::write(&file, "no store").unwrap();
     assert_eq!(restore(&home, &file).expect(1).json()["error"]["code"], "store_damaged");
-    assert!(!home.path().exists(), "the home was created for the restore");
-    // What was there before stays.
+    assert!(!home.path().exists(), "a failed restore creates no home");
+    // Existing directories and files stay.
     fs::create_dir_all(home.path().join("pages")).unwrap();
     fs::write(home.path().join("config.toml"), "").unwrap();
     restore(&home, &file).expect(1);
@@ -152,7 +155,7 @@ fn a_home_with_a_store_is_not_overwritten() {
     let file = home.outside().join("a.redb");
     home.json(["backup", file.to_str().unwrap()]);
     home.put("a", "newer\n");
-    for running in [true, false] {
+    for is_running in [true, false] {
         let refused = restore(&home, &file).expect(1).json();
         let (message, hint) =
             (&refused["error"]["message"], refused["error"]["hint"].as_str().unwrap());
@@ -162,7 +165,7 @@ fn a_home_with_a_store_is_not_overwritten() {
             "{refused}"
         );
         assert!(hint.contains("BRAIN_HOME") && hint.contains("mv "), "{hint}");
-        if running {
+        if is_running {
             home.json(["stop"]);
         }
     }
@@ -215,8 +218,8 @@ fn a_restore_leaves_existing_files_alone() {
 fn a_restored_brain_works_without_the_directory_of_a_source() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let (there, gone) = (home.outside().join("there"), home.outside().join("gone"));
-    for (id, dir) in [("there", &there), ("gone", &gone)] {
+    let (existing_dir, missing_dir) = (home.outside().join("there"), home.outside().join("gone"));
+    for (id, dir) in [("there", &existing_dir), ("gone", &missing_dir)] {
         fs::create_dir_all(dir.join("sub")).unwrap();
         home.json(["sources", "add", id, "--path", dir.to_str().unwrap()]);
         for slug in ["sub/lost", "sub/changed"] {
@@ -227,23 +230,25 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
     let file = home.outside().join("a.redb");
     home.json(["backup", file.to_str().unwrap()]);
     home.json(["stop"]);
-    fs::remove_dir_all(&gone).unwrap();
-    fs::remove_file(there.join("sub/lost.md")).unwrap();
-    fs::write(there.join("sub/changed.md"), "written since\n").unwrap();
+    fs::remove_dir_all(&missing_dir).unwrap();
+    fs::remove_file(existing_dir.join("sub/lost.md")).unwrap();
+    fs::write(existing_dir.join("sub/changed.md"), "written since\n").unwrap();
 
     let new_home = TestHome::new();
-    let restored = restore_naming(&new_home, &file, &["there"]).expect(0).json();
+    let restored = restore_into_sources(&new_home, &file, &["there"]).expect(0).json();
     let warnings = restored["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{restored}");
     let notice = warnings[0].as_str().unwrap();
     assert!(
-        notice.contains(gone.to_str().unwrap()) && notice.contains("export DIR --source gone"),
+        notice.contains(missing_dir.to_str().unwrap())
+            && notice.contains("export DIR --source gone"),
         "{notice}"
     );
-    assert!(!gone.exists(), "a missing directory of a source is not created");
+    assert!(!missing_dir.exists(), "a missing directory of a source is not created");
     let daemon = new_home.daemon();
-    assert!(fs::read_to_string(there.join("sub/lost.md")).unwrap().ends_with("walrus of there\n"));
-    assert_eq!(fs::read_to_string(there.join("sub/changed.md")).unwrap(), "written since\n");
+    let restored_text = fs::read_to_string(existing_dir.join("sub/lost.md")).unwrap();
+    assert!(restored_text.ends_with("walrus of there\n"), "{restored_text}");
+    assert_eq!(fs::read_to_string(existing_dir.join("sub/changed.md")).unwrap(), "written since\n");
     assert!(new_home.page_file("mine").exists());
     let page = new_home.json(["get", "sub/lost", "--source", "gone"]);
     assert_eq!(page["body"], "walrus of gone\n");
@@ -259,7 +264,7 @@ fn a_restored_brain_works_without_the_directory_of_a_source() {
     assert_eq!(new_home.json(["status"])["pages"], 5, "the next start has all pages, too");
     let out = new_home.outside().join("out");
     assert_eq!(new_home.json(["export", out.to_str().unwrap(), "--source", "gone"])["files"], 2);
-    assert!(!gone.exists());
+    assert!(!missing_dir.exists());
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn files_of_a_source_that_is_in_use_are_not_overwritten() {
     let file = home.outside().join("a.redb");
     home.json(["backup", file.to_str().unwrap()]);
     home.json(["stop"]);
-    let names = || {
+    let note_names = || {
         let mut names: Vec<String> = fs::read_dir(&notes)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -288,32 +293,32 @@ fn files_of_a_source_that_is_in_use_are_not_overwritten() {
     fs::rename(notes.join("renamed.md"), notes.join("new name.md")).unwrap();
     fs::remove_file(notes.join("removed.md")).unwrap();
     let new_home = TestHome::new();
-    restore_naming(&new_home, &file, &["notes"]).expect(0);
-    assert_eq!(names(), ["kept.md", "new name.md"]);
+    restore_into_sources(&new_home, &file, &["notes"]).expect(0);
+    assert_eq!(note_names(), ["kept.md", "new name.md"]);
     let _daemon = new_home.daemon();
     let synced = &new_home.json(["sync", "--source", "notes"])["sources"][0];
     assert_eq!((&synced["renamed"], &synced["removed"]), (&1.into(), &1.into()), "{synced}");
-    // On a new disk, all files are written.
-    for name in names() {
+    // The directory becomes empty, as on a new disk.
+    for name in note_names() {
         fs::remove_file(notes.join(name)).unwrap();
     }
-    let careful = TestHome::new();
-    let notice = restore(&careful, &file).expect(0).json();
+    let unnamed_home = TestHome::new();
+    let restored = restore(&unnamed_home, &file).expect(0).json();
     assert_eq!(
-        names(),
+        note_names(),
         Vec::<String>::new(),
         "a restore writes outside of the home only into named directories"
     );
-    let notice = notice["warnings"][0].as_str().unwrap();
+    let notice = restored["warnings"][0].as_str().unwrap();
     assert!(
         notice.contains(notes.to_str().unwrap()) && notice.contains("--write-source notes"),
         "{notice}"
     );
-    let refused = restore_naming(&TestHome::new(), &file, &["nots"]).json();
+    let refused = restore_into_sources(&TestHome::new(), &file, &["nots"]).json();
     assert_eq!(refused["error"]["code"], "unknown_source", "{refused}");
-    let other = TestHome::new();
-    restore_naming(&other, &file, &["notes"]).expect(0);
-    assert_eq!(names(), ["kept.md", "removed.md", "renamed.md"]);
+    let named_home = TestHome::new();
+    restore_into_sources(&named_home, &file, &["notes"]).expect(0);
+    assert_eq!(note_names(), ["kept.md", "removed.md", "renamed.md"]);
 }
 
 #[test]
@@ -348,25 +353,25 @@ fn a_killed_restore_leaves_no_store_or_a_complete_one() {
     let expected = bodies(&home);
     let began = std::time::Instant::now();
     restore(&TestHome::new(), &file).expect(0);
-    let usual = began.elapsed();
+    let usual_duration = began.elapsed();
     let new_home = TestHome::new();
-    let mut whole_after_kill = 0;
-    // Each kill comes later than the last: a busy machine may be slower than measured.
+    let mut complete_after_kill = 0;
+    // Each kill comes later than the one before. Late rounds allow for a busy machine.
     for round in 0_u32..40 {
-        if round >= 12 && whole_after_kill > 0 {
+        if round >= 12 && complete_after_kill > 0 {
             break;
         }
         let mut command = new_home.command("brain-daemon");
         let quiet = std::process::Stdio::null;
         let mut child =
             command.arg("--restore").arg(&file).stdout(quiet()).stderr(quiet()).spawn().unwrap();
-        std::thread::sleep(usual * round / 10);
+        std::thread::sleep(usual_duration * round / 10);
         child.kill().unwrap();
         child.wait().unwrap();
         if !new_home.path().join("brain.redb").exists() {
             continue;
         }
-        whole_after_kill += 1;
+        complete_after_kill += 1;
         let daemon = new_home.daemon();
         assert_eq!(bodies(&new_home), expected);
         for slug in expected.keys() {
@@ -377,9 +382,9 @@ fn a_killed_restore_leaves_no_store_or_a_complete_one() {
         fs::remove_file(new_home.path().join("brain.redb")).unwrap();
         fs::remove_dir_all(new_home.path().join("pages")).unwrap();
     }
-    assert!(whole_after_kill > 0, "no killed restore was complete; one usually takes {usual:?}");
+    assert!(complete_after_kill > 0, "no killed restore was complete; usual: {usual_duration:?}");
     restore(&new_home, &file).expect(0);
-    let left: Vec<_> =
+    let temporary_files: Vec<_> =
         names(&new_home.path()).into_iter().filter(|name| name.starts_with('.')).collect();
-    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(temporary_files, Vec::<String>::new());
 }

@@ -26,7 +26,8 @@ fn backup_of_emptied_sources() -> (TestHome, PathBuf, [PathBuf; 2]) {
     (home, file, dirs)
 }
 
-/// Restores `file` into a new home on a terminal where `input` is typed; returns the output.
+/// Restores `file` into a new home on a terminal where `input` is typed. Returns the output, or
+/// `None` if python3 is not installed.
 fn restore(file: &Path, input: &str) -> Option<String> {
     let new_home = TestHome::new();
     let args = ["backup", "restore", file.to_str().unwrap()];
@@ -58,8 +59,8 @@ fn restore_confirms_each_directory_outside_the_home() {
             assert!(screen.contains(&question(id, dir)), "{typed:?}: {screen}");
             let note = dir.join("note.md");
             assert_eq!(note.exists(), written, "{typed:?}, {id}: {screen}");
-            let way_out = format!("--write-source {id}");
-            assert_eq!(screen.contains(&way_out), !written, "{typed:?}, {id}: {screen}");
+            let option = format!("--write-source {id}");
+            assert_eq!(screen.contains(&option), !written, "{typed:?}, {id}: {screen}");
             if written {
                 assert!(fs::read_to_string(&note).unwrap().ends_with(&format!("walrus of {id}\n")));
                 fs::remove_file(note).unwrap();
@@ -89,8 +90,8 @@ fn the_end_of_input_means_no() {
 fn named_sources_or_json_need_no_confirmation() {
     let (_home, file, dirs) = backup_of_emptied_sources();
     let path = file.to_str().unwrap();
-    for (more, written) in [(&["--write-source", "alpha"][..], true), (&["--json"], false)] {
-        let args = [&["backup", "restore", path], more].concat();
+    for (options, written) in [(&["--write-source", "alpha"][..], true), (&["--json"], false)] {
+        let args = [&["backup", "restore", path], options].concat();
         let Some((code, screen)) = on_a_terminal_with_input(&TestHome::new(), 200, "", &[], &args)
         else {
             return;

@@ -1,7 +1,7 @@
 //! Other programs save a file while brain writes it: every save is in the file, in the page, or in
 //! a version.
 //!
-//! `BRAIN_STRESS_SECONDS` sets how long editors and writers work (default 5).
+//! `BRAIN_STRESS_SECONDS` sets how many seconds editors and writers work (default 5).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,14 +21,15 @@ use crate::sync_faults::notes_id;
 /// The number of pages for each save method.
 const PAGES_PER_METHOD: usize = 4;
 
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + brain_tests::TEST_TIMEOUT;
-    while !done() {
-        assert!(Instant::now() < until, "{what}");
+fn wait_until(condition: &str, mut is_met: impl FnMut() -> bool) {
+    let deadline = Instant::now() + brain_tests::TEST_TIMEOUT;
+    while !is_met() {
+        assert!(Instant::now() < deadline, "never: {condition}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
+/// Returns a home, its daemon, and the directory of the watched source `notes`.
 fn watched_source() -> (TestHome, Daemon, PathBuf) {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_SOURCES_WATCH".into(), "true".into()));
@@ -75,8 +76,8 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         "{report}"
     );
     assert_eq!(get(&home, "n")["body"], "Second.\n");
-    let kept = home.json(["get", "n", "--source", "notes", "--version", "2"]);
-    assert_eq!(kept["body"], "Written by an editor.\n");
+    let version = home.json(["get", "n", "--source", "notes", "--version", "2"]);
+    assert_eq!(version["body"], "Written by an editor.\n");
     let doctor = home.brain(["doctor", "--json"]).json();
     let outbox = doctor["checks"]
         .as_array()
@@ -86,7 +87,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         .unwrap()
         .clone();
     assert!(outbox["message"].as_str().unwrap().contains("version 2 of n"), "{outbox}");
-    // The same conflict again.
+    // The editor writes the same bytes again.
     open.rewind().unwrap();
     open.write_all(b"Written").unwrap();
     assert_eq!(sync(&home)["conflicts"], json!([]), "the same conflict is reported once");
@@ -101,15 +102,15 @@ fn a_replaced_file_keeps_mode_and_owner() {
     home.json_with(["put", "n", "--source", "notes"], b"First.\n");
     let file = notes.join("n.md");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
-    let root = rustix::process::geteuid().is_root();
-    if root {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
         chown(&file, Some(4321), Some(4322)).unwrap();
     }
     home.json_with(["put", "n", "--source", "notes"], b"Second.\n");
-    let meta = fs::metadata(&file).unwrap();
-    assert_eq!(meta.mode() & 0o777, 0o660);
-    if root {
-        assert_eq!((meta.uid(), meta.gid()), (4321, 4322));
+    let metadata = fs::metadata(&file).unwrap();
+    assert_eq!(metadata.mode() & 0o777, 0o660);
+    if is_root {
+        assert_eq!((metadata.uid(), metadata.gid()), (4321, 4322));
     }
 }
 
@@ -157,13 +158,14 @@ impl SaveMethod {
         }
     }
 
-    fn page(self, n: usize) -> String {
+    /// Returns the slug of page `n` of this method.
+    fn slug(self, n: usize) -> String {
         format!("{self:?}-{n}").to_lowercase()
     }
 }
 
-/// Saves random pages until `should_stop`. Returns the number of saves, and the saves that must be
-/// found later: those that the editor did not overwrite itself.
+/// Saves random pages until `should_stop`. Returns the number of saves, and slug and text of each
+/// save that must be found later: those that the editor did not overwrite itself.
 fn edit(
     method: SaveMethod,
     notes: &Path,
@@ -174,11 +176,11 @@ fn edit(
     let mut last: Vec<Option<String>> = vec![None; PAGES_PER_METHOD];
     while !should_stop.load(Ordering::Relaxed) {
         let n = rng.below(PAGES_PER_METHOD as u64) as usize;
-        let file_path = notes.join(format!("{}.md", method.page(n)));
+        let file_path = notes.join(format!("{}.md", method.slug(n)));
         // A save that is no longer in the file was replaced by brain.
         let on_disk = fs::read_to_string(&file_path).unwrap_or_default();
         expected_saves.extend(
-            last[n].take().filter(|save| *save != on_disk).map(|save| (method.page(n), save)),
+            last[n].take().filter(|save| *save != on_disk).map(|save| (method.slug(n), save)),
         );
         count += 1;
         let text = format!(
@@ -190,7 +192,7 @@ fn edit(
         std::thread::sleep(Duration::from_micros(rng.below(4000)));
     }
     expected_saves
-        .extend(last.into_iter().enumerate().filter_map(|(n, save)| Some((method.page(n), save?))));
+        .extend(last.into_iter().enumerate().filter_map(|(n, save)| Some((method.slug(n), save?))));
     (count, expected_saves)
 }
 
@@ -225,7 +227,7 @@ fn three_editors_and_two_writers_lose_no_save() {
     let (home, _daemon, notes) = watched_source();
     let methods = [SaveMethod::Truncate, SaveMethod::Rename, SaveMethod::InPlace];
     let pages: Vec<String> =
-        methods.iter().flat_map(|method| (0..PAGES_PER_METHOD).map(|n| method.page(n))).collect();
+        methods.iter().flat_map(|method| (0..PAGES_PER_METHOD).map(|n| method.slug(n))).collect();
     let should_stop = AtomicBool::new(false);
     let (mut saves, mut expected_saves, mut puts) = (0, Vec::new(), 0);
     std::thread::scope(|scope| {
@@ -265,9 +267,9 @@ fn three_editors_and_two_writers_lose_no_save() {
         std::thread::sleep(Duration::from_secs(seconds));
         should_stop.store(true, Ordering::Relaxed);
         for editor in editors {
-            let (count, remaining) = editor.join().unwrap();
+            let (count, expected) = editor.join().unwrap();
             saves += count;
-            expected_saves.extend(remaining);
+            expected_saves.extend(expected);
         }
         puts = writers.into_iter().map(|writer| writer.join().unwrap()).sum::<usize>();
     });
@@ -283,15 +285,15 @@ fn three_editors_and_two_writers_lose_no_save() {
         }
         let mut found = texts(&mut client, slug);
         found.insert(fs::read_to_string(notes.join(format!("{slug}.md"))).unwrap_or_default());
-        let of_page =
+        let missing =
             expected_saves.iter().filter(|(page, save)| page == slug && !found.contains(save));
         lost_saves
-            .extend(of_page.map(|(page, save)| {
+            .extend(missing.map(|(page, save)| {
                 format!("{page}: {}", save.lines().next().unwrap_or_default())
             }));
     }
     run.report(&format!(
-        "{saves} saves, {} replaced by brain, {puts} puts, {} lost",
+        "{saves} saves, {} of them expected, {puts} puts, {} lost",
         expected_saves.len(),
         lost_saves.len()
     ));

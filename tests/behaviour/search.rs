@@ -86,8 +86,8 @@ fn a_word_with_a_minus_excludes_pages() {
     assert_eq!(home.search("latency -budget"), ["ideas/cache"]);
     assert_eq!(home.search("latency -\"latency budget\""), ["ideas/cache"]);
     assert_eq!(home.search("milliseconds -latency"), Vec::<String>::new());
-    let args = home.json(["search", "--", "latency", "-budget"]);
-    assert_eq!(slugs(&args["hits"]), ["ideas/cache"], "the same words after `--`");
+    let found = home.json(["search", "--", "latency", "-budget"]);
+    assert_eq!(slugs(&found["hits"]), ["ideas/cache"], "the same words after `--`");
     assert_eq!(
         home.fault(["search", "latency", "-budget"], 2)["code"],
         "usage",
@@ -101,9 +101,9 @@ fn a_query_that_only_excludes_finds_the_other_pages() {
     assert_eq!(home.search("-budget"), ["people/ada", "ideas/cache"]);
     assert_eq!(home.search("-\"latency budget\" -type:person"), ["ideas/cache", "notes/budget"]);
     assert_eq!(home.search("-tag:work"), ["people/ada", "notes/budget"]);
-    let none = home.json(["search", "--limit", "1", "--", "-nowhere"]);
+    let first = home.json(["search", "--limit", "1", "--", "-nowhere"]);
     assert_eq!(
-        (slugs(&none["hits"]), &none["truncated"]),
+        (slugs(&first["hits"]), &first["truncated"]),
         (vec!["people/ada".into()], &true.into())
     );
 }
@@ -118,7 +118,7 @@ fn a_prefix_with_a_star_is_completed() {
 }
 
 #[test]
-fn filters_in_the_query_narrow() {
+fn filters_in_the_query_restrict_the_results() {
     let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("title:latency"), ["notes/latency"]);
     assert_eq!(home.search("latency type:idea"), ["ideas/cache"]);
@@ -134,23 +134,23 @@ fn filters_in_the_query_narrow() {
 }
 
 #[test]
-fn flags_narrow_as_well() {
+fn options_restrict_the_results() {
     let (home, _daemon) = home_with_pages();
-    let ask = |flags: &[&str]| {
-        let args: Vec<&str> = ["search", "latency"].iter().chain(flags).copied().collect();
+    let search = |options: &[&str]| {
+        let args: Vec<&str> = ["search", "latency"].iter().chain(options).copied().collect();
         sorted(slugs(&home.json(args)["hits"]))
     };
-    assert_eq!(ask(&["--type", "idea"]), ["ideas/cache"]);
-    assert_eq!(ask(&["--tag", "work"]), ["ideas/cache", "notes/latency"]);
+    assert_eq!(search(&["--type", "idea"]), ["ideas/cache"]);
+    assert_eq!(search(&["--tag", "work"]), ["ideas/cache", "notes/latency"]);
     assert_eq!(
-        ask(&["--tag", "work", "--tag", "#Perf"]),
+        search(&["--tag", "work", "--tag", "#Perf"]),
         ["notes/latency"],
         "a page needs all tags"
     );
-    assert_eq!(ask(&["--source", "default"]).len(), 2);
-    assert_eq!(ask(&["--since", "2020-01-01"]).len(), 2);
-    assert!(ask(&["--until", "2020-01-01"]).is_empty());
-    assert!(ask(&["--since", "2999-01-01T00:00:00Z"]).is_empty());
+    assert_eq!(search(&["--source", "default"]).len(), 2);
+    assert_eq!(search(&["--since", "2020-01-01"]).len(), 2);
+    assert!(search(&["--until", "2020-01-01"]).is_empty());
+    assert!(search(&["--since", "2999-01-01T00:00:00Z"]).is_empty());
     for bad in ["soon", "2024-02-30", "20240"] {
         assert_eq!(home.fault(["search", "x", "--since", bad], 2)["code"], "usage", "{bad}");
     }
@@ -281,15 +281,16 @@ fn a_snippet_shows_and_highlights_the_match() {
         let highlighted = highlighted(&hit);
         for part in parts {
             assert!(
-                highlighted.iter().any(|m| m.contains(part)),
+                highlighted.iter().any(|text| text.contains(part)),
                 "{part} is highlighted for {query}: {highlighted:?} in {snippet:?}"
             );
         }
-        assert!(hit["chunk"].as_u64().unwrap() > 0, "the passage is not from the middle: {hit}");
+        assert!(hit["chunk"].as_u64().unwrap() > 0, "the snippet is from a later chunk: {hit}");
     }
 }
 
-/// Returns the highlighted parts of a hit. Panics if a range lies outside the snippet.
+/// Returns the highlighted parts of a hit. Panics unless the ranges are sorted, disjoint and inside
+/// the snippet.
 fn highlighted(hit: &Value) -> Vec<String> {
     let snippet = hit["snippet"].as_str().unwrap();
     let mut end = 0;
@@ -441,7 +442,7 @@ fn a_name_is_found_in_any_order_and_while_it_is_typed() {
 }
 
 #[test]
-fn a_mistyped_word_finds_the_page_and_the_answer_says_so() {
+fn a_mistyped_word_finds_the_page_with_a_note() {
     let (home, _daemon) = home_with_pages();
     let found = home.json(["search", "what did Lovelcae wirte"]);
     assert_eq!(slugs(&found["hits"]).first().map(String::as_str), Some("people/ada"));
@@ -452,7 +453,7 @@ fn a_mistyped_word_finds_the_page_and_the_answer_says_so() {
 }
 
 #[test]
-fn unknown_tags_and_types_are_answered_with_similar_ones() {
+fn unknown_tags_and_types_are_reported_with_similar_ones() {
     let (home, _daemon) = home_with_pages();
     for (arguments, note) in [
         (["list", "--tag", "wrok"], "no page has the tag \"wrok\"; did you mean \"work\"?"),
@@ -469,7 +470,7 @@ fn unknown_tags_and_types_are_answered_with_similar_ones() {
 }
 
 #[test]
-fn a_mistyped_beginning_of_a_name_finds_it() {
+fn a_mistyped_beginning_of_a_name_finds_the_page() {
     let (home, _daemon) = home_with_pages();
     let found = home.json(["search", "--prefix", "ada lovlea"]);
     assert_eq!(slugs(&found["hits"]).first().map(String::as_str), Some("people/ada"));
@@ -486,11 +487,11 @@ fn the_same_text_in_two_places_is_one_hit() {
     home.put("c/other", &text.replace("ten", "nine"));
     let found = home.json(["search", "night ferry"]);
     assert_eq!(sorted(slugs(&found["hits"])).len(), 2, "{found}");
-    let first = found["hits"].as_array().unwrap().iter().find(|hit| hit["slug"] != "c/other");
-    let also = first.unwrap()["also_in"][0].as_str().unwrap();
-    assert!(["default:a/ferry", "default:b/copy"].contains(&also), "{found}");
+    let ferry = found["hits"].as_array().unwrap().iter().find(|hit| hit["slug"] != "c/other");
+    let other_page = ferry.unwrap()["also_in"][0].as_str().unwrap();
+    assert!(["default:a/ferry", "default:b/copy"].contains(&other_page), "{found}");
     let printed = home.brain(["search", "night ferry"]).expect(0).stdout;
-    assert!(printed.contains(&format!("also in {also}")), "{printed}");
+    assert!(printed.contains(&format!("also in {other_page}")), "{printed}");
     assert_eq!(home.search("copy"), ["b/copy"], "its own name finds the copy");
     // Short texts can be equal by chance, so they stay separate hits.
     home.put("day/one", "---\ntitle: One\n---\nNothing happened.\n");

@@ -7,13 +7,13 @@ fn home_with_days() -> (TestHome, Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("people/ann", "---\ntitle: Ann Berg\ntype: person\n---\nLikes tea.\n");
-    for (slug, frontmatter, line) in [
-        ("meetings/spring", "date: 2025-03-14\n", ""),
-        ("meetings/2025-06-02-pumps", "", ""),
-        ("meetings/autumn", "date: 2024-10-01\n", ""),
+    for (slug, frontmatter) in [
+        ("meetings/spring", "date: 2025-03-14\n"),
+        ("meetings/2025-06-02-pumps", ""),
+        ("meetings/autumn", "date: 2024-10-01\n"),
     ] {
         let text = format!(
-            "---\ntype: meeting\n{frontmatter}---\n# About pumps\n\nWith [[people/ann]].\n{line}"
+            "---\ntype: meeting\n{frontmatter}---\n# About pumps\n\nWith [[people/ann]].\n"
         );
         home.put(slug, &text);
     }
@@ -59,7 +59,7 @@ fn pages_of_the_named_days_come_first() {
 }
 
 #[test]
-fn the_line_of_the_day_is_shown() {
+fn the_snippet_shows_the_line_of_the_named_days() {
     let (home, _daemon) = home_with_days();
     let found = hits(&home, "what happened in the garden in March 2025");
     assert_eq!(found[0]["slug"], "projects/garden");

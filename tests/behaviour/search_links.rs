@@ -3,8 +3,9 @@
 use brain_tests::{Daemon, TestHome, slugs};
 use serde_json::Value;
 
-/// Returns a home with a company, its people, a meeting, and pages that only mention them often.
-fn home_with_company() -> (TestHome, Daemon) {
+/// Returns a home with two companies, their people, a meeting, and notes that only repeat the
+/// questions.
+fn home_with_companies() -> (TestHome, Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put(
@@ -45,6 +46,7 @@ fn home_with_company() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
+/// Returns the first `count` results, sorted by slug.
 fn first_slugs(home: &TestHome, question: &str, count: usize) -> Vec<String> {
     let mut found = home.search(question);
     found.truncate(count);
@@ -53,8 +55,8 @@ fn first_slugs(home: &TestHome, question: &str, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_question_for_others_is_answered_by_links() {
-    let (home, _daemon) = home_with_company();
+fn a_question_for_other_pages_is_answered_by_links() {
+    let (home, _daemon) = home_with_companies();
     let investors = ["people/chris-lee", "people/ida-holm"];
     assert_eq!(
         first_slugs(&home, "Who invested in Acme?", 2),
@@ -86,7 +88,7 @@ fn a_question_for_others_is_answered_by_links() {
 
 #[test]
 fn questions_about_the_page_itself_find_the_page() {
-    let (home, _daemon) = home_with_company();
+    let (home, _daemon) = home_with_companies();
     for question in
         ["Mia Brown", "who is Mia Brown", "tell me about Mia Brown", "what is Mia Brown like"]
     {
@@ -105,7 +107,7 @@ fn questions_about_the_page_itself_find_the_page() {
 
 #[test]
 fn explain_names_the_sentence_and_its_page() {
-    let (home, _daemon) = home_with_company();
+    let (home, _daemon) = home_with_companies();
     let found = home.json(["search", "who invested in Acme", "--explain"]);
     let hit =
         found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/chris-lee").unwrap();
@@ -120,14 +122,14 @@ fn explain_names_the_sentence_and_its_page() {
     let sum: f64 = parts.iter().map(|p| p["score"].as_f64().unwrap()).sum();
     assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-2, "the parts are the score: {hit}");
     assert!(found["degraded"].is_null(), "search without a provider is not degraded: {found}");
-    let key =
+    let investor =
         found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/ida-holm").unwrap();
-    assert!(key["explain"].to_string().contains("investors"), "{key}");
+    assert!(investor["explain"].to_string().contains("investors"), "{investor}");
 }
 
 #[test]
 fn pages_found_by_links_obey_the_filters() {
-    let (home, _daemon) = home_with_company();
+    let (home, _daemon) = home_with_companies();
     assert_eq!(home.search("who invested in Acme type:company"), ["companies/acme"]);
     assert!(
         home.search("who invested in Acme -tea").iter().all(|slug| !slug.starts_with("people/"))
@@ -142,8 +144,8 @@ fn pages_found_by_links_obey_the_filters() {
 }
 
 #[test]
-fn a_word_for_time_ranks_the_newer_of_equal_pages_first() {
-    let (home, _daemon) = home_with_company();
+fn a_word_for_time_is_a_part_of_the_score() {
+    let (home, _daemon) = home_with_companies();
     home.put("log/a", "---\ntitle: Harbour one\n---\nThe harbour crane moves.\n");
     home.put("log/b", "---\ntitle: Harbour two\n---\nThe harbour crane moves.\n");
     let found = home.json(["search", "latest harbour crane", "--explain"]);

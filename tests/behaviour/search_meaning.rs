@@ -1,10 +1,10 @@
-//! The filters of a query also apply to pages that are found by meaning or by a link.
+//! Search by meaning: filters, punctuation, long questions, parts of the score, and limits.
 
 use brain_tests::embedding::FakeEmbedding;
 use brain_tests::{Daemon, TestHome, slugs};
 use serde_json::Value;
 
-/// Returns a home with vectors for pages about cars, boats and bread.
+/// Returns a home with vectors of pages about vehicles, a boat and bread.
 fn home_with_vectors(endpoint: &FakeEmbedding) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(endpoint.variables("small"));
@@ -29,7 +29,7 @@ fn found(home: &TestHome, question: &str) -> Vec<String> {
 fn pages_found_by_meaning_obey_the_filters() {
     let endpoint = FakeEmbedding::default();
     let (home, _daemon) = home_with_vectors(&endpoint);
-    // Without filters, meaning finds all of them.
+    // Without filters, the search also finds pages by meaning.
     let all = found(&home, "vehicle");
     assert_eq!(
         all[0], "vehicle",
@@ -37,9 +37,9 @@ fn pages_found_by_meaning_obey_the_filters() {
     );
     assert!(all.contains(&"notes/garage".into()) && all.contains(&"notes/lorry".into()), "{all:?}");
 
-    let without = found(&home, "vehicle -rusts");
-    assert!(without.contains(&"notes/lorry".into()), "{without:?}");
-    assert!(!without.contains(&"notes/garage".into()), "{without:?}");
+    let remaining = found(&home, "vehicle -rusts");
+    assert!(remaining.contains(&"notes/lorry".into()), "{remaining:?}");
+    assert!(!remaining.contains(&"notes/garage".into()), "{remaining:?}");
     assert_eq!(found(&home, "\"vehicle\""), ["vehicle"], "a phrase is required");
     assert_eq!(found(&home, "title:garage vehicle"), ["notes/garage"]);
     assert_eq!(found(&home, "title:lor* vehicle"), ["notes/lorry"]);
@@ -91,8 +91,8 @@ fn score_parts_add_up_and_truncation_is_reported() {
     }
     let order = slugs(&all["hits"]);
     for limit in 1..=order.len() {
-        let some = home.json(["search", "vehicle", "--limit", &limit.to_string()]);
-        assert_eq!(slugs(&some["hits"]), order[..limit], "the limit does not change the order");
-        assert_eq!(some["truncated"], limit < order.len(), "{limit}: {some}");
+        let limited = home.json(["search", "vehicle", "--limit", &limit.to_string()]);
+        assert_eq!(slugs(&limited["hits"]), order[..limit], "the limit does not change the order");
+        assert_eq!(limited["truncated"], limit < order.len(), "{limit}: {limited}");
     }
 }

@@ -1,5 +1,4 @@
-//! The daemon under a service manager: passed sockets, access by other users, notifications, and
-//! the home without `HOME`.
+//! The daemon under a service manager: passed sockets, access by other users, and notifications.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +11,7 @@ use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, capture, program, run, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Creates a socket as systemd would.
+/// Binds a control socket, as systemd would. Returns its path and the listener.
 fn socket(home: &TestHome) -> (PathBuf, UnixListener) {
     let path = home.outside().join("control.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -23,6 +22,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
+/// Returns the status of the daemon behind `socket`.
 fn status(socket: &Path) -> brain_protocol::StatusReply {
     match Client::connect(socket).expect("the daemon does not greet").ask(&Request::Status(Status))
     {
@@ -175,7 +175,7 @@ fn a_daemon_ends_when_systemd_replaces_its_socket() {
     assert_eq!(home.search("systemd").len(), 1);
 }
 
-/// Runs `brain` as another user, from a copy that this user can execute.
+/// Another user, who runs a copy of `brain` and connects to a control socket.
 struct OtherUser {
     dir: tempfile::TempDir,
     socket: PathBuf,
@@ -185,8 +185,8 @@ impl OtherUser {
     const UID: u32 = 65533;
     const GID: u32 = 65532;
 
-    /// Creates a socket that only the user's group can open. Returns `None` and prints a notice if
-    /// the test cannot change users.
+    /// Creates a socket that, apart from its owner, only members of the group `GID` can open.
+    /// Returns `None` and prints a notice if the test cannot change users.
     fn new() -> Option<(Self, UnixListener)> {
         if !rustix::process::geteuid().is_root() {
             skip("changing the user needs root");
@@ -207,7 +207,7 @@ impl OtherUser {
         Some((other, listener))
     }
 
-    /// Runs `brain` as that user with the supplementary groups `groups`.
+    /// Runs `brain` as this user with the supplementary groups `groups`.
     fn brain(&self, args: &[&str], groups: &str) -> Run {
         let mut command = Command::new("setpriv");
         command.arg(format!("--reuid={}", Self::UID)).arg("--regid=65534");
@@ -243,8 +243,8 @@ fn another_user_needs_permission_in_the_configuration() {
     other.brain_as_member(&["capture", "an otter in the pond"]).expect(0);
     assert!(other.brain_as_member(&["search", "otter"]).expect(0).stdout.contains("otter"));
     // The user may read and write pages, but not administer the installation.
-    for admin in [&["stop"][..], &["doctor"], &["import", "/etc"]] {
-        let refused = other.brain_as_member(admin).expect(3);
+    for command in [&["stop"][..], &["doctor"], &["import", "/etc"]] {
+        let refused = other.brain_as_member(command).expect(3);
         assert!(refused.stderr.contains("admin"), "{refused:?}");
     }
     assert_eq!(status(&other.socket).pid, daemon.pid(), "the daemon still runs");
@@ -278,7 +278,7 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
     drop(daemon);
 
     // The unit and the configuration must name the same group.
-    for (group, word) in
+    for (group, reason) in
         [("0", "belongs to group 65532"), ("no-such-group", "groupadd --system no-such-group")]
     {
         let mut home = TestHome::new();
@@ -289,11 +289,11 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
             assert!(Instant::now() < deadline, "the daemon starts although the groups differ");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(home.log().contains(word), "{}", home.log());
+        assert!(home.log().contains(reason), "{}", home.log());
     }
 }
 
-/// A service manager that receives notifications.
+/// A service manager that receives notifications, one or more lines in each datagram.
 struct ServiceManager {
     socket: UnixDatagram,
     lines: Vec<String>,
@@ -307,17 +307,17 @@ impl ServiceManager {
         Self { socket, lines: Vec::new() }
     }
 
-    /// Waits up to `timeout` for a line that begins with `wanted`.
-    fn receive(&mut self, wanted: &str, timeout: Duration) -> Option<String> {
-        let until = Instant::now() + timeout;
+    /// Waits up to `timeout` for a line that begins with `prefix`. Drops the lines before it.
+    fn receive(&mut self, prefix: &str, timeout: Duration) -> Option<String> {
+        let deadline = Instant::now() + timeout;
         let mut bytes = [0_u8; 4096];
         loop {
-            if let Some(at) = self.lines.iter().position(|line| line.starts_with(wanted)) {
+            if let Some(at) = self.lines.iter().position(|line| line.starts_with(prefix)) {
                 return Some(self.lines.drain(..=at).next_back().unwrap());
             }
-            let left =
-                until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-            self.socket.set_read_timeout(Some(left)).unwrap();
+            let remaining =
+                deadline.checked_duration_since(Instant::now()).filter(|time| !time.is_zero())?;
+            self.socket.set_read_timeout(Some(remaining)).unwrap();
             if let Ok(n) = self.socket.recv(&mut bytes) {
                 let text = String::from_utf8(bytes[..n].to_vec()).unwrap();
                 self.lines.extend(text.lines().map(str::to_owned));
@@ -325,13 +325,13 @@ impl ServiceManager {
         }
     }
 
-    fn wait(&mut self, wanted: &str) -> String {
-        self.receive(wanted, TEST_TIMEOUT).unwrap_or_else(|| panic!("no notification {wanted}"))
+    fn wait(&mut self, prefix: &str) -> String {
+        self.receive(prefix, TEST_TIMEOUT).unwrap_or_else(|| panic!("no notification {prefix}"))
     }
 }
 
 #[test]
-fn the_manager_is_told_ready_then_status_then_stopping() {
+fn the_manager_gets_ready_then_status_then_stopping() {
     let mut home = TestHome::new();
     let mut manager = ServiceManager::new(&mut home);
     home.env.push(("WATCHDOG_USEC".into(), "200000".into()));

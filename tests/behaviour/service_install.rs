@@ -14,11 +14,12 @@ struct User {
 }
 
 impl User {
-    /// Creates a user whose `systemctl` logs its arguments and then runs the shell code `manager`.
+    /// Creates a user whose `systemctl` records its arguments and then runs the shell code
+    /// `manager`.
     fn new(manager: &str) -> Self {
         let user = Self { brain: TestHome::new() };
-        let bin = user.path("bin");
-        let log = user.path("").join("systemctl.log");
+        let bin = user.dir("bin");
+        let log = user.dir("").join("systemctl.log");
         let script =
             format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{manager}\nexit 0\n", log.display());
         fs::write(bin.join("systemctl"), script).unwrap();
@@ -29,19 +30,21 @@ impl User {
         user
     }
 
-    /// Lets the manager run services with private users, or not.
+    /// Sets whether the manager can run a service with private users: `systemd-run` records its
+    /// arguments, and succeeds or fails.
     fn allow_private_users(&self, is_allowed: bool) {
-        let run = self.path("bin").join("systemd-run");
+        let run = self.dir("bin").join("systemd-run");
         let script = format!(
             "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nexit {}\n",
-            self.path("").join("systemd-run.log").display(),
+            self.dir("").join("systemd-run.log").display(),
             u8::from(!is_allowed)
         );
         fs::write(&run, script).unwrap();
         fs::set_permissions(run, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// Returns the directory `name` beside the home; creates it if it is missing.
+    fn dir(&self, name: &str) -> PathBuf {
         let dir = self.brain.outside().join(name);
         fs::create_dir_all(&dir).unwrap();
         dir
@@ -50,8 +53,8 @@ impl User {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.brain.command("brain");
         let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", self.path("bin").display()));
-        command.env("HOME", self.path("user")).args(args);
+        command.env("PATH", format!("{}:{path}", self.dir("bin").display()));
+        command.env("HOME", self.dir("user")).args(args);
         command
     }
 
@@ -69,7 +72,7 @@ impl User {
         self.brain.outside().join("user/.config/systemd/user").join(format!("brain-daemon.{kind}"))
     }
 
-    /// Returns the manager's calls since the last time.
+    /// Returns the arguments of `systemctl`, one line for each call since the last `calls`.
     fn calls(&self) -> Vec<String> {
         let log = self.brain.outside().join("systemctl.log");
         let text = fs::read_to_string(&log).unwrap_or_default();
@@ -80,15 +83,16 @@ impl User {
     }
 }
 
+/// Returns the calls that are not queries.
 fn actions(calls: &[String]) -> Vec<&str> {
     calls.iter().map(String::as_str).filter(|call| !call.starts_with("show")).collect()
 }
 
 #[test]
-fn install_starts_the_service_and_a_second_one_restarts_it() {
+fn install_starts_the_service_and_a_repeat_restarts_it() {
     let user = User::new("case \"$*\" in *show*service*) echo MainPID=4242;; esac");
-    let done = user.json(&["service", "install"]);
-    assert_eq!((&done["status"], &done["pid"]), (&"installed".into(), &4242.into()));
+    let installed = user.json(&["service", "install"]);
+    assert_eq!((&installed["status"], &installed["pid"]), (&"installed".into(), &4242.into()));
     assert_eq!(
         actions(&user.calls()),
         ["daemon-reload", "enable --now brain-daemon.socket brain-daemon.service"]
@@ -130,8 +134,8 @@ fn install_restricts_the_service_as_far_as_the_system_allows() {
     user.allow_private_users(false);
     user.run(&["service", "install"]).expect(0);
     assert!(!drop_in.exists(), "the service would not start");
-    let tried = fs::read_to_string(user.path("").join("systemd-run.log")).unwrap();
-    assert!(tried.contains("--user") && tried.contains("PrivateUsers=yes"), "{tried}");
+    let test_run = fs::read_to_string(user.dir("").join("systemd-run.log")).unwrap();
+    assert!(test_run.contains("--user") && test_run.contains("PrivateUsers=yes"), "{test_run}");
 
     user.allow_private_users(true);
     let files = user.json(&["service", "install"])["files"].to_string();
@@ -141,7 +145,7 @@ fn install_restricts_the_service_as_far_as_the_system_allows() {
     for line in ["[Service]", "PrivateUsers=yes", "CapabilityBoundingSet="] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
-    // The system no longer allows it.
+    // The system no longer allows private users.
     user.allow_private_users(false);
     user.run(&["service", "install"]).expect(0);
     assert!(!drop_in.exists());
@@ -151,7 +155,7 @@ fn install_restricts_the_service_as_far_as_the_system_allows() {
     user.run(&["service", "uninstall"]).expect(0);
     assert!(!drop_in.parent().unwrap().exists(), "nothing is left");
 
-    // A drop-in of the owner's stays.
+    // A drop-in that the owner wrote stays.
     fs::create_dir_all(drop_in.parent().unwrap()).unwrap();
     fs::write(&drop_in, "[Service]\nPrivateUsers=no\n").unwrap();
     user.run(&["service", "install"]).expect(0);
@@ -175,7 +179,7 @@ fn the_written_units_pass_systemds_own_check() {
 #[test]
 fn the_default_home_is_in_no_unit_and_xdg_moves_the_units() {
     let user = User::new("");
-    let config = user.path("xdg");
+    let config = user.dir("xdg");
     let mut command = user.command(&["service", "install", "--no-start"]);
     command.env_remove("BRAIN_HOME").env("XDG_CONFIG_HOME", &config);
     run(command, b"").expect(0);
@@ -250,16 +254,19 @@ fn a_daemon_that_a_command_started_is_stopped_first() {
     let user = User::new("");
     user.brain.json(["capture", "before the service"]);
     let pid = user.brain.json(["status"])["pid"].clone();
-    let done = user.json(&["service", "install"]);
-    assert_eq!(done["stopped"], pid);
+    let installed = user.json(&["service", "install"]);
+    assert_eq!(installed["stopped"], pid);
     assert!(user.brain.connect().is_none(), "the daemon has exited");
     // A daemon of the manager is restarted instead.
     let user =
         User::new("case \"$*\" in *show*service*) echo MainPID=$(cat \"$BRAIN_HOME/pid\");; esac");
     let daemon = user.brain.daemon();
     fs::write(user.brain.path().join("pid"), daemon.pid().to_string()).unwrap();
-    let done = user.json(&["service", "install"]);
-    assert_eq!((&done["stopped"], &done["pid"]), (&serde_json::Value::Null, &daemon.pid().into()));
+    let installed = user.json(&["service", "install"]);
+    assert_eq!(
+        (&installed["stopped"], &installed["pid"]),
+        (&serde_json::Value::Null, &daemon.pid().into())
+    );
     assert!(user.brain.connect().is_some());
 }
 
@@ -302,10 +309,10 @@ fn a_refused_uninstall_is_an_error_with_a_hint() {
 fn without_a_home_variable_nothing_is_written() {
     let user = User::new("");
     let mut command = user.command(&["service", "install", "--no-start"]);
-    command.env("HOME", "").env_remove("XDG_CONFIG_HOME").current_dir(user.path("here"));
+    command.env("HOME", "").env_remove("XDG_CONFIG_HOME").current_dir(user.dir("here"));
     let refused = run(command, b"").expect(1);
     assert!(refused.stderr.contains("nor HOME is set"), "{refused:?}");
-    assert!(!user.path("here").join(".config").exists());
+    assert!(!user.dir("here").join(".config").exists());
 }
 
 #[test]
@@ -328,8 +335,8 @@ fn status_reports_the_service_and_uninstall_removes_it() {
     assert_eq!(status["program"], program("brain-daemon").to_str().unwrap());
     assert!(user.run(&["service", "status"]).expect(0).stdout.contains("running service"));
     user.calls();
-    let gone = user.json(&["service", "uninstall"]);
-    assert_eq!((&gone["status"], &gone["stopped"]), (&"uninstalled".into(), &77.into()));
+    let removed = user.json(&["service", "uninstall"]);
+    assert_eq!((&removed["status"], &removed["stopped"]), (&"uninstalled".into(), &77.into()));
     assert_eq!(
         actions(&user.calls()),
         ["disable --now brain-daemon.socket brain-daemon.service", "daemon-reload"]

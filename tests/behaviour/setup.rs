@@ -1,5 +1,5 @@
-//! `brain setup`: what it writes into the files of AI clients, and that `--undo` restores them.
-//! Homes and the clients' programs are fakes; the files are as the clients write them.
+//! `brain setup`: its entries in the files of AI clients, and how `--undo` restores the files. The
+//! clients' programs are fakes; the files have the form that the clients write.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -24,6 +24,8 @@ const CODEX: &str = concat!(
     "[tui]\ntheme=\"dark\"",
 );
 const ZED: &str = "// Zed settings\n{\n  \"theme\": \"One\",\n  \"vim_mode\": true\n}\n";
+/// Directories of clients that were used but have no file yet, which is `mcp_config.json`.
+const WITHOUT_FILE: [&str; 3] = [".codeium/windsurf", ".config/devin", ".gemini/config"];
 
 /// A user with a home directory and fake programs of AI clients.
 struct User {
@@ -31,33 +33,38 @@ struct User {
 }
 
 impl User {
-    /// Creates a user without any client. `systemctl` is the end of a shell script.
+    /// Creates a user without AI clients, whose `systemctl` runs the shell code `systemctl`.
     fn new(systemctl: &str) -> Self {
         let user = Self { brain: TestHome::new() };
-        user.program("systemctl", systemctl);
-        user.program("loginctl", "echo yes");
+        user.add_program("systemctl", systemctl);
+        user.add_program("loginctl", "echo yes");
         fs::create_dir_all(user.path("home")).unwrap();
         user
     }
 
-    /// Adds the clients with files, and Claude Code.
+    /// Creates a user with six AI clients, and without a working service manager.
     fn with_clients() -> Self {
         let user = Self::new("exit 1");
-        user.file("home/.cursor/mcp.json", CURSOR);
-        user.file("home/dotfiles/mcp.json", CODE);
+        user.write_file("home/.cursor/mcp.json", CURSOR);
+        user.write_file("home/dotfiles/mcp.json", CODE);
         fs::create_dir_all(user.path("home/.config/Code/User")).unwrap();
         symlink(user.path("home/dotfiles/mcp.json"), user.path("home/.config/Code/User/mcp.json"))
             .unwrap();
         let mode = fs::Permissions::from_mode(0o640);
         fs::set_permissions(user.path("home/dotfiles/mcp.json"), mode).unwrap();
-        user.file("home/.codex/config.toml", CODEX);
-        user.file("home/.config/zed/settings.json", ZED);
-        // Used, but without a file.
-        fs::create_dir_all(user.path("home/.codeium/windsurf")).unwrap();
-        user.program(
+        user.write_file("home/.codex/config.toml", CODEX);
+        user.write_file("home/.config/zed/settings.json", ZED);
+        for dir in WITHOUT_FILE {
+            fs::create_dir_all(user.path("home").join(dir)).unwrap();
+        }
+        user.add_program(
             "claude",
             r#"for last; do before=$prog; prog=$last; done
              entry='{"mcpServers":{"brain":{"type":"stdio","command":"%s","args":["mcp"]}}}'
+             case "$*" in
+             *' --env '*' --scope '*) ;;
+             *' --env '*) echo 'Invalid environment variable format: brain' >&2; exit 1;;
+             esac
              case "$*" in
              'mcp add '*) printf "$entry" "$before" > "$HOME/.claude.json";;
              'mcp remove '*) echo '{}' > "$HOME/.claude.json";;
@@ -70,7 +77,7 @@ impl User {
         self.brain.outside().join(name)
     }
 
-    fn file(&self, name: &str, text: &str) {
+    fn write_file(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -81,9 +88,9 @@ impl User {
     }
 
     /// Writes a program that records its arguments, then runs `script`.
-    fn program(&self, name: &str, script: &str) {
+    fn add_program(&self, name: &str, script: &str) {
         let log = self.path(&format!("{name}.log"));
-        self.file(
+        self.write_file(
             &format!("bin/{name}"),
             &format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{script}\n", log.display()),
         );
@@ -91,7 +98,7 @@ impl User {
         fs::set_permissions(self.path(&format!("bin/{name}")), mode).unwrap();
     }
 
-    /// Returns the calls of a program since the last time.
+    /// Returns the arguments of the program `name`, one line for each call since the last `calls`.
     fn calls(&self, name: &str) -> Vec<String> {
         let log = self.path(&format!("{name}.log"));
         let text = fs::read_to_string(&log).unwrap_or_default();
@@ -121,25 +128,44 @@ impl User {
         assert_eq!(self.read("home/dotfiles/mcp.json"), CODE);
         assert_eq!(self.read("home/.codex/config.toml"), CODEX);
         assert_eq!(self.read("home/.config/zed/settings.json"), ZED);
-        assert!(!self.path("home/.codeium/windsurf/mcp_config.json").exists());
+        for dir in WITHOUT_FILE {
+            let file = self.path("home").join(dir).join("mcp_config.json");
+            assert!(!file.exists(), "{}", file.display());
+        }
     }
 
-    /// Returns the state of a part of the result.
+    /// Returns the status of a part of the reply of setup.
     fn status(reply: &serde_json::Value, part: &str) -> String {
         let parts = reply["parts"].as_array().unwrap();
-        let found = parts.iter().find(|it| it["name"] == part);
+        let found = parts.iter().find(|entry| entry["name"] == part);
         found.unwrap_or_else(|| panic!("no {part} in {reply}"))["status"].as_str().unwrap().into()
     }
+}
+
+/// Returns the output without line breaks.
+fn unwrapped(run: &Run) -> String {
+    run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 fn setup_connects_all_clients_and_undo_restores_every_byte() {
     let user = User::with_clients();
-    let done = user.setup(&[]).expect(0);
-    for label in ["Claude Code", "Codex", "Cursor", "VS Code", "Windsurf", "Zed"] {
-        assert!(done.stdout.contains(&format!("{label} is connected")), "{label}: {done:?}");
+    let output = user.setup(&[]).expect(0);
+    for label in [
+        "Claude Code",
+        "Codex",
+        "Cursor",
+        "VS Code",
+        "Windsurf",
+        "Devin Desktop",
+        "Antigravity",
+        "Zed",
+    ] {
+        assert!(output.stdout.contains(&format!("{label} is connected")), "{label}: {output:?}");
     }
-    assert!(done.stdout.contains("adds to"), "the changes are shown: {done:?}");
+    // Antigravity's directory is inside that of Gemini CLI, which was never used.
+    assert!(!output.stdout.contains("Gemini CLI"), "{output:?}");
+    assert!(output.stdout.contains("adds to"), "the changes are shown: {output:?}");
 
     let brain = program("brain").display().to_string();
     let home = user.brain.path().display().to_string();
@@ -149,6 +175,11 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
         "command": brain, "args": ["mcp"], "env": { "BRAIN_HOME": home },
     });
     assert_eq!(cursor["mcpServers"]["brain"], entry);
+    for dir in WITHOUT_FILE {
+        let text = user.read(&format!("home/{dir}/mcp_config.json"));
+        let created: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(created, serde_json::json!({ "mcpServers": { "brain": entry } }), "{dir}");
+    }
     assert_eq!(cursor["mcpServers"]["github"]["url"], "https://x.example/mcp");
     let code = user.read("home/dotfiles/mcp.json");
     for line in CODE.lines() {
@@ -164,7 +195,7 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
     assert!(user.read("home/.config/zed/settings.json").contains("\"context_servers\""));
     assert_eq!(
         user.calls("claude"),
-        [format!("mcp add --scope user --env BRAIN_HOME={home} brain -- {brain} mcp")]
+        [format!("mcp add --env BRAIN_HOME={home} --scope user brain -- {brain} mcp")]
     );
 
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
@@ -173,8 +204,8 @@ fn setup_connects_all_clients_and_undo_restores_every_byte() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&link).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(user.calls("claude"), ["mcp remove --scope user brain"]);
-    let again = user.run(&["setup", "--undo", "--json"]).expect(0).json();
-    assert_eq!(again["status"], "nothing_to_undo");
+    let second_undo = user.run(&["setup", "--undo", "--json"]).expect(0).json();
+    assert_eq!(second_undo["status"], "nothing_to_undo");
 }
 
 #[test]
@@ -182,8 +213,8 @@ fn a_second_setup_changes_nothing_and_undo_keeps_later_edits() {
     let user = User::with_clients();
     user.setup(&["--connect", "cursor", "--connect", "codex"]).expect(0);
     let first = user.read("home/.cursor/mcp.json");
-    let again = user.run(&["setup", "--yes", "--service=no", "--connect", "cursor", "--json"]);
-    assert_eq!(User::status(&again.expect(0).json(), "cursor"), "unchanged");
+    let second_setup = user.setup(&["--connect", "cursor", "--json"]);
+    assert_eq!(User::status(&second_setup.expect(0).json(), "cursor"), "unchanged");
     assert_eq!(user.read("home/.cursor/mcp.json"), first);
 
     // The user adds a server before the entry, and one after it.
@@ -218,9 +249,9 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
     let user = User::with_clients();
     let foreign = "{\"mcpServers\": {\"brain\": {\"url\": \"https://brain.example/mcp\", \
                    \"headers\": {\"X\": \"secret\"}}}}";
-    user.file("home/.cursor/mcp.json", foreign);
+    user.write_file("home/.cursor/mcp.json", foreign);
     let refused = user.setup(&["--connect", "cursor", "--connect", "zed"]).expect(1);
-    let text = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = unwrapped(&refused);
     assert!(text.contains("leads to https://brain.example/mcp and was not changed"), "{text}");
     assert!(refused.stdout.contains("--replace"), "{refused:?}");
     assert_eq!(user.read("home/.cursor/mcp.json"), foreign);
@@ -234,6 +265,23 @@ fn an_entry_of_somebody_else_is_replaced_only_on_request() {
 }
 
 #[test]
+fn the_address_of_a_foreign_entry_is_named_in_each_spelling() {
+    let user = User::with_clients();
+    for (client, file, key) in [
+        ("windsurf", "home/.codeium/windsurf/mcp_config.json", "serverUrl"),
+        ("gemini", "home/.gemini/settings.json", "httpUrl"),
+    ] {
+        let foreign =
+            format!("{{\"mcpServers\": {{\"brain\": {{\"{key}\": \"https://b.example?k=1\"}}}}}}");
+        user.write_file(file, &foreign);
+        let refused = user.setup(&["--connect", client]).expect(1);
+        let text = unwrapped(&refused);
+        assert!(text.contains("leads to https://b.example and"), "{client}: {text}");
+        assert_eq!(user.read(file), foreign);
+    }
+}
+
+#[test]
 fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
     let user = User::with_clients();
     for (client, file, text) in [
@@ -243,14 +291,14 @@ fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
         ("codex", "home/.codex/config.toml", "model = \n"),
         ("codex", "home/.codex/config.toml", "mcp_servers = 1\n"),
     ] {
-        user.file(file, text);
+        user.write_file(file, text);
         let refused = user.setup(&["--connect", client]).expect(1);
         assert!(refused.stdout.contains("so it is not changed"), "{text:?}: {refused:?}");
         assert_eq!(user.read(file), text);
     }
-    let missing = user.path("home/.cursor/mcp.json");
-    fs::remove_file(&missing).unwrap();
-    symlink("/no/such/file", &missing).unwrap();
+    let link = user.path("home/.cursor/mcp.json");
+    fs::remove_file(&link).unwrap();
+    symlink("/no/such/file", &link).unwrap();
     let refused = user.setup(&["--connect", "cursor"]).expect(1);
     assert!(refused.stdout.contains("a link to a file that does not exist"), "{refused:?}");
 }
@@ -258,17 +306,31 @@ fn files_that_do_not_parse_are_refused_and_stay_as_they_are() {
 #[test]
 fn a_failing_program_of_a_client_is_reported() {
     let user = User::with_clients();
-    user.program("claude", "echo 'not logged in' >&2; exit 3");
+    user.add_program("claude", "echo 'not logged in' >&2; exit 3");
     let failed = user.setup(&["--connect", "claude-code"]).expect(1);
-    assert!(failed.stdout.contains("failed: not logged in"), "{failed:?}");
+    assert!(unwrapped(&failed).contains("failed: not logged in"), "{failed:?}");
     let undone = user.run(&["setup", "--undo", "--json"]).expect(0).json();
-    assert_eq!(undone["status"], "nothing_to_undo", "what failed is not recorded");
+    assert_eq!(undone["status"], "nothing_to_undo", "the failed client is not recorded");
+}
+
+#[test]
+fn a_former_entry_is_restored_if_the_program_cannot_add_the_new_one() {
+    let user = User::with_clients();
+    let foreign = "{\"mcpServers\":{\"brain\":{\"command\":\"/bin/other\"}}}";
+    user.write_file("home/.claude.json", foreign);
+    user.add_program("claude", "case \"$*\" in 'mcp add '*) echo 'no space' >&2; exit 1;; esac");
+    let failed = user.setup(&["--connect", "claude-code", "--replace"]).expect(1);
+    assert!(unwrapped(&failed).contains("failed: no space"), "{failed:?}");
+    let calls = user.calls("claude");
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert_eq!(calls[0], "mcp remove --scope user brain");
+    assert_eq!(calls[2], "mcp add-json --scope user brain {\"command\":\"/bin/other\"}");
 }
 
 #[test]
 fn notes_become_a_source_once() {
     let user = User::new("exit 1");
-    user.file("home/My Notes/plan.md", "# Plan\n\nBuy a walrus.\n");
+    user.write_file("home/My Notes/plan.md", "# Plan\n\nBuy a walrus.\n");
     let notes = user.path("home/My Notes").display().to_string();
     for _ in 0..2 {
         let reply = user.run(&["setup", "--yes", "--service=no", "--notes", &notes, "--json"]);
@@ -300,11 +362,11 @@ fn the_service_is_installed_and_undone() {
 }
 
 #[test]
-fn another_home_is_used_and_told() {
+fn another_home_is_used_and_named() {
     let user = User::with_clients();
     let home = user.path("home/elsewhere").display().to_string();
-    let done = user.setup(&["--home", &home, "--connect", "cursor"]).expect(0);
-    assert!(done.stderr.contains(&format!("export BRAIN_HOME={home}")), "{done:?}");
+    let output = user.setup(&["--home", &home, "--connect", "cursor"]).expect(0);
+    assert!(output.stderr.contains(&format!("export BRAIN_HOME={home}")), "{output:?}");
     assert!(user.read("home/.cursor/mcp.json").contains(&home));
     assert!(!user.brain.path().exists(), "the other home is not created");
     user.run(&["setup", "--undo", "--home", &home]).expect(0);
@@ -328,7 +390,7 @@ fn without_a_terminal_the_missing_options_are_named() {
 #[test]
 fn wrong_options_are_refused_before_anything_changes() {
     let user = User::with_clients();
-    user.file("home/full/other.txt", "x");
+    user.write_file("home/full/other.txt", "x");
     let (file, full) =
         (user.path("home/.cursor/mcp.json"), user.path("home/full").display().to_string());
     let file = file.display().to_string();
@@ -351,7 +413,8 @@ fn wrong_options_are_refused_before_anything_changes() {
     assert!(!user.brain.path().exists());
 }
 
-/// Runs `brain setup` on a terminal, with typed lines.
+/// Runs `brain` with `args` on a terminal where `typed` is typed. Returns the exit code and the
+/// output, or `None` if python3 is not installed.
 fn on_a_terminal(user: &User, args: &[&str], typed: &str) -> Option<(i32, String)> {
     let path = format!("{}:/usr/bin:/bin", user.path("bin").display());
     let home = user.path("home").display().to_string();
@@ -364,9 +427,9 @@ fn on_a_terminal(user: &User, args: &[&str], typed: &str) -> Option<(i32, String
 }
 
 #[test]
-fn wrong_answers_are_asked_again() {
+fn wrong_answers_repeat_the_question() {
     let user = User::with_clients();
-    user.file("home/notes/a.md", "# A\n");
+    user.write_file("home/notes/a.md", "# A\n");
     let typed = format!(
         "{}\n\nmaybe\nno\n/no/such\n~/notes\nemacs\ngemini\ncursor\nhuge\nnone\n",
         user.path("home/.cursor/mcp.json").display()
@@ -406,7 +469,7 @@ fn the_end_of_the_input_changes_nothing() {
 fn a_foreign_entry_is_asked_about_on_a_terminal() {
     let user = User::with_clients();
     let foreign = "{\"mcpServers\": {\"brain\": {\"url\": \"https://brain.example/mcp\"}}}";
-    user.file("home/.cursor/mcp.json", foreign);
+    user.write_file("home/.cursor/mcp.json", foreign);
     let keep = "\nno\nnone\ncursor\n\nnone\n";
     let Some((_, screen)) = on_a_terminal(&user, &["setup"], keep) else { return };
     assert!(screen.contains("has another \"brain\""), "{screen}");

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use brain_tests::{Run, TestHome, program, run};
 
-/// Runs the shell line `line` in `home` with a file size limit of `blocks` blocks of 512 bytes.
-/// `name` and `args` are its `$0` and `$@`.
+/// Runs the shell line `line` in `home` with a file size limit of `blocks` blocks of 512 bytes. In
+/// the line, `$0` is the path of the program `name`, and `$@` are `args`.
 fn run_limited(home: &TestHome, blocks: u32, line: &str, name: &str, args: &[&str]) -> Run {
     let unlimited = home.command(name);
     let mut command = Command::new("sh");
@@ -51,7 +51,7 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
         ("brain-daemon", &["--restore", path, "--json"][..]),
         ("brain", &["backup", "restore", path, "--json"]),
     ] {
-        // Half of the needed size, and limits that are too small for the first write.
+        // About half of the needed size, and limits that are too small for the first write.
         for blocks in [4000, 20, 0] {
             let new_home = TestHome::new();
             let output = run_limited(&new_home, blocks, EXECUTE, name, args).expect(1);
@@ -62,9 +62,9 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
             assert!(message.contains("limit on file sizes"), "{name}, {blocks}: {message}");
             assert!(message.contains(store.to_str().unwrap()), "{name}, {blocks}: {message}");
             assert_hint(error["hint"].as_str().unwrap());
-            let left: Vec<_> =
+            let store_files: Vec<_> =
                 names(&new_home.path()).into_iter().filter(|name| name.contains("redb")).collect();
-            assert_eq!(left, Vec::<String>::new(), "{name}, {blocks}");
+            assert_eq!(store_files, Vec::<String>::new(), "{name}, {blocks}");
             // Without the limit, the restore works.
             if blocks == 4000 {
                 new_home.json(["backup", "restore", path]);
@@ -84,14 +84,14 @@ fn a_daemon_that_cannot_make_its_store_under_a_limit_says_so() {
     assert!(output.stderr.contains("limit on file sizes"), "{output:?}");
     assert!(output.stderr.contains(store.to_str().unwrap()), "{output:?}");
     assert_hint(&output.stderr);
-    let left: Vec<_> =
+    let store_files: Vec<_> =
         names(&home.path()).into_iter().filter(|name| name.contains("redb")).collect();
-    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(store_files, Vec::<String>::new());
     home.json(["capture", "a thought"]);
 }
 
 #[test]
-fn an_export_under_a_limit_is_an_error_with_a_path() {
+fn an_export_or_backup_under_a_limit_is_an_error_with_a_path() {
     let (home, _) = large_home();
     let mut daemon = home.daemon();
     let limit = rustix::process::Rlimit { current: Some(500_000), maximum: None };

@@ -32,19 +32,20 @@ fn read_until_closed(mut stream: &UnixStream) -> Vec<u8> {
     }
 }
 
-fn still_serves(home: &TestHome) {
+fn assert_serves(home: &TestHome) {
     assert!(matches!(home.connect().unwrap().ask(&Request::Status(Status)), Ok(Reply::Status(_))));
 }
 
-/// Sends `payload` and returns the fault; the daemon must close the connection after it.
-fn fault_of(home: &TestHome, payload: &[u8]) -> FaultCode {
+/// Sends `payload` and returns the code of the fault. Panics unless the fault has a hint, and the
+/// daemon then closes the connection.
+fn expect_fault(home: &TestHome, payload: &[u8]) -> FaultCode {
     let mut client = home.connect().unwrap();
     write_frame(&mut client.stream, payload).unwrap();
     let answer = decode::<Answer>(&read_frame(&mut client.stream).unwrap()).unwrap();
     let Answer::Fault(fault) = answer else { panic!("{answer:?}") };
     assert!(fault.hint.is_some(), "{fault:?}");
     assert_eq!(read_until_closed(&client.stream), b"", "the connection ends");
-    still_serves(home);
+    assert_serves(home);
     fault.code
 }
 
@@ -61,7 +62,7 @@ fn a_client_of_another_protocol_is_disconnected() {
         let mut stream = connect_raw(&home);
         let _ = stream.write_all(junk);
         assert_eq!(read_until_closed(&stream), b"", "an unknown client gets no data");
-        still_serves(&home);
+        assert_serves(&home);
     }
 }
 
@@ -76,7 +77,7 @@ fn a_client_with_another_protocol_number_is_disconnected() {
         let hello =
             Hello::from_bytes(&<[u8; HELLO_LEN]>::try_from(greeting.as_slice()).unwrap()).unwrap();
         assert_eq!((hello.protocol, hello.pid), (PROTOCOL, daemon.pid()));
-        still_serves(&home);
+        assert_serves(&home);
     }
 }
 
@@ -89,25 +90,26 @@ fn payloads_other_than_requests_are_refused_with_bad_frame() {
     let mut truncated = encode(&capture("some content")).unwrap();
     truncated.pop();
     for payload in [&b""[..], &[200], &[0xff; 40], &trailing, &truncated, b"\xfb\xff\xff"] {
-        assert_eq!(fault_of(&home, payload), FaultCode::BadFrame, "{payload:?}");
+        assert_eq!(expect_fault(&home, payload), FaultCode::BadFrame, "{payload:?}");
     }
 }
 
 #[test]
-fn hostile_lengths_inside_a_frame_take_no_memory() {
+fn hostile_lengths_inside_a_frame_take_little_memory() {
     let home = TestHome::new();
     let daemon = home.daemon();
-    let before = memory_kb(daemon.pid());
-    // `Capture`, then a content that claims 2^64-1, 2^63 or 1 TB bytes.
+    let before = peak_memory_kb(daemon.pid());
+    // `Capture` with a content that claims to have `length` bytes and has 3.
     for length in [u64::MAX, 1 << 63, 1 << 40, (MAX_FRAME as u64) - 1] {
         let payload = [&[2, 0xfd][..], &length.to_le_bytes(), b"abc"].concat();
-        assert_eq!(fault_of(&home, &payload), FaultCode::BadFrame, "{length}");
+        assert_eq!(expect_fault(&home, &payload), FaultCode::BadFrame, "{length}");
     }
-    let grown = memory_kb(daemon.pid()).saturating_sub(before);
+    let grown = peak_memory_kb(daemon.pid()).saturating_sub(before);
     assert!(grown < 100_000, "grew by {grown} kB");
 }
 
-fn memory_kb(pid: u32) -> u64 {
+/// Returns the peak of the resident memory of a process, in kB.
+fn peak_memory_kb(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
@@ -126,7 +128,7 @@ fn an_invalid_slug_is_refused_when_it_is_decoded() {
     for bad in [b"../../etc", b"a//b//ccc", b"UPPERCASE", b"a%2fb%2fc"] {
         let mut hostile = bytes.clone();
         hostile[at..at + 9].copy_from_slice(bad);
-        assert_eq!(fault_of(&home, &hostile), FaultCode::BadFrame);
+        assert_eq!(expect_fault(&home, &hostile), FaultCode::BadFrame);
     }
 }
 
@@ -134,7 +136,7 @@ fn an_invalid_slug_is_refused_when_it_is_decoded() {
 fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
     let home = TestHome::new();
     let daemon = home.daemon();
-    let before = memory_kb(daemon.pid());
+    let before = peak_memory_kb(daemon.pid());
     for length in [MAX_FRAME as u32 + 1, u32::MAX] {
         let mut client = home.connect().unwrap();
         client.stream.write_all(&length.to_be_bytes()).unwrap();
@@ -143,9 +145,9 @@ fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
         assert_eq!(fault.code, FaultCode::TooLarge);
         assert!(fault.message.contains(&length.to_string()), "{fault:?}");
         assert_eq!(read_until_closed(&client.stream), b"");
-        still_serves(&home);
+        assert_serves(&home);
     }
-    assert!(memory_kb(daemon.pid()).saturating_sub(before) < 100_000);
+    assert!(peak_memory_kb(daemon.pid()).saturating_sub(before) < 100_000);
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn a_frame_that_ends_early_does_not_disturb_others() {
         let mut client = home.connect().unwrap();
         client.stream.write_all(&[0, 0]).unwrap();
         drop(client);
-        still_serves(&home);
+        assert_serves(&home);
     }
     assert_eq!(home.json(["status"])["pages"], 0);
 }
@@ -173,11 +175,11 @@ fn a_frame_in_small_pieces_is_read_beside_other_requests() {
     let payload = encode(&capture("in small pieces")).unwrap();
     let mut slow = home.connect().unwrap();
     slow.stream.write_all(&(payload.len() as u32).to_be_bytes()[..2]).unwrap();
-    still_serves(&home);
+    assert_serves(&home);
     slow.stream.write_all(&(payload.len() as u32).to_be_bytes()[2..]).unwrap();
     for byte in &payload {
         slow.stream.write_all(&[*byte]).unwrap();
-        still_serves(&home);
+        assert_serves(&home);
     }
     let answer = decode::<Answer>(&read_frame(&mut slow.stream).unwrap()).unwrap();
     assert!(matches!(answer, Answer::Reply(Reply::Write(_))), "{answer:?}");
@@ -193,7 +195,7 @@ fn silent_clients_are_disconnected_and_disturb_no_others() {
     assert_eq!(home.json(["capture", "in the crowd"])["status"], "created");
     let mut half = home.connect().unwrap();
     half.stream.write_all(&[0, 0, 0, 100, 1, 2, 3]).unwrap();
-    still_serves(&home);
+    assert_serves(&home);
     for stream in &silent {
         assert_eq!(read_until_closed(stream), b"");
     }
@@ -202,7 +204,7 @@ fn silent_clients_are_disconnected_and_disturb_no_others() {
         b"",
         "an incomplete frame is closed after the deadline"
     );
-    still_serves(&home);
+    assert_serves(&home);
 }
 
 #[test]
@@ -238,6 +240,7 @@ fn many_connections_at_once_all_get_their_answers() {
     assert_eq!(home.json(["status"])["pages"], 200);
 }
 
+/// Tries to connect for up to 10 seconds.
 fn connect_patiently(home: &TestHome) -> Client {
     for _ in 0..1000 {
         if let Some(client) = home.connect() {
@@ -284,7 +287,7 @@ fn file_modes_and_the_daemon_refuse_another_user() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let brain = dir.path().join("brain");
     fs::copy(program("brain"), &brain).unwrap();
-    let ask = |args: &[&str]| {
+    let run_as_other_user = |args: &[&str]| {
         let mut command = Command::new("setpriv");
         command
             .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -298,21 +301,21 @@ fn file_modes_and_the_daemon_refuse_another_user() {
             .current_dir("/");
         run(command, b"")
     };
-    let kept_out = ask(&["search", "otter"]);
-    if kept_out.stderr.contains("setpriv") {
+    let denied = run_as_other_user(&["search", "otter"]);
+    if denied.stderr.contains("setpriv") {
         return skip("setpriv does not work here");
     }
-    assert!(kept_out.code != 0 && !kept_out.stdout.contains("otter"), "{kept_out:?}");
-    assert!(kept_out.stderr.contains("EACCES"), "{kept_out:?}");
+    assert!(denied.code != 0 && !denied.stdout.contains("otter"), "{denied:?}");
+    assert!(denied.stderr.contains("EACCES"), "{denied:?}");
     // Even if all files are open to everyone, the daemon checks the user of the caller.
     for path in [home.path().parent().unwrap().to_owned(), home.path(), home.path().join("run")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     fs::set_permissions(home.socket(), fs::Permissions::from_mode(0o666)).unwrap();
-    let refused = ask(&["search", "otter"]);
+    let refused = run_as_other_user(&["search", "otter"]);
     assert!(refused.code != 0 && !refused.stdout.contains("otter"), "{refused:?}");
     assert!(home.log().contains("another user was refused"), "{}", home.log());
     let doctor = home.brain(["doctor", "--json"]);
     assert!(doctor.stdout.contains("others can open it"), "the doctor sees the mode: {doctor:?}");
-    still_serves(&home);
+    assert_serves(&home);
 }

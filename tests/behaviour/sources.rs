@@ -26,18 +26,19 @@ fn dir(home: &TestHome, name: &str) -> PathBuf {
     dir
 }
 
-fn text(path: &Path) -> &str {
+fn path_str(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Returns a home with the source `work`, and its directory.
+/// Returns a home with the source `work`, and the directory of that source.
 fn home_with_work() -> (TestHome, PathBuf) {
     let home = TestHome::new();
     let work = dir(&home, "work");
-    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.json(["sources", "add", "work", "--path", path_str(&work)]);
     (home, work)
 }
 
+/// Returns the row of a source in `sources list`, or null.
 fn row(home: &TestHome, id: &str) -> Value {
     let listed = home.json(["sources", "list"]);
     let rows = listed["sources"].as_array().unwrap();
@@ -53,16 +54,19 @@ fn a_source_is_added_once_and_listed() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let work = dir(&home, "work");
-    let added = home.json(["sources", "add", "work", "--path", text(&work)]);
+    let added = home.json(["sources", "add", "work", "--path", path_str(&work)]);
     assert_eq!(
         (&added["status"], &added["source"]["path"]),
-        (&json!("added"), &json!(text(&work)))
+        (&json!("added"), &json!(path_str(&work)))
     );
-    assert_eq!(home.json(["sources", "add", "work", "--path", text(&work)])["status"], "unchanged");
+    assert_eq!(
+        home.json(["sources", "add", "work", "--path", path_str(&work)])["status"],
+        "unchanged"
+    );
     // Another path of the same directory.
     let detour = home.outside().join("work/../work/.");
     assert_eq!(
-        home.json(["sources", "add", "work", "--path", text(&detour)])["status"],
+        home.json(["sources", "add", "work", "--path", path_str(&detour)])["status"],
         "unchanged"
     );
 
@@ -71,7 +75,7 @@ fn a_source_is_added_once_and_listed() {
     let default = &listed["sources"][0];
     assert_eq!(
         (&default["default"], &default["path"]),
-        (&json!(true), &json!(text(&home.path().join("pages"))))
+        (&json!(true), &json!(path_str(&home.path().join("pages"))))
     );
     let row = &listed["sources"][1];
     assert_eq!(
@@ -99,7 +103,7 @@ fn a_relative_path_is_relative_to_the_caller() {
     let mut command = home.command("brain");
     command.current_dir(&work).args(["--json", "sources", "add", "here", "--path", "."]);
     let added = brain_tests::run(command, b"").expect(0).json();
-    assert_eq!(added["source"]["path"], text(&work));
+    assert_eq!(added["source"]["path"], path_str(&work));
 }
 
 #[test]
@@ -126,15 +130,15 @@ fn an_invalid_source_is_refused_with_a_reason() {
         ("own", &own_home, 1, "conflict", "is inside brain's own home"),
         ("roof", &parent.to_owned(), 1, "conflict", "contains brain's own home"),
         ("default", &dir(&home, "else"), 1, "conflict", "brain's own home"),
-        ("work", &dir(&home, "else"), 1, "conflict", "\"work\" is"),
+        ("work", &dir(&home, "else"), 1, "conflict", "the source \"work\" has the directory"),
     ] {
-        let error = home.fault(["sources", "add", name, "--path", text(path)], exit);
+        let error = home.fault(["sources", "add", name, "--path", path_str(path)], exit);
         assert_eq!(error["code"], code, "{name}: {error}");
         assert!(error["message"].as_str().unwrap().contains(reason), "{name}: {error}");
         assert!(error["hint"].is_string(), "{name}: {error}");
     }
     // A path that begins with another source's path is no overlap.
-    home.json(["sources", "add", "work-2", "--path", text(&dir(&home, "work-2"))]);
+    home.json(["sources", "add", "work-2", "--path", path_str(&dir(&home, "work-2"))]);
     assert_eq!(
         home.fault(["sources", "add", "Bad_Name", "--path", "."], 2)["code"],
         "invalid_source"
@@ -161,7 +165,7 @@ fn a_source_is_added_and_synchronised_by_its_name() {
     let _daemon = home.daemon();
     let work = dir(&home, "work");
     fs::write(work.join("plan.md"), "# Plan\n").unwrap();
-    let path = text(&work);
+    let path = path_str(&work);
     let added = home.brain(["sources", "add", "work", path]).expect(0);
     assert!(added.stderr.contains("brain sync work"), "{added:?}");
     assert_eq!(home.json(["sources", "add", "work", "--path", path])["status"], "unchanged");
@@ -215,12 +219,12 @@ fn the_number_of_pages_follows_every_change() {
 #[test]
 fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     let (home, work) = home_with_work();
-    let here = home.put(
+    let default_page = home.put(
         "people/ann",
         "---\ntitle: Ann at home\ntags: [home]\n---\nzebra [[notes/here]]\n\n- 2024-01-02 | at \
             home\n",
     );
-    let there = put_in(
+    let work_page = put_in(
         &home,
         "work",
         "people/ann",
@@ -228,84 +232,92 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
             2024-01-02 | at work\n",
     );
     put_in(&home, "work", "people/bob", "[[people/ann]] [[default:people/ann]]\n");
-    assert_eq!(here["source_id"], "default");
+    assert_eq!(default_page["source_id"], "default");
     assert_eq!(
-        (&there["source_id"], &there["path"]),
-        (&json!("work"), &json!(text(&work.join("people/ann.md"))))
+        (&work_page["source_id"], &work_page["path"]),
+        (&json!("work"), &json!(path_str(&work.join("people/ann.md"))))
     );
     assert!(fs::read_to_string(work.join("people/ann.md")).unwrap().contains("Ann at work"));
     assert!(fs::read_to_string(home.page_file("people/ann")).unwrap().contains("Ann at home"));
 
-    let work_arg = ["--source", "work"];
-    let ask = |args: &[&str]| home.json(args.iter().copied().chain(work_arg));
+    let in_work = |args: &[&str]| home.json(args.iter().copied().chain(["--source", "work"]));
     assert_eq!(home.get("people/ann")["title"], "Ann at home");
-    assert_eq!(ask(&["get", "people/ann"])["title"], "Ann at work");
+    assert_eq!(in_work(&["get", "people/ann"])["title"], "Ann at work");
     assert_eq!(texts(&home.json(["search", "zebra"])["hits"], "source_id").len(), 2);
-    assert_eq!(texts(&ask(&["search", "zebra"])["hits"], "title"), ["Ann at work"]);
+    assert_eq!(texts(&in_work(&["search", "zebra"])["hits"], "title"), ["Ann at work"]);
     assert_eq!(home.json(["search", "zebra source:work"])["hits"].as_array().unwrap().len(), 1);
     assert_eq!(
         home.json(["list"])["pages"].as_array().unwrap().len(),
         3,
         "a list covers all sources"
     );
-    assert_eq!(slugs(&ask(&["list", "--sort", "slug"])["pages"]), ["people/ann", "people/bob"]);
+    assert_eq!(slugs(&in_work(&["list", "--sort", "slug"])["pages"]), ["people/ann", "people/bob"]);
     assert_eq!(texts(&home.json(["tags"])["tags"], "tag"), ["home", "office"]);
-    assert_eq!(texts(&ask(&["tags"])["tags"], "tag"), ["office"]);
-    assert_eq!(ask(&["tags", "people/ann", "--add", "lead"])["tags"], json!(["office", "lead"]));
-    assert_eq!(home.json(["tags", "people/ann"])["tags"], json!(["home"]));
-    assert_eq!(texts(&ask(&["links", "people/ann"])["links"], "target"), ["notes/there", "Bob"]);
+    assert_eq!(texts(&in_work(&["tags"])["tags"], "tag"), ["office"]);
     assert_eq!(
-        ask(&["links", "people/ann"])["links"][1]["slug"],
+        in_work(&["tags", "people/ann", "--add", "lead"])["tags"],
+        json!(["office", "lead"])
+    );
+    assert_eq!(home.json(["tags", "people/ann"])["tags"], json!(["home"]));
+    assert_eq!(
+        texts(&in_work(&["links", "people/ann"])["links"], "target"),
+        ["notes/there", "Bob"]
+    );
+    assert_eq!(
+        in_work(&["links", "people/ann"])["links"][1]["slug"],
         "people/bob",
         "a name is resolved in its own source"
     );
     assert_eq!(texts(&home.json(["links", "people/ann"])["links"], "target"), ["notes/here"]);
-    let back = home.json(["backlinks", "people/ann"]);
+    let backlinks = home.json(["backlinks", "people/ann"]);
     assert_eq!(
-        texts(&back["links"], "source_id"),
+        texts(&backlinks["links"], "source_id"),
         ["work"],
-        "only the link that names the source: {back}"
+        "only the link that names the source: {backlinks}"
     );
-    assert_eq!(slugs(&ask(&["backlinks", "people/ann"])["links"]), ["people/bob"]);
-    let graph = ask(&["graph", "people/ann"]);
+    assert_eq!(slugs(&in_work(&["backlinks", "people/ann"])["links"]), ["people/bob"]);
+    let graph = in_work(&["graph", "people/ann"]);
     assert_eq!(texts(&graph["nodes"], "source_id"), ["work", "work"], "{graph}");
-    assert_eq!(texts(&ask(&["timeline"])["entries"], "text"), ["at work"]);
-    assert_eq!(texts(&ask(&["timeline", "people/ann"])["entries"], "text"), ["at work"]);
-    assert_eq!(ask(&["link", "people/ann", "people/bob"])["live"], true);
+    assert_eq!(texts(&in_work(&["timeline"])["entries"], "text"), ["at work"]);
+    assert_eq!(texts(&in_work(&["timeline", "people/ann"])["entries"], "text"), ["at work"]);
+    assert_eq!(in_work(&["link", "people/ann", "people/bob"])["live"], true);
     assert_eq!(home.json(["link", "people/ann", "people/bob"])["live"], false);
-    assert_eq!(ask(&["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
+    assert_eq!(in_work(&["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
     assert_eq!(home.json(["history", "people/ann"])["versions"].as_array().unwrap().len(), 2);
-    assert_eq!(ask(&["revert", "people/ann", "1"])["source_id"], "work");
-    assert_eq!(ask(&["get", "people/ann"])["tags"], json!(["office"]));
+    assert_eq!(in_work(&["revert", "people/ann", "1"])["source_id"], "work");
+    assert_eq!(in_work(&["get", "people/ann"])["tags"], json!(["office"]));
 
-    let deleted = ask(&["delete", "people/ann"]);
+    let deleted = in_work(&["delete", "people/ann"]);
     assert_eq!(deleted["source_id"], "work");
     assert!(work.join(".trash/people/ann.md").exists() && !work.join("people/ann.md").exists());
     assert!(home.page_file("people/ann").exists());
     assert_eq!(home.get("people/ann")["title"], "Ann at home");
-    let gone = home.fault(["get", "people/ann", "--source", "work"], 4);
-    assert!(gone["hint"].as_str().unwrap().contains("brain restore work:people/ann"), "{gone}");
+    let fault = home.fault(["get", "people/ann", "--source", "work"], 4);
+    assert!(fault["hint"].as_str().unwrap().contains("brain restore work:people/ann"), "{fault}");
     assert_eq!(
         home.fault(["restore", "people/ann"], 1)["code"],
         "already_active",
         "the name means the page of the default source"
     );
-    assert_eq!(ask(&["restore", "people/ann"])["path"], text(&work.join("people/ann.md")));
-    assert_eq!(ask(&["get", "people/ann"])["title"], "Ann at work");
+    assert_eq!(in_work(&["restore", "people/ann"])["path"], path_str(&work.join("people/ann.md")));
+    assert_eq!(in_work(&["get", "people/ann"])["title"], "Ann at work");
 }
 
 #[test]
 fn the_same_capture_makes_a_page_in_each_source() {
     let (home, work) = home_with_work();
-    let here = home.json(["capture", "one thought"]);
-    let there = home.json(["capture", "one thought", "--source", "work"]);
-    assert_eq!(here["slug"], there["slug"]);
-    assert_eq!((&there["status"], &there["source_id"]), (&json!("created"), &json!("work")));
-    let file = work.join(format!("{}.md", there["slug"].as_str().unwrap()));
+    let default_page = home.json(["capture", "one thought"]);
+    let work_page = home.json(["capture", "one thought", "--source", "work"]);
+    assert_eq!(default_page["slug"], work_page["slug"]);
+    assert_eq!(
+        (&work_page["status"], &work_page["source_id"]),
+        (&json!("created"), &json!("work"))
+    );
+    let file = work.join(format!("{}.md", work_page["slug"].as_str().unwrap()));
     assert!(fs::read_to_string(file).unwrap().trim_end().ends_with("one thought"));
     assert_eq!(home.json(["capture", "one thought", "--source", "work"])["duplicate"], true);
     let message = home
-        .brain(["delete", there["slug"].as_str().unwrap(), "--source", "work"])
+        .brain(["delete", work_page["slug"].as_str().unwrap(), "--source", "work"])
         .expect(0)
         .stdout;
     assert!(message.contains("brain restore work:"), "the hint names the source: {message}");
@@ -343,7 +355,7 @@ fn the_configured_source_is_used_when_none_is_named() {
     home.json(["restore", "a"]);
     let vault = dir(&home, "vault");
     fs::write(vault.join("b.md"), "imported\n").unwrap();
-    home.json(["import", text(&vault)]);
+    home.json(["import", path_str(&vault)]);
     assert_eq!(home.get("b")["source_id"], "work");
     assert_eq!(home.fault(["sources", "default", "nowhere"], 4)["code"], "unknown_source");
 
@@ -359,9 +371,9 @@ fn a_missing_directory_is_reported_and_not_created() {
     put_in(&home, "work", "a", "one\n");
     let away = home.outside().join("unmounted");
     fs::rename(&work, &away).unwrap();
-    let kept = put_in(&home, "work", "b", "two\n");
-    assert_eq!(kept["written"], false);
-    assert!(kept["warnings"][0].as_str().unwrap().contains("is not there"), "{kept}");
+    let stored = put_in(&home, "work", "b", "two\n");
+    assert_eq!(stored["written"], false);
+    assert!(stored["warnings"][0].as_str().unwrap().contains("is not there"), "{stored}");
     assert!(!work.exists());
     assert!(row(&home, "work")["problem"].as_str().unwrap().contains("is not there"));
     let doctor = home.brain(["doctor", "--json"]).expect(1).json();
@@ -408,11 +420,11 @@ fn a_source_is_not_imported_into_itself() {
     let (home, work) = home_with_work();
     fs::write(work.join("Big Idea.md"), "x\n").unwrap();
     for path in [&work, &home.outside()] {
-        let error = home.fault(["import", text(path), "--source", "work"], 2);
+        let error = home.fault(["import", path_str(path), "--source", "work"], 2);
         assert!(error["hint"].as_str().unwrap().contains("brain sync --source work"), "{error}");
     }
     assert!(!work.join("big-idea.md").exists());
-    home.json(["import", text(&work)]);
+    home.json(["import", path_str(&work)]);
     assert!(home.page_file("big-idea").exists(), "the file can be imported into another source");
 }
 
@@ -421,7 +433,7 @@ fn sources_survive_a_kill() {
     let home = TestHome::new();
     let work = dir(&home, "work");
     let daemon = home.daemon();
-    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.json(["sources", "add", "work", "--path", path_str(&work)]);
     home.json(["sources", "default", "work"]);
     home.put("a", "walrus\n");
     daemon.kill();

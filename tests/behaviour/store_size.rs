@@ -9,7 +9,7 @@ use brain_tests::TestHome;
 use redb::{Database, TableDefinition};
 
 /// The number of filler rows that are stored before the pages.
-const ROWS: u64 = 1200;
+const FILLER_ROWS: u64 = 1200;
 /// The size of a filler row, in bytes.
 const ROW_BYTES: usize = 128 << 10;
 const CONTENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("contents");
@@ -18,12 +18,13 @@ fn allocated_bytes(path: &Path) -> u64 {
     fs::metadata(path).unwrap().blocks() * 512
 }
 
-/// Applies `change` to the filler rows, which stand for texts that were deleted later.
+/// Applies `change` to the table and the key of each filler row. The rows stand for texts that are
+/// deleted later.
 fn change_rows(path: &Path, change: impl Fn(&mut redb::Table<'_, u64, &[u8]>, u64)) {
     let db = Database::open(path).unwrap();
     let txn = db.begin_write().unwrap();
     let mut table = txn.open_table(CONTENTS).unwrap();
-    (0..ROWS).for_each(|n| change(&mut table, (1 << 40) + n));
+    (0..FILLER_ROWS).for_each(|n| change(&mut table, (1 << 40) + n));
     drop(table);
     txn.commit().unwrap();
 }
@@ -46,7 +47,7 @@ fn a_start_releases_free_space_and_doctor_reports_it() {
         table.remove(id).unwrap();
     });
     let before = allocated_bytes(&store);
-    assert!(before > ROWS * ROW_BYTES as u64, "{before}");
+    assert!(before > FILLER_ROWS * ROW_BYTES as u64, "{before}");
 
     let daemon = home.daemon();
     let after = allocated_bytes(&store);
@@ -58,9 +59,9 @@ fn a_start_releases_free_space_and_doctor_reports_it() {
     assert_eq!(size["status"], "ok", "{size}");
     let message = size["message"].as_str().unwrap();
     let numbers: Vec<u64> = message.split(' ').filter_map(|word| word.parse().ok()).collect();
-    let [shown, in_use] = numbers[..] else { panic!("{message}") };
+    let [on_disk, in_use] = numbers[..] else { panic!("{message}") };
     assert!(message.contains("MB on the disk") && message.contains("MB in use"), "{message}");
-    assert!(in_use >= 3 && in_use <= shown && shown < 64, "{message}");
+    assert!(in_use >= 3 && in_use <= on_disk && on_disk < 64, "{message}");
     daemon.kill();
     let _daemon = home.daemon();
     (0..10).for_each(|n| assert_eq!(home.get(&format!("note-{n}"))["body"], text(n)));

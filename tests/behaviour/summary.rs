@@ -1,41 +1,41 @@
-//! `brain` without a command.
+//! `brain` without a command: a summary of the home, or the first commands.
 
 use brain_tests::TestHome;
 
 #[test]
-fn without_a_brain_it_names_the_first_commands_and_creates_nothing() {
+fn without_a_home_the_first_commands_are_named() {
     let home = TestHome::new();
-    let said = home.brain([] as [&str; 0]).expect(0);
+    let output = home.brain([] as [&str; 0]).expect(0);
     for command in ["brain setup", "brain capture", "brain import", "brain demo"] {
-        assert!(said.stdout.contains(command), "{command}: {said:?}");
+        assert!(output.stdout.contains(command), "{command}: {output:?}");
     }
-    assert_eq!(said.stderr, "");
+    assert_eq!(output.stderr, "");
     let reply = home.json([] as [&str; 0]);
     assert_eq!(reply["status"], "no_brain");
     assert!(reply["next"].as_array().unwrap().len() >= 3, "{reply}");
-    assert!(!home.path().exists(), "no home is created and no daemon started");
+    assert!(!home.path().exists(), "no home is created");
 }
 
 #[test]
-fn with_a_brain_it_shows_the_newest_pages_and_what_needs_attention() {
+fn with_a_home_newest_pages_and_problems_are_shown() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("ideas/walrus", "# A walrus on the ice\n");
-    let said = home.brain([] as [&str; 0]).expect(0);
-    assert!(said.stdout.contains("1 page in 1 source"), "{said:?}");
-    assert!(said.stdout.contains("ideas/walrus"), "{said:?}");
-    assert!(said.stdout.contains("A walrus on the ice"), "{said:?}");
-    let gone = home.outside().join("gone");
-    std::fs::create_dir(&gone).unwrap();
-    home.brain(["sources", "add", "gone", gone.to_str().unwrap()]).expect(0);
-    std::fs::remove_dir(&gone).unwrap();
+    let output = home.brain([] as [&str; 0]).expect(0);
+    assert!(output.stdout.contains("1 page in 1 source"), "{output:?}");
+    assert!(output.stdout.contains("ideas/walrus"), "{output:?}");
+    assert!(output.stdout.contains("A walrus on the ice"), "{output:?}");
+    let missing_dir = home.outside().join("gone");
+    std::fs::create_dir(&missing_dir).unwrap();
+    home.brain(["sources", "add", "gone", missing_dir.to_str().unwrap()]).expect(0);
+    std::fs::remove_dir(&missing_dir).unwrap();
     let reply = home.json([] as [&str; 0]);
     assert_eq!((&reply["status"], &reply["is_checked"]), (&"running".into(), &true.into()));
     assert_eq!(reply["newest"][0]["slug"], "ideas/walrus");
     let attention = reply["attention"].to_string();
     assert!(attention.contains("gone"), "a missing directory needs attention: {reply}");
-    let said = home.brain([] as [&str; 0]).expect(0);
-    assert!(said.stdout.contains("sources: "), "{said:?}");
+    let output = home.brain([] as [&str; 0]).expect(0);
+    assert!(output.stdout.contains("sources: "), "{output:?}");
     assert_eq!(reply["daemon"]["pages"], 1);
 
     daemon.terminate();

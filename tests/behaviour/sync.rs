@@ -24,7 +24,8 @@ pub(crate) fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
     fs::write(file_path, content).unwrap();
 }
 
-/// Runs `brain sync --source notes` with `flags`; returns the report on the source.
+/// Runs `brain sync --source notes` with `flags` and expects the exit code `code`. Returns the
+/// report on the source.
 pub(crate) fn sync_with(home: &TestHome, flags: &[&str], code: i32) -> Value {
     let args = ["sync", "--json", "--source", "notes"].iter().chain(flags);
     let reply = home.brain(args).expect(code).json();
@@ -63,18 +64,19 @@ pub(crate) fn versions(home: &TestHome, slug: &str) -> usize {
     home.json(["history", slug, "--source", "notes"])["versions"].as_array().unwrap().len()
 }
 
+/// Returns the paths of the failed files with the reasons.
 pub(crate) fn reasons(report: &Value) -> BTreeMap<String, String> {
     texts(&report["failed"], "path").into_iter().zip(texts(&report["failed"], "reason")).collect()
 }
 
 /// Returns the files below a directory with their bytes.
 pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
-    let (mut found, mut left) = (BTreeMap::new(), vec![dir.to_owned()]);
-    while let Some(file_path) = left.pop() {
-        for entry in fs::read_dir(&file_path).unwrap() {
+    let (mut found, mut pending) = (BTreeMap::new(), vec![dir.to_owned()]);
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                left.push(path);
+                pending.push(path);
                 continue;
             }
             found.insert(
@@ -115,9 +117,9 @@ fn pages_follow_added_changed_moved_and_removed_files() {
 
     // Without changes, all counts are 0.
     let before = bytes_below(&notes);
-    let again = sync(&home);
-    assert_changes(&again, &[]);
-    assert_eq!(again["unchanged"], 3);
+    let second_report = sync(&home);
+    assert_changes(&second_report, &[]);
+    assert_eq!(second_report["unchanged"], 3);
     assert_changes(&sync_with(&home, &["--full"], 0), &[]);
     assert_eq!(bytes_below(&notes), before, "no file was touched");
 
@@ -172,7 +174,7 @@ fn a_renamed_page_keeps_its_history_and_its_links() {
     assert_eq!(
         slugs(&links["links"]),
         ["b/sibling"],
-        "the link is read from its new place: {links}"
+        "the link is resolved in the new directory: {links}"
     );
     assert_eq!(home.search("Second"), ["b/plan"]);
     assert_eq!(home.fault(["get", "a/plan", "--source", "notes"], 4)["code"], "not_found");
@@ -256,7 +258,7 @@ fn a_file_from_another_operating_system_keeps_every_byte() {
         (&json!("Windows"), &json!("A line.\r\nAnother one with feldspar.\r\n"))
     );
     assert_changes(&sync_with(&home, &["--full"], 0), &[]);
-    assert_unchanged("after a second one");
+    assert_unchanged("after a full sync");
     home.json(["delete", "win", "--source", "notes"]);
     assert!(!notes.join("win.md").exists());
     assert_eq!(fs::read(notes.join(".trash/win.md")).unwrap(), text.as_bytes());
@@ -315,7 +317,7 @@ fn the_pages_of_the_home_are_a_source_too() {
     write(&home.path().join("pages"), "people/Cy Ng.md", "Written by hand.\n");
     let reply = home.json(["sync"]);
     assert_changes(&reply["sources"][0], &[("updated", 1), ("removed", 1), ("added", 1)]);
-    assert_eq!(reply["sources"][0]["conflicts"], json!([]), "no other program changed the file");
+    assert_eq!(reply["sources"][0]["conflicts"], json!([]), "no page was changed in brain");
     assert_eq!(
         (home.search("loess"), home.search("marl").len()),
         (vec!["people/ann".to_owned()], 0)
@@ -325,8 +327,8 @@ fn the_pages_of_the_home_are_a_source_too() {
         ["people/ann", "people/cy-ng"]
     );
     assert!(!home.page_file("people/bob").exists(), "the removed page is not written again");
-    let again = home.json(["sync", "--all"]);
-    assert_changes(&again["sources"][0], &[]);
+    let second_reply = home.json(["sync", "--all"]);
+    assert_changes(&second_reply["sources"][0], &[]);
     assert_eq!(home.json(["doctor"])["status"], "healthy");
 }
 

@@ -15,7 +15,7 @@ use crate::crash::{Rng, Run, settle};
 use crate::sync::write;
 use crate::sync_faults::{ask_sync, notes_id};
 
-/// The time limit of a run with the default number of rounds, for slow machines.
+/// A run with the default number of rounds ends after this time, even if rounds are left.
 const MAX_DURATION: Duration = Duration::from_secs(30);
 
 #[test]
@@ -25,12 +25,12 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     let (home, twin) = (TestHome::new(), TestHome::new());
     let mut twin_daemon = twin.daemon();
     for home in [&home, &twin] {
-        // Both homes sync the same directory.
+        // Both homes sync the same directory. The twin's daemon already runs.
         let _daemon = (home.path() != twin.path()).then(|| home.daemon());
         home.json(["sources", "add", "notes", "--path", vault.dir.to_str().unwrap()]);
     }
     let mut sync_duration = Duration::from_millis(300);
-    let (mut kills, mut cut_short, mut rounds) = (0, 0, 0);
+    let (mut kills, mut interrupted, mut rounds) = (0, 0, 0);
     while kills < run.rounds.max(1) {
         if run.is_default && run.began.elapsed() > MAX_DURATION {
             break;
@@ -44,7 +44,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
                 let sync = scope.spawn(|| ask_sync(&mut home.connect()?, false));
                 std::thread::sleep(moment);
                 daemon.kill();
-                cut_short += usize::from(sync.join().expect("the sync panicked").is_none());
+                interrupted += usize::from(sync.join().expect("the sync panicked").is_none());
             });
             kills += 1;
         }
@@ -66,11 +66,11 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
             pages_with_history(&twin, true),
             "round {rounds}: the deleted pages"
         );
-        let again =
+        let second_report =
             ask_sync(&mut home.connect().unwrap(), false).expect("no answer from the daemon");
-        assert_eq!(again.unchanged, again.files, "{again:?}");
-        assert_eq!(vault.bytes_on_disk(), vault.expected_bytes(), "no file was touched");
-        // Half of the rounds start after the kill of an idle daemon.
+        assert_eq!(second_report.unchanged, second_report.files, "{second_report:?}");
+        assert_eq!(vault.length_on_disk(), vault.expected_length(), "all files have their lengths");
+        // About half of the rounds start after the kill of an idle daemon.
         match rng.one_in(2) {
             true => daemon.kill(),
             false => _ = daemon.terminate(),
@@ -78,16 +78,17 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     }
     assert!(twin_daemon.is_running());
     run.report(&format!(
-        "syncs of {} files: {kills} kills, {cut_short} cut short, {rounds} rounds, {:.0?}",
+        "syncs of {} files: {kills} kills, {interrupted} interrupted, {rounds} rounds, {:.0?}",
         vault.files.len(),
         run.began.elapsed()
     ));
 }
 
-/// Returns the source's slugs with their texts and the hashes of their versions.
+/// Returns the slugs of the source with their texts and the hashes of their versions. For deleted
+/// pages, texts and hashes are empty.
 fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
     let mut client = home.connect().expect("no answer from the daemon");
-    let (mut out, mut after) = (BTreeMap::new(), None);
+    let (mut pages_by_slug, mut after) = (BTreeMap::new(), None);
     loop {
         let list = List {
             source: Some(notes_id()),
@@ -117,30 +118,33 @@ fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (Strin
                     other => panic!("{}: {other:?}", row.slug),
                 },
             };
-            out.insert(row.slug.to_string(), (text, history));
+            pages_by_slug.insert(row.slug.to_string(), (text, history));
         }
         after = pages.next;
         if after.is_none() {
-            return out;
+            return pages_by_slug;
         }
     }
 }
 
 /// A directory of notes, and random changes to it as an author would make them.
 struct Vault {
-    _keep: tempfile::TempDir,
+    _temp_dir: tempfile::TempDir,
     dir: PathBuf,
-    size: usize,
+    /// The number of files after each change.
+    file_count: usize,
+    /// The texts by path.
     files: BTreeMap<String, String>,
+    /// Makes names and most texts unique.
     number: usize,
 }
 
 impl Vault {
-    fn new(size: usize) -> Self {
-        let keep = tempfile::Builder::new().prefix("vault").tempdir().unwrap();
-        let dir = keep.path().join("notes");
+    fn new(file_count: usize) -> Self {
+        let temp_dir = tempfile::Builder::new().prefix("vault").tempdir().unwrap();
+        let dir = temp_dir.path().join("notes");
         fs::create_dir_all(&dir).unwrap();
-        Self { _keep: keep, dir, size, files: BTreeMap::new(), number: 0 }
+        Self { _temp_dir: temp_dir, dir, file_count, files: BTreeMap::new(), number: 0 }
     }
 
     /// Adds, changes, removes and renames random files.
@@ -150,7 +154,7 @@ impl Vault {
                 0 => self.write(&path, rng),
                 1 => self.remove(&path),
                 2 => {
-                    let to = self.name(rng);
+                    let to = self.new_name(rng);
                     let text = self.files[&path].clone();
                     self.remove(&path);
                     self.put(&to, text);
@@ -158,13 +162,13 @@ impl Vault {
                 _ => {}
             }
         }
-        while self.files.len() < self.size {
-            let path = self.name(rng);
+        while self.files.len() < self.file_count {
+            let path = self.new_name(rng);
             self.write(&path, rng);
         }
     }
 
-    fn name(&mut self, rng: &mut Rng) -> String {
+    fn new_name(&mut self, rng: &mut Rng) -> String {
         self.number += 1;
         format!("Group {}/Note {}.md", rng.below(9), self.number)
     }
@@ -194,11 +198,13 @@ impl Vault {
         self.files.remove(path);
     }
 
-    fn bytes_on_disk(&self) -> usize {
+    /// Returns the sum of the lengths of all files, in bytes.
+    fn length_on_disk(&self) -> usize {
         self.files.keys().map(|path| fs::read(self.dir.join(path)).unwrap().len()).sum()
     }
 
-    fn expected_bytes(&self) -> usize {
+    /// Returns the sum of the lengths that the files should have, in bytes.
+    fn expected_length(&self) -> usize {
         self.files.values().map(String::len).sum()
     }
 }

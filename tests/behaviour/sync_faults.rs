@@ -24,19 +24,19 @@ fn a_directory_that_is_gone_removes_nothing() {
     sync(&home);
     let away = home.outside().join("away");
     fs::rename(&notes, &away).unwrap();
-    let assert_problem = |what: &str| {
+    let assert_problem = |text: &str| {
         for flags in [&["--yes"][..], &["--dry-run"]] {
             let report = sync_with(&home, flags, 1);
             assert_changes(&report, &[]);
             assert_eq!((&report["status"], listed(&home).len()), (&json!("failed"), 5));
             let problem = report["problem"].as_str().unwrap();
             assert!(
-                problem.contains(notes.to_str().unwrap()) && problem.contains(what),
+                problem.contains(notes.to_str().unwrap()) && problem.contains(text),
                 "{problem}"
             );
         }
         let plain = home.brain(["sync", "--source", "notes"]).expect(1);
-        assert!(plain.stderr.contains(what), "{plain:?}");
+        assert!(plain.stderr.contains(text), "{plain:?}");
     };
     assert_problem("No such file");
     fs::write(&notes, "a file where the directory was").unwrap();
@@ -81,16 +81,17 @@ fn an_unmounted_disk_removes_no_pages() {
 struct UnprivilegedDaemon(Child);
 
 impl UnprivilegedDaemon {
+    /// Returns `None` if the daemon or `setpriv` cannot start.
     fn start(home: &TestHome) -> Option<Self> {
         let mut command = home.command("brain-daemon");
         if rustix::process::geteuid().is_root() {
-            let mut plain = Command::new("setpriv");
-            plain
+            let mut unprivileged = Command::new("setpriv");
+            unprivileged
                 .args(["--bounding-set=-dac_override,-dac_read_search"])
                 .arg(program("brain-daemon"));
-            plain.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT);
-            plain.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-            command = plain;
+            unprivileged.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT);
+            unprivileged.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            command = unprivileged;
         }
         let child = command
             .stdin(Stdio::null())
@@ -98,16 +99,16 @@ impl UnprivilegedDaemon {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        let mut plain = Self(child);
+        let mut daemon = Self(child);
         let deadline = Instant::now() + TEST_TIMEOUT;
         while home.connect().is_none() {
-            if plain.0.try_wait().unwrap().is_some() {
+            if daemon.0.try_wait().unwrap().is_some() {
                 return None;
             }
             assert!(Instant::now() < deadline, "the daemon does not answer");
             std::thread::sleep(Duration::from_millis(5));
         }
-        Some(plain)
+        Some(daemon)
     }
 }
 
@@ -123,7 +124,7 @@ fn unreadable_files_are_reported_and_not_removed() {
     let home = TestHome::new();
     let Some(_daemon) = UnprivilegedDaemon::start(&home) else {
         return skip(
-            "a daemon without permission to read all files needs setpriv, or a user other than root",
+            "a daemon that cannot read all files needs setpriv, or a user other than root",
         );
     };
     let notes = home.outside().join("notes");
@@ -246,13 +247,13 @@ fn concurrent_writers_and_syncs_lose_nothing() {
         );
     }
     sync(&home);
-    let done = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let end = SetOnDrop(&done);
+        let done_on_drop = SetOnDrop(&is_done);
         let syncs = scope.spawn(|| {
             let mut runs = 0;
             let mut client = home.connect().unwrap();
-            while !done.load(Ordering::Relaxed) {
+            while !is_done.load(Ordering::Relaxed) {
                 let report = ask_sync(&mut client, true).expect("no answer of the daemon");
                 assert_eq!(
                     (report.status.as_str(), report.removed, report.added),
@@ -280,7 +281,7 @@ fn concurrent_writers_and_syncs_lose_nothing() {
         for writer in writers {
             writer.join().unwrap();
         }
-        drop(end);
+        drop(done_on_drop);
         assert!(syncs.join().unwrap() > 1);
     });
     for n in 0..PAGES {
@@ -307,12 +308,12 @@ fn a_page_that_is_put_while_its_file_is_missing_stays() {
         );
     }
     sync(&home);
-    let done = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let _end = SetOnDrop(&done);
+        let _done_on_drop = SetOnDrop(&is_done);
         scope.spawn(|| {
             let mut client = home.connect().unwrap();
-            while !done.load(Ordering::Relaxed) {
+            while !is_done.load(Ordering::Relaxed) {
                 ask_sync(&mut client, true).expect("no answer of the daemon");
             }
         });

@@ -1,4 +1,4 @@
-//! `sync` of git work trees, with local remotes: what is pulled, what is not, and how it is
+//! `sync` of git work trees, with local remotes: which changes are pulled, and how a pull is
 //! reported.
 
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::sync::{assert_changes, get, listed, sync, sync_with, write};
 
-/// Runs git as the author of a repository.
+/// Runs git in `dir` with a test author. Returns its trimmed output.
 fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
     command
@@ -39,10 +39,10 @@ struct GitFixture {
     notes: PathBuf,
 }
 
-/// Returns `None` and prints a notice if git is not installed.
+/// Creates the fixture. Returns `None` and prints a notice if git is not installed.
 fn git_fixture() -> Option<GitFixture> {
-    let there = Command::new("git").arg("--version").stdout(Stdio::null()).status();
-    if !there.is_ok_and(|status| status.success()) {
+    let version = Command::new("git").arg("--version").stdout(Stdio::null()).status();
+    if !version.is_ok_and(|status| status.success()) {
         brain_tests::skip("git is not installed");
         return None;
     }
@@ -77,7 +77,8 @@ impl GitFixture {
     }
 }
 
-fn pull(report: &Value) -> (&str, &str) {
+/// Returns the status and the message of the pull.
+fn pull_result(report: &Value) -> (&str, &str) {
     (
         report["pull"]["status"].as_str().unwrap(),
         report["pull"]["message"].as_str().unwrap_or_default(),
@@ -90,7 +91,7 @@ fn pushed_changes_are_pulled_and_synced() {
     let home = &fixture.home;
     let report = sync(home);
     assert_changes(&report, &[("added", 2)]);
-    assert_eq!(pull(&report).0, "up_to_date");
+    assert_eq!(pull_result(&report).0, "up_to_date");
     let before = fixture.head();
     fixture.push_as_other_author("three.md", "Three, from them.\n");
     fs::remove_file(fixture.theirs.join("one.md")).unwrap();
@@ -100,16 +101,16 @@ fn pushed_changes_are_pulled_and_synced() {
     // Neither of these runs contacts the remote.
     let dry = sync_with(home, &["--dry-run"], 0);
     assert_changes(&dry, &[]);
-    assert_eq!((pull(&dry).0, fixture.head()), ("skipped", before.clone()));
+    assert_eq!((pull_result(&dry).0, fixture.head()), ("skipped", before.clone()));
     assert_eq!(git(&fixture.notes, &["rev-parse", "origin/main"]), before, "nothing was fetched");
     let local = sync_with(home, &["--no-pull"], 0);
     assert_changes(&local, &[]);
-    assert_eq!((pull(&local).0, fixture.head()), ("skipped", before.clone()));
+    assert_eq!((pull_result(&local).0, fixture.head()), ("skipped", before.clone()));
 
     let report = sync(home);
     assert_changes(&report, &[("added", 1), ("removed", 1), ("renamed", 1)]);
     assert_eq!(
-        pull(&report),
+        pull_result(&report),
         ("updated", format!("{}..{}", &before[..8], &fixture.head()[..8]).as_str())
     );
     assert_eq!(listed(home), ["second", "three"]);
@@ -120,7 +121,7 @@ fn pushed_changes_are_pulled_and_synced() {
     let report = sync(home);
     assert_changes(&report, &[("added", 1)]);
     assert_eq!(report["left_out"]["paths"], json!(["ignored.md"]));
-    assert_eq!(pull(&report).0, "up_to_date");
+    assert_eq!(pull_result(&report).0, "up_to_date");
     assert_eq!(git(&fixture.notes, &["status", "--porcelain"]), "?? .gitignore\n?? mine.md");
     let row = &home.json(["sources", "list"])["sources"][1];
     assert_eq!((&row["git"], &row["problem"]), (&json!(true), &Value::Null));
@@ -138,7 +139,7 @@ fn a_switch_of_branches_changes_pages_like_files() {
     commit(&fixture.notes, "draft");
     let report = sync(home);
     assert_changes(&report, &[("added", 1), ("updated", 1), ("removed", 1)]);
-    assert_eq!(pull(&report), ("skipped", "the branch draft has no upstream"));
+    assert_eq!(pull_result(&report), ("skipped", "the branch draft has no upstream"));
     git(&fixture.notes, &["checkout", "-q", "main"]);
     let report = sync(home);
     assert_changes(&report, &[("removed", 1), ("updated", 1), ("restored", 1)]);
@@ -149,8 +150,8 @@ fn a_switch_of_branches_changes_pages_like_files() {
     git(&fixture.notes, &["checkout", "-q", "--detach"]);
     let report = sync(home);
     assert_changes(&report, &[]);
-    assert_eq!(pull(&report).0, "skipped");
-    assert!(pull(&report).1.contains("detached"), "{report}");
+    assert_eq!(pull_result(&report).0, "skipped");
+    assert!(pull_result(&report).1.contains("detached"), "{report}");
 }
 
 #[test]
@@ -164,8 +165,8 @@ fn a_failed_pull_is_reported_and_local_files_are_synced() {
     let before = fixture.head();
     let report = sync_with(home, &[], 1);
     assert_changes(&report, &[("added", 1)]);
-    assert_eq!((&report["status"], pull(&report).0), (&json!("partial"), "failed"));
-    assert!(pull(&report).1.to_lowercase().contains("fast-forward"), "{report}");
+    assert_eq!((&report["status"], pull_result(&report).0), (&json!("partial"), "failed"));
+    assert!(pull_result(&report).1.to_lowercase().contains("fast-forward"), "{report}");
     assert_eq!(
         (fixture.head(), listed(home)),
         (before, vec!["one".to_owned(), "ours".into(), "two".into()])
@@ -181,7 +182,7 @@ fn a_failed_pull_is_reported_and_local_files_are_synced() {
     fixture.push_as_other_author("one.md", "One, theirs.\n");
     write(&fixture.notes, "one.md", "One, not committed.\n");
     let report = sync_with(home, &[], 1);
-    assert_eq!(pull(&report).0, "failed");
+    assert_eq!(pull_result(&report).0, "failed");
     assert_eq!(get(home, "one")["body"], "One, not committed.\n");
     assert_eq!(fs::read_to_string(fixture.notes.join("one.md")).unwrap(), "One, not committed.\n");
 }
@@ -190,17 +191,17 @@ fn a_failed_pull_is_reported_and_local_files_are_synced() {
 fn the_error_of_a_missing_remote_hides_its_password() {
     let Some(fixture) = git_fixture() else { return };
     let home = &fixture.home;
-    let gone = home.outside().join("no/such/place.git");
-    git(&fixture.notes, &["remote", "set-url", "origin", gone.to_str().unwrap()]);
+    let missing = home.outside().join("no/such/place.git");
+    git(&fixture.notes, &["remote", "set-url", "origin", missing.to_str().unwrap()]);
     let report = sync_with(home, &[], 1);
     assert_changes(&report, &[("added", 2)]);
-    assert_eq!((&report["status"], pull(&report).0), (&json!("partial"), "failed"));
-    assert!(pull(&report).1.contains("no/such/place.git"), "{report}");
+    assert_eq!((&report["status"], pull_result(&report).0), (&json!("partial"), "failed"));
+    assert!(pull_result(&report).1.contains("no/such/place.git"), "{report}");
     // No server listens on that port, so the connection is refused at once.
     git(&fixture.notes, &["remote", "set-url", "origin", "http://me:s3cret@127.0.0.1:1/x.git"]);
     let run = home.brain(["sync", "--source", "notes", "--json"]).expect(1);
     assert!(!run.stdout.contains("s3cret") && !run.stderr.contains("s3cret"), "{run:?}");
-    assert_eq!(pull(&run.json()["sources"][0]).0, "failed");
+    assert_eq!(pull_result(&run.json()["sources"][0]).0, "failed");
     assert!(!home.log().contains("s3cret"), "the log does not contain the password");
 }
 
@@ -215,7 +216,7 @@ fn without_the_git_program_local_files_are_synced() {
     let _daemon = home.daemon();
     let report = sync_with(&home, &[], 1);
     assert_changes(&report, &[("added", 2)]);
-    assert_eq!(pull(&report), ("failed", "the program git is not installed"));
+    assert_eq!(pull_result(&report), ("failed", "the program git is not installed"));
     assert!(notes.join("one.md").exists());
 }
 
@@ -245,7 +246,7 @@ fn a_directory_pulls_the_work_tree_that_tracks_its_files() {
     fixture.push_as_other_author("docs/more.md", "More.\n");
     let report = sync(home);
     assert_changes(&report, &[("added", 2)]);
-    assert_eq!(pull(&report).0, "updated");
+    assert_eq!(pull_result(&report).0, "updated");
     // An untracked directory does not pull the work tree around it.
     let private = fixture.notes.join("private");
     write(&private, "diary.md", "Dear diary.\n");
@@ -255,7 +256,7 @@ fn a_directory_pulls_the_work_tree_that_tracks_its_files() {
     let before = fixture.head();
     let report = sync(home);
     assert_eq!(
-        (pull(&report).0, fixture.head(), listed(home)),
+        (pull_result(&report).0, fixture.head(), listed(home)),
         ("skipped", before, vec!["diary".to_owned()])
     );
 }
@@ -273,7 +274,7 @@ fn git_variables_of_a_hook_do_not_change_the_repository() {
     git(&theirs, &["push", "-q"]);
     let report = sync(&home);
     assert_changes(&report, &[("added", 3)]);
-    assert_eq!(pull(&report).0, "updated");
+    assert_eq!(pull_result(&report).0, "updated");
     assert_eq!(git(&notes, &["rev-parse", "HEAD"]), git(&theirs, &["rev-parse", "HEAD"]));
 }
 
@@ -290,11 +291,14 @@ fn a_repository_that_names_a_program_needs_the_owners_approval() {
 
     let report = sync_with(&home, &[], 1);
     assert_changes(&report, &[("added", 2)]);
-    let (status, why) = pull(&report);
+    let (status, message) = pull_result(&report);
     assert_eq!(status, "failed");
-    assert!(why.contains("filter.x.smudge") && why.contains("sources.git_approved"), "{why}");
+    assert!(
+        message.contains("filter.x.smudge") && message.contains("sources.git_approved"),
+        "{message}"
+    );
     assert!(!output.exists() && !notes.join("three.md").exists());
-    let fingerprint = why.split('"').nth(1).unwrap().to_owned();
+    let fingerprint = message.split('"').nth(1).unwrap().to_owned();
     // The owner approves the configuration in a file that only the owner can write.
     drop(daemon);
     let config = format!("[sources]\ngit_approved = [\"{fingerprint}\"]\n");
@@ -302,12 +306,12 @@ fn a_repository_that_names_a_program_needs_the_owners_approval() {
     let _daemon = home.daemon();
     let report = sync(&home);
     assert_changes(&report, &[("added", 1)]);
-    assert_eq!(pull(&report).0, "updated");
+    assert_eq!(pull_result(&report).0, "updated");
     assert!(output.exists());
     // The approval does not cover later changes of the configuration.
     fs::remove_file(&output).unwrap();
     git(&notes, &["config", "core.fsmonitor", &format!("touch '{}'", output.display())]);
     let report = sync_with(&home, &[], 1);
-    assert!(pull(&report).1.contains("core.fsmonitor"), "{report}");
+    assert!(pull_result(&report).1.contains("core.fsmonitor"), "{report}");
     assert!(!output.exists());
 }

@@ -65,14 +65,10 @@ fn bad_files_are_reported_until_they_are_corrected() {
     assert!(fs::read_to_string(notes.join("yaml.md")).unwrap().contains("broken"));
     let plain = home.brain(["sync", "--source", "notes"]).expect(1);
     assert!(plain.stderr.contains("yaml.md") && plain.stderr.contains("column"), "{plain:?}");
-    let listed_source = home.json(["sources", "list"]);
-    let problem = listed_source["sources"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|s| s["source_id"] == "notes")
-        .unwrap();
-    assert!(problem["problem"].as_str().unwrap().contains("6 files"), "{problem}");
+    let sources = home.json(["sources", "list"]);
+    let row =
+        sources["sources"].as_array().unwrap().iter().find(|s| s["source_id"] == "notes").unwrap();
+    assert!(row["problem"].as_str().unwrap().contains("6 files"), "{row}");
 
     write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nCorrected.\n");
     write(&notes, "good.md", "Good again.\n");
@@ -102,9 +98,9 @@ fn files_with_one_slug_are_reported_and_the_first_one_stays() {
     write(&notes, "owner.md", "I was first.\n");
     let report = sync_with(&home, &[], 1);
     assert_changes(&report, &[("added", 1), ("failed_total", 2)]);
-    let reasons_of = reasons(&report);
+    let slug_reasons = reasons(&report);
     assert!(
-        reasons_of["Plan.md"].contains("plan.md") && reasons_of["plan.md"].contains("Plan.md"),
+        slug_reasons["Plan.md"].contains("plan.md") && slug_reasons["plan.md"].contains("Plan.md"),
         "{report}"
     );
     write(&notes, "Owner.markdown", "I came later.\n");
@@ -138,8 +134,8 @@ fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
         json!([{"slug": "plan", "path": "plan.md", "kept_version": 2}])
     );
     assert_eq!(get(&home, "plan")["body"], "Changed on disk.\n");
-    let kept = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
-    assert_eq!(kept["body"], "Changed here.\n");
+    let version = home.json(["get", "plan", "--source", "notes", "--version", "2"]);
+    assert_eq!(version["body"], "Changed here.\n");
     assert_eq!(sync(&home)["conflicts"], json!([]));
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
 
@@ -201,7 +197,7 @@ fn many_removals_wait_for_a_confirmation() {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
     sync(&home);
-    // 20 removals are never too many.
+    // Up to 20 removals need no confirmation.
     let remove_files = |range: std::ops::Range<usize>| {
         range.for_each(|n| fs::remove_file(notes.join(format!("n{n}.md"))).unwrap());
     };
@@ -227,7 +223,7 @@ fn many_removals_wait_for_a_confirmation() {
     assert_changes(&sync(&home), &[]);
 }
 
-/// A client that disconnects after this many files.
+/// A client that disconnects after `.0` files.
 struct DisconnectAfter(u64);
 
 impl Progress for DisconnectAfter {

@@ -1,4 +1,4 @@
-//! Output to a narrow terminal, a closed pipe, and a full device.
+//! Output to a terminal, a pipe, and a full device.
 
 use std::fs;
 use std::io::Read;
@@ -17,7 +17,7 @@ pub(crate) fn on_a_terminal(
     on_a_terminal_with_input(home, columns, "", env, args)
 }
 
-/// Like `on_a_terminal`, with typed input.
+/// Like `on_a_terminal`; writes `typed` to the terminal as soon as `brain` is started.
 pub(crate) fn on_a_terminal_with_input(
     home: &TestHome,
     columns: u32,
@@ -70,7 +70,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
     Some((result.code, result.stdout.replace("\r\n", "\n")))
 }
 
-/// Removes colours from `text`.
+/// Removes escape sequences from `text`: all characters from ESC to the next ASCII letter.
 fn strip_colours(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
@@ -88,8 +88,8 @@ fn strip_colours(text: &str) -> String {
     out
 }
 
-/// Returns the width of a line: East Asian characters and emoji take two columns.
-fn columns(line: &str) -> usize {
+/// Returns the number of columns that a line takes: two for East Asian characters and emoji.
+fn display_width(line: &str) -> usize {
     let wide = |c: char| {
         matches!(c as u32,
         0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f
@@ -111,9 +111,9 @@ fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
         [[nowhere/at/all/with/a/long/name]]\n\n- 2024-01-02 | {text}\n"
         ),
     );
-    home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章\n");
-    home.put("a/second",
-        "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章 二\n");
+    let title = "東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました";
+    home.put("a/second", &format!("---\ntitle: {title}\n---\nwalrus 日本語の文章\n"));
+    home.put("a/second", &format!("---\ntitle: {title}\n---\nwalrus 日本語の文章 二\n"));
     (home, daemon)
 }
 
@@ -137,9 +137,9 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
         assert!(!screen.trim().is_empty(), "{args:?}");
         for line in screen.lines() {
             assert!(
-                columns(line) <= 40,
+                display_width(line) <= 40,
                 "{args:?} has a line of {} columns: {line:?}",
-                columns(line)
+                display_width(line)
             );
         }
     }
@@ -155,8 +155,8 @@ fn colour_is_for_terminals_and_no_color_is_honoured() {
     let (home, _daemon) = home_with_pages();
     let Some((_, coloured)) = on_a_terminal(&home, 80, &[], &["search", "walrus"]) else { return };
     assert!(coloured.contains('\u{1b}'), "{coloured:?}");
-    let (_, sober) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], &["search", "walrus"]).unwrap();
-    assert!(!sober.contains('\u{1b}'), "{sober:?}");
+    let (_, plain) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], &["search", "walrus"]).unwrap();
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
     let (_, json) = on_a_terminal(&home, 80, &[], &["search", "walrus", "--json"]).unwrap();
     assert!(!json.contains('\u{1b}'), "{json:?}");
     assert!(

@@ -29,6 +29,7 @@ impl Fixture {
         fixture
     }
 
+    /// Closes the brain and opens it again.
     fn reopen(&mut self) {
         self.brain = None;
         self.brain = Some(self.clock.open_brain(self.dir.path(), 7));
@@ -72,6 +73,7 @@ impl Fixture {
         }
     }
 
+    /// Deletes a page. Returns the time until which it can be restored.
     fn delete(&self, slug: &str) -> String {
         let deleted = expect_reply!(self.ask(Request::Delete(page(slug).into())), Delete);
         deleted.recoverable_until
@@ -81,11 +83,12 @@ impl Fixture {
         self.ask(Request::Restore(page(slug).into())).map(drop).map_err(|fault| fault.code)
     }
 
+    /// Purges the pages that are due. Returns their number.
     fn purge(&self) -> usize {
         self.brain.as_ref().unwrap().pages.purge_due().unwrap()
     }
 
-    fn deleted(&self) -> usize {
+    fn deleted_count(&self) -> usize {
         let list = List { deleted: true, limit: 100, ..List::default() };
         let pages = expect_reply!(self.ask(Request::List(list)), Pages);
         pages.pages.len()
@@ -96,7 +99,7 @@ impl Fixture {
         hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect()
     }
 
-    fn trash(&self, slug: &str) -> std::path::PathBuf {
+    fn trash_file(&self, slug: &str) -> std::path::PathBuf {
         self.dir.path().join(format!("home/pages/.trash/{slug}.md"))
     }
 }
@@ -136,9 +139,9 @@ fn duplicates_are_recognised_after_a_restart() {
     let first = fixture.capture("remembered");
     fixture.clock.advance(2 * HOUR);
     fixture.reopen();
-    let again = fixture.capture("remembered");
+    let duplicate = fixture.capture("remembered");
     assert_eq!(
-        (again.status, &again.slug),
+        (duplicate.status, &duplicate.slug),
         (WriteStatus::Unchanged, &first.slug),
         "a copy of the next day is no new page"
     );
@@ -154,10 +157,10 @@ fn a_changed_capture_is_no_duplicate() {
     let fixture = Fixture::new("2026-11-21T10:00:00Z");
     let first = fixture.capture("to be edited");
     fixture.put(first.slug.as_str(), "edited since");
-    let again = fixture.capture("to be edited");
-    assert_ne!(again.slug, first.slug, "nothing is overwritten by accident");
+    let second = fixture.capture("to be edited");
+    assert_ne!(second.slug, first.slug, "nothing is overwritten by accident");
     assert_eq!(fixture.get(first.slug.as_str()).unwrap(), "edited since");
-    assert_eq!(fixture.get(again.slug.as_str()).unwrap(), "to be edited");
+    assert_eq!(fixture.get(second.slug.as_str()).unwrap(), "to be edited");
 }
 
 #[test]
@@ -186,15 +189,15 @@ fn the_purge_removes_page_versions_links_and_file() {
     fixture.put("a", "---\ntags: [gone]\n---\nversion two [[b]]\n\n- 2024-01-01 | dated\n");
     fixture.put("b", "[[a]]\n");
     fixture.delete("a");
-    assert!(fixture.trash("a").exists());
+    assert!(fixture.trash_file("a").exists());
     fixture.clock.advance(72 * HOUR + 1);
     assert_eq!(fixture.purge(), 1);
-    assert!(!fixture.trash("a").exists(), "the file of the page is gone, too");
-    assert_eq!(fixture.deleted(), 0);
+    assert!(!fixture.trash_file("a").exists(), "the file of the page is gone, too");
+    assert_eq!(fixture.deleted_count(), 0);
     assert_eq!(fixture.get("a"), Err(FaultCode::NotFound));
     assert_eq!(fixture.restore("a"), Err(FaultCode::NotFound));
-    let back = expect_reply!(fixture.ask(Request::Backlinks(page("b").into())), Links);
-    assert!(back.links.is_empty(), "{back:?}");
+    let backlinks = expect_reply!(fixture.ask(Request::Backlinks(page("b").into())), Links);
+    assert!(backlinks.links.is_empty(), "{backlinks:?}");
     let links = expect_reply!(fixture.ask(Request::Links(page("b").into())), Links);
     assert_eq!(links.links[0].status, "missing");
     assert_eq!(fixture.put("a", "a new life\n").status, WriteStatus::Created);
@@ -212,8 +215,8 @@ fn a_start_purges_pages_that_became_due_meanwhile() {
     fixture.delete("new");
     fixture.clock.advance(65 * HOUR);
     fixture.reopen();
-    assert_eq!(fixture.deleted(), 1, "only one page is due");
-    assert!(!fixture.trash("old").exists());
+    assert_eq!(fixture.deleted_count(), 1, "only one page is due");
+    assert!(!fixture.trash_file("old").exists());
     assert_eq!(fixture.restore("new"), Ok(()));
 }
 
@@ -235,10 +238,10 @@ fn the_purge_leaves_an_edited_file_in_the_trash() {
     let fixture = Fixture::new("2026-11-21T10:00:00Z");
     fixture.put("a", "x\n");
     fixture.delete("a");
-    fs::write(fixture.trash("a"), "my own words").unwrap();
+    fs::write(fixture.trash_file("a"), "my own words").unwrap();
     fixture.clock.advance(73 * HOUR);
     assert_eq!(fixture.purge(), 1);
-    assert_eq!(fs::read_to_string(fixture.trash("a")).unwrap(), "my own words");
+    assert_eq!(fs::read_to_string(fixture.trash_file("a")).unwrap(), "my own words");
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn the_purge_leaves_a_file_that_was_moved_back() {
     fixture.clock.advance(73 * HOUR);
     assert_eq!(fixture.purge(), 1);
     assert_eq!(fs::read(&file_path).unwrap(), text, "a file written after the delete is kept");
-    assert!(!fixture.trash("a").exists());
+    assert!(!fixture.trash_file("a").exists());
 }
 
 #[test]
@@ -326,11 +329,11 @@ fn the_purge_leaves_files_of_other_programs_in_the_trash() {
         "files that brain moved to the trash are removed"
     );
     assert_eq!(fs::read(dir.join(".trash/by-hand.md")).unwrap(), b"mine\n");
-    // Such a file is not taken for a former version of a new page either.
+    // A put does not take such a file for the former file of its page.
     fs::copy(dir.join("kept.md"), dir.join(".trash/kept.md")).unwrap();
-    let kept = PageRef { source: Some(id.clone()), ..page("kept") };
+    let in_vault = PageRef { source: Some(id.clone()), ..page("kept") };
     let put = Put {
-        page: kept,
+        page: in_vault,
         content: "other\n".into(),
         origin: Origin::Stdin,
         allow_empty: false,
@@ -374,8 +377,8 @@ fn the_purge_waits_for_files_that_cannot_be_moved() {
     fixture.put("other", "x\n");
     fixture.delete("other");
     fixture.clock.advance(73 * HOUR);
-    assert_eq!(fixture.purge(), 1, "files that wait do not block others");
-    assert!(!fixture.trash("other").exists());
+    assert_eq!(fixture.purge(), 1, "files that cannot be moved do not block others");
+    assert!(!fixture.trash_file("other").exists());
     assert_eq!(sync(), 0, "no page is restored");
     let get = Get { page: in_vault("n0"), version: None };
     assert!(fixture.ask(Request::Get(get)).is_err());
@@ -394,7 +397,7 @@ fn the_purge_waits_for_files_that_cannot_be_moved() {
     assert!(stuck.iter().all(|slug| !dir.join(format!("{slug}.md")).exists()));
     assert!(!dir.join(".trash/n0.md").exists());
     assert_eq!(
-        (fixture.deleted(), sync(), brain.files.replay_outbox()),
+        (fixture.deleted_count(), sync(), brain.files.replay_outbox()),
         (0, 0, 0),
         "nothing is left to do"
     );
@@ -445,24 +448,24 @@ fn search_filters_by_the_time_of_the_last_change() {
     fixture.put("january", "common walrus");
     fixture.clock.advance(31 * 24 * HOUR);
     fixture.put("february", "common walrus");
-    let ask = |since: Option<&str>, until: Option<&str>| {
-        let text = |t: Option<&str>| t.map(str::to_owned);
+    let search = |since: Option<&str>, until: Option<&str>| {
+        let owned = |time: Option<&str>| time.map(str::to_owned);
         let mut found = fixture.search(Search {
             query: "walrus".into(),
             limit: 10,
-            since: text(since),
-            until: text(until),
+            since: owned(since),
+            until: owned(until),
             ..Search::default()
         });
         found.sort();
         found
     };
-    assert_eq!(ask(None, None), ["february", "january"]);
-    assert_eq!(ask(Some("2026-02-01"), None), ["february"]);
-    assert_eq!(ask(None, Some("2026-01-10")), ["january"], "the whole last day is included");
-    assert_eq!(ask(Some("2026-01-10"), Some("2026-02-10")), ["february", "january"]);
+    assert_eq!(search(None, None), ["february", "january"]);
+    assert_eq!(search(Some("2026-02-01"), None), ["february"]);
+    assert_eq!(search(None, Some("2026-01-10")), ["january"], "the whole last day is included");
+    assert_eq!(search(Some("2026-01-10"), Some("2026-02-10")), ["february", "january"]);
     assert_eq!(
-        ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")),
+        search(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")),
         Vec::<String>::new()
     );
     fixture.clock.advance(31 * 24 * HOUR);
@@ -475,12 +478,12 @@ fn search_filters_by_the_time_of_the_last_change() {
     };
     fixture.ask(Request::Link(link)).unwrap();
     assert_eq!(
-        ask(Some("2026-03-01"), None),
+        search(Some("2026-03-01"), None),
         Vec::<String>::new(),
         "a new link is no change of the text"
     );
     fixture.put("january", "common walrus, again");
-    assert_eq!(ask(Some("2026-03-01"), None), ["january"]);
+    assert_eq!(search(Some("2026-03-01"), None), ["january"]);
 }
 
 #[test]

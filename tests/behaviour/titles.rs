@@ -1,12 +1,13 @@
-//! Titles: the one that a note states, else the name of its file. Only captures use their first
-//! sentence.
+//! Titles: the one that a note states, else the name of its file. Only a captured text is shown
+//! with its first sentence as its title.
 
 use std::fs;
 use std::path::Path;
 
 use brain_tests::TestHome;
 
-/// Files of a vault, a Hugo site, a Jekyll site and a project, and the titles of their pages.
+/// Files of a vault, a Hugo site, a Jekyll site and a project: path, text, slug, and title of the
+/// page.
 const FILES: [(&str, &str, &str, &str); 13] = [
     ("Projects/Big Idea.md", "Some loose text about it.\n", "projects/big-idea", "Big Idea"),
     ("What's up? (draft).md", "- [ ] a task\n", "whats-up-draft", "What's up? (draft)"),
@@ -50,7 +51,8 @@ fn write(dir: &Path, name: &str, content: &str) {
     fs::write(file_path, content).unwrap();
 }
 
-fn files(home: &TestHome) -> std::path::PathBuf {
+/// Writes `FILES` into a new directory. Returns its path.
+fn write_vault(home: &TestHome) -> std::path::PathBuf {
     let dir = home.outside().join("Vault");
     for (path, content, ..) in FILES {
         write(&dir, path, content);
@@ -61,7 +63,7 @@ fn files(home: &TestHome) -> std::path::PathBuf {
 #[test]
 fn notes_have_the_names_of_their_files() {
     let home = TestHome::new();
-    let dir = files(&home);
+    let dir = write_vault(&home);
     home.json(["import", dir.to_str().unwrap()]);
     for (path, _, slug, title) in FILES {
         assert_eq!(home.get(slug)["title"], title, "{path}");
@@ -75,7 +77,7 @@ fn notes_have_the_names_of_their_files() {
 #[test]
 fn a_renamed_file_renames_its_note() {
     let home = TestHome::new();
-    let dir = files(&home);
+    let dir = write_vault(&home);
     home.json(["sources", "add", "vault", "--path", dir.to_str().unwrap()]);
     home.json(["sync", "--source", "vault"]);
     let page = |slug: &str| home.json(["get", slug, "--source", "vault"]);
@@ -93,7 +95,7 @@ fn a_renamed_file_renames_its_note() {
 #[test]
 fn a_file_name_finds_its_note_first() {
     let home = TestHome::new();
-    let dir = files(&home);
+    let dir = write_vault(&home);
     write(&dir, "Logs/lantern.md", "# Notes of a keeper\n\nwick and oil\n");
     for n in 0..5 {
         write(&dir, &format!("Logs/{n}.md"), "lantern, lantern and again a lantern\n");

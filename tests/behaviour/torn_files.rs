@@ -1,4 +1,4 @@
-//! After a power loss, a torn file is rewritten from its page before brain takes it for an edit.
+//! After a power loss, brain rewrites a torn file from its page instead of taking it for an edit.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -23,7 +23,8 @@ fn versions(home: &TestHome, slug: &str) -> usize {
     home.json(["history", slug])["versions"].as_array().unwrap().len()
 }
 
-fn check(home: &TestHome, name: &str) -> Value {
+/// Returns the check `name` of `brain doctor`.
+fn doctor_check(home: &TestHome, name: &str) -> Value {
     let doctor = home.brain(["doctor", "--json"]).json();
     doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap().clone()
 }
@@ -117,7 +118,7 @@ fn without_a_crash_a_save_that_looks_torn_is_an_edit() {
             shortened,
             "doctor does not repair the file either"
         );
-        let outbox = check(&home, "outbox");
+        let outbox = doctor_check(&home, "outbox");
         assert_eq!(outbox["status"], "warn");
         let message = outbox["message"].as_str().unwrap();
         assert!(

@@ -13,10 +13,10 @@ use brain_tests::{TEST_TIMEOUT, TestHome, target_dir};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+fn wait_until(condition: &str, mut is_met: impl FnMut() -> bool) {
     let deadline = Instant::now() + TEST_TIMEOUT;
-    while !done() {
-        assert!(Instant::now() < deadline, "{what}");
+    while !is_met() {
+        assert!(Instant::now() < deadline, "never: {condition}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
@@ -26,8 +26,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Returns a home with a tunnel of ngrok: the test answers the agent's API, and `script` replaces
-/// the agent's program.
+/// Returns a home with a tunnel of ngrok, the fake of the agent's API, and the port of the public
+/// listener. `script` replaces the agent's program.
 fn home(script: &str) -> (TestHome, FakeAgent, u16) {
     let (mut home, api, port) = (TestHome::new(), FakeAgent::start(), free_port());
     let agent = home.outside().join("agent");
@@ -48,8 +48,8 @@ fn home(script: &str) -> (TestHome, FakeAgent, u16) {
     (home, api, port)
 }
 
-/// Returns the process ids of the started agents.
-fn agents(home: &TestHome) -> Vec<i32> {
+/// Returns the process ids that the started agents wrote to the file `pids`.
+fn agent_pids(home: &TestHome) -> Vec<i32> {
     let text = fs::read_to_string(home.outside().join("pids")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
@@ -63,8 +63,8 @@ fn is_running(pid: i32) -> bool {
 fn an_agent_ends_with_its_daemon_even_after_sigkill() {
     let (home, _api, _) = home("exec sleep 600");
     let daemon = home.daemon();
-    wait_until("the agent is started", || !agents(&home).is_empty());
-    let agent = agents(&home)[0];
+    wait_until("the agent is started", || !agent_pids(&home).is_empty());
+    let agent = agent_pids(&home)[0];
     assert!(is_running(agent));
     // During `exec`, a process has no command line for a moment.
     let read = |name: &str| fs::read(format!("/proc/{agent}/{name}")).unwrap();
@@ -82,8 +82,8 @@ fn an_agent_ends_with_its_daemon_even_after_sigkill() {
     wait_until("the agent ends with the daemon", || !is_running(agent));
     // The next daemon starts another agent and stops it when the daemon ends.
     let daemon = home.daemon();
-    wait_until("another agent is started", || agents(&home).len() == 2);
-    let second = agents(&home)[1];
+    wait_until("another agent is started", || agent_pids(&home).len() == 2);
+    let second = agent_pids(&home)[1];
     assert!(daemon.terminate().0.success());
     wait_until("the agent ends with the daemon", || !is_running(second));
     assert!(!home.log().contains("t0ken-of-tunnel"), "{}", home.log());
@@ -94,17 +94,17 @@ fn an_agent_ends_with_its_daemon_even_after_sigkill() {
 fn children_of_an_agent_end_with_the_daemon() {
     let (home, _api, _) = home("sleep 600 & echo $! >>\"${0%/*}/pids\"; wait");
     let daemon = home.daemon();
-    wait_until("the agent is started", || agents(&home).len() == 2);
-    let first = agents(&home);
+    wait_until("the agent is started", || agent_pids(&home).len() == 2);
+    let first = agent_pids(&home);
     assert!(first.iter().all(|pid| is_running(*pid)));
     daemon.kill();
     wait_until("both processes end with the daemon", || !first.iter().any(|pid| is_running(*pid)));
     let daemon = home.daemon();
-    wait_until("another agent is started", || agents(&home).len() == 4);
+    wait_until("another agent is started", || agent_pids(&home).len() == 4);
     let stopped = home.json(["tunnel", "stop"]);
     assert_eq!(stopped["state"], "stopped");
     wait_until("both processes end with the tunnel", || {
-        !agents(&home).iter().any(|pid| is_running(*pid))
+        !agent_pids(&home).iter().any(|pid| is_running(*pid))
     });
     drop(daemon);
 }
@@ -115,10 +115,10 @@ fn an_agent_started_by_the_first_request_ends_with_the_daemon() {
     // No daemon runs yet: this command starts it and sends its request as soon as it answers.
     home.brain(["tunnel", "status"]).expect(0);
     let pid = i32::try_from(home.json(["status"])["pid"].as_u64().unwrap()).unwrap();
-    wait_until("the agent is started", || !agents(&home).is_empty());
+    wait_until("the agent is started", || !agent_pids(&home).is_empty());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     wait_until("the agent ends with the daemon", || {
-        !agents(&home).iter().any(|agent| is_running(*agent))
+        !agent_pids(&home).iter().any(|agent| is_running(*agent))
     });
 }
 
@@ -127,13 +127,13 @@ fn a_stop_does_not_wait_for_a_running_setup() {
     let (home, _api, _) = home("exec sleep 600");
     let _daemon = home.daemon();
     home.json(["tunnel", "stop"]);
-    let before = agents(&home).len();
+    let before = agent_pids(&home).len();
     let steps = std::thread::scope(|scope| {
         let setup = scope.spawn(|| {
             let output = home.brain(["--json", "tunnel", "setup"]).expect(1);
             output.json()["steps"].clone()
         });
-        wait_until("the setup waits for the agent", || agents(&home).len() > before);
+        wait_until("the setup waits for the agent", || agent_pids(&home).len() > before);
         assert_eq!(home.json(["tunnel", "stop"])["state"], "stopped");
         setup.join().unwrap()
     });
@@ -160,7 +160,7 @@ fn a_foreign_agent_is_adopted_and_outlives_the_daemon() {
     assert!(home.log().contains("[watchdog] unreachable: "), "{}", home.log());
     drop(daemon);
     assert!(foreign.try_wait().unwrap().is_none());
-    assert!(agents(&home).is_empty(), "no second agent was started");
+    assert!(agent_pids(&home).is_empty(), "no second agent was started");
     foreign.kill().unwrap();
     foreign.wait().unwrap();
 }
@@ -169,8 +169,8 @@ fn a_foreign_agent_is_adopted_and_outlives_the_daemon() {
 fn the_end_of_an_agent_is_reported_within_two_seconds() {
     let (home, _api, _) = home("sleep 1; echo 'lvl=eror msg=\"no route to the edge\"'; exit 3");
     let _daemon = home.daemon();
-    wait_until("the agent is started", || !agents(&home).is_empty());
-    let agent = agents(&home)[0];
+    wait_until("the agent is started", || !agent_pids(&home).is_empty());
+    let agent = agent_pids(&home)[0];
     wait_until("the agent has exited", || !is_running(agent));
     let ended = Instant::now();
     let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last \
@@ -186,7 +186,7 @@ fn the_agents_own_connection_error_is_shown() {
             sleep 600",
     );
     let _daemon = home.daemon();
-    wait_until("the agent is started", || !agents(&home).is_empty());
+    wait_until("the agent is started", || !agent_pids(&home).is_empty());
     api.answers.put("/api/tunnels", 200, &json!({"tunnels": []}));
     wait_until("the error is reported", || {
         let status = home.json(["tunnel", "status"]);
@@ -208,7 +208,7 @@ fn a_refusal_is_reported_with_its_code_and_ends_the_retries() {
             home.brain(["tunnel", "start"]).code == 1 && home.json(["tunnel"])["state"] == "refused"
         }
     });
-    let tries = agents(&home).len();
+    let starts = agent_pids(&home).len();
     let output = home.brain(["tunnel", "status"]).expect(0);
     assert!(
         output.stdout.contains("refused") && output.stdout.contains("ERR_NGROK_107"),
@@ -216,9 +216,9 @@ fn a_refusal_is_reported_with_its_code_and_ends_the_retries() {
     );
     let setup = home.brain(["--json", "tunnel", "setup"]).expect(1);
     assert!(setup.stdout.contains("ERR_NGROK_107"), "{setup:?}");
-    assert_eq!(agents(&home).len(), tries + 1, "setup starts one agent");
-    let none = home.fault(["tunnel", "url"], 4);
-    assert_eq!(none["code"], "not_found");
+    assert_eq!(agent_pids(&home).len(), starts + 1, "setup starts one agent");
+    let fault = home.fault(["tunnel", "url"], 4);
+    assert_eq!(fault["code"], "not_found");
     for text in [home.log(), output.stdout, setup.stdout] {
         assert!(!text.contains("t0ken-of-tunnel"), "{text}");
     }
@@ -233,10 +233,10 @@ fn a_killed_agent_is_started_again() {
     assert_eq!(home.json(["tunnel"])["state"], "not_connected");
     api.answers.remove("/api/tunnels");
     home.brain(["tunnel", "start"]).expect(1);
-    let first = *agents(&home).last().unwrap();
+    let first = *agent_pids(&home).last().unwrap();
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
     wait_until("the agent is started again", || {
-        agents(&home).last().is_some_and(|pid| *pid != first)
+        agent_pids(&home).last().is_some_and(|pid| *pid != first)
     });
     assert!(home.log().contains("[watchdog] agent_down: "), "{}", home.log());
 }
@@ -246,14 +246,14 @@ fn a_host_name_that_an_agent_only_claims_is_refused() {
     let (home, api, port) = home("exec sleep 600");
     let _daemon = home.daemon();
     let (public, local) = (home.http_public(), home.http_local());
-    let ask = |at: SocketAddr, host: &str| {
-        call(at, "GET", "/health", &[("Host", host), ("X-Brain-Probe", "guess")], b"").status
+    let health_status = |address: SocketAddr, host: &str| {
+        call(address, "GET", "/health", &[("Host", host), ("X-Brain-Probe", "guess")], b"").status
     };
-    // A name that does not resolve, and a name of this machine, where no tunnel leads.
+    // A name that does not resolve, and a name of this machine to which no tunnel leads.
     for name in ["a1.tunnel.invalid", "localhost.localdomain"] {
         api.answers.put("/api/tunnels", 200, &ngrok_tunnel(&format!("https://{name}"), port));
         assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");
-        assert_eq!((ask(public, name), ask(local, name)), (403, 403), "{name}");
+        assert_eq!((health_status(public, name), health_status(local, name)), (403, 403), "{name}");
     }
     assert!(!home.log().contains("the public address is"), "{}", home.log());
 }
@@ -263,8 +263,10 @@ fn the_fixed_host_name_is_valid_at_the_public_listener_only() {
     let (mut home, _api, _) = home("exec sleep 600");
     home.env.push(("BRAIN_TUNNEL_DOMAIN".into(), "a1.ngrok.app".into()));
     let _daemon = home.daemon();
-    let ask = |at: SocketAddr| call(at, "GET", "/health", &[("Host", "a1.ngrok.app")], b"").status;
-    assert_eq!((ask(home.http_public()), ask(home.http_local())), (200, 403));
+    let health_status = |address: SocketAddr| {
+        call(address, "GET", "/health", &[("Host", "a1.ngrok.app")], b"").status
+    };
+    assert_eq!((health_status(home.http_public()), health_status(home.http_local())), (200, 403));
 }
 
 #[test]
@@ -294,7 +296,7 @@ fn requests_are_listed_without_secrets_and_can_be_replayed() {
     let _ = call(public, "GET", "/health", &[by_tunnel, ("X-Brain-Probe", "watchdog")], b"");
     let listed = home.json(["tunnel", "requests"]);
     let requests = listed["requests"].as_array().unwrap();
-    let seen: Vec<_> = requests
+    let rows: Vec<_> = requests
         .iter()
         .map(|r| {
             (
@@ -306,7 +308,7 @@ fn requests_are_listed_without_secrets_and_can_be_replayed() {
         })
         .collect();
     assert_eq!(
-        seen,
+        rows,
         [
             ("(other)", "/health", 405, "-"),
             ("POST", "/ingest", 401, "-"),
@@ -328,39 +330,39 @@ fn requests_are_listed_without_secrets_and_can_be_replayed() {
         (1, Some(true))
     );
 
-    // While its page exists, a replay changes nothing. After the page was deleted, it is ingested
-    // again.
+    // While the item's page exists, a replay changes nothing. After the page is deleted, a replay
+    // ingests the item again.
     wait_until("the item is a page", || home.json(["jobs", "show", &job])["status"] == "stored");
     let slug = home.json(["jobs", "show", &job])["slug"].as_str().unwrap().to_owned();
-    let again = home.json(["tunnel", "replay", &job]);
+    let replayed = home.json(["tunnel", "replay", &job]);
     assert_eq!(
-        (again["status"].as_str(), again["new_job_id"].as_str()),
+        (replayed["status"].as_str(), replayed["new_job_id"].as_str()),
         (Some("duplicate"), Some(job.as_str()))
     );
     home.json(["delete", &slug]);
-    let again = home.json(["tunnel", "replay", &job]);
-    assert_eq!(again["status"], "queued", "{again}");
-    let anew = again["new_job_id"].as_str().unwrap().to_owned();
-    assert_ne!(anew, job);
+    let replayed = home.json(["tunnel", "replay", &job]);
+    assert_eq!(replayed["status"], "queued", "{replayed}");
+    let new_job = replayed["new_job_id"].as_str().unwrap().to_owned();
+    assert_ne!(new_job, job);
     wait_until("the replayed item is a page", || {
-        home.json(["jobs", "show", &anew])["status"] == "stored"
+        home.json(["jobs", "show", &new_job])["status"] == "stored"
     });
-    let replayed_job = home.json(["jobs", "show", &anew]);
+    let replayed_job = home.json(["jobs", "show", &new_job]);
     assert_eq!(replayed_job["client"], "token:phone");
     let page = home.get(replayed_job["slug"].as_str().unwrap());
     assert!(page["content"].as_str().unwrap().contains("a thought from the tunnel"), "{page}");
     // A page that was changed since is not overwritten.
     home.put(replayed_job["slug"].as_str().unwrap(), "something else entirely");
-    assert_eq!(home.fault(["tunnel", "replay", &anew], 1)["code"], "conflict");
+    assert_eq!(home.fault(["tunnel", "replay", &new_job], 1)["code"], "conflict");
     assert_eq!(home.fault(["tunnel", "replay", "job_999999"], 4)["code"], "unknown_job");
 }
 
-/// Returns the ngrok that `.ci/clients` installs, or the one that the environment names.
+/// Returns the path of ngrok: `BRAIN_TEST_NGROK`, or the program that `.ci/clients` installs.
 fn real_ngrok() -> Option<PathBuf> {
     let named = std::env::var_os("BRAIN_TEST_NGROK").map(PathBuf::from);
-    let beside =
+    let installed =
         target_dir().parent()?.join("clients/node_modules/@expo/ngrok-bin-linux-x64/ngrok");
-    named.into_iter().chain([beside]).find(|path| path.is_file())
+    named.into_iter().chain([installed]).find(|path| path.is_file())
 }
 
 #[test]
@@ -371,13 +373,14 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
         );
     };
     let mut home = TestHome::new();
-    let (port, web) = (free_port(), free_port());
+    let (port, api_port) = (free_port(), free_port());
     // The configured server is a port without a listener. ngrok looks for its configuration in the
     // user's real home, so the test passes a path. It always asks for updates, so its proxy is a
     // port without a listener, too.
     let config_file = home.outside().join("ngrok.yml");
     let settings = format!(
-        "authtoken: abc\nserver_addr: 127.0.0.1:{}\nweb_addr: 127.0.0.1:{web}\nupdate: false\n",
+        "authtoken: abc\nserver_addr: 127.0.0.1:{}\nweb_addr: 127.0.0.1:{api_port}\nupdate: \
+            false\n",
         free_port()
     );
     fs::write(&config_file, settings).unwrap();
@@ -395,7 +398,7 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
             ("BRAIN_HTTP_PUBLIC", format!("127.0.0.1:{port}")),
             ("BRAIN_TUNNEL_PROVIDER", "ngrok".into()),
             ("BRAIN_TUNNEL_FORWARD", port.to_string()),
-            ("BRAIN_TUNNEL_API", format!("http://127.0.0.1:{web}")),
+            ("BRAIN_TUNNEL_API", format!("http://127.0.0.1:{api_port}")),
             ("BRAIN_TUNNEL_BINARY", agent.display().to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
@@ -408,10 +411,11 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
         (Some("not_connected"), Some(false)),
         "{status}"
     );
-    assert!(status["message"].as_str().unwrap().contains(&format!("127.0.0.1:{web}")), "{status}");
+    let message = status["message"].as_str().unwrap();
+    assert!(message.contains(&format!("127.0.0.1:{api_port}")), "{status}");
     assert!(daemon.terminate().0.success());
     assert!(
-        std::net::TcpStream::connect(("127.0.0.1", web)).is_err(),
+        std::net::TcpStream::connect(("127.0.0.1", api_port)).is_err(),
         "the agent ended with the daemon"
     );
 }

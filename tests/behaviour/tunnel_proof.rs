@@ -39,30 +39,30 @@ fn remote_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
     port
 }
 
-/// Forwards one request and its response.
+/// Forwards one request without a body, and its response.
 fn forward(
-    mut outside: rustls::StreamOwned<rustls::ServerConnection, TcpStream>,
+    mut remote: rustls::StreamOwned<rustls::ServerConnection, TcpStream>,
     target: SocketAddr,
 ) -> std::io::Result<()> {
-    outside.sock.set_read_timeout(Some(brain_tests::TEST_TIMEOUT))?;
+    remote.sock.set_read_timeout(Some(brain_tests::TEST_TIMEOUT))?;
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
-        outside.read_exact(&mut byte)?;
+        remote.read_exact(&mut byte)?;
         head.push(byte[0]);
     }
-    let mut inside = TcpStream::connect(target)?;
-    inside.set_read_timeout(Some(brain_tests::TEST_TIMEOUT))?;
-    inside.write_all(&head[..head.len() - 2])?;
-    inside.write_all(b"Connection: close\r\n\r\n")?;
+    let mut local = TcpStream::connect(target)?;
+    local.set_read_timeout(Some(brain_tests::TEST_TIMEOUT))?;
+    local.write_all(&head[..head.len() - 2])?;
+    local.write_all(b"Connection: close\r\n\r\n")?;
     let mut answer = Vec::new();
-    inside.read_to_end(&mut answer)?;
-    outside.write_all(&answer)?;
-    outside.conn.send_close_notify();
-    outside.flush()
+    local.read_to_end(&mut answer)?;
+    remote.write_all(&answer)?;
+    remote.conn.send_close_notify();
+    remote.flush()
 }
 
-/// Returns a home with a tunnel of Tailscale, whose addresses may belong to this machine's network.
-/// The agent prints the file `status.json` beside it.
+/// Returns a home with a tunnel of Tailscale to the port `public`. A tailnet may have private
+/// addresses. The fake agent prints the file `status.json` beside it.
 fn home(public: u16) -> TestHome {
     let mut home = TestHome::new();
     let agent = home.outside().join("agent");
@@ -122,7 +122,7 @@ fn an_address_that_leads_here_is_proved_and_reported() {
         json!([]),
         "the proof's own request is not listed"
     );
-    // A proved address is proved again.
+    // The next check proves the address again.
     *target.lock().unwrap() = other.http_public();
     assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");
 }

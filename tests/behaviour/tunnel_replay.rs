@@ -9,16 +9,16 @@ use brain_protocol::{
 
 use crate::ingest_fixture::{Fixture, text};
 
-const SENT: &str = "---\nmood: odd\nprotected: true\ntitle: A title\n---\n\npoison";
+const ITEM_TEXT: &str = "---\nmood: odd\nprotected: true\ntitle: A title\n---\n\npoison";
 
-fn replay(fixture: &Fixture, of: &IngestReceipt) -> Result<TunnelReplayReply, Fault> {
-    match fixture.ask(Request::TunnelReplay(TunnelReplay { job_id: of.job_id }))? {
+fn replay(fixture: &Fixture, receipt: &IngestReceipt) -> Result<TunnelReplayReply, Fault> {
+    match fixture.ask(Request::TunnelReplay(TunnelReplay { job_id: receipt.job_id }))? {
         Reply::TunnelReplay(replayed) => Ok(replayed),
         other => panic!("{other:?}"),
     }
 }
 
-fn purge_page(fixture: &Fixture, slug: &str) {
+fn delete_page(fixture: &Fixture, slug: &str) {
     fixture
         .ask(Request::Delete(PageRef { source: None, slug: Slug::parse(slug).unwrap() }.into()))
         .unwrap();
@@ -27,21 +27,21 @@ fn purge_page(fixture: &Fixture, slug: &str) {
 #[test]
 fn a_failed_item_is_replayed_as_it_was_sent() {
     let fixture = Fixture::new();
-    let item = || Item { media_type: MediaType::Markdown, ..text(SENT) };
-    let in_the_way = fixture.occupy_every_slug_of("poison");
-    let sent = fixture.send(item()).unwrap();
-    while fixture.show(&sent).status != JobState::Failed {
+    let item = || Item { media_type: MediaType::Markdown, ..text(ITEM_TEXT) };
+    let occupying_slugs = fixture.occupy_every_slug_of("poison");
+    let receipt = fixture.send(item()).unwrap();
+    while fixture.show(&receipt).status != JobState::Failed {
         fixture.process_queue();
         fixture.clock.advance(2000);
     }
-    purge_page(&fixture, &in_the_way[0]);
+    delete_page(&fixture, &occupying_slugs[0]);
     fixture.clock.advance(4 * 24 * 60 * 60 * 1000);
     fixture.brain().pages.purge_due().unwrap();
-    let again = replay(&fixture, &sent).unwrap();
-    assert_eq!(again.status, "queued");
+    let replayed = replay(&fixture, &receipt).unwrap();
+    assert_eq!(replayed.status, "queued");
     fixture.process_queue();
-    let anew = IngestReceipt { job_id: again.new_job_id, ..sent.clone() };
-    let (first, job) = (fixture.show(&sent), fixture.show(&anew));
+    let new_receipt = IngestReceipt { job_id: replayed.new_job_id, ..receipt.clone() };
+    let (first, job) = (fixture.show(&receipt), fixture.show(&new_receipt));
     assert_eq!(
         (job.status, &job.client, &job.content_type, job.bytes, &job.source_id),
         (JobState::Stored, &first.client, &first.content_type, first.bytes, &first.source_id)
@@ -49,7 +49,7 @@ fn a_failed_item_is_replayed_as_it_was_sent() {
     let page = fixture.page(job.slug.as_deref().unwrap());
     assert_eq!((page.body.as_str(), page.title.as_str()), ("poison", "A title"));
     // The result equals that of a new item: inactive keys are not wrapped twice.
-    purge_page(&fixture, job.slug.as_deref().unwrap());
+    delete_page(&fixture, job.slug.as_deref().unwrap());
     let direct = fixture.send(item()).unwrap();
     fixture.process_queue();
     let direct = fixture.page(fixture.show(&direct).slug.as_deref().unwrap());
@@ -61,10 +61,10 @@ fn a_failed_item_is_replayed_as_it_was_sent() {
 }
 
 #[test]
-fn an_item_of_a_removed_source_is_refused_with_a_hint() {
+fn a_replay_of_an_unknown_job_is_refused_with_a_hint() {
     let fixture = Fixture::new();
-    let sent = fixture.send(text("a thought")).unwrap();
-    let unknown = IngestReceipt { job_id: JobId(999), ..sent };
+    let receipt = fixture.send(text("a thought")).unwrap();
+    let unknown = IngestReceipt { job_id: JobId(999), ..receipt };
     let fault = replay(&fixture, &unknown).unwrap_err();
     assert_eq!((fault.code, fault.hint.is_some()), (FaultCode::UnknownJob, true));
 }

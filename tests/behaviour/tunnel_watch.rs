@@ -24,11 +24,14 @@ use brain_tests::tunnel::{
     FakeNetwork, FakePrograms, PhoneNumber, healthy, impostor, ngrok_tunnel,
 };
 
+/// The API of the agent.
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
 
-const LOCAL: &str = "http://127.0.0.1:8765/health";
+/// The health endpoint of the daemon.
+const LOCAL_HEALTH: &str = "http://127.0.0.1:8765/health";
 
-const OLD: &str = "https://old.ngrok.app/voice";
+/// The voice URL of the number before brain changes it.
+const OLD_VOICE_URL: &str = "https://old.ngrok.app/voice";
 
 struct Fixture {
     net: FakeNetwork,
@@ -51,8 +54,8 @@ impl Fixture {
             fs::write(&path, secret).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
-        let net = FakeNetwork::new(PhoneNumber::with_voice_url(OLD));
-        net.answers.put(LOCAL, 200, &healthy());
+        let net = FakeNetwork::new(PhoneNumber::with_voice_url(OLD_VOICE_URL));
+        net.answers.put(LOCAL_HEALTH, 200, &healthy());
         let time = Time::at(parse_instant("2026-11-21T10:00:00Z", false).unwrap());
         let mut fixture = Self { net, programs: FakePrograms::default(), time, brain: None, dir };
         fixture.reopen();
@@ -66,19 +69,19 @@ impl Fixture {
         }
         let home = Home::at(self.dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
-        let outside = ExternalDependencies {
+        let dependencies = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(|_| None),
             net: Arc::new(self.net.clone()),
             lines: Arc::new(StandardOutput::default()),
         };
         let brain =
-            Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
+            Brain::open_with(home, config, Arc::new(self.time.clone()), 7, dependencies).unwrap();
         brain.tunnel.set_starter(Arc::new(self.programs.clone()));
         let brain = Arc::new(brain);
-        let listening = Arc::downgrade(&brain);
+        let weak_brain = Arc::downgrade(&brain);
         let prover =
-            move |host: &str, challenge: &str| listening.upgrade()?.tunnel.proof(host, challenge);
+            move |host: &str, challenge: &str| weak_brain.upgrade()?.tunnel.proof(host, challenge);
         *self.net.prover.lock().unwrap() = Some(Arc::new(prover));
         self.brain = Some(brain);
     }
@@ -126,6 +129,7 @@ impl Fixture {
     }
 }
 
+/// Returns a configuration with a tunnel, its further lines `rest`, and a telephone number.
 fn config_with_number(rest: &str) -> String {
     let (account, number) = (format!("AC{}", "0".repeat(32)), format!("PN{}", "1".repeat(32)));
     format!(
@@ -134,7 +138,7 @@ fn config_with_number(rest: &str) -> String {
     )
 }
 
-fn names(steps: &[Step]) -> Vec<(&str, &str)> {
+fn names_and_statuses(steps: &[Step]) -> Vec<(&str, &str)> {
     steps.iter().map(|step| (step.name.as_str(), step.status.as_str())).collect()
 }
 
@@ -193,7 +197,7 @@ fn the_number_is_updated_only_when_the_address_changes() {
     fixture.check_and_advance();
     assert_eq!(
         (fixture.number_voice_url(), fixture.net.number.changes()),
-        (OLD.into(), 0),
+        (OLD_VOICE_URL.into(), 0),
         "the voice URL is unchanged without a tunnel"
     );
     fixture.set_tunnel_up("https://a.ngrok.app");
@@ -230,7 +234,7 @@ fn a_changed_number_is_corrected_at_the_next_start() {
         (fixture.number_voice_url().as_str(), fixture.net.number.changes()),
         ("https://b.ngrok.app/voice", 1)
     );
-    fixture.net.number.set_voice_url(OLD);
+    fixture.net.number.set_voice_url(OLD_VOICE_URL);
     fixture.reopen();
     assert_eq!(
         fixture.status(Request::TunnelStatus(TunnelStatus)).telephone,
@@ -262,7 +266,7 @@ fn a_new_address_does_not_wait_for_the_retry_of_the_former() {
     // The next retry is minutes away.
     fixture.net.number.refuse(0);
     fixture.check_and_advance();
-    assert_eq!(fixture.number_voice_url(), OLD);
+    assert_eq!(fixture.number_voice_url(), OLD_VOICE_URL);
     fixture.set_tunnel_up("https://b.ngrok.app");
     fixture.check_and_advance();
     assert_eq!(fixture.number_voice_url(), "https://b.ngrok.app/voice");
@@ -287,9 +291,16 @@ fn a_false_address_of_an_agent_is_refused() {
         None,
         "requests to that name are not accepted"
     );
-    assert_eq!((fixture.number_voice_url().as_str(), fixture.net.number.changes()), (OLD, 0));
+    assert_eq!(
+        (fixture.number_voice_url().as_str(), fixture.net.number.changes()),
+        (OLD_VOICE_URL, 0)
+    );
     let setup = fixture.setup();
-    assert_eq!(names(&setup.steps).last(), Some(&("reachable", "failed")), "{setup:#?}");
+    assert_eq!(
+        names_and_statuses(&setup.steps).last(),
+        Some(&("reachable", "failed")),
+        "{setup:#?}"
+    );
     // A proved address stays published while the agent names a false one.
     fixture.set_tunnel_up("https://a.ngrok.app");
     fixture.check_and_advance();
@@ -299,7 +310,7 @@ fn a_false_address_of_an_agent_is_refused() {
     fixture.check_and_advance();
     assert_eq!(fixture.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
     assert_eq!(fixture.number_voice_url(), "https://a.ngrok.app/voice");
-    // A challenge is answered only once, so nobody else can use it.
+    // After a check, no challenge is open.
     assert_eq!(fixture.brain().tunnel.proof("a.ngrok.app", ""), None);
 }
 
@@ -332,8 +343,8 @@ fn a_changed_address_is_reported_with_the_clients_that_use_it() {
 /// Runs `act` and returns its log.
 fn log_of(act: impl FnOnce()) -> String {
     let log: Arc<Mutex<Vec<u8>>> = Arc::default();
-    let written = Arc::clone(&log);
-    let writer = move || LogWriter(Arc::clone(&written));
+    let log_of_writer = Arc::clone(&log);
+    let writer = move || LogWriter(Arc::clone(&log_of_writer));
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).finish();
     tracing::subscriber::with_default(subscriber, act);
     let bytes = log.lock().unwrap().clone();

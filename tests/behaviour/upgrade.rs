@@ -19,13 +19,14 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
 const LINKS_IN: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("links_in");
 
-/// Replaces the home's store with the golden store of a schema.
+/// Replaces the home with one that has only the golden store of a schema.
 fn use_golden_store(home: &TestHome, schema: u64) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    replace(home, &fixtures.join(format!("v{schema}.redb")));
+    replace_home(home, &fixtures.join(format!("v{schema}.redb")));
 }
 
-fn replace(home: &TestHome, store: &Path) {
+/// Replaces the home with one that has only a copy of `store`.
+fn replace_home(home: &TestHome, store: &Path) {
     let _ = fs::remove_dir_all(home.path());
     fs::create_dir_all(home.path()).unwrap();
     fs::copy(store, home.path().join("brain.redb")).unwrap();
@@ -51,8 +52,8 @@ fn check_schema_80(home: &TestHome) {
     let two = home.get("old/two");
     assert_eq!(two["content"], "---\ntags: [old]\n---\n\nTwo, übung\n");
     assert_eq!((&two["version"], &two["source_path"]), (&2.into(), &"old/2.md".into()));
-    for column in ["source_kind", "source_uri", "ingested_via", "ingested_at"] {
-        assert!(two[column].is_null(), "schema 80 had no {column}: {two}");
+    for field in ["source_kind", "source_uri", "ingested_via", "ingested_at"] {
+        assert!(two[field].is_null(), "schema 80 had no {field}: {two}");
     }
     let before = home.json(["get", "old/two", "--version", "1"]);
     assert_eq!((&before["body"], &before["title"]), (&"before\n".into(), &"Two, before".into()));
@@ -168,7 +169,7 @@ fn check_schema_85(home: &TestHome) {
     assert!(versions.len() == 2 && versions[1]["written_by"] == "owner", "{history}");
 }
 
-/// Checks the contents of the golden store of schema 86: its pages had the dates of their writes.
+/// Checks the contents of the golden store of schema 86, whose pages were dated by their writes.
 fn check_schema_86(home: &TestHome) {
     let listed = |args: &[&str]| slugs(&home.json([&["list"], args].concat())["pages"]);
     let all = ["inbox/2026-11-23-b517b86e", "journal/2020-05-06", "places/harbour"];
@@ -197,7 +198,9 @@ fn check_schema_87(home: &TestHome) {
 }
 
 type CheckStore = fn(&TestHome);
-const GOLDEN: &[(u64, CheckStore)] = &[
+
+/// Each schema that has a golden store, and the check of its contents.
+const GOLDEN_STORES: &[(u64, CheckStore)] = &[
     (80, check_schema_80),
     (81, check_schema_81),
     (82, check_schema_82),
@@ -210,15 +213,15 @@ const GOLDEN: &[(u64, CheckStore)] = &[
 
 #[test]
 fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
-    for &(schema, check_store) in GOLDEN {
+    for &(schema, check_store) in GOLDEN_STORES {
         let home = TestHome::new();
         use_golden_store(&home, schema);
         let daemon = home.daemon();
         check_store(&home);
-        let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 88);
-        let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
-        assert_eq!(home.json(["status"])["jobs"], none);
+        let current_schema = home.json(["status"])["schema"].as_u64().unwrap();
+        assert!(current_schema >= 88);
+        let no_jobs = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
+        assert_eq!(home.json(["status"])["jobs"], no_jobs);
         // The migrated store can be written, checked, backed up and restored.
         assert_eq!(home.put("new/page", "written since\n")["status"], "created");
         let doctor = home.json(["doctor"]);
@@ -227,9 +230,9 @@ fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
             "{doctor}"
         );
         let file = home.outside().join("after.redb");
-        assert_eq!(home.json(["backup", file.to_str().unwrap()])["schema"], now);
-        let kept = home.path().join(format!("brain.redb.v{schema}"));
-        let verified = home.json(["backup", "verify", kept.to_str().unwrap()]);
+        assert_eq!(home.json(["backup", file.to_str().unwrap()])["schema"], current_schema);
+        let copy = home.path().join(format!("brain.redb.v{schema}"));
+        let verified = home.json(["backup", "verify", copy.to_str().unwrap()]);
         assert_eq!((&verified["schema"], &verified["status"]), (&schema.into(), &"sound".into()));
         assert!(
             verified["warnings"][0].as_str().unwrap().contains(&schema.to_string()),
@@ -237,20 +240,21 @@ fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
         );
         assert!(daemon.terminate().0.success());
         // A second start migrates nothing and needs no copy.
-        let before = fs::metadata(&kept).unwrap().modified().unwrap();
+        let before = fs::metadata(&copy).unwrap().modified().unwrap();
         let _daemon = home.daemon();
         check_without_new_page(&home, check_store);
-        assert_eq!(fs::metadata(&kept).unwrap().modified().unwrap(), before);
-        // The kept copy can be restored.
-        let back = TestHome::new();
-        let mut command = back.command("brain-daemon");
-        command.arg("--restore").arg(&kept);
+        assert_eq!(fs::metadata(&copy).unwrap().modified().unwrap(), before);
+        // The copy can be restored.
+        let restored_home = TestHome::new();
+        let mut command = restored_home.command("brain-daemon");
+        command.arg("--restore").arg(&copy);
         brain_tests::run(command, b"").expect(0);
-        let _back = back.daemon();
-        check_store(&back);
+        let _restored_daemon = restored_home.daemon();
+        check_store(&restored_home);
     }
 }
 
+/// Checks and deletes the new page, then checks the contents of the golden store.
 fn check_without_new_page(home: &TestHome, check_store: CheckStore) {
     assert_eq!(home.get("new/page")["body"], "written since\n");
     home.json(["delete", "new/page"]);
@@ -269,18 +273,18 @@ fn kill_after(home: &TestHome, delay: Duration) {
 
 #[test]
 fn repeated_kills_of_a_migration_lose_nothing() {
-    for &(schema, check_store) in GOLDEN {
+    for &(schema, check_store) in GOLDEN_STORES {
         let home = TestHome::new();
         for round in 0_u64..12 {
             use_golden_store(&home, schema);
-            // Each start is killed twice, so that the second one finds a half-migrated store.
+            // The second start may find a half-migrated store.
             kill_after(&home, Duration::from_micros(500 + 1300 * round));
             kill_after(&home, Duration::from_micros(400 + 700 * (round * 7 % 12)));
             let daemon = home.daemon();
             check_store(&home);
-            let kept = home.path().join(format!("brain.redb.v{schema}"));
+            let copy = home.path().join(format!("brain.redb.v{schema}"));
             assert!(daemon.terminate().0.success());
-            assert_eq!(schema_of(&kept), schema, "round {round}");
+            assert_eq!(schema_of(&copy), schema, "round {round}");
         }
     }
 }
@@ -288,11 +292,11 @@ fn repeated_kills_of_a_migration_lose_nothing() {
 #[test]
 fn kills_during_the_migration_of_a_large_store_lose_nothing() {
     const PAGES: usize = 600;
-    let maker = TestHome::new();
-    let vault = maker.outside().join("vault");
+    let old_home = TestHome::new();
+    let vault = old_home.outside().join("vault");
     fs::create_dir_all(&vault).unwrap();
     let links = |n: usize| {
-        let [a, b, c] = [1, 2, 3].map(|further| (n + further) % PAGES);
+        let [a, b, c] = [1, 2, 3].map(|offset| (n + offset) % PAGES);
         format!(
             "See [[p{a}]], [it](p{b}.md), [[default:p{c}]] and [there](/p{c}.md), not [[None \
                 Such]]. "
@@ -308,28 +312,28 @@ fn kills_during_the_migration_of_a_large_store_lose_nothing() {
     for n in 0..PAGES {
         fs::write(vault.join(format!("p{n}.md")), body(n)).unwrap();
     }
-    let daemon = maker.daemon();
-    maker.json(["import", vault.to_str().unwrap()]);
+    let daemon = old_home.daemon();
+    old_home.json(["import", vault.to_str().unwrap()]);
     assert!(daemon.terminate().0.success());
-    let old = maker.outside().join("v81.redb");
-    fs::copy(maker.path().join("brain.redb"), &old).unwrap();
-    make_81(&old);
+    let old = old_home.outside().join("v81.redb");
+    fs::copy(old_home.path().join("brain.redb"), &old).unwrap();
+    convert_to_schema_81(&old);
     assert_eq!(schema_of(&old), 81);
 
     let home = TestHome::new();
-    replace(&home, &old);
+    replace_home(&home, &old);
     let began = Instant::now();
     let daemon = home.daemon();
-    let usual = began.elapsed();
+    let usual_duration = began.elapsed();
     drop(daemon);
-    let (mut in_the_copy, mut after) = (0, 0);
+    let (mut kills_before_copy, mut kills_after_copy) = (0, 0);
     for round in 0_u32..20 {
-        replace(&home, &old);
-        kill_after(&home, usual * (round + 1) / 14);
-        let kept = home.path().join("brain.redb.v81");
-        match kept.exists() {
-            true => after += 1,
-            false => in_the_copy += 1,
+        replace_home(&home, &old);
+        kill_after(&home, usual_duration * (round + 1) / 14);
+        let copy = home.path().join("brain.redb.v81");
+        match copy.exists() {
+            true => kills_after_copy += 1,
+            false => kills_before_copy += 1,
         }
         let daemon = home.daemon();
         wait_until_settled(&home);
@@ -340,24 +344,24 @@ fn kills_during_the_migration_of_a_large_store_lose_nothing() {
         );
         for n in [0, 1, PAGES / 2, PAGES - 1, round as usize * 29] {
             assert_eq!(home.get(&format!("p{n}"))["body"], body(n), "round {round}");
-            let mut from = slugs(&home.json(["backlinks", &format!("p{n}")])["links"]);
-            from.sort();
+            let mut linking_slugs = slugs(&home.json(["backlinks", &format!("p{n}")])["links"]);
+            linking_slugs.sort();
             let mut expected = [PAGES - 1, PAGES - 2, PAGES - 3, PAGES - 3]
-                .map(|before| format!("p{}", (n + before) % PAGES));
+                .map(|offset| format!("p{}", (n + offset) % PAGES));
             expected.sort();
-            assert_eq!(from, expected, "p{n}, round {round}");
+            assert_eq!(linking_slugs, expected, "p{n}, round {round}");
         }
         if round % 5 == 4 {
             let file = home.outside().join(format!("{round}.redb"));
             assert_eq!(home.json(["backup", file.to_str().unwrap()])["pages"], PAGES);
-            assert_eq!(home.json(["backup", "verify", kept.to_str().unwrap()])["pages"], PAGES);
+            assert_eq!(home.json(["backup", "verify", copy.to_str().unwrap()])["pages"], PAGES);
         }
         drop(daemon);
         assert!(!home.path().join("brain.redb.v81.tmp").exists());
     }
     assert!(
-        after > 0,
-        "{in_the_copy} upgrades were killed before the copy was complete, {after} after it"
+        kills_after_copy > 0,
+        "{kills_before_copy} upgrades were killed before the copy was complete, and none after it"
     );
 }
 
@@ -371,7 +375,7 @@ fn wait_until_settled(home: &TestHome) {
 
 /// Converts a store to schema 81: sources without the result of their last sync, links under other
 /// keys, and no later tables.
-fn make_81(store: &Path) {
+fn convert_to_schema_81(store: &Path) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
     {

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::faults::fill;
 use crate::voice_requests::{home_with_phone, start_with_phone};
 
-/// The id of a call.
+/// The call of most tests.
 pub(crate) const SID: &str = "CA0123456789abcdef0123456789abcdef";
-/// The id of a recording.
+/// The recording of all tests.
 pub(crate) const RECORDING_SID: &str = "RE0123456789abcdef0123456789abcdef";
 
 /// Returns the slugs that begin with `prefix`.
@@ -48,11 +48,11 @@ fn a_note_is_stored_with_its_origin() {
     for line in ["captured_via: voice", "source_kind: voice", SID, "confidence: "] {
         assert!(page.contains(line), "{line} is not in {page}");
     }
-    let call = only_page(&home, "calls/");
-    assert_eq!(call["source_kind"], "voice");
+    let call_page = only_page(&home, "calls/");
+    assert_eq!(call_page["source_kind"], "voice");
     let lines: Vec<String> =
-        text(&call).lines().filter(|line| line.starts_with("- ")).map(Into::into).collect();
-    let begins = [
+        text(&call_page).lines().filter(|line| line.starts_with("- ")).map(Into::into).collect();
+    let beginnings = [
         "- **Brain (0):** Hello",
         "- **Caller (1):** Note.",
         "- **Brain (1):** What shall I note?",
@@ -61,9 +61,9 @@ fn a_note_is_stored_with_its_origin() {
         "- **Caller (3):** No, thank you.",
         "- **Brain (3):** Goodbye.",
     ];
-    assert_eq!(lines.len(), begins.len(), "{lines:?}");
-    for (line, begins) in lines.iter().zip(begins) {
-        assert!(line.starts_with(begins), "{line}");
+    assert_eq!(lines.len(), beginnings.len(), "{lines:?}");
+    for (line, beginning) in lines.iter().zip(beginnings) {
+        assert!(line.starts_with(beginning), "{line}");
     }
 }
 
@@ -77,14 +77,14 @@ fn a_question_is_answered_from_the_best_page() {
          this.\n",
     );
     let mut call = Call::from(public, KNOWN, SID);
-    for asked in
+    for question in
         ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
     {
-        let response = call.speak(asked).clone();
+        let response = call.speak(question).clone();
         let spoken_text = response.text();
         assert!(
             spoken_text.contains("Skua") && spoken_text.contains("boat of Ann is blue"),
-            "{asked}: {spoken_text}"
+            "{question}: {spoken_text}"
         );
         assert!(
             !spoken_text.contains(['*', '[', '#', '_']) && !spoken_text.contains("://"),
@@ -94,7 +94,7 @@ fn a_question_is_answered_from_the_best_page() {
         assert!(spoken_text.ends_with("Anything else?"), "{spoken_text}");
     }
     assert!(call.press_key("2").text().contains("What would you like to know"));
-    // The transcript of this call contains the first question, but it must not be an answer.
+    // The transcript of this call contains the words of the question, but must not be its answer.
     assert!(call.speak("zeppelin timetable").text().contains("found nothing"));
     assert!(call.speak("What about the zeppelin timetable").text().contains("found nothing"));
     assert!(slugs(&home, "inbox/").is_empty(), "a question is not saved as a note");
@@ -152,7 +152,7 @@ fn an_unknown_caller_can_only_leave_a_message() {
             "{:?}",
             call.response
         );
-        let (_, transcribed) = call.response.recording_actions.clone().unwrap();
+        let (_, transcription_action) = call.response.recording_actions.clone().unwrap();
         // A signed request with other parameters must not give the stranger a dialogue.
         let response = call.request(
             "/voice/turn?turn=1&asked=question&silences=0",
@@ -168,7 +168,7 @@ fn an_unknown_caller_can_only_leave_a_message() {
         let response = call.send_recording(RECORDING_SID, "12").clone();
         assert!(response.ends && response.text().contains("Thank you"), "{response:?}");
         let response = call.request(
-            &transcribed,
+            &transcription_action,
             &[
                 ("RecordingSid", RECORDING_SID),
                 ("TranscriptionText", "Please call back, Bob"),
@@ -203,9 +203,9 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
     home.env.push(("BRAIN_VOICE_CALLERS".into(), callers.into()));
     let _daemon = home.daemon();
     let public = home.http_public();
-    let sid = |at: usize| format!("CA{at:032}");
-    for (at, known) in [KNOWN, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
-        assert!(Call::from(public, known, &sid(at)).response.gather_action.is_some(), "{known}");
+    let sid = |n: usize| format!("CA{n:032}");
+    for (n, known) in [KNOWN, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
+        assert!(Call::from(public, known, &sid(n)).response.gather_action.is_some(), "{known}");
     }
     let long = format!("sip:{}@example.org", "x".repeat(400));
     let strangers = [
@@ -220,8 +220,8 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
         "",
         &long,
     ];
-    for (at, stranger) in strangers.into_iter().enumerate() {
-        let response = Call::from(public, stranger, &sid(100 + at)).response;
+    for (n, stranger) in strangers.into_iter().enumerate() {
+        let response = Call::from(public, stranger, &sid(100 + n)).response;
         assert!(
             response.recording_actions.is_some() && response.gather_action.is_none(),
             "{stranger}: {response:?}"
@@ -287,7 +287,7 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
     let _daemon = home.daemon();
     let mut call = Call::from(home.http_public(), KNOWN, SID);
     call.press_key("1");
-    let listening = call.response.gather_action.clone().unwrap();
+    let turn_action = call.response.gather_action.clone().unwrap();
     let filler = fill(&home.path(), 200_000);
     let words = "This must not be lost";
     let response = call.speak(words).clone();
@@ -305,7 +305,7 @@ fn a_caller_hears_no_error_when_the_brain_cannot_write() {
     );
     // With free space again, the repeated turn succeeds.
     std::fs::remove_file(filler).unwrap();
-    assert!(call.request(&listening, &[("SpeechResult", words)]).text().contains("Noted"));
+    assert!(call.request(&turn_action, &[("SpeechResult", words)]).text().contains("Noted"));
     assert!(text(&only_page(&home, "inbox/")).contains(words));
 }
 

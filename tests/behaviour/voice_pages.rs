@@ -23,7 +23,7 @@ fn repeated_and_late_events_are_stored_once() {
     let body = text(&only_page(&home, "calls/"));
     drop(daemon);
 
-    // After a restart, when the memory is empty, and after the note was deleted.
+    // The turn is repeated after a restart and after the deletion of its note.
     let note = only_page(&home, "inbox/");
     let _daemon = home.daemon();
     home.json(["delete", note["slug"].as_str().unwrap()]);
@@ -32,7 +32,7 @@ fn repeated_and_late_events_are_stored_once() {
     assert!(slugs(&home, "inbox/").is_empty(), "a processed turn saves no second note");
     assert_eq!(text(&only_page(&home, "calls/")), body);
 
-    // Callbacks without a turn, in any order, each of them twice.
+    // Late callbacks arrive after the end of the call, each of them twice.
     for _ in 0..2 {
         call.request("/voice/status", &[("CallStatus", "completed")]);
         call.request(
@@ -56,12 +56,12 @@ fn repeated_and_late_events_are_stored_once() {
 #[test]
 fn concurrent_repeats_of_a_turn_are_processed_once() {
     let (home, _daemon, public) = start_with_phone();
-    let others = "CA00000000000000000000000000000009";
-    let begun = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, others)];
-    let action = begun[0].response.gather_action.clone().unwrap();
-    let sends: Vec<_> = (0..12)
-        .map(|at| {
-            let (sid, action) = (if at % 2 == 0 { SID } else { others }, action.clone());
+    let other_sid = "CA00000000000000000000000000000009";
+    let calls = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, other_sid)];
+    let action = calls[0].response.gather_action.clone().unwrap();
+    let threads: Vec<_> = (0..12)
+        .map(|n| {
+            let (sid, action) = (if n % 2 == 0 { SID } else { other_sid }, action.clone());
             std::thread::spawn(move || {
                 let mut call = Call::resume(public, KNOWN, sid);
                 let words = format!("Note that the call is {sid}");
@@ -69,13 +69,13 @@ fn concurrent_repeats_of_a_turn_are_processed_once() {
             })
         })
         .collect();
-    for spoken_answer in sends {
-        assert!(spoken_answer.join().unwrap().contains("Noted"));
+    for thread in threads {
+        assert!(thread.join().unwrap().contains("Noted"));
     }
     let notes: Vec<String> =
         slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
     assert_eq!(notes.len(), 2, "{notes:?}");
-    for (call, other) in [(&begun[0], others), (&begun[1], SID)] {
+    for (call, other) in [(&calls[0], other_sid), (&calls[1], SID)] {
         let end = call.slug("").replace("calls/", "");
         let page = slugs(&home, "calls/").into_iter().find(|slug| slug.ends_with(&end)).unwrap();
         let body = text(&home.get(&page));
@@ -158,12 +158,12 @@ fn the_owner_can_edit_and_delete_the_page_of_a_call() {
     let mut call = Call::from(public, KNOWN, SID);
     call.speak("Buy milk");
     let slug = slugs(&home, "calls/").remove(0);
-    let page = std::fs::read_to_string(home.page_file(&slug)).unwrap();
-    home.put(&slug, &format!("{page}\nAnn called.\n"));
+    let file_text = std::fs::read_to_string(home.page_file(&slug)).unwrap();
+    home.put(&slug, &format!("{file_text}\nAnn called.\n"));
     call.speak("Buy eggs");
-    let kept = home.get(&slug);
-    assert!(text(&kept).contains("Ann called.") && text(&kept).contains("Buy eggs"), "{kept}");
-    assert_eq!(kept["source_kind"], "voice", "the page contains text of a caller");
+    let page = home.get(&slug);
+    assert!(text(&page).contains("Ann called.") && text(&page).contains("Buy eggs"), "{page}");
+    assert_eq!(page["source_kind"], "voice", "the page contains text of a caller");
     home.json(["delete", &slug]);
     assert!(call.speak("Buy bread").text().contains("Noted"));
     assert!(slugs(&home, "calls/").is_empty(), "a deleted page of a call is not created again");

@@ -37,8 +37,8 @@ pub(crate) fn start_with_phone() -> (TestHome, Daemon, SocketAddr) {
     (home, daemon, public)
 }
 
-/// Counts the pages.
-fn pages(home: &TestHome) -> usize {
+/// Returns the number of pages.
+fn page_count(home: &TestHome) -> usize {
     home.json(["list"])["pages"].as_array().unwrap().len()
 }
 
@@ -92,8 +92,8 @@ fn a_signed_call_is_answered_on_both_listeners() {
         assert!(response.gather_action.is_some() && response.redirect.is_some(), "{response:?}");
         let path = format!("/voice?{}", encoded(&FORM));
         let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
-        let got = http::call(address, "GET", &path, &[("X-Twilio-Signature", &signature)], b"");
-        assert_eq!(VoiceResponse::read(&got.expect(200)), response);
+        let answer = http::call(address, "GET", &path, &[("X-Twilio-Signature", &signature)], b"");
+        assert_eq!(VoiceResponse::read(&answer.expect(200)), response);
     }
     let with_port = sign(TOKEN, &format!("{PUBLIC}:443/voice"), &FORM);
     assert_eq!(posted(public, "/voice", &FORM, &with_port).status, 200);
@@ -105,50 +105,53 @@ fn an_unsigned_request_is_refused_without_effect() {
     let good = sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM);
     let form = encoded(&FORM);
     let refusal = http::call(public, "POST", "/voice", &[], form.as_bytes()).text().to_owned();
-    let refused = |answer: Answer, what: &str| {
-        assert_eq!((answer.status, answer.error().as_str()), (403, "invalid_signature"), "{what}");
-        assert_eq!(answer.text(), refusal, "{what}: the answer does not reveal the reason");
+    let assert_refused = |answer: Answer, case: &str| {
+        assert_eq!((answer.status, answer.error().as_str()), (403, "invalid_signature"), "{case}");
+        assert_eq!(answer.text(), refusal, "{case}: the answer does not reveal the reason");
     };
-    for (signature, what) in [
+    for (signature, case) in [
         (sign("another token", &format!("{PUBLIC}/voice"), &FORM), "another token"),
         (sign(TOKEN, &format!("{PUBLIC}/voice/turn"), &FORM), "another path"),
         (sign(TOKEN, "https://evil.example/voice", &FORM), "another host"),
         (sign(TOKEN, "http://brain.example.org/voice", &FORM), "another scheme"),
         (sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM[..2]), "a part of the form"),
         (sign(TOKEN, &format!("http://{public}/voice"), &FORM), "the address behind the tunnel"),
-        (good[..20].into(), "a part of it"),
-        (String::new(), "nothing"),
+        (good[..20].into(), "a part of the signature"),
+        (String::new(), "an empty signature"),
         ("%%%".into(), "no base64"),
     ] {
-        refused(posted(public, "/voice", &FORM, &signature), what);
+        assert_refused(posted(public, "/voice", &FORM, &signature), case);
     }
-    refused(posted(public, "/voice?x=1", &FORM, &good), "a query");
-    refused(posted(public, "/voice", &[FORM[0], FORM[1], ("To", "+1")], &good), "another value");
-    refused(http::call(public, "POST", "/voice", &[], form.as_bytes()), "no signature");
-    let kind = ("Content-Type", "application/x-www-form-urlencoded");
-    let twice = [kind, ("X-Twilio-Signature", &good[..]), ("X-Twilio-Signature", &good[..])];
-    refused(http::call(public, "POST", "/voice", &twice, form.as_bytes()), "two signatures");
+    assert_refused(posted(public, "/voice?x=1", &FORM, &good), "another query");
+    let other_form = [FORM[0], FORM[1], ("To", "+1")];
+    assert_refused(posted(public, "/voice", &other_form, &good), "another value");
+    assert_refused(http::call(public, "POST", "/voice", &[], form.as_bytes()), "no signature");
+    let content_type = ("Content-Type", "application/x-www-form-urlencoded");
+    let signature = ("X-Twilio-Signature", &good[..]);
+    let twice = [content_type, signature, signature];
+    assert_refused(http::call(public, "POST", "/voice", &twice, form.as_bytes()), "two signatures");
     // Headers that name another host are ignored.
     let evil = sign(TOKEN, "https://evil.example/voice", &FORM);
     let forwarded = [
-        kind,
+        content_type,
         ("X-Forwarded-Host", "evil.example"),
         ("X-Forwarded-Proto", "https"),
         ("X-Original-Host", "evil.example"),
         ("X-Twilio-Signature", &evil),
     ];
-    refused(http::call(public, "POST", "/voice", &forwarded, form.as_bytes()), "X-Forwarded-Host");
+    let answer = http::call(public, "POST", "/voice", &forwarded, form.as_bytes());
+    assert_refused(answer, "X-Forwarded-Host");
     // A signature of the URL alone does not cover a body that is no form.
-    let bare = sign(TOKEN, &format!("{PUBLIC}/voice"), &[]);
-    let json = [("Content-Type", "application/json"), ("X-Twilio-Signature", &bare[..])];
-    refused(http::call(public, "POST", "/voice", &json, b"{}"), "an unsigned body");
-    let elsewhere = [kind, ("Host", "evil.example"), ("X-Twilio-Signature", &evil[..])];
-    let answer = http::call(public, "POST", "/voice", &elsewhere, form.as_bytes()).expect(403);
+    let url_signature = sign(TOKEN, &format!("{PUBLIC}/voice"), &[]);
+    let json = [("Content-Type", "application/json"), ("X-Twilio-Signature", &url_signature[..])];
+    assert_refused(http::call(public, "POST", "/voice", &json, b"{}"), "an unsigned body");
+    let other_host = [content_type, ("Host", "evil.example"), ("X-Twilio-Signature", &evil[..])];
+    let answer = http::call(public, "POST", "/voice", &other_host, form.as_bytes()).expect(403);
     assert_eq!(answer.error(), "forbidden_host");
     for path in ["/voice/turn", "/voice/recording", "/voice/transcription", "/voice/status"] {
-        refused(posted(public, path, &FORM, &good), path);
+        assert_refused(posted(public, path, &FORM, &good), path);
     }
-    assert_eq!(pages(&home), 0, "nothing was stored");
+    assert_eq!(page_count(&home), 0, "nothing was stored");
     // The log warns the owner, whose token or address may be wrong. It warns once, since anybody
     // can send such requests.
     let log = home.log();
@@ -173,7 +176,7 @@ fn a_json_body_is_accepted_with_its_digest_in_the_signed_url() {
 
 #[test]
 fn without_a_token_or_an_address_every_call_is_refused() {
-    for (missing, way_out) in [
+    for (missing, remedy) in [
         ("BRAIN_TELEPHONY_AUTH_TOKEN", "secrets/telephony-auth-token"),
         ("BRAIN_HTTP_BASE_URL", "http.base_url"),
     ] {
@@ -198,13 +201,13 @@ fn without_a_token_or_an_address_every_call_is_refused() {
                 "{missing}"
             );
             assert!(
-                !refused.text().contains(way_out),
+                !refused.text().contains(remedy),
                 "callers do not learn the hint for the owner: {}",
                 refused.text()
             );
         }
-        assert_eq!(home.log().matches(way_out).count(), 1, "{}", home.log());
-        assert_eq!(pages(&home), 0);
+        assert_eq!(home.log().matches(remedy).count(), 1, "{}", home.log());
+        assert_eq!(page_count(&home), 0);
     }
 }
 
@@ -227,7 +230,7 @@ fn bodies_and_methods_have_limits() {
         let answer = http::call(public, method, path, &[("X-Twilio-Signature", &signature)], b"");
         assert_eq!(answer.status, 405, "{method} {path}");
     }
-    assert_eq!(pages(&home), 0);
+    assert_eq!(page_count(&home), 0);
 }
 
 #[test]
@@ -242,9 +245,9 @@ fn callers_numbers_and_words_are_never_logged() {
     other.send_recording("RE0123456789abcdef0123456789abcdef", "7");
     let audit = home.json(["audit"]).to_string();
     let log = home.log();
-    for personal in ["15112345678", "8005550123", "xylophone", TOKEN] {
-        assert!(!log.contains(personal), "{personal} in the log");
-        assert!(!audit.contains(personal), "{personal} in the audit");
+    for private in ["15112345678", "8005550123", "xylophone", TOKEN] {
+        assert!(!log.contains(private), "{private} in the log");
+        assert!(!audit.contains(private), "{private} in the audit");
     }
     assert!(log.contains("answered over HTTP"), "the log has the call: {log}");
     assert!(audit.contains("telephone") && audit.contains("POST /voice/turn"), "{audit}");

@@ -19,6 +19,7 @@ struct Agent {
 }
 
 impl Agent {
+    /// Starts an agent. `answer` gets each connection and the request, and sends the response.
     fn new(answer: impl Fn(&mut TcpStream, &str) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -40,7 +41,8 @@ impl Agent {
         Self { address, requests }
     }
 
-    fn received_request(&self) -> String {
+    /// Waits for the next request that is not yet returned.
+    fn next_request(&self) -> String {
         self.requests.recv_timeout(TEST_TIMEOUT).unwrap()
     }
 }
@@ -81,7 +83,7 @@ fn a_signed_request_is_forwarded_to_the_agent() {
             brain_tests::http::call(public, "POST", path, &headers, form.as_bytes()).expect(200);
         assert_eq!(answer.text(), "<Response><Hangup/></Response>");
         assert_eq!((answer.header("x-agent"), answer.header("keep-alive")), (Some("1"), None));
-        let request = agent.received_request();
+        let request = agent.next_request();
         let head = request.to_ascii_lowercase();
         assert!(
             request.starts_with(&format!("POST {path} HTTP/1.1\r\n")) && request.ends_with(&form),
@@ -149,13 +151,13 @@ fn a_silent_agent_is_disconnected_after_a_time_limit() {
 #[test]
 fn a_websocket_is_forwarded_byte_by_byte() {
     let agent = Agent::new(|stream, _| {
-        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \
+        let response = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \
                      Upgrade\r\n\
                      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
-        stream.write_all(hello.as_bytes()).unwrap();
-        let mut echo = stream.try_clone().unwrap();
-        let mut from = stream.try_clone().unwrap();
-        std::thread::spawn(move || drop(std::io::copy(&mut from, &mut echo)));
+        stream.write_all(response.as_bytes()).unwrap();
+        let mut writer = stream.try_clone().unwrap();
+        let mut reader = stream.try_clone().unwrap();
+        std::thread::spawn(move || drop(std::io::copy(&mut reader, &mut writer)));
     });
     let (_home, daemon, public) = daemon_with_agent(agent.address);
     let path = "/voice/stream";
@@ -188,7 +190,7 @@ fn a_websocket_is_forwarded_byte_by_byte() {
         "{head}"
     );
     assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    let request = agent.received_request().to_ascii_lowercase();
+    let request = agent.next_request().to_ascii_lowercase();
     assert!(
         request.contains("upgrade: websocket")
             && request.contains("sec-websocket-key: dghlihnhbxbszsbub25jzq=="),
@@ -196,13 +198,13 @@ fn a_websocket_is_forwarded_byte_by_byte() {
     );
     for size in [1, 100_000] {
         let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
-        let mut to = wire.try_clone().unwrap();
+        let mut writer = wire.try_clone().unwrap();
         let sent = bytes.clone();
-        let sending = std::thread::spawn(move || to.write_all(&sent).unwrap());
-        let mut back = vec![0; size];
-        wire.read_exact(&mut back).unwrap();
+        let sending = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+        let mut echoed = vec![0; size];
+        wire.read_exact(&mut echoed).unwrap();
         sending.join().unwrap();
-        assert_eq!(back, bytes);
+        assert_eq!(echoed, bytes);
     }
     wire.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(wire.read(&mut byte).unwrap(), 0, "the connection ends if one side closes it");
@@ -220,18 +222,18 @@ fn a_websocket_is_forwarded_byte_by_byte() {
 }
 
 #[test]
-fn a_websocket_ends_with_either_side() {
+fn a_websocket_ends_when_the_agent_stops_sending() {
     let (closing, closed) = channel();
     let agent = Agent::new(move |stream, _| {
-        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \
+        let response = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \
             Upgrade\r\n\r\nbye";
-        stream.write_all(hello.as_bytes()).unwrap();
+        stream.write_all(response.as_bytes()).unwrap();
         // The agent sends no more data and keeps reading.
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut ear = stream.try_clone().unwrap();
+        let mut reader = stream.try_clone().unwrap();
         let closing: Sender<()> = closing.clone();
         std::thread::spawn(move || {
-            let _ = std::io::copy(&mut ear, &mut std::io::sink());
+            let _ = std::io::copy(&mut reader, &mut std::io::sink());
             let _ = closing.send(());
         });
     });
@@ -254,7 +256,7 @@ fn a_websocket_ends_with_either_side() {
 }
 
 #[test]
-fn an_agent_that_refuses_a_websocket_is_logged() {
+fn the_agents_refusal_of_a_websocket_is_returned() {
     let agent = Agent::new(|stream, _| respond(stream, "404 Not Found", "no"));
     let (_home, _daemon, public) = daemon_with_agent(agent.address);
     let signature = sign(TOKEN, &format!("{PUBLIC}/voice/stream"), &[]);

@@ -1,4 +1,4 @@
-//! The watcher: search finds the saves of other programs, for every way of saving.
+//! The watcher: search finds the saves of other programs, for the common ways of saving.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,14 +22,18 @@ fn watched_source() -> (TestHome, Daemon, std::path::PathBuf) {
 
 /// Waits until `query` finds exactly `slugs`.
 pub(crate) fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
-    let until = Instant::now() + TEST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let mut found = home.search(query);
         found.sort();
         if found == slugs {
             return;
         }
-        assert!(Instant::now() < until, "{query} finds {found:?}, not {slugs:?}\n{}", home.log());
+        assert!(
+            Instant::now() < deadline,
+            "{query} finds {found:?}, not {slugs:?}\n{}",
+            home.log()
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -41,7 +45,7 @@ fn save_beside_and_rename(file_path: &Path, text: &str) {
 }
 
 #[test]
-fn every_way_of_saving_is_detected() {
+fn the_common_ways_of_saving_are_detected() {
     let (home, _daemon, notes) = watched_source();
     let file_path = notes.join("Harbour Plan.md");
     // A new file that is written in two steps.
@@ -76,10 +80,10 @@ fn every_way_of_saving_is_detected() {
 #[test]
 fn added_moved_and_removed_directories_are_detected() {
     let (home, _daemon, notes) = watched_source();
-    let made = home.outside().join("made");
-    fs::create_dir_all(made.join("deep/er")).unwrap();
-    fs::write(made.join("deep/er/one.md"), "olivine\n").unwrap();
-    fs::rename(&made, notes.join("moved")).unwrap();
+    let new_directory = home.outside().join("made");
+    fs::create_dir_all(new_directory.join("deep/er")).unwrap();
+    fs::write(new_directory.join("deep/er/one.md"), "olivine\n").unwrap();
+    fs::rename(&new_directory, notes.join("moved")).unwrap();
     wait_for(&home, "olivine", &["moved/deep/er/one"]);
     fs::write(notes.join("moved/deep/er/two.md"), "olivine too\n").unwrap();
     wait_for(&home, "olivine", &["moved/deep/er/one", "moved/deep/er/two"]);
@@ -108,18 +112,18 @@ fn a_directory_that_replaces_another_is_watched() {
     make("tuff");
     wait_for(&home, "tuff", &["a/deep/page"]);
     let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
-    let moved_away = || fs::rename(notes.join("a"), notes.join("b")).unwrap();
-    let removed = || fs::remove_dir_all(notes.join("a")).unwrap();
-    for (word, goes) in [("chert", &removed as &dyn Fn()), ("jasper", &moved_away)] {
+    let move_away = || fs::rename(notes.join("a"), notes.join("b")).unwrap();
+    let remove = || fs::remove_dir_all(notes.join("a")).unwrap();
+    for (word, take_away) in [("chert", &remove as &dyn Fn()), ("jasper", &move_away)] {
         // As in a switch of branches, both changes happen before the daemon can react.
         kill_process(pid, Signal::STOP).unwrap();
-        goes();
+        take_away();
         make(word);
         kill_process(pid, Signal::CONT).unwrap();
         wait_for(&home, word, &["a/deep/page"]);
-        let later = format!("{word}later");
-        fs::write(deep.join(format!("{later}.md")), format!("{later}\n")).unwrap();
-        wait_for(&home, &later, &[&format!("a/deep/{later}")]);
+        let later_name = format!("{word}later");
+        fs::write(deep.join(format!("{later_name}.md")), format!("{later_name}\n")).unwrap();
+        wait_for(&home, &later_name, &[&format!("a/deep/{later_name}")]);
     }
 }
 
@@ -244,33 +248,33 @@ fn an_error_of_the_watcher_is_shown_until_it_is_resolved() {
     for n in 0..60 {
         fs::write(file_path(n), format!("pumice {n}\n")).unwrap();
     }
-    let until = Instant::now() + TEST_TIMEOUT;
-    let wait_until = |what: &str, well: &dyn Fn() -> bool| {
-        while !well() {
-            assert!(Instant::now() < until, "{what}\n{}", home.log());
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    let wait_until = |condition: &str, is_met: &dyn Fn() -> bool| {
+        while !is_met() {
+            assert!(Instant::now() < deadline, "never: {condition}\n{}", home.log());
             std::thread::sleep(Duration::from_millis(50));
         }
     };
-    let state = || {
+    let sources_status = || {
         let doctor = home.brain(["doctor", "--json"]).json();
         let checks = doctor["checks"].as_array().unwrap();
         checks.iter().find(|c| c["name"] == "sources").unwrap()["status"].clone()
     };
-    let pages = || {
+    let page_count = || {
         home.json(["list", "--source", "notes", "--limit", "100"])["pages"]
             .as_array()
             .unwrap()
             .len()
     };
-    wait_until("all are taken in", &|| pages() == 60);
-    let kept: Vec<Vec<u8>> = (0..40).map(|n| fs::read(file_path(n)).unwrap()).collect();
+    wait_until("each file is a page", &|| page_count() == 60);
+    let texts: Vec<Vec<u8>> = (0..40).map(|n| fs::read(file_path(n)).unwrap()).collect();
     (0..40).for_each(|n| fs::remove_file(file_path(n)).unwrap());
-    wait_until("the doctor knows what is held back", &|| state() == "warn");
-    kept.iter().enumerate().for_each(|(n, text)| fs::write(file_path(n), text).unwrap());
-    wait_until("and that it is well again", &|| state() == "ok");
-    assert_eq!(pages(), 60);
+    wait_until("doctor reports the removals that are held back", &|| sources_status() == "warn");
+    texts.iter().enumerate().for_each(|(n, text)| fs::write(file_path(n), text).unwrap());
+    wait_until("doctor reports no removal", &|| sources_status() == "ok");
+    assert_eq!(page_count(), 60);
     fs::write(file_path(7), "---\ntitle: [x\n---\n").unwrap();
-    wait_until("a file that failed is seen", &|| state() == "warn");
+    wait_until("doctor reports the file that failed", &|| sources_status() == "warn");
     fs::write(file_path(7), "pumice, repaired\n").unwrap();
-    wait_until("and that it is repaired", &|| state() == "ok");
+    wait_until("doctor reports no file", &|| sources_status() == "ok");
 }

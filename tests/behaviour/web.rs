@@ -15,8 +15,11 @@ pub(crate) const CALLBACK: &str = "https://app.example/cb";
 pub(crate) struct Site {
     pub(crate) home: TestHome,
     _daemon: Daemon,
+    /// The address of the local listener, as `HOST:PORT`.
     pub(crate) local: String,
+    /// The address of the public listener, as `HOST:PORT`.
     pub(crate) public: String,
+    /// The admin token.
     pub(crate) admin: String,
 }
 
@@ -25,7 +28,7 @@ impl Site {
         Self::with(&[])
     }
 
-    /// Starts the daemon with environment variables.
+    /// Starts the daemon with the environment variables `env`. They may change the ports.
     pub(crate) fn with(env: &[(&str, &str)]) -> Self {
         let mut home = TestHome::new();
         for (name, value) in
@@ -48,12 +51,12 @@ impl Site {
         Self { local: address("http_local"), public: address("http_public"), home, _daemon, admin }
     }
 
-    /// Returns the address that clients know.
+    /// Returns the issuer: the URL of the local listener.
     pub(crate) fn issuer(&self) -> String {
         format!("http://{}", self.local)
     }
 
-    /// Returns the path at which a browser signs in, once.
+    /// Returns a new path that signs in one browser.
     pub(crate) fn sign_in_path(&self) -> String {
         let url = text(&self.home.json(["open", "--print"]), "url");
         url.strip_prefix(&self.issuer()).unwrap_or_else(|| panic!("{url}")).to_owned()
@@ -113,7 +116,7 @@ impl Site {
         ])
     }
 
-    /// Tries to write with this token and returns the HTTP status.
+    /// Sends an item to `/ingest` with this token. Returns the HTTP status.
     pub(crate) fn write_status(&self, token: &str) -> u16 {
         self.public(
             &HttpRequest::new("POST", "/ingest")
@@ -204,7 +207,7 @@ impl HttpResponse {
         self
     }
 
-    /// Checks for a refusal in JSON with this status, error code and a message.
+    /// Checks that the response refuses in JSON with this status, this error code and a message.
     pub(crate) fn refused(self, status: u16, error: &str) -> Self {
         let this = self.expect(status);
         let json = this.json();
@@ -271,7 +274,7 @@ impl Browser {
         answer
     }
 
-    /// Sends a form of the owner's page, with the CSRF token of this session.
+    /// Sends a form to `path`, with the CSRF token of this session.
     pub(crate) fn change(
         &mut self,
         site: &Site,
@@ -317,7 +320,7 @@ impl Browser {
     }
 }
 
-/// Returns the authorization URL of a client.
+/// Returns the path and query of an authorization request. `more` adds or replaces parameters.
 pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
     let mut pairs = vec![
         ("response_type", "code"),
@@ -332,7 +335,7 @@ pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
     format!("/authorize?{}", encoded(&pairs))
 }
 
-/// Returns the hidden fields of a page's form.
+/// Returns the hidden fields of a page: names and values.
 pub(crate) fn hidden_fields(html: &str) -> Vec<(String, String)> {
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!("{name}=\""))?;
@@ -354,7 +357,7 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
 }
 
-/// Encodes pairs as a form.
+/// Encodes names and values as a form.
 pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
     let encode_part = |text: &str| {
         let byte = |b: u8| match b {

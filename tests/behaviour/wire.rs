@@ -13,35 +13,36 @@ use serde::de::DeserializeOwned;
 
 use crate::wire_replies::replies;
 
-/// Compares each value's bytes with the fixture, and the decoded fixture with the value.
+/// Compares the bytes of each value with the fixture, and the decoded fixture with the value. Also
+/// checks that shorter and longer bytes are refused.
 fn assert_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(
     file: &str,
     values: &[(&str, T)],
 ) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wire").join(file);
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let now: String = values
+    let current: String = values
         .iter()
         .map(|(name, value)| format!("{name} {}\n", hex(&encode(value).unwrap())))
         .collect();
     if std::env::var_os("BRAIN_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &now).unwrap();
+        std::fs::write(&path, &current).unwrap();
     }
-    let held = std::fs::read_to_string(&path).unwrap();
+    let fixture = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<(&str, &str)> =
-        held.lines().map(|line| line.rsplit_once(' ').unwrap()).collect();
+        fixture.lines().map(|line| line.rsplit_once(' ').unwrap()).collect();
     assert_eq!(lines.len(), values.len(), "{file} has one line per value");
-    for ((name, value), (held_name, held_hex)) in values.iter().zip(lines) {
-        assert_eq!(*name, held_name, "{file}: the order of variants is part of the protocol");
+    for ((name, value), (fixture_name, fixture_hex)) in values.iter().zip(lines) {
+        assert_eq!(*name, fixture_name, "{file}: the order of variants is part of the protocol");
         assert_eq!(
             hex(&encode(value).unwrap()),
-            held_hex,
+            fixture_hex,
             "{file}: {name} is encoded differently: raise PROTOCOL"
         );
-        let bytes: Vec<u8> = (0..held_hex.len())
+        let bytes: Vec<u8> = (0..fixture_hex.len())
             .step_by(2)
-            .map(|i| u8::from_str_radix(&held_hex[i..i + 2], 16).unwrap())
+            .map(|i| u8::from_str_radix(&fixture_hex[i..i + 2], 16).unwrap())
             .collect();
         assert_eq!(
             decode::<T>(&bytes).as_ref(),
@@ -292,7 +293,7 @@ fn the_bytes_of_faults_events_and_small_enums_do_not_change() {
         &[
             ("event", event),
             ("line", line),
-            crate::wire_meaning::text(),
+            crate::wire_meaning::text_event(),
             ("reply", Answer::Reply(Reply::Stopping(StopReply))),
         ],
     );

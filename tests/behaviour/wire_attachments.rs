@@ -1,4 +1,4 @@
-//! Wire fixtures of attachments.
+//! One value of every request and reply about attachments, in wire order.
 
 use brain_protocol::*;
 

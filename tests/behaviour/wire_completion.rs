@@ -1,4 +1,5 @@
-//! Wire fixtures of completions, of the page in the browser, and of the graph of all pages.
+//! One value of every request and reply about completions, the browser, the days of the timeline,
+//! and the graph of all pages, in wire order.
 
 use brain_protocol::{
     BrowserOpen, BrowserOpenReply, Complete, CompletionKind, CompletionValue, Completions,

@@ -1,4 +1,4 @@
-//! The requests and replies that change existing pages, for `wire.rs`.
+//! One value of every request and reply about edits, differences, moves and purges, in wire order.
 
 use brain_protocol::*;
 

@@ -1,4 +1,5 @@
-//! Wire fixtures of the daily note, random pages, pages without links, and tasks.
+//! One value of every request and reply about the daily note, random pages, orphans, tasks, the
+//! settings of a source, and the list of backups, in wire order.
 
 use brain_protocol::{
     BackupFile, BackupList, BackupListReply, Orphans, Random, Reply, Request, Slug, SourceId,
@@ -49,9 +50,9 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         bytes: 1,
         made_at: "2026-11-21T10:30:00.000Z".into(),
     };
-    let listed = BackupListReply { dir: Some("/b".into()), backups: vec![backup] };
+    let backup_list = BackupListReply { dir: Some("/b".into()), backups: vec![backup] };
     vec![
         ("todos", Reply::Todos(TodosReply { todos: vec![todo], truncated: true })),
-        ("backup_list", Reply::BackupList(listed)),
+        ("backup_list", Reply::BackupList(backup_list)),
     ]
 }

@@ -1,5 +1,5 @@
 //! One value of every request and reply about search by meaning, answers in prose, ideas and costs,
-//! in wire order.
+//! in wire order, and an event with text.
 
 use brain_protocol::*;
 
@@ -241,6 +241,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     ]
 }
 
-pub(crate) fn text() -> (&'static str, Answer) {
+/// Returns the event that carries a piece of prose.
+pub(crate) fn text_event() -> (&'static str, Answer) {
     ("text", Answer::Event(Event::Text("a piece of prose".into())))
 }

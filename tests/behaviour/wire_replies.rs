@@ -33,7 +33,7 @@ fn source_row() -> SourceRow {
 pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     let at = || "2026-11-21T10:30:45.123Z".to_owned();
     let some = |text: &str| Some(text.to_owned());
-    let (a, d) = (slug("a"), SourceId::default());
+    let (page_slug, default_source) = (slug("a"), SourceId::default());
     vec![
         (
             "status",
@@ -74,14 +74,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "written",
             Reply::Write(WriteReply {
-                slug: a.clone(),
+                slug: page_slug.clone(),
                 status: WriteStatus::Restored,
                 duplicate: true,
                 chunks: 2,
                 content_hash: "ab".repeat(32),
                 written: false,
                 path: "/p".into(),
-                source_id: d.clone(),
+                source_id: default_source.clone(),
                 source_kind: some("capture-cli"),
                 source_uri: some("cli:stdin"),
                 captured_at: None,
@@ -92,8 +92,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "page",
             Reply::Page(Page {
-                slug: a.clone(),
-                source_id: d.clone(),
+                slug: page_slug.clone(),
+                source_id: default_source.clone(),
                 page_type: "note".into(),
                 title: "日本".into(),
                 tags: vec!["t".into()],
@@ -126,8 +126,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             Reply::Hits(Hits {
                 query: "q".into(),
                 hits: vec![Hit {
-                    slug: a.clone(),
-                    source_id: d.clone(),
+                    slug: page_slug.clone(),
+                    source_id: default_source.clone(),
                     title: "t".into(),
                     page_type: "note".into(),
                     score: 1.5,
@@ -148,7 +148,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 truncated: true,
                 degraded: some("d"),
                 took_us: 99,
-                default_source: d.clone(),
+                default_source: default_source.clone(),
                 note: some("n"),
             }),
         ),
@@ -156,8 +156,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             "pages",
             Reply::Pages(Pages {
                 pages: vec![PageRow {
-                    slug: a.clone(),
-                    source_id: d.clone(),
+                    slug: page_slug.clone(),
+                    source_id: default_source.clone(),
                     title: "t".into(),
                     page_type: "note".into(),
                     tags: vec![],
@@ -179,8 +179,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             "deleted",
             Reply::Delete(DeleteReply {
                 status: "soft_deleted".into(),
-                slug: a.clone(),
-                source_id: d.clone(),
+                slug: page_slug.clone(),
+                source_id: default_source.clone(),
                 recoverable_until: at(),
                 warnings: vec![],
             }),
@@ -189,8 +189,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             "restored",
             Reply::Restore(RestoreReply {
                 status: "restored".into(),
-                slug: a.clone(),
-                source_id: d.clone(),
+                slug: page_slug.clone(),
+                source_id: default_source.clone(),
                 path: "/p".into(),
                 warnings: vec![],
             }),
@@ -198,8 +198,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "history",
             Reply::History(HistoryReply {
-                slug: a.clone(),
-                source_id: d.clone(),
+                slug: page_slug.clone(),
+                source_id: default_source.clone(),
                 versions: vec![VersionRow {
                     version: 2,
                     current: true,
@@ -224,8 +224,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "page_tags",
             Reply::PageTags(PageTags {
-                slug: a.clone(),
-                source_id: d.clone(),
+                slug: page_slug.clone(),
+                source_id: default_source.clone(),
                 tags: vec!["t".into()],
                 changed: true,
                 warnings: vec![],
@@ -234,7 +234,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "linked",
             Reply::Link(LinkReply {
-                from: a.clone(),
+                from: page_slug.clone(),
                 to: slug("b"),
                 kind: "related".into(),
                 status: "added".into(),
@@ -245,12 +245,12 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         (
             "links",
             Reply::Links(LinksReply {
-                slug: a.clone(),
-                source_id: d.clone(),
+                slug: page_slug.clone(),
+                source_id: default_source.clone(),
                 direction: "backlinks".into(),
                 links: vec![LinkRow {
                     slug: Some(slug("b")),
-                    source_id: Some(d.clone()),
+                    source_id: Some(default_source.clone()),
                     title: some("B"),
                     target: "B".into(),
                     kind: "mentions".into(),
@@ -267,8 +267,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             "graph",
             Reply::Graph(GraphReply {
                 nodes: vec![GraphNode {
-                    slug: a.clone(),
-                    source_id: d.clone(),
+                    slug: page_slug.clone(),
+                    source_id: default_source.clone(),
                     title: "t".into(),
                     page_type: "note".into(),
                     depth: 1,
@@ -286,8 +286,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     date: "2024-02-29".into(),
                     text: "x".into(),
                     source: some("s"),
-                    slug: a,
-                    source_id: d,
+                    slug: page_slug,
+                    source_id: default_source,
                     source_kind: some("collector"),
                     trust: TrustLevel::Outside,
                     path: some("/p"),

@@ -1,5 +1,6 @@
-// Every screen, in light and dark and five widths: accessible, no wider than the window, no report
-// of the content security policy, no error of a script, and nothing loaded from elsewhere.
+// Checks every screen in light and dark and in up to five widths: it is accessible and no wider
+// than the window, violates no content security policy, has no script error, and loads nothing
+// from other origins.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'
@@ -33,7 +34,7 @@ after(async () => {
   await brain?.remove()
 })
 
-/** Returns by how many pixels the screen is wider than the window, and what is too wide. */
+/** Returns a message if the screen is wider than the window: by how much, and what is too wide. */
 function tooWide() {
   const width = document.documentElement.clientWidth
   const excess = document.documentElement.scrollWidth - width
@@ -43,9 +44,9 @@ function tooWide() {
   return [`${excess} px too wide: ${wide.slice(-3).map((it) => it.outerHTML.slice(0, 80))}`]
 }
 
-/** Returns what is wrong on the screen that is shown. */
-async function wrong(path, schemes, widths) {
-  // The answer 404 is also an error on the console.
+/** Returns the problems of the screen at `path`, which the page shows. */
+async function problemsOf(path, schemes, widths) {
+  // The browser reports an answer 404 as an error on the console.
   const found = await complaints(page, brain)
   const problems = found.filter((it) => !(MISSING.includes(path) && it.includes('404')))
   for (const scheme of schemes) {
@@ -54,7 +55,7 @@ async function wrong(path, schemes, widths) {
     }
     for (const width of widths) {
       await page.setViewport({ width, height: 900 })
-      // The dark scheme changes nothing but colours.
+      // The dark scheme changes only colours.
       const rules = scheme === 'dark' ? COLOURS : {}
       const here = [...await inaccessible(page, rules), ...await page.evaluate(tooWide)]
       problems.push(...here.map((it) => `${scheme}, ${width} px: ${it}`))
@@ -64,10 +65,10 @@ async function wrong(path, schemes, widths) {
   return problems.map((it) => `${path}: ${it}`)
 }
 
-test('every screen is accessible, fits, and loads and reports nothing strange', async () => {
+test('every screen is accessible, fits the window, and has no problem', async () => {
   const problems = []
   screens = await visitScreens(page, brain, STARTS, async (path) => {
-    problems.push(...await wrong(path, SCHEMES, WIDTHS))
+    problems.push(...await problemsOf(path, SCHEMES, WIDTHS))
   })
   console.log(`${screens.length} screens in ${SCHEMES.join(' and ')}, at ${WIDTHS.join(', ')} px: `
     + screens.join(' '))
@@ -76,17 +77,18 @@ test('every screen is accessible, fits, and loads and reports nothing strange', 
 
 test('links lead to every screen', async () => {
   const visited = screens.map((path) => path.split('?')[0])
-  const lost = []
+  const unreachable = []
   for (const path of declaredPaths().filter((it) => !visited.includes(it))) {
-    // Parts of screens and data are no documents.
+    // Paths that return parts of screens or data need no link.
     const text = await page.evaluate((it) => fetch(it).then((answer) => answer.text()), path)
-    if (/^<!DOCTYPE html>/i.test(text) && !text.includes('That did not work')) lost.push(path)
+    const isScreen = /^<!DOCTYPE html>/i.test(text) && !text.includes('That did not work')
+    if (isScreen) unreachable.push(path)
   }
-  assert.deepEqual(lost, [])
+  assert.deepEqual(unreachable, [])
   assert.ok(screens.length > 25, screens.join('\n'))
 })
 
-test('the watch sees what is forbidden', async () => {
+test('the checks find violations', async () => {
   await page.goto(brain.url)
   await complaints(page, brain)
   await page.evaluate(() => {
@@ -109,7 +111,7 @@ test('the watch sees what is forbidden', async () => {
 })
 
 if (isChromium) {
-  test('what a finger touches has 24 pixels', async () => {
+  test('touch targets have at least 24 pixels', async () => {
     const context = await browser.createBrowserContext()
     const phone = await signIn(await open(context), brain)
     await phone.setViewport({ width: 360, height: 740, hasTouch: true, isMobile: true })
@@ -123,7 +125,7 @@ if (isChromium) {
     assert.deepEqual(problems, [])
   })
 
-  test('every screen, forced colours and reduced motion', async () => {
+  test('every screen works with forced colours and reduced motion', async () => {
     const session = await page.createCDPSession()
     const problems = []
     const features = [
@@ -134,22 +136,22 @@ if (isChromium) {
       await page.goto(brain.url + path)
       await session.send('Emulation.setEmulatedMedia', { features })
       assert.ok(await page.evaluate(() => matchMedia('(forced-colors: active)').matches))
-      problems.push(...await wrong(path, [], []))
-      // The system chooses the colours, which axe-core does not know.
+      problems.push(...await problemsOf(path, [], []))
+      // The system chooses the colours, and axe-core does not know them.
       const here = [...await inaccessible(page, NO_COLOURS), ...await page.evaluate(tooWide)]
       problems.push(...here.map((it) => `${path}, forced colours: ${it}`))
     }
-    // Shadows and backgrounds are not drawn: the current screen is marked by a line.
+    // Forced colours hide shadows and backgrounds, so a line marks the current screen.
     await page.goto(`${brain.url}/web/queue`)
     await session.send('Emulation.setEmulatedMedia', { features })
-    const marked = await page.$$eval('[aria-current], .chip.on', (all) => all.map((it) => (
+    const lines = await page.$$eval('[aria-current], .chip.on', (all) => all.map((it) => (
       getComputedStyle(it).textDecorationLine)))
-    assert.deepEqual(marked, ['underline', 'underline', 'underline'])
+    assert.deepEqual(lines, ['underline', 'underline', 'underline'])
     assert.deepEqual(problems, [])
   })
 }
 
-test('screens of browsers that are not signed in', async () => {
+test('screens of browsers that are not signed in are accessible and fit', async () => {
   const context = await browser.createBrowserContext()
   const guest = await context.newPage()
   await guest.setViewport({ width: 360, height: 740 })

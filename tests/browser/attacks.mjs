@@ -1,5 +1,5 @@
-// Attacks in a real browser: script in every text, framing, requests of other origins, names that
-// lead here, and addresses of `brain open` that are used or old.
+// Attacks in a real browser: scripts in all texts, framing, requests of other origins, host names
+// that resolve to this machine, and addresses of `brain open` that are used or expired.
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -10,27 +10,26 @@ import { Brain } from './brain.mjs'
 import { complaints, launch, open, shows, signIn, signedIn } from './browsers.mjs'
 import { visitScreens } from './screens.mjs'
 
+/** How long an address of `brain open` is valid. */
 const CODE_SECONDS = 60
 const RUN = 'window.pwned=1;alert(1)'
 const SCRIPT = `<script>${RUN}</script>`
 const IMAGE = `<img src=x onerror="${RUN}">`
 const QUOTED = `"><svg onload="${RUN}">`
 
-let browser, brain, page, stranger, oldAddress, oldSince
+let browser, brain, page, stranger, oldAddress, oldAddressCreatedAt
 
-/** Serves the page of a stranger on another port: `/` has what `evil` returns. */
+/** Returns the HTML that the stranger's server has at `/`. `visitStranger` replaces it. */
 let evil = () => ''
-const asked = []
 
 before(async () => {
   brain = await Brain.start('attacks')
   oldAddress = await brain.address()
-  oldSince = Date.now()
+  oldAddressCreatedAt = Date.now()
   await hostilePages()
   browser = await launch({ local: 'evil.test' })
   page = await signedIn(browser, brain)
   stranger = createServer((request, response) => {
-    asked.push(request.url)
     response.setHeader('Content-Type', 'text/html')
     response.end(`<!doctype html><title>evil</title>${request.url === '/' ? evil() : ''}`)
   })
@@ -44,6 +43,7 @@ after(async () => {
   await brain?.remove()
 })
 
+/** Creates pages, tokens, clients and ingested items with scripts in all their texts. */
 async function hostilePages() {
   const quote = (text) => JSON.stringify(text)
   const body = `${SCRIPT}\n\n${IMAGE}\n\n[a](javascript:${RUN}) [b](data:text/html,${SCRIPT}) `
@@ -68,7 +68,8 @@ async function hostilePages() {
   writeFileSync(join(files, `"onmouseover="${RUN}.md`), body)
   await brain.run(['import', files])
   await brain.json('sources', 'add', 'work', '--path', files).catch(() => {})
-  const named = await brain.json('token', 'create', `${SCRIPT}${IMAGE}`, '--scope', 'read write')
+  const name = `${SCRIPT}${IMAGE}`
+  const { token } = await brain.json('token', 'create', name, '--scope', 'read write')
   await brain.json('clients', 'register', `${QUOTED}`, '--scope', 'read')
   for (const [type, text] of [
     ['text/html', `<title>${SCRIPT}</title><h1>${IMAGE}</h1><a href="javascript:${RUN}">x</a>`],
@@ -77,13 +78,14 @@ async function hostilePages() {
   ]) {
     await fetch(`${brain.url}/ingest?source_uri=${encodeURIComponent(`javascript:${RUN}`)}`, {
       method: 'POST',
-      headers: { 'Authorization': `Bearer ${named.token}`, 'Content-Type': type },
+      headers: { 'Authorization': `Bearer ${token}`, 'Content-Type': type },
       body: text,
     })
   }
 }
 
-const ran = (tab) => tab.evaluate(() => window.pwned)
+/** Returns 1 if an injected script ran, and `undefined` otherwise. */
+const injectedScriptRan = (tab) => tab.evaluate(() => window.pwned)
 
 test('no stored script runs on any screen', async () => {
   await complaints(page, brain)
@@ -94,7 +96,7 @@ test('no stored script runs on any screen', async () => {
     const problems = await complaints(page, brain)
     assert.deepEqual(problems.filter((it) => !it.startsWith('console: Failed')), [], path)
     assert.ok(answer.status() < 500, `${path}: ${answer.status()}`)
-    assert.equal(await ran(page), undefined, path)
+    assert.equal(await injectedScriptRan(page), undefined, path)
     const links = await page.$$eval('[href], [src], [action]', (all) => all.map((it) => (
       it.getAttribute('href') ?? it.getAttribute('src') ?? it.getAttribute('action'))))
     const good =
@@ -113,17 +115,17 @@ test('no script runs where scripts write HTML: results, preview, completions', a
   await page.keyboard.type('window')
   await page.waitForFunction(() => document.title.startsWith('window '), { polling: 50 })
   await page.waitForSelector('#results a.title')
-  assert.equal(await ran(page), undefined)
+  assert.equal(await injectedScriptRan(page), undefined)
   await page.goto(`${brain.url}/web/new`)
   await page.type('#text', `# ${IMAGE}\n\n${SCRIPT} [a](javascript:${RUN})\n\n`)
   await shows(page, '#preview', 'pwned')
   await page.type('#text', '[[evi')
   await page.waitForSelector('#pages:not([hidden]) li')
-  assert.equal(await ran(page), undefined)
+  assert.equal(await injectedScriptRan(page), undefined)
   assert.deepEqual(await complaints(page, brain), [])
 })
 
-test('no script runs in what is captured and dropped', async () => {
+test('no script runs in captured texts and names of dropped files', async () => {
   await page.goto(`${brain.url}/web/timeline`)
   await page.keyboard.press('c')
   await page.waitForSelector('#capture[open]')
@@ -132,7 +134,7 @@ test('no script runs in what is captured and dropped', async () => {
   await page.$eval('#capture-tags', fill, QUOTED)
   await Promise.all([page.waitForNavigation(), page.click('#capture form button')])
   assert.match(await page.$eval('main', (it) => it.innerText), /window\.pwned/)
-  assert.equal(await ran(page), undefined)
+  assert.equal(await injectedScriptRan(page), undefined)
   const name = `${IMAGE}.exe`
   await page.evaluate((file) => {
     const dataTransfer = new DataTransfer()
@@ -140,11 +142,11 @@ test('no script runs in what is captured and dropped', async () => {
     document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }))
   }, name)
   await shows(page, '#message', 'onerror')
-  assert.equal(await ran(page), undefined)
+  assert.equal(await injectedScriptRan(page), undefined)
   page.problems.length = 0
 })
 
-/** Opens the stranger's page in the owner's browser. */
+/** Opens the stranger's page with this HTML in the owner's browser, at the host name `host`. */
 async function visitStranger(host, html) {
   evil = () => html
   const tab = await open(page.browserContext())
@@ -152,7 +154,8 @@ async function visitStranger(host, html) {
   return tab
 }
 
-const paths = () => {
+/** Returns the paths of `CHANGES` in the source, with `links` in place of names. */
+const changePaths = () => {
   const source = readFileSync('brain-daemon/crates/web/src/lib.rs', 'utf8')
   const list = source.match(/pub const CHANGES[^=]*= &\[([^\]]*)\]/)[1]
   return [...list.matchAll(/"(\/[^"]*)"/g)].map(([, path]) => path.replace(/\{[^}]*\}/, 'links'))
@@ -161,9 +164,9 @@ const paths = () => {
 for (const host of ['127.0.0.1', 'localhost', 'evil.test']) {
   test(`forms and scripts of ${host}, another origin, change and read nothing`, async () => {
     const before = await brain.json('list', '--limit', '100')
-    assert.ok(paths().length > 10, paths().join())
+    assert.ok(changePaths().length > 10, changePaths().join())
     const answers = []
-    for (const path of paths()) {
+    for (const path of changePaths()) {
       const tab = await visitStranger(host, `<form method=post action="${brain.url}${path}">`
         + '<input name=csrf value=x><input name=text value=evil>'
         + '<input name=version value=1></form>')
@@ -175,7 +178,7 @@ for (const host of ['127.0.0.1', 'localhost', 'evil.test']) {
     }
     assert.deepEqual(answers.filter((it) => !/^40[13] /.test(it)), [])
     const tab = await visitStranger(host, '')
-    const seen = await tab.evaluate(async (url) => {
+    const outcomes = await tab.evaluate(async (url) => {
       const outcome = async (path, options) => {
         try {
           const answer = await fetch(url + path, { credentials: 'include', ...options })
@@ -191,13 +194,15 @@ for (const host of ['127.0.0.1', 'localhost', 'evil.test']) {
       ]
     }, brain.url)
     // An opaque answer has no text that a script can read.
-    for (const each of seen) assert.ok(['TypeError', 'opaque 0'].includes(each), seen.join())
+    for (const outcome of outcomes) {
+      assert.ok(['TypeError', 'opaque 0'].includes(outcome), outcomes.join())
+    }
     await tab.close()
     assert.deepEqual(await brain.json('list', '--limit', '100'), before)
   })
 }
 
-test('no other page shows the brain in a frame', async () => {
+test('no page of another origin shows brain in a frame', async () => {
   for (const element of ['iframe', 'object', 'embed']) {
     const source = element === 'object' ? 'data' : 'src'
     const html = `<${element} ${source}="${brain.url}/"></${element}>`
@@ -220,7 +225,7 @@ test('an opened window is out of reach of its opener', async () => {
   await tab.close()
 })
 
-test('a name that was made to lead here is refused', async () => {
+test('a host name that resolves to this machine is refused', async () => {
   const tab = await open(page.browserContext())
   for (const path of ['/', '/page/evil', '/web/results?q=window', '/web/assets/now/page.js']) {
     const answer = await tab.goto(`http://evil.test:${brain.port}${path}`)
@@ -253,7 +258,7 @@ test('the cookie is out of reach of scripts', async () => {
 })
 
 test('an address of `brain open` is refused after a minute', async () => {
-  await sleep(Math.max(0, oldSince + (CODE_SECONDS + 1) * 1000 - Date.now()))
+  await sleep(Math.max(0, oldAddressCreatedAt + (CODE_SECONDS + 1) * 1000 - Date.now()))
   const context = await browser.createBrowserContext()
   const tab = await open(context)
   const answer = await tab.goto(oldAddress)

@@ -1,4 +1,4 @@
-// A daemon in a home of its own, in a temporary directory.
+// Runs a daemon with its own home in a temporary directory.
 import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -8,16 +8,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The directory of the built programs. */
 export const programs = resolve(process.env.PROGRAMS ?? 'target/debug')
-/** No wait is longer. It is generous because the machine may be busy. */
+/** Maximum time of a wait in milliseconds. It is generous, because the machine may be busy. */
 export const PATIENCE = 120_000
 
-/** Returns the first truthy result of `look`, which is tried until `PATIENCE` is over. */
-export async function until(what, look) {
+/** Calls `check` until its result is truthy, and returns that. Fails after `PATIENCE`. */
+export async function until(description, check) {
   const end = Date.now() + PATIENCE
   for (;;) {
-    const found = await look()
-    if (found) return found
-    if (Date.now() > end) throw new Error(`not within ${PATIENCE} ms: ${what}`)
+    const result = await check()
+    if (result) return result
+    if (Date.now() > end) throw new Error(`not within ${PATIENCE} ms: ${description}`)
     await sleep(20)
   }
 }
@@ -32,7 +32,7 @@ function freePort() {
 }
 
 export class Brain {
-  /** Starts a daemon in a new home, of the programs in `directory`. */
+  /** Starts a daemon in a new home. `directory` has the programs. */
   static async start(name, directory = programs) {
     const brain = new Brain()
     brain.programs = directory
@@ -52,7 +52,7 @@ export class Brain {
     return brain
   }
 
-  /** Starts the daemon; again after `end`, at the same address. */
+  /** Starts the daemon and waits until it answers. Its address stays the same after `end`. */
   async begin() {
     this.daemon = spawn(join(this.programs, 'brain-daemon'), { env: this.environment })
     this.daemon.stderr.on('data', (text) => { this.log += text })
@@ -63,7 +63,7 @@ export class Brain {
     })
   }
 
-  /** Ends the daemon, and waits for it. */
+  /** Ends the daemon and waits for its exit. */
   async end() {
     const ended = new Promise((done) => this.daemon.once('exit', done))
     if (this.daemon.exitCode === null) {
@@ -86,20 +86,22 @@ export class Brain {
         if (error) failed(new Error(`brain ${args.join(' ')}: ${out}${errors}`))
         else done(out)
       })
-      child.stdin.on('error', () => {}) // It may end without reading its input.
+      child.stdin.on('error', () => {}) // The program may exit without reading its input.
       child.stdin.end(input)
     })
   }
 
+  /** Runs `brain --json` and returns the parsed output. */
   async json(...args) {
     return JSON.parse(await this.run(['--json', ...args]))
   }
 
+  /** Writes a page. */
   put(slug, text) {
     return this.run(['put', slug], text)
   }
 
-  /** Returns an address that signs one browser in, to this page. */
+  /** Returns a one-time address that signs a browser in and then shows `page`. */
   async address(...page) {
     return (await this.run(['open', '--print', '--quiet', ...page])).trim()
   }

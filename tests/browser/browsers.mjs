@@ -1,4 +1,4 @@
-// The browsers of this system, and pages that watch what they load and report.
+// Starts the browsers of this system, and opens pages that record what they load and report.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import puppeteer from 'puppeteer-core'
@@ -8,11 +8,11 @@ const PATHS = { chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr' }
 export const browserName = process.env.BROWSER ?? 'chromium'
 export const isChromium = browserName === 'chromium'
 
-/** Starts the browser. The host name `local` leads to this machine. */
+/** Starts the browser. In it, the host name `local` resolves to this machine. */
 export function launch({ local = '', dark = false } = {}) {
   const common = { headless: true, protocolTimeout: PATIENCE * 2 }
   if (!isChromium) {
-    // Firefox speaks WebDriver BiDi. It has no call for the colour scheme; 0 is dark, 1 is light.
+    // WebDriver BiDi cannot set the colour scheme. In this preference, 0 is dark and 1 is light.
     const extraPrefsFirefox = {
       'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1,
       'network.dns.localDomains': local,
@@ -29,8 +29,8 @@ export function launch({ local = '', dark = false } = {}) {
   return puppeteer.launch({ ...common, executablePath: PATHS.chromium, args })
 }
 
-/** Keeps violations of the policy that a document reports, and dialogs that it opens. */
-function watch() {
+/** Records violations of the content security policy. Runs in the page. */
+function recordViolations() {
   window.__violations = []
   document.addEventListener('securitypolicyviolation', (event) => {
     const { violatedDirective, blockedURI, sourceFile, lineNumber } = event
@@ -38,7 +38,10 @@ function watch() {
   })
 }
 
-/** Opens a page in `context`. `page.problems` has what went wrong on it since `reset`. */
+/**
+ * Opens a page in `context`. `page.problems` has console errors, script errors and dialogs, and
+ * `page.loaded` the requested URLs, both since the last `complaints`.
+ */
 export async function open(context) {
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)
@@ -53,26 +56,26 @@ export async function open(context) {
     dialog.dismiss().catch(() => {})
   })
   page.on('request', (request) => page.loaded.push(request.url()))
-  await page.evaluateOnNewDocument(watch)
+  await page.evaluateOnNewDocument(recordViolations)
   return page
 }
 
-/** Opens a page in a browser context of its own, signed in with a new address. */
-export async function signedIn(browser, brain, ...page) {
+/** Opens a page in its own browser context and signs it in. `name` is the page to show. */
+export async function signedIn(browser, brain, ...name) {
   const context = await browser.createBrowserContext()
-  return signIn(await open(context), brain, ...page)
+  return signIn(await open(context), brain, ...name)
 }
 
-/** Signs the browser of `page` in, and waits for the screen behind the one-time address. */
+/** Signs the browser of `page` in, and waits for the screen that follows the sign-in. */
 export async function signIn(page, brain, ...name) {
   await page.goto(await brain.address(...name))
   await page.waitForSelector('header.top nav')
   return page
 }
 
-/** Returns what went wrong on the screen, and requests that left `brain`; forgets both. */
+/** Returns problems, violations and requests to other origins, and clears their records. */
 export async function complaints(page, brain) {
-  const violations = await page.evaluate(() => window.__violations ?? ['the watch is missing'])
+  const violations = await page.evaluate(() => window.__violations ?? ['no record of violations'])
   const foreign = page.loaded.filter((url) => !url.startsWith(`${brain.url}/`)
     && !/^(about|data|blob|chrome|moz-extension):/.test(url))
   const found = [...page.problems, ...violations, ...foreign.map((url) => `loaded ${url}`)]
@@ -84,20 +87,21 @@ export async function complaints(page, brain) {
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 const colours = ['color-contrast', 'link-in-text-block']
-/** The rules of axe-core that look at colours, and all others. */
+/** Options for axe-core: only the rules about colours. */
 export const COLOURS = { runOnly: colours }
+/** Options for axe-core: all rules except those about colours. */
 export const NO_COLOURS = {
   rules: Object.fromEntries(colours.map((it) => [it, { enabled: false }])),
 }
 
-/** Returns the violations that axe-core finds on the screen, by all rules or as `how` says. */
-export async function inaccessible(page, how = {}) {
+/** Returns the violations that axe-core finds on the screen with these options. */
+export async function inaccessible(page, axeOptions = {}) {
   if (!await page.evaluate('typeof axe === "object"')) await page.evaluate(axe)
   return page.evaluate(async (options) => {
     const { violations } = await axe.run(document, { ...options, preload: false })
     return violations.flatMap((rule) => rule.nodes.map((node) => (
       `${rule.id}: ${node.target.join(' ')}: ${node.failureSummary.replace(/\s+/g, ' ')}`)))
-  }, { resultTypes: ['violations'], ...how })
+  }, { resultTypes: ['violations'], ...axeOptions })
 }
 
 /** Replaces the text of a field as a person does, key by key. */
@@ -108,11 +112,11 @@ export async function type(page, selector, text) {
   await page.keyboard.type(text)
 }
 
-/** Waits until `selector` is there and its text contains `text`. */
+/** Waits until the text of an element that matches `selector` contains `text`. */
 export function shows(page, selector, text) {
   return page.waitForFunction(
-    (where, what) => [...document.querySelectorAll(where)].some((it) => (
-      it.textContent.includes(what))),
+    (elements, part) => [...document.querySelectorAll(elements)].some((it) => (
+      it.textContent.includes(part))),
     { polling: 50 }, selector, text,
   )
 }

@@ -1,4 +1,4 @@
-// Pages for the tests. All are made here, apart from the vault of sample pages.
+// Pages for the tests: generated ones, and a directory of sample pages.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -17,8 +17,8 @@ const WORDS = ('river stone market garden winter letter engine summer harbour mu
 const TYPES = ['note', 'person', 'company', 'concept', 'meeting']
 const TAGS = ['work', 'home', 'idea', 'later', 'reading', 'project']
 
-/** A generator of numbers that are the same on every run. */
-function numbers(seed) {
+/** Returns a generator of pseudo-random integers from 0 to `below - 1`, equal on every run. */
+function randomIntegers(seed) {
   let state = seed
   return (below) => {
     state = (state * 1664525 + 1013904223) % 2 ** 32
@@ -26,17 +26,17 @@ function numbers(seed) {
   }
 }
 
-/** Writes `count` pages of 1.2 KB with types, tags, dates and links; returns the directory. */
+/** Writes `count` pages of about 1.2 KB with types, tags, dates, links. Returns the directory. */
 export function generatedPages(dir, count) {
   const target = join(dir, 'generated')
-  const pick = numbers(count)
+  const pick = randomIntegers(count)
   const words = (many) => Array.from({ length: many }, () => WORDS[pick(WORDS.length)]).join(' ')
   for (let n = 0; n < count; n++) {
     const folder = join(target, TYPES[n % TYPES.length])
     if (n < TYPES.length) mkdirSync(folder, { recursive: true })
     const link = () => {
-      const to = pick(count)
-      return `[[${TYPES[to % TYPES.length]}/page-${to}]]`
+      const number = pick(count)
+      return `[[${TYPES[number % TYPES.length]}/page-${number}]]`
     }
     const day = `20${10 + pick(15)}-${String(1 + pick(12)).padStart(2, '0')}-1${pick(10)}`
     const paragraphs = Array.from({ length: 5 }, () => `${words(30)} ${link()}.`).join('\n\n')
@@ -48,7 +48,7 @@ export function generatedPages(dir, count) {
   return target
 }
 
-/** A page with everything that the reader can show. */
+/** A page with all kinds of content that the reader shows. */
 export const RICH = `---
 type: concept
 title: Everything at once
@@ -106,7 +106,7 @@ averylongwordwithoutanyspace${'andmore'.repeat(40)}
 - 2025-03-04 | It went on
 `
 
-/** Pages of the usual kinds, one of which arrived from outside. */
+/** Creates pages, a deleted one and an ingested one; tokens, a client, and some audit entries. */
 export async function usualPages(brain) {
   await brain.put('people/ada', '---\ntype: person\ntags: [idea]\n---\n# Ada\n\nOf [[all]].\n')
   await brain.put('all', RICH)

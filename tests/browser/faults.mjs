@@ -1,5 +1,5 @@
-// Faults under an open page: the daemon restarts, the session ends, tabs disagree, the network is
-// slow. Nobody touches the page meanwhile, unless a test says so.
+// Faults while a page is open: the daemon restarts, the session ends, two tabs write, the network
+// is slow. Unless a test says so, nobody uses the page meanwhile.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Brain, until } from './brain.mjs'
@@ -35,12 +35,12 @@ async function signInBeside() {
 }
 
 /** Waits until the message above the screen is gone. */
-function isQuiet(tab) {
+function waitForNoMessage(tab) {
   return tab.waitForFunction(() => document.getElementById('message').textContent === '',
     { polling: 50 })
 }
 
-/** Captures a thought in the box of the screen that is shown. */
+/** Captures a thought with the capture box of the current screen. */
 async function capture(tab, thought) {
   await tab.bringToFront()
   await tab.$eval('#capture', (it) => { it.open = true })
@@ -48,7 +48,7 @@ async function capture(tab, thought) {
   await Promise.all([tab.waitForNavigation(), tab.click('#capture form button')])
 }
 
-test('a page that is only read survives a restart of the daemon', async () => {
+test('an open page works after a restart of the daemon and a new sign-in', async () => {
   await brain.put('plan', '# Plan\n\nfirst\n')
   await page.goto(`${brain.url}/page/plan`)
   await brain.end()
@@ -65,7 +65,7 @@ test('a page that is only read survives a restart of the daemon', async () => {
   page.problems.length = 0
 })
 
-test('a session that is revoked under an open page', async () => {
+test('an open page with a revoked session reads and writes nothing', async () => {
   await brain.put('secret', '# Secret\n\nbefore\n')
   await page.goto(`${brain.url}/page/secret`)
   await brain.run(['open', '--sign-out'])
@@ -81,25 +81,25 @@ test('a session that is revoked under an open page', async () => {
   page.problems.length = 0
 })
 
-test('an open page goes on by itself after a new sign-in', async () => {
+test('an open page shows changes again after a new sign-in', async () => {
   await brain.put('again', '# Again\n\nfirst\n')
   await page.goto(`${brain.url}/page/again`)
   await brain.run(['open', '--sign-out'])
   await shows(page, '#message', SIGNED_OUT)
   await signInBeside()
-  await isQuiet(page)
+  await waitForNoMessage(page)
   await brain.put('again', '# Again\n\nsecond\n')
   await shows(page, 'article', 'second')
   page.problems.length = 0
 })
 
-test('what one tab writes appears in the other one', async () => {
+test('another tab shows new pages and the sign-out of this tab', async () => {
   const tab = await open(page.browserContext())
   await tab.goto(brain.url)
   await capture(tab, 'A thought of the other tab')
   await page.bringToFront()
   await shows(page, '#results a.title', 'A thought of the other tab')
-  // A sign-out in one tab ends the other one, too.
+  // A sign-out in one tab ends the session of both.
   await tab.bringToFront()
   await Promise.all([tab.waitForNavigation(), tab.click('#sign-out button')])
   await tab.close()
@@ -123,7 +123,7 @@ test('a form that is sent twice writes once', async () => {
 
 // Firefox cannot be slowed down over WebDriver BiDi.
 if (isChromium) {
-  test('a slow network', async () => {
+  test('search works over a slow network', async () => {
     await brain.put('people/ada', '# Ada Lovelace\n\nShe wrote lanternfish.\n')
     const fast = { download: -1, upload: -1, latency: 0 }
     await page.emulateNetworkConditions({ download: 20_000, upload: 10_000, latency: 800 })
@@ -140,7 +140,7 @@ if (isChromium) {
     assert.deepEqual(await complaints(page, brain), [])
   })
 
-  test('a network that fails and comes back', async () => {
+  test('search works again after the network failed', async () => {
     await page.setOfflineMode(true)
     await page.keyboard.type('Lovelace')
     await shows(page, '#message', 'brain does not answer')

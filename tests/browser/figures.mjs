@@ -1,5 +1,5 @@
-// Prints how large and how fast the page is, with the least that the same browser needs for a page
-// of a bare server. Figures of a debug build or of a busy machine say nothing.
+// Prints size and speed of the web interface, and beside them the times of the same browser with a
+// bare server. Figures of a debug build or of a busy machine mean nothing.
 import { Agent, createServer, get } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { Brain, programs } from './brain.mjs'
@@ -10,17 +10,19 @@ const PAGES = Number(process.env.PAGES ?? 10_000)
 const LOADS = 41
 const KEYS = 'river stone market garden lantern harbour window signal copper orchard'
 
-function at(values, part) {
+/** Returns the value below which the part `share` (0 to 1) of `values` is. */
+function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
 }
 
 const ms = (value) => `${value.toFixed(1)} ms`
 
-function row(what, reach, values, floor) {
-  const least = floor ? ms(at(floor, 0.5)) : '–'
-  const shown = [what, ms(at(values, 0.5)), ms(at(values, 0.99)), least]
-  console.log(`| ${shown.join(' | ')} | ${reach} |`)
+/** Prints a row. `baseline` has the times of the bare server, if it was measured. */
+function row(name, goal, values, baseline) {
+  const minimum = baseline ? ms(quantile(baseline, 0.5)) : '–'
+  const cells = [name, ms(quantile(values, 0.5)), ms(quantile(values, 0.99)), minimum]
+  console.log(`| ${cells.join(' | ')} | ${goal} |`)
 }
 
 /** Serves `pages` (path to HTML) without any work. */
@@ -37,9 +39,12 @@ async function bareServer(pages) {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** Requests `url` over one connection; returns the text and the milliseconds of each answer. */
+/**
+ * Requests `url` over one connection; returns the last text and the milliseconds of the answers,
+ * without the first tenth.
+ */
 async function requests(url, headers, times) {
-  const took = []
+  const durations = []
   let text = ''
   for (let n = 0; n < times; n++) {
     const begun = performance.now()
@@ -50,12 +55,12 @@ async function requests(url, headers, times) {
         answer.on('end', () => done(Buffer.concat(parts).toString()))
       }).on('error', failed)
     })
-    took.push(performance.now() - begun)
+    durations.push(performance.now() - begun)
   }
-  return { text, took: took.slice(Math.floor(times / 10)) }
+  return { text, durations: durations.slice(Math.floor(times / 10)) }
 }
 
-/** Loads `url` again and again; returns the times until the first contentful paint. */
+/** Loads `url` repeatedly; returns the times until the first contentful paint, but the first. */
 async function paints(page, url) {
   const times = []
   for (let n = 0; n < LOADS; n++) {
@@ -74,7 +79,7 @@ async function keystrokes(page, text) {
     let pressed = 0
     window.__times = []
     addEventListener('keydown', (event) => { pressed = event.timeStamp }, true)
-    // A message that is sent in a frame arrives after the frame is painted.
+    // A message sent during a frame arrives after the browser has painted the frame.
     const channel = new MessageChannel()
     channel.port1.onmessage = () => window.__times.push(performance.now() - pressed)
     new MutationObserver(() => requestAnimationFrame(() => channel.port2.postMessage(0)))
@@ -121,8 +126,8 @@ try {
     const { text } = await read(path)
     size += gzipSync(text).length
   }
-  console.log(`search and reader, with style and ${files.length - 1} scripts, gzip: ${(size / 1000).toFixed(1)} KB`
-    + ' (reach: 150 KB)\n')
+  console.log(`search and reader, with style and ${files.length - 1} scripts, gzip: `
+    + `${(size / 1000).toFixed(1)} KB (goal: 150 KB)\n`)
 
   const results = (await read('/web/results?q=lantern&typing=1')).text
   const [small, big] = [(await read('/page/small')).text, (await read('/page/big')).text]
@@ -130,9 +135,9 @@ try {
     '/': '<!doctype html><title>x</title><p>Some words', '/search': BARE_SEARCH,
     '/results': results, '/small': small, '/big': big,
   })
-  const of = async (path, times) => (await read(path, times)).took
-  const floor = async (path, times) => (await requests(bare.url + path, {}, times)).took
-  console.log('| what | median | p99 | floor, median | reach |\n|---|---|---|---|---|')
+  const answers = async (path, times) => (await read(path, times)).durations
+  const bareAnswers = async (path, times) => (await requests(bare.url + path, {}, times)).durations
+  console.log('| what | median | p99 | bare server, median | goal |\n|---|---|---|---|---|')
   row('first paint of the search', '100 ms', await paints(page, brain.url),
     await paints(page, bare.url))
   row('first paint of results', '', await paints(page, `${brain.url}/?q=lantern`))
@@ -140,10 +145,12 @@ try {
   const bareKeys = await keystrokes(page, KEYS)
   await page.goto(brain.url)
   row('keystroke to painted results', '30 ms, p99 60 ms', await keystrokes(page, KEYS), bareKeys)
-  row('answer with results', '', await of('/web/results?q=lantern&typing=1', 200),
-    await floor('/results', 200))
-  row('answer, page of 1.2 KB', '2 ms', await of('/page/small', 300), await floor('/small', 300))
-  row('answer, page of 1 MB', '50 ms', await of('/page/big', 40), await floor('/big', 40))
+  row('answer with results', '', await answers('/web/results?q=lantern&typing=1', 200),
+    await bareAnswers('/results', 200))
+  row('answer, page of 1.2 KB', '2 ms', await answers('/page/small', 300),
+    await bareAnswers('/small', 300))
+  row('answer, page of 1 MB', '50 ms', await answers('/page/big', 40),
+    await bareAnswers('/big', 40))
   row('first paint, page of 1.2 KB', '', await paints(page, `${brain.url}/page/small`))
   row('first paint, page of 1 MB', '', await paints(page, `${brain.url}/page/big`),
     await paints(page, `${bare.url}/big`))

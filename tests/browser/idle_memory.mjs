@@ -1,5 +1,5 @@
-// Prints the resident memory of an idle daemon whose page was never opened, for the programs in
-// PROGRAMS and in OTHER, which are those of another commit.
+// Prints the resident memory of an idle daemon whose web interface was never opened, for the
+// programs in PROGRAMS and, if it is set, in OTHER, for example of another commit.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Brain, programs } from './brain.mjs'
 import { generatedPages } from './content.mjs'
@@ -7,9 +7,10 @@ import { generatedPages } from './content.mjs'
 const STARTS = 7
 const PAGES = Number(process.env.PAGES ?? 1000)
 const IDLE_MS = 10_000
-const found = new Map([process.env.OTHER, programs].filter(Boolean).map((dir) => [dir, []]))
+const directories = [process.env.OTHER, programs].filter(Boolean)
+const memoryByDirectory = new Map(directories.map((dir) => [dir, []]))
 
-for (const [dir, sizes] of found) {
+for (const [dir, sizes] of memoryByDirectory) {
   const brain = await Brain.start('idle', dir)
   await brain.run(['import', generatedPages(brain.dir, PAGES)])
   for (let n = 0; n < STARTS; n++) {

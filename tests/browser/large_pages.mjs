@@ -1,10 +1,10 @@
-// The largest pages: the browser stays responsive while it shows them.
+// Very large pages: the browser stays responsive while it shows them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'
 import { complaints, launch, shows, signedIn } from './browsers.mjs'
 
-/** No pause between two frames may be longer, on a machine that may be busy. */
+/** Maximum pause between two frames. It is generous, because the machine may be busy. */
 const MAX_PAUSE_MS = Number(process.env.MAX_PAUSE_MS ?? 3000)
 let browser, brain, page
 
@@ -29,8 +29,8 @@ after(async () => {
   await brain?.remove()
 })
 
-/** Shows a page, scrolls, and writes into a field; returns the longest pause between frames. */
-async function use(path) {
+/** Shows a page, scrolls, and types into a field; checks the longest pause between frames. */
+async function usePage(path) {
   const begun = Date.now()
   await page.goto(brain.url + path)
   const loaded = Date.now() - begun
@@ -48,21 +48,21 @@ async function use(path) {
 
 const paragraph = 'Some words of a long text, *with* `marks` and [[a link]].\n\n'
 
-test('a page of 5 MB', async () => {
+test('the browser stays responsive with a page of 5 MB', async () => {
   await brain.put('long', `# Long\n\n${paragraph.repeat(4_900_000 / paragraph.length)}`)
-  await use('/page/long')
+  await usePage('/page/long')
 })
 
-test('a page with 100,000 links', async () => {
+test('the browser stays responsive with 100,000 links', async () => {
   const links = Array.from({ length: 100_000 }, (_, n) => `[[page-${n}]]`)
   await brain.put('linked', `# Linked\n\n${links.join('\n')}\n`)
-  await use('/page/linked')
+  await usePage('/page/linked')
 })
 
-test('a page with 10,000 tags', async () => {
+test('the browser stays responsive with 10,000 tags', async () => {
   const tags = Array.from({ length: 10_000 }, (_, n) => `t${n.toString(36)}`)
   await brain.put('tagged', `---\ntags: [${tags.join(',')}]\n---\n# Tagged\n\nwords\n`)
-  await use('/page/tagged')
+  await usePage('/page/tagged')
   await page.goto(brain.url)
   await page.keyboard.type('Tagged')
   await shows(page, '#results a.title', 'Tagged')

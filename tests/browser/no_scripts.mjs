@@ -1,5 +1,5 @@
-// Reading, searching, capturing, editing and revoking without JavaScript. In Chromium alone:
-// Firefox cannot switch scripts off over WebDriver BiDi.
+// Reading, searching, capturing, editing and revoking without JavaScript. Only in Chromium, because
+// WebDriver BiDi cannot switch scripts off in Firefox.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Brain } from './brain.mjs'
@@ -28,9 +28,9 @@ async function press(selector) {
 }
 
 const text = () => page.$eval('main', (it) => it.innerText)
-const plain = (name, steps) => test(`without scripts: ${name}`, steps)
+const testPlain = (name, steps) => test(`without scripts: ${name}`, steps)
 
-plain('search and read', async () => {
+testPlain('search and read', async () => {
   await page.goto(brain.url)
   assert.equal(await page.evaluate(() => typeof window.trustedTypes?.defaultPolicy), 'object')
   await page.type('#q', 'lovelace')
@@ -42,14 +42,14 @@ plain('search and read', async () => {
   assert.match(await text(), /Links to this page\s+Ada Lovelace/)
 })
 
-plain('capture', async () => {
+testPlain('capture', async () => {
   await page.click('#capture summary')
   await page.type('#capture-text', 'A plain thought')
   await press('#capture form button')
   assert.match(await text(), /A plain thought/)
 })
 
-plain('edit with a preview', async () => {
+testPlain('edit with a preview', async () => {
   await page.goto(`${brain.url}/page/notes`)
   await press('#edit')
   await type(page, '#text', '# Notes\n\nother *words*\n')
@@ -60,7 +60,7 @@ plain('edit with a preview', async () => {
   assert.match(await brain.run(['get', 'notes']), /other \*words\*/)
 })
 
-plain('delete and restore', async () => {
+testPlain('delete and restore', async () => {
   await page.goto(`${brain.url}/page/notes`)
   await page.click('.danger summary')
   await press('.danger button')
@@ -68,14 +68,14 @@ plain('delete and restore', async () => {
   assert.match(await text(), /other words/)
 })
 
-plain('revoke', async () => {
+testPlain('revoke', async () => {
   await page.goto(`${brain.url}/web/access`)
   await page.click('td .danger summary')
   await press('td .danger button')
   assert.deepEqual((await brain.json('token', 'list')).tokens, [])
 })
 
-plain('sign out', async () => {
+testPlain('sign out', async () => {
   await press('footer button')
   assert.match(await text(), /not signed in/)
 })

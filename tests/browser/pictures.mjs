@@ -1,5 +1,5 @@
-// Writes pictures of the main screens, in light and dark, for a desk and a telephone. The pattern
-// SCREENS selects some.
+// Writes pictures of the main screens to the directory in the first argument, in light and dark,
+// for a desk and a telephone. The regular expression SCREENS selects screens by name.
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const SIZES = { desk: [1280, 800], phone: [390, 844] }
 const MAX_BYTES = 150_000
 const dir = process.argv[2]
 
-/** Makes a picture smaller, if pngquant is installed. */
+/** Makes a picture smaller, if pngquant is installed. Warns if it is still large. */
 function shrink(path) {
   try {
     execFileSync('pngquant', ['--force', '--skip-if-larger', '--ext', '.png', '128', path])
@@ -45,9 +45,9 @@ try {
   await page.goto(`${brain.url}/web/status`)
   links.push(...await page.$$eval('nav.tabs a', (all) => all.map((it) => it.pathname)))
   for (const path of new Set(links)) screens[path.split('/').pop() || 'home'] = path
-  const chosen = new RegExp(`^(${process.env.SCREENS ?? '.*'})$`)
+  const pattern = new RegExp(`^(${process.env.SCREENS ?? '.*'})$`)
   for (const [screen, path] of Object.entries(screens)) {
-    if (!chosen.test(screen)) continue
+    if (!pattern.test(screen)) continue
     for (const [device, [width, height]] of Object.entries(SIZES)) {
       await page.setViewport({ width, height })
       for (const scheme of ['light', 'dark']) {
@@ -55,7 +55,7 @@ try {
         await page.goto(brain.url + path)
         await page.waitForNetworkIdle({ idleTime: 100, concurrency: 1 })
         if (screen === 'graph') await page.waitForSelector('#graph[data-state=drawn]')
-        // The programs may be debug ones, so their times are left out.
+        // The programs may be debug builds, so the pictures do not show their times.
         await page.evaluate(() => {
           document.activeElement?.blur()
           document.querySelector('.took')?.remove()

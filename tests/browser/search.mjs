@@ -30,27 +30,28 @@ beforeEach(async () => {
   await complaints(page, brain)
 })
 
-/** Returns the questions that the page has asked, without those of the first load. */
-const asked = () => page.loaded.map((url) => new URL(url))
+/** Returns the queries that the page requested since the last `complaints`. */
+const requestedQueries = () => page.loaded.map((url) => new URL(url))
   .filter((url) => url.pathname === '/web/results').map((url) => url.searchParams.get('q'))
 
-/** Waits until the address matches. It follows the text when the typing pauses. */
-const follows = (pattern) => page.waitForFunction((source) => (
+/** Waits until the address matches. The page updates it when the typing pauses. */
+const waitForAddress = (pattern) => page.waitForFunction((source) => (
   new RegExp(source).test(location.href)), { polling: 50 }, pattern.source)
 
-const focused = () => page.evaluate(() => document.activeElement.textContent
+/** Returns the text of the focused element, or its id. */
+const focusedText = () => page.evaluate(() => document.activeElement.textContent
   || document.activeElement.id)
 
-test('each keystroke is answered', async () => {
-  assert.equal(await focused(), 'q')
+test('each keystroke gets results', async () => {
+  assert.equal(await focusedText(), 'q')
   for (const text of ['l', 'la', 'lan', 'lant', 'lanternfish']) {
     await page.keyboard.type(text.slice((await page.$eval('#q', (it) => it.value)).length))
     await page.waitForFunction((q) => document.title.startsWith(`${q} `), { polling: 50 }, text)
   }
-  assert.deepEqual(asked().slice(0, 5), ['l', 'la', 'lan', 'lant', 'lante'])
+  assert.deepEqual(requestedQueries().slice(0, 5), ['l', 'la', 'lan', 'lant', 'lante'])
   await shows(page, '#results a.title', 'Ada Lovelace')
   assert.equal(await page.$eval('#results mark', (it) => it.textContent), 'lanternfish')
-  await follows(/\/\?q=lanternfish$/)
+  await waitForAddress(/\/\?q=lanternfish$/)
   assert.deepEqual(await complaints(page, brain), [])
 })
 
@@ -68,8 +69,8 @@ test('an older answer never replaces a newer one', async () => {
   await page.keyboard.type('anternfish')
   await shows(page, '#results .count', '1 page')
   assert.equal(delayed.length, 1)
-  await delayed[0].continue().catch(() => {}) // The page may have given it up.
-  // An answer that was asked for later is here, so the delayed one has been.
+  await delayed[0].continue().catch(() => {}) // The page may have cancelled it.
+  // A later request has its answer, so the delayed answer has arrived, too.
   await page.evaluate(() => fetch('/web/results?q=late').then((answer) => answer.text()))
   assert.match(await page.$eval('#results .count', (it) => it.textContent), /^1 page/)
   page.off('request', slow)
@@ -82,17 +83,17 @@ test('arrows go through the results, and Enter opens one', async () => {
   const titles = await page.$$eval('#results a.title', (all) => all.map((it) => it.textContent))
   assert.ok(titles.length > 2, String(titles.length))
   await page.keyboard.press('ArrowDown')
-  assert.equal(await focused(), titles[0])
+  assert.equal(await focusedText(), titles[0])
   await page.keyboard.press('ArrowDown')
-  assert.equal(await focused(), titles[1])
+  assert.equal(await focusedText(), titles[1])
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('ArrowUp')
-  assert.equal(await focused(), 'q')
+  assert.equal(await focusedText(), 'q')
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await shows(page, 'article h1', titles[1])
-  // Back is the search as it was left.
+  // Back shows the search as before.
   await page.goBack()
   await page.waitForSelector('#results .hits')
   assert.equal(await page.$eval('#q', (it) => it.value), 'lantern')
@@ -101,9 +102,9 @@ test('arrows go through the results, and Enter opens one', async () => {
 test('Enter in the field opens the first result', async () => {
   await page.keyboard.type('lanternfish')
   // Before the answer to the whole text, Enter would send the form.
-  await follows(/q=lanternfish$/)
+  await waitForAddress(/q=lanternfish$/)
   await page.keyboard.press('Enter')
-  await follows(/\/page\/people\/ada$/)
+  await waitForAddress(/\/page\/people\/ada$/)
 })
 
 test('the keys lead to fields and screens', async () => {
@@ -143,18 +144,18 @@ test('filters and reasons work as links', async () => {
     await (await page.waitForSelector(`::-p-xpath(${path})`)).click()
   }
   await press('person')
-  await follows(/type=person/)
+  await waitForAddress(/type=person/)
   await press('Why these?')
   await page.waitForSelector('table.scores')
-  // What is typed now is found with the same filters.
+  // A new query keeps the filters.
   await type(page, '#q', 'lanternfish')
   await shows(page, '#results .count', '1 page')
-  await follows(/q=lanternfish&type=person&explain=1/)
+  await waitForAddress(/q=lanternfish&type=person&explain=1/)
   await press('type: person')
-  await follows(/\?q=lanternfish&explain=1$/)
+  await waitForAddress(/\?q=lanternfish&explain=1$/)
 })
 
-test('a page that is signed out says so, and goes on after a new sign-in', async () => {
+test('a signed-out page says so, and searches again after a new sign-in', async () => {
   const tab = await open(page.browserContext())
   await signIn(tab, brain)
   await brain.run(['open', '--sign-out'])
@@ -170,12 +171,12 @@ test('a page that is signed out says so, and goes on after a new sign-in', async
   await tab.close()
 })
 
-test('a restart of the daemon under an open page', async () => {
+test('an open page searches again after a restart of the daemon', async () => {
   await brain.end()
   await page.keyboard.type('lantern')
   await shows(page, '#message', 'brain does not answer')
   await brain.begin()
-  // Sessions end with the daemon; the page finds the new one by itself.
+  // Sessions end with the daemon; the page connects to the new daemon by itself.
   await shows(page, '#message', 'You are signed out')
   const tab = await signIn(await open(page.browserContext()), brain)
   await page.bringToFront()

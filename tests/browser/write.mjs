@@ -27,7 +27,7 @@ beforeEach(async () => {
   await complaints(page, brain)
 })
 
-// A tab in the background draws nothing, so clicks in it would wait.
+// Brings the tab to the front, because a click in a background tab waits until it is drawn.
 async function press(tab, selector) {
   await tab.bringToFront()
   await Promise.all([tab.waitForNavigation(), tab.click(selector)])
@@ -43,7 +43,7 @@ async function edit(tab, slug, content) {
   await type(tab, '#text', content)
 }
 
-test('the capture box keeps a thought from every screen', async () => {
+test('the capture box stores a thought', async () => {
   await page.goto(`${brain.url}/web/timeline`)
   await page.keyboard.press('c')
   await page.waitForSelector('#capture[open]')
@@ -59,7 +59,7 @@ test('the capture box keeps a thought from every screen', async () => {
   assert.deepEqual(await complaints(page, brain), [])
 })
 
-test('a file that is dropped becomes a page', async () => {
+test('a dropped file becomes a page', async () => {
   const drop = (files) => page.evaluate((all) => {
     const dataTransfer = new DataTransfer()
     for (const [name, type, content] of all) {
@@ -83,9 +83,9 @@ test('a new page with a completed link and a preview', async () => {
   await page.type('#text', '# First\n\nBy [[ad')
   await page.waitForSelector('#pages:not([hidden]) li')
   assert.deepEqual(await inaccessible(page), [])
-  const marked = () => page.$eval('#text', (it) => (
+  const markedCompletion = () => page.$eval('#text', (it) => (
     document.getElementById(it.getAttribute('aria-activedescendant'))?.textContent))
-  assert.match(await marked(), /people\/ada/)
+  assert.match(await markedCompletion(), /people\/ada/)
   await page.keyboard.press('Enter')
   assert.equal(await page.$eval('#text', (it) => it.value), '# First\n\nBy [[people/ada]]')
   await shows(page, '#preview', 'First')
@@ -99,30 +99,30 @@ test('a new page with a completed link and a preview', async () => {
 test('a list of completions does not open after the field was left', async () => {
   await page.goto(`${brain.url}/web/new`)
   await page.setRequestInterception(true)
-  const held = []
+  const heldRequests = []
   const hold = (request) => {
-    if (request.url().includes('/web/complete')) held.push(request)
+    if (request.url().includes('/web/complete')) heldRequests.push(request)
     else request.continue()
   }
   page.on('request', hold)
   await page.type('#text', '[[ad')
   await page.focus('#slug')
-  await until('the questions are held', () => held.length > 1)
+  await until('the requests are held', () => heldRequests.length > 1)
   await page.evaluate(() => {
     window.__opened = false
     const list = document.getElementById('pages')
     new MutationObserver(() => { window.__opened ||= !list.hidden })
       .observe(list, { attributes: true, childList: true })
   })
-  for (const request of held) await request.continue().catch(() => {})
-  // An answer that was asked for later is here, so those have been.
+  for (const request of heldRequests) await request.continue().catch(() => {})
+  // A later request has its answer, so the held answers have arrived, too.
   await page.evaluate(() => fetch('/web/results?q=x').then((answer) => answer.text()))
   assert.equal(await page.evaluate(() => window.__opened), false)
   page.off('request', hold)
   await page.setRequestInterception(false)
 })
 
-test('changes of two tabs in other lines are merged to be checked', async () => {
+test('changes of two tabs in different lines are merged for review', async () => {
   await brain.put('both', '# Both\n\none\n\ntwo\n\nthree\n')
   await edit(page, 'both', '# Both\n\nONE\n\ntwo\n\nthree\n')
   const tab = await open(page.browserContext())
@@ -162,10 +162,10 @@ test('changes of two tabs in the same line overwrite nothing', async () => {
   page.problems.length = 0
 })
 
-const take = '::-p-xpath(//*[@id="draft"]//button)'
+const TAKE_DRAFT = '::-p-xpath(//*[@id="draft"]//button)'
 const drafts = (tab) => tab.evaluate(() => Object.keys(localStorage))
 
-test('a draft survives a closed tab, and goes when it is saved', async () => {
+test('a draft survives a closed tab and ends with a save', async () => {
   await brain.put('draft', '# Draft\n\nold\n')
   const tab = await open(page.browserContext())
   await edit(tab, 'draft', '# Draft\n\nhalf a sentence')
@@ -175,7 +175,7 @@ test('a draft survives a closed tab, and goes when it is saved', async () => {
   await page.goto(`${brain.url}/web/edit/draft`)
   await shows(page, '#draft', 'A draft of')
   assert.deepEqual(await inaccessible(page), [])
-  await page.click(take)
+  await page.click(TAKE_DRAFT)
   assert.equal(await page.$eval('#text', (it) => it.value), '# Draft\n\nhalf a sentence')
   await press(page, SAVE)
   assert.match(await text(page), /half a sentence/)
@@ -191,8 +191,8 @@ test('a draft survives a save that was refused', async () => {
   await signIn(page, brain)
   await page.goto(`${brain.url}/page/lost`)
   await page.goto(`${brain.url}/web/edit/lost`)
-  await page.waitForSelector(take)
-  await page.click(take)
+  await page.waitForSelector(TAKE_DRAFT)
+  await page.click(TAKE_DRAFT)
   assert.equal(await page.$eval('#text', (it) => it.value), '# Lost\n\na long text')
   await press(page, SAVE)
   assert.match(await text(page), /a long text/)

@@ -17,19 +17,26 @@ os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 
 
 class MetadataWithoutHttps(AuthorizationServerMetadata):
-    """Accepts the test's address, which does not use HTTPS."""
+    """Accepts the issuer of the test, which does not use HTTPS."""
 
     def validate_issuer(self):
         assert self["issuer"] == ISSUER
 
 
 def ingest(session, text):
-    return session.post(f"{ISSUER}/ingest", data=text.encode(), headers={"Content-Type": "text/plain"})
+    headers = {"Content-Type": "text/plain"}
+    return session.post(f"{ISSUER}/ingest", data=text.encode(), headers=headers)
 
 
-metadata = MetadataWithoutHttps(requests.get(f"{ISSUER}/.well-known/oauth-authorization-server").json())
-for check in ("issuer", "response_types_supported", "grant_types_supported", "token_endpoint_auth_methods_supported"):
-    getattr(metadata, f"validate_{check}")()
+metadata_url = f"{ISSUER}/.well-known/oauth-authorization-server"
+metadata = MetadataWithoutHttps(requests.get(metadata_url).json())
+for field in (
+    "issuer",
+    "response_types_supported",
+    "grant_types_supported",
+    "token_endpoint_auth_methods_supported",
+):
+    getattr(metadata, f"validate_{field}")()
 
 for method in ("client_secret_basic", "client_secret_post"):
     machine = OAuth2Session(
@@ -40,8 +47,8 @@ for method in ("client_secret_basic", "client_secret_post"):
     )
     token = machine.fetch_token(metadata["token_endpoint"], grant_type="client_credentials")
     assert token["scope"] == "read write" and token["token_type"].lower() == "bearer", token
-    taken = ingest(machine, f"by authlib {method} {random.random()}")
-    assert taken.status_code == 202, taken.text
+    response = ingest(machine, f"by authlib {method} {random.random()}")
+    assert response.status_code == 202, response.text
 
 redirect = "http://127.0.0.1:45678/callback"
 app = OAuth2Session(
@@ -52,10 +59,12 @@ app = OAuth2Session(
     code_challenge_method="S256",
 )
 verifier = generate_token(64)
-url, state = app.create_authorization_url(metadata["authorization_endpoint"], code_verifier=verifier)
-back = consent(url)
+url, state = app.create_authorization_url(
+    metadata["authorization_endpoint"], code_verifier=verifier
+)
+callback = consent(url)
 token = app.fetch_token(
-    metadata["token_endpoint"], authorization_response=back, state=state, code_verifier=verifier
+    metadata["token_endpoint"], authorization_response=callback, state=state, code_verifier=verifier
 )
 assert ingest(app, f"by authlib with consent {random.random()}").status_code == 202
 old = token["refresh_token"]

@@ -2,13 +2,16 @@
 // the last redirect.
 import assert from 'node:assert/strict'
 
-const unescaped = (text) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#x27;', "'").replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+const unescapeHtml = (text) => text
+  .replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#x27;', "'")
+  .replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+/** Returns the value of an attribute in the text of a tag. */
 const attribute = (tag, name) => {
   const found = tag.match(new RegExp(`\\b${name}="([^"]*)"`))
-  return found ? unescaped(found[1]) : undefined
+  return found ? unescapeHtml(found[1]) : undefined
 }
 
-/** Agrees to the request at `url`. Returns the address of the redirect. */
+/** Agrees to the request at `url`. Returns the URL of the redirect, with the code. */
 export async function consent(url, adminToken) {
   const page = await fetch(url, { redirect: 'manual' })
   const html = await page.text()
@@ -18,14 +21,19 @@ export async function consent(url, adminToken) {
     const [name, type, value] = ['name', 'type', 'value'].map((each) => attribute(tag, each))
     if (!name) continue
     if (type === 'password') form.append(name, adminToken)
-    else if (type === 'hidden' || (type === 'checkbox' && / checked/.test(tag))) form.append(name, value ?? '')
+    const isSent = type === 'hidden' || (type === 'checkbox' && / checked/.test(tag))
+    if (isSent) form.append(name, value ?? '')
   }
-  const agree = [...html.matchAll(/<button[^>]*>/g)].map(([tag]) => tag).find((tag) => /allow|approve/.test(tag))
-  assert.ok(agree, `no button to agree with: ${html}`)
-  if (attribute(agree, 'name')) form.append(attribute(agree, 'name'), attribute(agree, 'value') ?? '')
+  const buttons = [...html.matchAll(/<button[^>]*>/g)].map(([tag]) => tag)
+  const button = buttons.find((tag) => /allow|approve/.test(tag))
+  assert.ok(button, `no button to agree with: ${html}`)
+  const buttonName = attribute(button, 'name')
+  if (buttonName) form.append(buttonName, attribute(button, 'value') ?? '')
   const action = attribute(html.match(/<form[^>]*>/)[0], 'action')
   const cookie = page.headers.getSetCookie().map((each) => each.split(';')[0]).join('; ')
-  const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(url).origin }
+  const headers = {
+    'content-type': 'application/x-www-form-urlencoded', origin: new URL(url).origin,
+  }
   if (cookie) headers.cookie = cookie
   const target = action ? new URL(action, url) : new URL(url)
   const answer = await fetch(target, { method: 'POST', redirect: 'manual', headers, body: form })

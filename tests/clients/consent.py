@@ -13,12 +13,13 @@ def origin(url):
 
 
 def attribute(tag, name):
+    """Returns the value of an attribute in the text of a tag, or None."""
     found = re.search(rf'\b{name}="([^"]*)"', tag)
     return html.unescape(found.group(1)) if found else None
 
 
 def consent(url):
-    """Agrees as the owner and returns the address of the redirect."""
+    """Agrees as the owner and returns the URL of the redirect, with the code."""
     browser = requests.Session()
     page = browser.get(url, allow_redirects=False)
     assert page.status_code == 200, page.text
@@ -29,12 +30,13 @@ def consent(url):
             form.append((name, os.environ["ADMIN_TOKEN"]))
         elif name and (kind == "hidden" or (kind == "checkbox" and " checked" in tag)):
             form.append((name, value or ""))
-    agree = next(tag for tag in re.findall(r"<button[^>]*>", page.text) if re.search("allow|approve", tag))
-    if attribute(agree, "name"):
-        form.append((attribute(agree, "name"), attribute(agree, "value") or ""))
+    buttons = re.findall(r"<button[^>]*>", page.text)
+    button = next(tag for tag in buttons if re.search("allow|approve", tag))
+    if attribute(button, "name"):
+        form.append((attribute(button, "name"), attribute(button, "value") or ""))
     action = attribute(re.search(r"<form[^>]*>", page.text).group(0), "action")
-    answer = browser.post(
-        urljoin(url, action) if action else url, data=form, headers={"Origin": origin(url)}, allow_redirects=False
-    )
+    target = urljoin(url, action) if action else url
+    headers = {"Origin": origin(url)}
+    answer = browser.post(target, data=form, headers=headers, allow_redirects=False)
     assert answer.status_code == 303, answer.text
     return answer.headers["location"]

@@ -1,16 +1,24 @@
-// The steps of all official MCP clients: authorization with the owner's browser, then the tools.
+// The steps that the tests of both TypeScript clients of MCP share: authorization with the owner's
+// browser, then the tools.
 import assert from 'node:assert/strict'
 import { consent } from './consent.mjs'
 
-export const { ISSUER, MACHINE_ID, MACHINE_SECRET, READER_ID, READER_SECRET, PUBLIC_ID, READ_TOKEN, ADMIN_TOKEN } = process.env
+export const {
+  ISSUER, MACHINE_ID, MACHINE_SECRET, READER_ID, READER_SECRET, PUBLIC_ID, READ_TOKEN, ADMIN_TOKEN,
+} = process.env
 export const server = new URL(`${ISSUER}/mcp`)
 
-/** The storage of an application for people: a client without a secret, its tokens, and the state of its authorization. */
+/**
+ * The state of an application for people: a client without a secret, its tokens, and the state of
+ * its authorization.
+ */
 export class App {
   redirectUrl = 'http://127.0.0.1:33421/callback'
-  clientMetadata = { client_name: 'app', redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none' }
+  clientMetadata = {
+    client_name: 'app', redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none',
+  }
   #session = {}
-  /** The address of the redirect, with the code. */
+  /** The URL of the redirect, with the code. */
   back = undefined
 
   clientInformation = () => ({ client_id: PUBLIC_ID, issuer: ISSUER })
@@ -22,13 +30,14 @@ export class App {
   saveDiscoveryState = (state) => void (this.#session.discovery = state)
   async redirectToAuthorization(url) {
     assert.equal(url.searchParams.get('resource'), `${server}`)
-    assert.equal(url.searchParams.get('scope'), 'read write', 'the first challenge names all scopes')
+    const scope = url.searchParams.get('scope')
+    assert.equal(scope, 'read write', 'the first challenge names all scopes')
     assert.equal(url.searchParams.get('code_challenge_method'), 'S256')
     this.back = await consent(url, ADMIN_TOKEN)
   }
 }
 
-/** Returns a tool's result. Its text and its object must be equal. */
+/** Calls a tool. Returns its structured content; its text content must be the same JSON. */
 async function call(client, name, args) {
   const answer = await client.callTool({ name, arguments: args })
   assert.ok(!answer.isError, JSON.stringify(answer.content))
@@ -37,29 +46,37 @@ async function call(client, name, args) {
   return answer.structuredContent
 }
 
-/** Lists, writes, searches and fetches. `mark` is a word that no other run writes. */
+/** Lists tools, writes pages, finds and reads them. `mark` is a word that no other call writes. */
 export async function readAndWrite(client, mark) {
   const names = (await client.listTools()).tools.map((tool) => tool.name)
-  for (const name of ['search', 'fetch', 'capture', 'put_page']) assert.ok(names.includes(name), `${name} is missing: ${names}`)
-  const captured = await call(client, 'capture', { content: `A note about ${mark}, taken in by a client.` })
-  const put = await call(client, 'put_page', { slug: `clients/${mark}`, content: `# Of ${mark}\n\nPut by a client.` })
+  for (const name of ['search', 'fetch', 'capture', 'put_page']) {
+    assert.ok(names.includes(name), `${name} is missing: ${names}`)
+  }
+  const note = `A note about ${mark}, taken in by a client.`
+  const captured = await call(client, 'capture', { content: note })
+  const content = `# Of ${mark}\n\nPut by a client.`
+  const put = await call(client, 'put_page', { slug: `clients/${mark}`, content })
   assert.equal(put.slug, `clients/${mark}`)
   const { results } = await call(client, 'search', { query: mark })
   const ids = results.map((result) => result.id)
-  for (const slug of [captured.slug, put.slug]) assert.ok(ids.includes(slug), `${slug} is not found: ${ids}`)
+  for (const slug of [captured.slug, put.slug]) {
+    assert.ok(ids.includes(slug), `${slug} is not found: ${ids}`)
+  }
   const page = await call(client, 'fetch', { id: put.slug })
   assert.match(page.text, /Put by a client\./)
   assert.ok(page.title && URL.canParse(page.url), JSON.stringify(page))
-  const read = await client.readResource({ uri: `brain://page/${put.slug}` })
-  assert.match(read.contents[0].text, /Put by a client\./)
+  const resource = await client.readResource({ uri: `brain://page/${put.slug}` })
+  assert.match(resource.contents[0].text, /Put by a client\./)
 }
 
 /** Checks that a read-only client can search, sees no writing tool, and cannot call one. */
 export async function readOnly(client) {
   const names = (await client.listTools()).tools.map((tool) => tool.name)
-  assert.ok(names.includes('search') && !names.includes('capture') && !names.includes('put_page'), `${names}`)
+  assert.ok(names.includes('search'), `${names}`)
+  assert.ok(!names.includes('capture') && !names.includes('put_page'), `${names}`)
   await call(client, 'search', { query: 'client' })
-  await assert.rejects(client.callTool({ name: 'capture', arguments: { content: 'refused' } }), (error) => {
+  const capture = client.callTool({ name: 'capture', arguments: { content: 'refused' } })
+  await assert.rejects(capture, (error) => {
     assert.match(`${error.message} ${error.requiredScope} ${JSON.stringify(error.data)}`, /write/)
     return true
   })

@@ -43,65 +43,82 @@ class TokenStorage:
 class Browser:
     """The owner's browser."""
 
-    back = None
+    # The URL of the redirect, with the code.
+    callback = None
 
     async def open(self, url):
-        asked = parse_qs(urlsplit(url).query)
-        assert asked["resource"] == [SERVER] and asked["scope"] == ["read write"], asked
-        self.back = await asyncio.to_thread(consent, url)
+        parameters = parse_qs(urlsplit(url).query)
+        assert parameters["resource"] == [SERVER], parameters
+        assert parameters["scope"] == ["read write"], parameters
+        self.callback = await asyncio.to_thread(consent, url)
 
-    async def returned(self):
-        came = {name: values[0] for name, values in parse_qs(urlsplit(self.back).query).items()}
-        return AuthorizationCodeResult(code=came["code"], state=came["state"], iss=came["iss"])
+    async def result(self):
+        query = parse_qs(urlsplit(self.callback).query)
+        code, state, iss = (query[name][0] for name in ("code", "state", "iss"))
+        return AuthorizationCodeResult(code=code, state=state, iss=iss)
 
 
 def machine():
-    return ClientCredentialsOAuthProvider(
-        SERVER, TokenStorage(), os.environ["MACHINE_ID"], os.environ["MACHINE_SECRET"], issuer=ISSUER
-    )
+    client_id, secret = os.environ["MACHINE_ID"], os.environ["MACHINE_SECRET"]
+    return ClientCredentialsOAuthProvider(SERVER, TokenStorage(), client_id, secret, issuer=ISSUER)
 
 
 def app():
-    about = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none", "client_name": "app"}
-    known = OAuthClientInformationFull(client_id=os.environ["PUBLIC_ID"], issuer=ISSUER, **about)
+    metadata = {
+        "redirect_uris": [REDIRECT],
+        "token_endpoint_auth_method": "none",
+        "client_name": "app",
+    }
+    client = OAuthClientInformationFull(
+        client_id=os.environ["PUBLIC_ID"], issuer=ISSUER, **metadata
+    )
     browser = Browser()
-    return OAuthClientProvider(SERVER, OAuthClientMetadata(**about), TokenStorage(known), browser.open, browser.returned)
+    storage = TokenStorage(client)
+    return OAuthClientProvider(
+        SERVER, OAuthClientMetadata(**metadata), storage, browser.open, browser.result
+    )
 
 
 async def call(client, name, **arguments):
-    """Returns a tool's result. Its text and its object must be equal."""
+    """Calls a tool. Returns its structured content; its text content must be the same JSON."""
     answer = await client.call_tool(name, arguments)
     assert not answer.is_error, answer.content
-    assert len(answer.content) == 1 and json.loads(answer.content[0].text) == answer.structured_content, answer
+    assert len(answer.content) == 1, answer
+    assert json.loads(answer.content[0].text) == answer.structured_content, answer
     return answer.structured_content
 
 
-async def names(client):
+async def tool_names(client):
     return {tool.name for tool in (await client.list_tools()).tools}
 
 
 async def read_and_write(client, mark):
-    listed = await names(client)
-    assert TOOLS <= listed, listed
+    """Lists tools, writes, finds and reads pages. `mark` is a word that no other call writes."""
+    names = await tool_names(client)
+    assert TOOLS <= names, names
     captured = await call(client, "capture", content=f"A note about {mark}, taken in by a client.")
-    put = await call(client, "put_page", slug=f"clients/{mark}", content=f"# Of {mark}\n\nPut by a client.")
-    found = {result["id"] for result in (await call(client, "search", query=mark))["results"]}
-    assert {captured["slug"], put["slug"]} <= found, found
+    content = f"# Of {mark}\n\nPut by a client."
+    put = await call(client, "put_page", slug=f"clients/{mark}", content=content)
+    results = (await call(client, "search", query=mark))["results"]
+    ids = {result["id"] for result in results}
+    assert {captured["slug"], put["slug"]} <= ids, ids
     assert "Put by a client." in (await call(client, "fetch", id=put["slug"]))["text"]
-    read = await client.read_resource(f"brain://page/{put['slug']}")
-    assert "Put by a client." in read.contents[0].text, read
+    resource = await client.read_resource(f"brain://page/{put['slug']}")
+    assert "Put by a client." in resource.contents[0].text, resource
 
 
 async def read_only(client, refusals):
-    listed = await names(client)
-    assert "search" in listed and not listed & {"capture", "put_page"}, listed
+    """Checks that a read-only client can search, sees no writing tool, and cannot call one."""
+    names = await tool_names(client)
+    assert "search" in names and not names & {"capture", "put_page"}, names
     await call(client, "search", query="client")
     try:
         await client.call_tool("capture", {"content": "refused"})
     except MCPError:
-        # This client does not report the reason, so read it from the HTTP response.
+        # This client does not report the reason, so the test reads it from the HTTP response.
         status, challenge = refusals[-1]
-        assert status == 403 and 'error="insufficient_scope"' in challenge and "write" in challenge, refusals
+        assert status == 403, refusals
+        assert 'error="insufficient_scope"' in challenge and "write" in challenge, refusals
     else:
         raise AssertionError("a read-only token has written")
 
@@ -109,22 +126,30 @@ async def read_only(client, refusals):
 async def main():
     for mode, version in (("legacy", "2025-11-25"), ("auto", "2026-07-28")):
 
-        async def connected(work, auth=None, **headers):
+        async def connect(work, auth=None, **headers):
             refusals = []
 
-            async def note(response):
+            async def record_refusal(response):
                 if response.is_error:
-                    refusals.append((response.status_code, response.headers.get("www-authenticate", "")))
+                    challenge = response.headers.get("www-authenticate", "")
+                    refusals.append((response.status_code, challenge))
 
-            hooks = {"response": [note]}
-            async with httpx2.AsyncClient(auth=auth, headers=headers, timeout=30, event_hooks=hooks) as http:
-                async with Client(streamable_http_client(SERVER, http_client=http), mode=mode) as client:
+            hooks = {"response": [record_refusal]}
+            async with httpx2.AsyncClient(
+                auth=auth, headers=headers, timeout=30, event_hooks=hooks
+            ) as http:
+                transport = streamable_http_client(SERVER, http_client=http)
+                async with Client(transport, mode=mode) as client:
                     assert client.protocol_version == version, client.protocol_version
                     await work(client, refusals)
 
-        await connected(lambda client, _: read_and_write(client, f"python{mode}machine"), auth=machine())
-        await connected(lambda client, _: read_and_write(client, f"python{mode}app"), auth=app())
-        await connected(read_only, Authorization=f"Bearer {os.environ['READ_TOKEN']}")
+        async def write_as(name, auth):
+            mark = f"python{mode}{name}"
+            await connect(lambda client, _: read_and_write(client, mark), auth=auth)
+
+        await write_as("machine", machine())
+        await write_as("app", app())
+        await connect(read_only, Authorization=f"Bearer {os.environ['READ_TOKEN']}")
 
 
 asyncio.run(main())

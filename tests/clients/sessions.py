@@ -1,7 +1,7 @@
 """Tests requests.Session: 1,000 accepted and rejected posts over reused connections.
 
-requests sends the head of a post and its body one after the other, so a refusal often comes before
-the body. A broken connection would be a ConnectionError here: nothing is retried.
+`requests` sends the head of a post before its body, so a rejection often arrives before the body is
+sent. The session retries nothing, so a broken connection raises a ConnectionError.
 """
 
 import os
@@ -28,22 +28,30 @@ def pieces(body):
         yield body[at : at + 10_000]
 
 
-seen = {}
-for at in range(POSTS):
+counts = {}
+for number in range(POSTS):
     token, path, kind = random.choice(tokens), random.choice(paths), random.choice(kinds)
-    body = (f"{at} " + "a" * random.choice(sizes)).encode()
+    body = (f"{number} " + "a" * random.choice(sizes)).encode()
     headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {token}"} if token else {})
     chunked = random.random() < 0.4
-    what = f"{at}: {path} {kind} {len(body)} bytes, chunked {chunked}, token {tokens.index(token)}"
+    size, token_number = len(body), tokens.index(token)
+    post = f"{number}: {path} {kind} {size} bytes, chunked {chunked}, token {token_number}"
     try:
-        answer = session.post(ISSUER + path, data=pieces(body) if chunked else body, headers=headers, timeout=30)
-    except requests.RequestException as broken:
-        raise SystemExit(f"{what}: {broken}") from broken
+        data = pieces(body) if chunked else body
+        answer = session.post(ISSUER + path, data=data, headers=headers, timeout=30)
+    except requests.RequestException as error:
+        raise SystemExit(f"{post}: {error}") from error
     answer.json()
-    # 400 must be caused by the content, never by a misread connection.
-    misread = ("must wait", "ended before", "this request is not valid", "not a valid HTTP", "exclude each other")
-    assert not any(words in answer.text for words in misread), f"{what}: {answer.text}"
-    seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
+    # An error must come from the content, never from bytes that the server misread.
+    misread_errors = (
+        "must wait",
+        "ended before",
+        "this request is not valid",
+        "not a valid HTTP",
+        "exclude each other",
+    )
+    assert not any(words in answer.text for words in misread_errors), f"{post}: {answer.text}"
+    counts[answer.status_code] = counts.get(answer.status_code, 0) + 1
 
-assert {202, 401, 404, 405, 413, 415} <= set(seen), seen
-print(f"requests.Session: {POSTS} posts, none broken: {dict(sorted(seen.items()))}")
+assert {202, 401, 404, 405, 413, 415} <= set(counts), counts
+print(f"requests.Session: {POSTS} posts, none broken: {dict(sorted(counts.items()))}")

@@ -1,4 +1,5 @@
-// Tests /voice with Twilio's library for Node, which signs forms, JSON and addresses.
+// Tests /voice with Twilio's library for Node, which signs forms, and URLs with the hash of a JSON
+// body.
 import assert from "node:assert/strict";
 import crypto from "node:crypto";
 import twilio from "twilio";
@@ -11,19 +12,21 @@ async function send(path, options, signature) {
     return fetch(VOICE + path, { ...options, headers });
 }
 
-const posted = { method: "POST", body: new URLSearchParams(form) };
+const formOptions = { method: "POST", body: new URLSearchParams(form) };
 const signature = twilio.getExpectedTwilioSignature(VOICE_TOKEN, `${VOICE_PUBLIC}/voice`, form);
 assert(twilio.validateRequest(VOICE_TOKEN, signature, `${VOICE_PUBLIC}/voice`, form));
-const answer = await send("/voice", posted, signature);
+const answer = await send("/voice", formOptions, signature);
 assert.equal(answer.status, 200);
 assert.match(await answer.text(), /^<\?xml .*<Response><Say .*<Record /s);
-assert.equal((await send("/voice", posted, twilio.getExpectedTwilioSignature("other", `${VOICE_PUBLIC}/voice`, form))).status, 403);
+const forged = twilio.getExpectedTwilioSignature("other", `${VOICE_PUBLIC}/voice`, form);
+assert.equal((await send("/voice", formOptions, forged)).status, 403);
 
 const body = JSON.stringify({ a: 1 });
-const path = `/voice/status?CallSid=CA1&bodySHA256=${crypto.createHash("sha256").update(body).digest("hex")}`;
-const json = { method: "POST", body, headers: { "Content-Type": "application/json" } };
-const signed = twilio.getExpectedTwilioSignature(VOICE_TOKEN, VOICE_PUBLIC + path, {});
-assert(twilio.validateRequestWithBody(VOICE_TOKEN, signed, VOICE_PUBLIC + path, body));
-assert.equal((await send(path, json, signed)).status, 200);
-assert.equal((await send(path, { ...json, body: '{"a":2}' }, signed)).status, 403);
+const bodyHash = crypto.createHash("sha256").update(body).digest("hex");
+const path = `/voice/status?CallSid=CA1&bodySHA256=${bodyHash}`;
+const jsonOptions = { method: "POST", body, headers: { "Content-Type": "application/json" } };
+const jsonSignature = twilio.getExpectedTwilioSignature(VOICE_TOKEN, VOICE_PUBLIC + path, {});
+assert(twilio.validateRequestWithBody(VOICE_TOKEN, jsonSignature, VOICE_PUBLIC + path, body));
+assert.equal((await send(path, jsonOptions, jsonSignature)).status, 200);
+assert.equal((await send(path, { ...jsonOptions, body: '{"a":2}' }, jsonSignature)).status, 403);
 console.log("twilio for Node: ok");

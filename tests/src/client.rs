@@ -1,4 +1,4 @@
-//! A low-level client of the protocol.
+//! A low-level client of the daemon's socket.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,7 @@ use brain_protocol::{
 
 use super::TEST_TIMEOUT;
 
-/// A low-level client of the protocol.
+/// A connection to the daemon's socket.
 pub struct Client {
     /// The raw connection.
     pub stream: UnixStream,
@@ -20,7 +20,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and exchanges greetings.
+    /// Connects and exchanges greetings. Returns `None` if either fails.
     #[must_use]
     pub fn connect(socket: &Path) -> Option<Self> {
         let mut stream = UnixStream::connect(socket).ok()?;
@@ -31,7 +31,8 @@ impl Client {
         Some(Self { stream, hello: Hello::from_bytes(&bytes).ok()? })
     }
 
-    /// Sends a request and waits for its reply. Returns `None` if the daemon closes the connection.
+    /// Sends a request and waits for its reply; events before it are ignored. Returns `None` if the
+    /// daemon closes the connection or does not answer in time.
     pub fn try_ask(&mut self, request: &Request) -> Option<Result<Reply, Fault>> {
         write_frame(&mut self.stream, &encode(request).unwrap()).ok()?;
         loop {
@@ -46,7 +47,10 @@ impl Client {
     /// Sends a request and returns its reply.
     ///
     /// # Errors
-    /// The fault that the daemon returns.
+    /// When the daemon returns a fault.
+    ///
+    /// # Panics
+    /// When the daemon does not answer.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, Fault> {
         self.try_ask(request).expect("no answer of the daemon")
     }

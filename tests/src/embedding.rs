@@ -1,6 +1,6 @@
-//! A fake embedding endpoint on loopback. It has the shape of OpenAI's API and validates requests
-//! as strictly. Words in one line of [`MEANINGS`] have nearly the same vector, so that tests can
-//! search by meaning. Tests choose its behaviour and may change it.
+//! A fake embedding endpoint on loopback. It speaks OpenAI's API and validates requests as strictly
+//! as real endpoints. Words in one line of [`MEANINGS`] have the same vector, so tests can search
+//! by meaning. Tests choose the behaviour of the endpoint and may change it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,17 +22,17 @@ pub enum Behaviour {
     Normal,
     /// Encodes the vectors as base64.
     Base64,
-    /// Returns the vectors in another order than the texts, with their indices.
+    /// Returns the vectors in the reverse order of the texts, with their indices.
     Unordered,
-    /// Holds the connection without a response.
+    /// Keeps the connection open without a response.
     Stall,
-    /// Sends one byte every half second without end.
+    /// Sends one byte of the body every half second, without end.
     Drip,
     /// Closes the connection in the middle of the response.
     Truncate,
-    /// Responds with 429 and, if given, `Retry-After` in seconds.
+    /// Responds with 429 and, if it is `Some`, `Retry-After` in seconds.
     RateLimit(Option<u64>),
-    /// Responds with this status and an error.
+    /// Responds with this status and an error that repeats the texts.
     Fail(u16),
     /// Responds with status 200 and this body.
     Body(String),
@@ -52,8 +52,11 @@ pub struct EmbeddingRequest {
 #[derive(Debug)]
 struct State {
     behaviour: Behaviour,
+    /// The required API key. `None` accepts any.
     key: Option<String>,
+    /// The valid requests in order.
     requests: Vec<EmbeddingRequest>,
+    /// The number of requests, including invalid ones.
     calls: usize,
     tokens: u64,
 }
@@ -80,17 +83,17 @@ impl FakeEmbedding {
         let state =
             State { behaviour: Behaviour::Normal, key, requests: Vec::new(), calls: 0, tokens: 0 };
         let state = Arc::new(Mutex::new(state));
-        let shared = Arc::clone(&state);
+        let server_state = Arc::clone(&state);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let state = Arc::clone(&shared);
+                let state = Arc::clone(&server_state);
                 std::thread::spawn(move || serve(&stream, &state));
             }
         });
         Self { address, state }
     }
 
-    /// Returns the address for `embedding.base_url`.
+    /// Returns the value of `embedding.base_url` for this endpoint.
     #[must_use]
     pub fn base(&self) -> String {
         format!("http://{}/v1", self.address)
@@ -129,21 +132,22 @@ impl FakeEmbedding {
         self.state.lock().unwrap().calls
     }
 
-    /// Returns the number of tokens of successful requests.
+    /// Returns the number of tokens of requests that got vectors. With [`Behaviour::MaxBytes`], it
+    /// includes refused requests.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.state.lock().unwrap().tokens
     }
 }
 
-/// Returns the vector of a text: one direction for each line of [`MEANINGS`], and one of the other
-/// directions for each other word. Directions depend on the model, so vectors of two models are
-/// unrelated.
+/// Returns the vector of a text. Each line of [`MEANINGS`] has its own dimension; each other word
+/// of more than two bytes has one of the remaining dimensions. The model rotates the dimensions, so
+/// vectors of two models are unrelated.
 fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
-    let turn = model.bytes().map(usize::from).sum::<usize>();
+    let rotation = model.bytes().map(usize::from).sum::<usize>();
     let mut vector = vec![0.0; length];
-    // A text without words has a direction, too.
-    vector[turn % length] += 0.01;
+    // So a text without words does not have the length 0.
+    vector[rotation % length] += 0.01;
     for word in
         text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2)
     {
@@ -157,25 +161,26 @@ fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
                 (MEANINGS.len() + sum % (DIMENSIONS - MEANINGS.len()), 0.5)
             }
         };
-        vector[(position + turn) % length] += weight;
+        vector[(position + rotation) % length] += weight;
     }
     vector
 }
 
+/// Answers one request.
 fn serve(stream: &TcpStream, state: &Mutex<State>) {
     let Some(request) = ReceivedRequest::read(stream) else { return };
-    let parsed = {
+    let result = {
         let mut state = state.lock().unwrap();
         state.calls += 1;
         parse_request(&state, &request)
     };
-    let (embedding, length) = match parsed {
-        Ok(parsed) => parsed,
+    let (embedding, length) = match result {
+        Ok(request) => request,
         Err((status, why)) => return write(stream, status, &error_body(&why), None),
     };
     let (behaviour, tokens) = {
         let mut state = state.lock().unwrap();
-        // A token has about four letters.
+        // A token has about four bytes.
         let tokens = embedding.texts.iter().map(|text| text.len() as u64 / 4 + 1).sum::<u64>();
         state.requests.push(embedding.clone());
         let behaviour = state.behaviour.clone();
@@ -223,16 +228,21 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) {
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&body.as_bytes()[..body.len() / 2]);
         }
-        Behaviour::RateLimit(wait) => write(stream, 429, &error_body("Rate limit reached"), wait),
+        Behaviour::RateLimit(retry_after) => {
+            write(stream, 429, &error_body("Rate limit reached"), retry_after);
+        }
         // Some real endpoints repeat the input.
         Behaviour::Fail(status) => {
             write(stream, status, &error_body(&embedding.texts.join(" ")), None);
         }
-        Behaviour::Body(what) => write(stream, 200, &what, None),
+        Behaviour::Body(body) => write(stream, 200, &body, None),
     }
 }
 
-/// Returns the request and the length of its vectors, or a status and a reason.
+/// Validates a request. Returns its content and the length of its vectors.
+///
+/// # Errors
+/// When the request is invalid: the status and the message of the response.
 fn parse_request(
     state: &State,
     request: &ReceivedRequest,
@@ -244,10 +254,10 @@ fn parse_request(
     if request.method != "POST" || request.header("content-type") != "application/json" {
         return invalid("we could not parse the JSON body of your request");
     }
-    let given = request.header("authorization").strip_prefix("Bearer ").unwrap_or_default();
-    if state.key.as_ref().is_some_and(|key| given != key) {
-        // Real endpoints repeat a part of the key.
-        return Err((401, format!("Incorrect API key provided: {given}")));
+    let sent_key = request.header("authorization").strip_prefix("Bearer ").unwrap_or_default();
+    if state.key.as_ref().is_some_and(|key| sent_key != key) {
+        // Real endpoints repeat a part of the key in the message; this one repeats the whole key.
+        return Err((401, format!("Incorrect API key provided: {sent_key}")));
     }
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(&request.body) else {
         return invalid("we could not parse the JSON body of your request");
@@ -303,19 +313,22 @@ fn base64_of(numbers: &[f32]) -> String {
     text
 }
 
-fn head(status: u16, length: usize, wait: Option<u64>) -> String {
-    let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
+/// Returns the head of a response. `retry_after` is in seconds.
+fn head(status: u16, length: usize, retry_after: Option<u64>) -> String {
+    let retry_field =
+        retry_after.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
     format!(
         "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: \
-            application/json\r\n{wait}Content-Length: {length}\r\n\r\n"
+            application/json\r\n{retry_field}Content-Length: {length}\r\n\r\n"
     )
 }
 
-fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
-    let _ = stream.write_all(format!("{}{body}", head(status, body.len(), wait)).as_bytes());
+fn write(mut stream: &TcpStream, status: u16, body: &str, retry_after: Option<u64>) {
+    let head = head(status, body.len(), retry_after);
+    let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// Holds the connection until the client disconnects.
+/// Keeps the connection open until the client disconnects.
 fn wait_for_disconnect(mut stream: &TcpStream) {
     let _ = stream.read(&mut [0; 64]);
 }

@@ -13,14 +13,14 @@ pub struct ReceivedRequest {
     pub method: String,
     /// The path with its query, not decoded.
     pub path: String,
-    /// The fields by lower-case name. The last of repeated fields wins.
+    /// The header fields by lower-case name. Of repeated fields, this has only the last.
     pub headers: HashMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl ReceivedRequest {
-    /// Reads a request. Returns `None` if the client disconnects before its end.
+    /// Reads a request. Returns `None` if the client disconnects before the end of the request.
     #[must_use]
     pub fn read(stream: &TcpStream) -> Option<Self> {
         let mut reader = BufReader::new(stream);
@@ -41,7 +41,8 @@ impl ReceivedRequest {
         Some(Self { method, path, headers, body })
     }
 
-    /// Returns the value of a field by its lower-case name, or an empty text if it is missing.
+    /// Returns the value of a header field by its lower-case name, or an empty text if the field is
+    /// missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
@@ -59,14 +60,14 @@ impl ReceivedRequest {
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The fields with lower-case names.
+    /// The header fields with lower-case names.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// Returns the value of a field.
+    /// Returns the value of a header field by its lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -93,7 +94,7 @@ impl Answer {
         body["error"].as_str().unwrap_or_else(|| panic!("no code: {self:?}")).to_owned()
     }
 
-    /// Asserts the status.
+    /// Asserts that the status is `status`.
     #[must_use]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?} {}", String::from_utf8_lossy(&self.body));
@@ -101,7 +102,7 @@ impl Answer {
     }
 }
 
-/// A connection.
+/// A client's connection to an HTTP server.
 pub struct Wire {
     /// The socket.
     pub stream: TcpStream,
@@ -130,14 +131,14 @@ impl Wire {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Reads the next response to a request with the method `to`. Returns `None` if the server
+    /// Reads the next final response, to a request with this method. Returns `None` if the server
     /// closes the connection without a response.
-    pub fn answer_to(&mut self, to: &str) -> Option<Answer> {
+    pub fn answer_to(&mut self, method: &str) -> Option<Answer> {
         let head_end = loop {
             if let Some(at) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at;
             }
-            if !self.more() {
+            if !self.read_more() {
                 assert!(
                     self.rest.is_empty(),
                     "an incomplete answer: {:?}",
@@ -156,9 +157,9 @@ impl Wire {
             .collect();
         let mut answer = Answer { status: status.parse().unwrap(), headers, body: Vec::new() };
         if answer.status == 100 {
-            return self.answer_to(to);
+            return self.answer_to(method);
         }
-        if to == "HEAD" || answer.status == 204 {
+        if method == "HEAD" || answer.status == 204 {
             return Some(answer);
         }
         assert_eq!(
@@ -168,13 +169,13 @@ impl Wire {
         );
         let length: usize = answer.header("content-length").expect("a length").parse().unwrap();
         while self.rest.len() < length {
-            assert!(self.more(), "half a body: {answer:?}");
+            assert!(self.read_more(), "half a body: {answer:?}");
         }
         answer.body = self.rest.drain(..length).collect();
         Some(answer)
     }
 
-    /// Reads the next response.
+    /// Reads the next final response to a request with a method other than `HEAD`.
     ///
     /// # Panics
     /// When the server closes the connection without a response.
@@ -184,11 +185,11 @@ impl Wire {
 
     /// Waits until the server closes the connection, and asserts that it sends nothing more.
     pub fn closed(&mut self) {
-        assert!(!self.more(), "unexpected bytes: {:?}", String::from_utf8_lossy(&self.rest));
+        assert!(!self.read_more(), "unexpected bytes: {:?}", String::from_utf8_lossy(&self.rest));
     }
 
     /// Reads more bytes. Returns `false` if the server closed the connection.
-    fn more(&mut self) -> bool {
+    fn read_more(&mut self) -> bool {
         let mut bytes = [0; 16 * 1024];
         match self.stream.read(&mut bytes) {
             Ok(0) => false,
@@ -204,7 +205,8 @@ impl Wire {
     }
 }
 
-/// Encodes a request with `Host` and, if it has a body, `Content-Length`.
+/// Encodes a request. Adds `Host` and, if there is a body, `Content-Length`, unless `headers` has
+/// them or `Transfer-Encoding`.
 #[must_use]
 pub fn request(
     address: SocketAddr,
@@ -214,11 +216,11 @@ pub fn request(
     body: &[u8],
 ) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
-    let given = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-    if !given("host") {
+    let has_field = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if !has_field("host") {
         text += &format!("Host: {address}\r\n");
     }
-    if !body.is_empty() && !given("content-length") && !given("transfer-encoding") {
+    if !body.is_empty() && !has_field("content-length") && !has_field("transfer-encoding") {
         text += &format!("Content-Length: {}\r\n", body.len());
     }
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! Responses of [`crate::model::FakeModel`] to `brainstorm` and `lsd`. No I/O.
+//! Responses of [`crate::model::FakeModel`] to questions of `brainstorm` and `lsd`. No I/O.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::model::{ModelResponse, Question};
 /// A question of `brainstorm` or `lsd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdeaQuestion {
-    /// Combine two pages.
+    /// The model is to combine two pages.
     Cross {
         /// The close page's slug.
         close: String,
@@ -16,19 +16,20 @@ pub enum IdeaQuestion {
         /// The number of ideas to return.
         ideas: usize,
     },
-    /// Judge this many ideas.
+    /// The model is to judge this many ideas.
     Judge(usize),
 }
 
 /// Returns the delimiter that separates data from instructions in a question.
 #[must_use]
 pub fn delimiter(question: &Question) -> String {
-    let at = question.system.find("=== end of ").expect("the instructions name the delimiter");
-    let line = question.system[at..].split(" ===").next().unwrap();
+    let position =
+        question.system.find("=== end of ").expect("the instructions name the delimiter");
+    let line = question.system[position..].split(" ===").next().unwrap();
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
-/// Returns the text of the `close` or the `far` page.
+/// Returns the text of a page in a question. `which` is `close` or `far`.
 #[must_use]
 pub fn page_between_delimiters(question: &Question, which: &str) -> String {
     let delimiter = delimiter(question);
@@ -42,10 +43,11 @@ pub fn page_between_delimiters(question: &Question, which: &str) -> String {
     rest.split_once(&to).unwrap().0.to_owned()
 }
 
-/// Parses a question.
+/// Parses a question of `brainstorm` or `lsd`.
 #[must_use]
 pub fn parse_question(question: &Question) -> IdeaQuestion {
     if question.system.starts_with("You judge") {
+        // Each idea is between two lines that end with the delimiter.
         return IdeaQuestion::Judge(
             question.text.matches(&format!(" {} ===\n", delimiter(question))).count() / 2,
         );
@@ -73,7 +75,7 @@ pub fn verdict(id: usize, score: f64) -> Value {
         "load_bearing": score, "note": format!("because of {id}") })
 }
 
-/// Returns ideas that name their pages, or verdicts of which every third passes.
+/// Returns ideas that name their pages, or verdicts with scores of which every third passes.
 #[must_use]
 pub fn valid_response(question: &Question) -> ModelResponse {
     match parse_question(question) {

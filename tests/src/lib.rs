@@ -1,7 +1,7 @@
-//! Support for behaviour tests: a temporary home, the real programs, and a low-level protocol
-//! client.
+//! Support for behaviour tests: a temporary home, the real programs, clients of their interfaces,
+//! and fakes of outside services.
 //!
-//! This crate panics where others return errors, because a failure here fails the test.
+//! Most functions panic instead of returning an error, because an error here fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
 mod client;
@@ -32,20 +32,20 @@ use rustix::process::{Pid, Signal, kill_process};
 pub use client::{Client, capture};
 pub use process::{Run, program, run, target_dir};
 
-/// Deadline of every wait. It is generous because the machine may be busy; no test asserts speed.
+/// Maximum time of a wait. It is generous, because the machine may be busy.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// HTTP settings of every test daemon. Free ports keep parallel tests and the developer's own
-/// daemon apart.
+/// Default HTTP settings of test daemons: a free local port and no public listener. Free ports keep
+/// parallel tests and the developer's own daemon apart.
 pub const HTTP_ON_FREE_PORT: [(&str, &str); 2] =
     [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "off")];
 
-/// A temporary home. Dropping it kills its daemon.
+/// A temporary home. Dropping it kills its daemon and removes its files.
 pub struct TestHome {
-    /// Declared before `dir`, because mounts must be dropped first.
+    /// Declared before `dir`, so that they are unmounted before `dir` is removed.
     mounts: Vec<Mount>,
     dir: tempfile::TempDir,
-    /// Environment variables of every program.
+    /// Environment variables that each program gets, besides those of [`TestHome::command`].
     pub env: Vec<(String, String)>,
 }
 
@@ -56,14 +56,14 @@ impl Default for TestHome {
 }
 
 impl TestHome {
-    /// Creates an empty home.
+    /// Creates a temporary directory for a home. The home itself does not exist yet.
     #[must_use]
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
         Self { mounts: Vec::new(), dir, env: Vec::new() }
     }
 
-    /// Returns the home directory.
+    /// Returns the path of the home directory.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("home")
@@ -77,8 +77,8 @@ impl TestHome {
         dir
     }
 
-    /// Mounts a memory file system at `at`, which is created. Returns `false` and reports a skip if
-    /// mounting is not permitted. It is unmounted when the home is dropped, after the daemon.
+    /// Mounts a memory file system at the directory `at`, which is created. Returns `false` and
+    /// reports a skip if mounting fails. Dropping the home kills the daemon, then unmounts.
     #[must_use]
     pub fn mount(&mut self, at: &Path, options: &str) -> bool {
         std::fs::create_dir_all(at).unwrap();
@@ -90,15 +90,15 @@ impl TestHome {
         true
     }
 
-    /// Mounts an ext4 file system of `megabytes`, kept in a file, at `at`. Returns `false` and
-    /// reports a skip if that is not possible.
+    /// Mounts an ext4 file system of this size, stored in a file, at the directory `at`, which is
+    /// created. Returns `false` and reports a skip if mounting fails.
     #[must_use]
-    pub fn mount_ext4(&mut self, at: &Path, megabytes: u64) -> bool {
+    pub fn mount_ext4(&mut self, at: &Path, mebibytes: u64) -> bool {
         std::fs::create_dir_all(at).unwrap();
         let image = self.dir.path().join("image.ext4");
-        std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).unwrap();
-        let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).output();
-        if !made.is_ok_and(|made| made.status.success())
+        std::fs::File::create(&image).and_then(|file| file.set_len(mebibytes << 20)).unwrap();
+        let output = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).output();
+        if !output.is_ok_and(|output| output.status.success())
             || !mount(&["-o", "loop", &image.display().to_string()], at)
         {
             skip(
@@ -114,7 +114,7 @@ impl TestHome {
     /// Changes the options of the last mount, for example to `ro`.
     pub fn remount(&self, options: &str) {
         let at = &self.mounts.last().expect("no mount").at;
-        assert!(mount(&["-o", &format!("remount,{options}")], at), "remount with {options}");
+        assert!(mount(&["-o", &format!("remount,{options}")], at), "cannot remount with {options}");
     }
 
     /// Returns the path of the daemon's socket.
@@ -123,8 +123,8 @@ impl TestHome {
         self.path().join("run/brain.sock")
     }
 
-    /// Returns a command for one of the workspace's programs in this home, with a clean
-    /// environment.
+    /// Returns a command for one of the workspace's programs in this home. Of the test's own
+    /// environment, it gets only `PATH`.
     #[must_use]
     pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
@@ -191,18 +191,20 @@ impl TestHome {
     ) -> serde_json::Value {
         let mut command = self.command("brain");
         command.arg("--json").args(args);
-        let ran = run(command, stdin).expect(code);
-        let error = ran.json()["error"].clone();
-        assert!(error["code"].is_string() && error["message"].is_string(), "no error in {ran:?}");
+        let result = run(command, stdin).expect(code);
+        let error = result.json()["error"].clone();
+        let is_complete = error["code"].is_string() && error["message"].is_string();
+        assert!(is_complete, "no error in {result:?}");
         error
     }
 
-    /// Runs `brain put <slug>` with this page.
+    /// Runs `brain --json put <slug>` with this page on standard input, expects success, and
+    /// returns the output.
     pub fn put(&self, slug: &str, page: &str) -> serde_json::Value {
         self.json_with(["put", slug], page.as_bytes())
     }
 
-    /// Runs `brain get <slug>`.
+    /// Runs `brain --json get <slug>`, expects success, and returns the output.
     #[must_use]
     pub fn get(&self, slug: &str) -> serde_json::Value {
         self.json(["get", slug])
@@ -214,7 +216,7 @@ impl TestHome {
         slugs(&self.json(["search", "--", query])["hits"])
     }
 
-    /// Returns the file of a page of the default source.
+    /// Returns the path of the file of a page in the default source.
     #[must_use]
     pub fn page_file(&self, slug: &str) -> PathBuf {
         self.path().join(format!("pages/{slug}.md"))
@@ -239,8 +241,8 @@ impl TestHome {
         daemon
     }
 
-    /// Starts the daemon with this socket passed as systemd would, under these names, separated by
-    /// `:`. Does not wait until the daemon is ready.
+    /// Starts the daemon and passes it this socket as systemd does. `names` are the names for
+    /// `LISTEN_FDNAMES`, separated by `:`. Does not wait until the daemon is ready.
     #[must_use]
     pub fn activated(&self, socket: &UnixListener, names: &str) -> Daemon {
         self.activated_by(socket.try_clone().unwrap().into(), names)
@@ -258,7 +260,7 @@ impl TestHome {
         Daemon { child }
     }
 
-    /// Returns the log of daemons started by [`TestHome::daemon`].
+    /// Returns the log of all daemons that the test started in this home.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("daemon.log")).unwrap_or_default()
@@ -286,7 +288,7 @@ impl TestHome {
         self.status().http_public.expect("no public HTTP listener").parse().unwrap()
     }
 
-    /// Creates a token with these scopes, such as `read write`, for these sources. An empty list
+    /// Creates a token with `scopes`, for example `read write`, for these sources. An empty list
     /// means all sources.
     #[must_use]
     pub fn token(&self, name: &str, scopes: &str, sources: &[&str]) -> String {
@@ -297,12 +299,12 @@ impl TestHome {
             expires_in: None,
         };
         match self.connect().expect("no daemon runs").ask(&Request::TokenCreate(request)) {
-            Ok(Reply::TokenCreate(made)) => made.token.expose().to_owned(),
+            Ok(Reply::TokenCreate(reply)) => reply.token.expose().to_owned(),
             other => panic!("no token: {other:?}"),
         }
     }
 
-    /// Connects to the daemon and exchanges greetings. Returns `None` if no daemon runs.
+    /// Connects to the daemon and exchanges greetings. Returns `None` if no daemon answers.
     #[must_use]
     pub fn connect(&self) -> Option<Client> {
         Client::connect(&self.socket())
@@ -311,7 +313,7 @@ impl TestHome {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
-        // A daemon started by a client is not a child of the test.
+        // The daemon may be a child of a client, not of the test, so its pid comes from itself.
         if let Some(client) = self.connect()
             && let Some(pid) = Pid::from_raw(client.hello.pid as i32)
         {
@@ -320,7 +322,7 @@ impl Drop for TestHome {
     }
 }
 
-/// A daemon that runs as a child process.
+/// A daemon that runs as a child process. Dropping it kills it.
 pub struct Daemon {
     child: Child,
 }
@@ -332,7 +334,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Sends SIGKILL.
+    /// Sends SIGKILL and waits for the exit.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -405,9 +407,10 @@ impl Drop for Mount {
     }
 }
 
+/// Runs `mount`. Returns whether it succeeded.
 fn mount(args: &[&str], at: &Path) -> bool {
     let output = Command::new("mount").args(args).arg(at).output();
-    output.is_ok_and(|o| o.status.success())
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// Returns a path in the shared test data, or reports a skip if it does not exist.
@@ -421,6 +424,6 @@ pub fn shared_data(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    skip(&format!("{} is not there; set BRAIN_TEST_DATA to the test data", path.display()));
+    skip(&format!("{} does not exist; set BRAIN_TEST_DATA to the test data", path.display()));
     None
 }

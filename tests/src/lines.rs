@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use brain_core::EventLines;
 
-/// Event lines in order.
+/// The emitted event lines, in order.
 #[derive(Debug, Default)]
 pub struct RecordedLines(pub Mutex<Vec<String>>);
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{TestHome, http};
 
-/// A client of a daemon's tools.
+/// A client of `/mcp` with one token.
 #[derive(Debug, Clone)]
 pub struct Mcp {
     address: SocketAddr,
@@ -22,7 +22,7 @@ pub fn mcp(home: &TestHome, token: &str) -> Mcp {
 }
 
 impl Mcp {
-    /// Posts one message and returns the HTTP answer.
+    /// Posts one message and returns the HTTP response.
     #[must_use]
     pub fn post(&self, message: &Value) -> http::Answer {
         let headers = [
@@ -40,22 +40,22 @@ impl Mcp {
         self.post(&message).expect(200).json()
     }
 
-    /// Sends a request and returns its result.
+    /// Sends a request, expects success, and returns the `result` of its response.
     #[must_use]
     pub fn result(&self, method: &str, params: Value) -> Value {
-        let answer = self.ask(method, params);
-        assert!(answer["result"].is_object(), "{method}: {answer}");
-        answer["result"].clone()
+        let response = self.ask(method, params);
+        assert!(response["result"].is_object(), "{method}: {response}");
+        response["result"].clone()
     }
 
-    /// Calls a tool and returns the result of `tools/call`, which may be an error.
+    /// Calls a tool and returns the result of `tools/call`, which may have `isError`.
     #[must_use]
     pub fn call_unchecked(&self, tool: &str, arguments: Value) -> Value {
         self.result("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// Calls a tool, expects success, and returns its structured content. The text content must be
-    /// equal.
+    /// Calls a tool, expects success, and returns its structured content. Asserts that the text
+    /// content is the same JSON.
     #[must_use]
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call_unchecked(tool, arguments);
@@ -72,6 +72,6 @@ impl Mcp {
     pub fn refused(&self, tool: &str, arguments: Value) -> String {
         let result = self.call_unchecked(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
-        result["content"][0]["text"].as_str().expect("a refusal is text").to_owned()
+        result["content"][0]["text"].as_str().expect("an error is text").to_owned()
     }
 }

@@ -1,5 +1,5 @@
 //! A fake language model on loopback. It speaks the APIs of OpenAI and Anthropic and validates
-//! requests as strictly as the real services. Tests choose its responses.
+//! requests as strictly as the real services do. Tests choose its responses.
 
 mod responses;
 
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use self::responses::{answer, write};
 use crate::http::ReceivedRequest;
 
-/// A question to the model.
+/// A question to the model: the content of a valid request.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The model's name.
     pub model: String,
     /// The system prompt.
     pub system: String,
-    /// The user's text.
+    /// The texts of the user's and the assistant's messages, joined.
     pub text: String,
-    /// Addresses of images, or `data:` addresses of attached ones.
+    /// URLs of images. Attached images have `data:` URLs.
     pub images: Vec<String>,
     /// Whether the response is to be streamed.
     pub stream: bool,
-    /// The maximum number of output tokens.
+    /// The maximum number of output tokens, or 0 if the request has none.
     pub max_tokens: u64,
 }
 
@@ -37,30 +37,30 @@ pub enum ModelResponse {
     Truncated(String),
     /// The model refuses to answer.
     Refusal,
-    /// This status, this body and, if given, `Retry-After` in seconds.
+    /// This status, this body and, if it is `Some`, `Retry-After` in seconds.
     Status(u16, String, Option<u64>),
-    /// This text, then silence.
+    /// This text, then silence until the client disconnects. Without streaming, only silence.
     Stall(String),
     /// This text, then a broken connection.
     Disconnect(String),
     /// This text, then an error in the stream. Without streaming, status 500.
     StreamError(String),
-    /// Status 200 with a body that is not a valid response.
+    /// Status 200 with an HTML body.
     Garbage,
 }
 
 /// Restrictions of the service.
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions {
-    /// The required key.
+    /// The required API key. `None` accepts any.
     pub key: Option<String>,
     /// The available models. An empty list allows any.
     pub models: Vec<String>,
-    /// It rejects `temperature`.
+    /// Whether the service rejects `temperature`.
     pub no_temperature: bool,
-    /// It rejects `max_tokens` and requires `max_completion_tokens`.
+    /// Whether the API of OpenAI rejects `max_tokens` in favour of `max_completion_tokens`.
     pub new_max_tokens: bool,
-    /// It rejects addresses of images and requires attached images.
+    /// Whether the service rejects URLs of images and requires attached images.
     pub images_as_bytes: bool,
 }
 
@@ -69,14 +69,20 @@ type Responder = Arc<dyn Fn(&Question) -> ModelResponse + Send + Sync>;
 /// The fake service.
 pub struct FakeModel {
     address: SocketAddr,
-    /// Valid requests in order.
+    /// The questions of valid requests, in order.
     pub questions: Arc<Mutex<Vec<Question>>>,
     /// The number of requests, including invalid ones.
     pub calls: Arc<Mutex<usize>>,
 }
 
-/// An API error: status, type, message, parameter.
-struct ApiError(u16, &'static str, String, &'static str);
+/// An error of the API.
+struct ApiError {
+    status: u16,
+    kind: &'static str,
+    message: String,
+    /// Both `param` and `code` in errors of OpenAI's API.
+    param: &'static str,
+}
 
 fn refuse<T>(
     status: u16,
@@ -84,9 +90,10 @@ fn refuse<T>(
     message: impl Into<String>,
     param: &'static str,
 ) -> Result<T, ApiError> {
-    Err(ApiError(status, kind, message.into(), param))
+    Err(ApiError { status, kind, message: message.into(), param })
 }
 
+/// Refuses an invalid request with status 400.
 fn invalid<T>(message: impl Into<String>, param: &'static str) -> Result<T, ApiError> {
     refuse(400, "invalid_request_error", message, param)
 }
@@ -119,8 +126,7 @@ impl FakeModel {
                             answer(&stream, openai, &question, response);
                         }
                         Err(error) => {
-                            let (status, body, wait) = error_response(openai, &error);
-                            write(&stream, status, &body, wait);
+                            write(&stream, error.status, &error_body(openai, &error), None);
                         }
                     }
                 });
@@ -129,32 +135,32 @@ impl FakeModel {
         Self { address, questions, calls }
     }
 
-    /// Returns the address for `llm.base_url` with the provider `openai`.
+    /// Returns the value of `llm.base_url` for the provider `openai`.
     #[must_use]
     pub fn openai(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Returns the address for `llm.base_url` with the provider `anthropic`.
+    /// Returns the value of `llm.base_url` for the provider `anthropic`.
     #[must_use]
     pub fn anthropic(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Returns the valid requests so far.
+    /// Returns the questions of the valid requests so far.
     #[must_use]
     pub fn questions(&self) -> Vec<Question> {
         self.questions.lock().unwrap().clone()
     }
 
-    /// Returns the number of requests.
+    /// Returns the number of requests so far, including invalid ones.
     #[must_use]
     pub fn call_count(&self) -> usize {
         *self.calls.lock().unwrap()
     }
 }
 
-/// Parses a request.
+/// Validates a request and returns its question.
 fn parse_question(
     options: &ModelOptions,
     request: &ReceivedRequest,
@@ -171,18 +177,18 @@ fn parse_question(
     if request.method != "POST" {
         return refuse(405, "invalid_request_error", "Not allowed", "");
     }
-    let given = match openai {
+    let sent_key = match openai {
         true => request.header("authorization").strip_prefix("Bearer ").unwrap_or_default(),
         false => request.header("x-api-key"),
     };
     if let Some(key) = &options.key
-        && given != key
+        && sent_key != key
     {
-        // Real services repeat a part of the key.
+        // Real services repeat a part of the key in the message; this one repeats the whole key.
         return refuse(
             401,
             "authentication_error",
-            format!("Incorrect API key provided: {given}"),
+            format!("Incorrect API key provided: {sent_key}"),
             "",
         );
     }
@@ -251,7 +257,7 @@ fn parse_stream(body: &Value) -> Result<bool, ApiError> {
     }
 }
 
-/// Parses a request of OpenAI's API.
+/// Validates the body of a request of OpenAI's API and returns its question.
 fn parse_completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
     reject_unknown_fields(
         body,
@@ -318,7 +324,7 @@ fn parse_completion(options: &ModelOptions, body: &Value) -> Result<Question, Ap
                         (Some("image_url"), _, Some(url)) => {
                             question.images.push(checked_image(options, url)?);
                         }
-                        _ => return invalid("messages: content is of no known type", "messages"),
+                        _ => return invalid("messages: content has no known type", "messages"),
                     }
                 }
             }
@@ -339,7 +345,7 @@ fn parse_completion(options: &ModelOptions, body: &Value) -> Result<Question, Ap
     Ok(question)
 }
 
-/// Parses a request of Anthropic's API.
+/// Validates the body of a request of Anthropic's API and returns its question.
 fn parse_message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
     reject_unknown_fields(
         body,
@@ -389,10 +395,10 @@ fn parse_message(options: &ModelOptions, body: &Value) -> Result<Question, ApiEr
     Ok(question)
 }
 
-/// Returns the address of an image if it is valid.
+/// Returns the URL of an image if it is valid.
 fn checked_image(options: &ModelOptions, url: &str) -> Result<String, ApiError> {
     let data = url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
-    let fits = match data {
+    let is_valid = match data {
         Some((kind, data)) => {
             ["jpeg", "png", "gif", "webp"].contains(&kind)
                 && !data.is_empty()
@@ -407,18 +413,16 @@ fn checked_image(options: &ModelOptions, url: &str) -> Result<String, ApiError> 
                 && (url.starts_with("https://") || url.starts_with("http://127.0.0.1:"))
         }
     };
-    if fits { Ok(url.to_owned()) } else { invalid("invalid image input", "") }
+    if is_valid { Ok(url.to_owned()) } else { invalid("invalid image input", "") }
 }
 
-fn error_response(
-    openai: bool,
-    ApiError(status, kind, message, param): &ApiError,
-) -> (u16, String, Option<u64>) {
+/// Returns the body of an error in the API's format.
+fn error_body(openai: bool, ApiError { kind, message, param, .. }: &ApiError) -> String {
     let body = if openai {
         json!({ "error": { "message": message, "type": kind, "param": param, "code": param } })
     } else {
         json!({ "type": "error", "error": { "type": kind, "message": message },
             "request_id": "req_1" })
     };
-    (*status, body.to_string(), None)
+    body.to_string()
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Returns the directory of the built programs.
+/// Returns the directory of the built programs, from the path of the running test.
 #[must_use]
 pub fn target_dir() -> PathBuf {
     let mut dir = std::env::current_exe().expect("a running test has a path");
@@ -30,7 +30,7 @@ pub fn program(name: &str) -> PathBuf {
 /// The result of a finished program.
 #[derive(Debug)]
 pub struct Run {
-    /// Its exit status.
+    /// The exit status, or -1 if a signal ended the program.
     pub code: i32,
     /// Standard output.
     pub stdout: String,
@@ -60,13 +60,13 @@ pub fn run(mut command: Command, stdin: &[u8]) -> Run {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program does not start");
+        .expect("the program cannot be started");
     let mut pipe = child.stdin.take().unwrap();
     let input = stdin.to_vec();
     // The program may exit without reading all of its input.
-    let feeder = std::thread::spawn(move || drop(pipe.write_all(&input)));
+    let writer = std::thread::spawn(move || drop(pipe.write_all(&input)));
     let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap();
+    writer.join().unwrap();
     Run {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).expect("output is UTF-8"),

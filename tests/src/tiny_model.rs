@@ -1,6 +1,6 @@
 //! A tiny sentence model in the daemon's model format: two layers, 32 dimensions, weights from a
-//! seed. It is untrained, but vectors depend mostly on the words of a text, and words in one line
-//! of [`MEANINGS`] have nearly the same vector. So tests can search by meaning.
+//! seed. The model is untrained, but vectors depend mostly on the words of a text, and words in one
+//! line of [`MEANINGS`] have nearly the same vector. So tests can search by meaning.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 /// Length of vectors.
 pub const DIMENSIONS: usize = 32;
-/// Attention heads.
+/// Number of attention heads.
 pub const HEADS: usize = 2;
-/// Encoder layers.
+/// Number of encoder layers.
 pub const LAYERS: usize = 2;
 /// Inner length of a feed-forward block.
 pub const INNER: usize = 64;
@@ -20,7 +20,8 @@ pub const POSITIONS: usize = 256;
 /// Maximum number of tokens of a text, including `[CLS]` and `[SEP]`.
 pub const MAX_TOKENS: usize = 128;
 
-/// Words in one line have nearly the same vector. Other words are split into letters.
+/// Words in one line have nearly the same vector. Other words, except stop words, are split into
+/// characters.
 pub const MEANINGS: [&[&str]; 12] = [
     &["car", "automobile", "vehicle"],
     &["doctor", "physician", "medic"],
@@ -36,12 +37,14 @@ pub const MEANINGS: [&[&str]; 12] = [
     &["teacher", "tutor", "lecturer"],
 ];
 
-/// Stop words, which have a small weight.
+/// Stop words. Like characters, they have shorter vectors than the words of [`MEANINGS`].
 const STOP_WORDS: [&str; 20] = [
     "a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or",
     "that", "the", "to", "was", "with",
 ];
+/// Special tokens. Their ids are their positions.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+/// Characters that are tokens. Letters and digits are also continuations, such as `##a`.
 const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"-_/()[]#>*@&%+=$";
 
 /// A pseudo-random number generator (SplitMix64).
@@ -73,7 +76,7 @@ impl Random {
     }
 }
 
-/// A tensor with its name.
+/// Name, shape and values of a tensor.
 pub type Tensor = (String, Vec<usize>, Vec<f32>);
 
 /// Returns the tokens in the order of their ids.
@@ -89,7 +92,7 @@ pub fn vocabulary() -> Vec<String> {
     words
 }
 
-/// Returns the weights under their usual names.
+/// Returns the encoder's tensors under their usual names.
 #[must_use]
 pub fn weights(seed: u64) -> Vec<Tensor> {
     let mut random = Random(seed);
@@ -97,7 +100,7 @@ pub fn weights(seed: u64) -> Vec<Tensor> {
     tensors.push((
         "embeddings.word_embeddings.weight".into(),
         vec![vocabulary().len(), DIMENSIONS],
-        words(&mut random),
+        word_embeddings(&mut random),
     ));
     let mut normal = |name: &str, shape: &[usize], scale: f64, mean: f32| {
         let mut data = random.normal(shape.iter().product(), scale);
@@ -135,7 +138,7 @@ pub fn weights(seed: u64) -> Vec<Tensor> {
     tensors
 }
 
-/// Returns the weights above the encoder of a reranker.
+/// Returns the tensors that a reranker has above the encoder.
 #[must_use]
 pub fn head(seed: u64) -> Vec<Tensor> {
     let mut random = Random(!seed);
@@ -151,21 +154,20 @@ pub fn head(seed: u64) -> Vec<Tensor> {
 }
 
 /// Returns the word embeddings, one row per token.
-fn words(random: &mut Random) -> Vec<f32> {
-    let mut lines: Vec<Option<Vec<f32>>> = vec![None; MEANINGS.len()];
+fn word_embeddings(random: &mut Random) -> Vec<f32> {
+    let mut line_vectors: Vec<Option<Vec<f32>>> = vec![None; MEANINGS.len()];
     let mut rows = Vec::new();
     for word in vocabulary() {
-        let meaning = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
-        let scale = match meaning {
+        let line_index = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
+        let scale = match line_index {
+            // Small against the deviation 1.0 of the vector that the words of a line share.
             Some(_) => 0.15,
-            // Other tokens get 0.4; words in MEANINGS get 0.15 of their own plus the 1.0 that their
-            // row shares.
             None => 0.4,
         };
         let mut row = random.normal(DIMENSIONS, scale);
-        if let Some(line) = meaning.and_then(|at| lines.get_mut(at)) {
-            let shared = line.get_or_insert_with(|| random.normal(DIMENSIONS, 1.0));
-            row.iter_mut().zip(shared.iter()).for_each(|(value, shared)| *value += shared);
+        if let Some(line_vector) = line_index.and_then(|index| line_vectors.get_mut(index)) {
+            let line_vector = line_vector.get_or_insert_with(|| random.normal(DIMENSIONS, 1.0));
+            row.iter_mut().zip(line_vector.iter()).for_each(|(value, part)| *value += part);
         }
         rows.extend(row);
     }
@@ -194,22 +196,23 @@ pub fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
 #[must_use]
 pub fn tokenizer() -> Value {
     let words = vocabulary();
-    let number = |word: &str| words.iter().position(|each| each == word).expect("no special token");
+    let id_of =
+        |word: &str| words.iter().position(|each| each == word).expect("the token is missing");
     let special: Vec<Value> = SPECIAL
         .iter()
         .map(|word| {
-            json!({"id": number(word), "special": true, "content": word, "single_word": false,
+            json!({"id": id_of(word), "special": true, "content": word, "single_word": false,
                 "lstrip": false,
                 "rstrip": false, "normalized": false})
         })
         .collect();
     let vocabulary: Map<String, Value> =
         words.iter().enumerate().map(|(at, word)| (word.clone(), json!(at))).collect();
-    let end = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
-    let known = |word: &str| json!({"id": word, "ids": [number(word)], "tokens": [word]});
+    let token = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
+    let special_token = |word: &str| json!({"id": word, "ids": [id_of(word)], "tokens": [word]});
     json!({
         "version": "1.0",
-        // As in published models. The daemon must override these two settings.
+        // Published models have such settings. The daemon must override `truncation` and `padding`.
         "truncation": {"max_length": 16, "strategy": "LongestFirst", "stride": 0,
             "direction": "Right"},
         "padding": {"strategy": {"Fixed": 16}, "direction": "Right", "pad_to_multiple_of": null,
@@ -220,11 +223,11 @@ pub fn tokenizer() -> Value {
             "strip_accents": null, "lowercase": true},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {"type": "TemplateProcessing",
-            "single": [end("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, end("[SEP]")],
-            "pair": [end("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, end("[SEP]"),
+            "single": [token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]")],
+            "pair": [token("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, token("[SEP]"),
                 {"Sequence": {"id": "B", "type_id": 1}},
                 {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
-            "special_tokens": {"[CLS]": known("[CLS]"), "[SEP]": known("[SEP]")}},
+            "special_tokens": {"[CLS]": special_token("[CLS]"), "[SEP]": special_token("[SEP]")}},
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100, "vocab": vocabulary},
@@ -244,30 +247,31 @@ pub fn config() -> Value {
     })
 }
 
-/// Writes the model into a directory, which is created. The same seed gives the same bytes.
+/// Writes the model into a directory, which is created. Equal seeds give equal bytes.
 ///
 /// # Panics
 /// When the directory cannot be written.
 pub fn write(dir: &Path, seed: u64) {
-    put(dir, "config.json", config().to_string().as_bytes());
-    put(dir, "tokenizer.json", tokenizer().to_string().as_bytes());
+    write_file(dir, "config.json", config().to_string().as_bytes());
+    write_file(dir, "tokenizer.json", tokenizer().to_string().as_bytes());
     let sentences = json!({"max_seq_length": MAX_TOKENS});
-    put(dir, "sentence_bert_config.json", sentences.to_string().as_bytes());
+    write_file(dir, "sentence_bert_config.json", sentences.to_string().as_bytes());
     let pooling = json!({"word_embedding_dimension": DIMENSIONS, "pooling_mode_cls_token": false,
         "pooling_mode_mean_tokens": true});
-    put(dir, "1_Pooling/config.json", pooling.to_string().as_bytes());
-    put(dir, "model.safetensors", &safetensors(&weights(seed)));
+    write_file(dir, "1_Pooling/config.json", pooling.to_string().as_bytes());
+    write_file(dir, "model.safetensors", &safetensors(&weights(seed)));
 }
 
-/// Writes the same encoder as a reranker, with the files and names of published ones.
+/// Writes a reranker with the same encoder. Names of files and tensors are those of published
+/// rerankers.
 ///
 /// # Panics
 /// When the directory cannot be written.
 pub fn write_reranker(dir: &Path, seed: u64) {
     let mut config = config();
     config["architectures"] = json!(["BertForSequenceClassification"]);
-    put(dir, "config.json", config.to_string().as_bytes());
-    put(dir, "tokenizer.json", tokenizer().to_string().as_bytes());
+    write_file(dir, "config.json", config.to_string().as_bytes());
+    write_file(dir, "tokenizer.json", tokenizer().to_string().as_bytes());
     let mut tensors = weights(seed);
     tensors.extend(head(seed));
     for (name, ..) in &mut tensors {
@@ -275,10 +279,10 @@ pub fn write_reranker(dir: &Path, seed: u64) {
             *name = format!("bert.{name}");
         }
     }
-    put(dir, "model.safetensors", &safetensors(&tensors));
+    write_file(dir, "model.safetensors", &safetensors(&tensors));
 }
 
-fn put(dir: &Path, name: &str, bytes: &[u8]) {
+fn write_file(dir: &Path, name: &str, bytes: &[u8]) {
     let path = dir.join(name);
     fs::create_dir_all(path.parent().expect("the file has no directory"))
         .expect("the directory cannot be created");

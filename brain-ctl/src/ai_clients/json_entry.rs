@@ -1,4 +1,4 @@
-//! Finds, sets and removes an entry in a JSON file with comments. Nothing else changes.
+//! Finds, sets and removes an entry in a JSON file with comments. Other values do not change.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::{in_order, invalid};
 
-/// The mark at the beginning of a file that some editors write.
+/// The byte order mark, which some editors write at the beginning of a file.
 const BOM: &str = "\u{feff}";
 
-/// Comments and trailing commas are read, as the editors do. Nothing else that is not JSON.
+/// Accepts comments and trailing commas, as the clients do, and no other extension of JSON.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -31,7 +31,8 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// Returns the entry `name` of the object `key`.
 ///
 /// # Errors
-/// `invalid_config` if the file is not an object, or names something twice.
+/// `invalid_config` if the file is not a JSON object, if `key` is not an object, or if `key` or
+/// `name` occurs twice.
 pub(super) fn find(path: &Path, text: &str, key: &str, name: &str) -> Result<Option<Value>, Fault> {
     let root = parse(path, text)?;
     let Some(servers) = servers(path, &root, key)? else { return Ok(None) };
@@ -41,7 +42,7 @@ pub(super) fn find(path: &Path, text: &str, key: &str, name: &str) -> Result<Opt
 /// Returns the text with the entry.
 ///
 /// # Errors
-/// As [`find`].
+/// As [`find`]; `invalid_config` also if another value would change.
 pub(super) fn set(
     path: &Path,
     text: &str,
@@ -50,7 +51,7 @@ pub(super) fn set(
     entry: &Value,
 ) -> Result<String, Fault> {
     let root = parse(path, text)?;
-    let entry_value = input(entry);
+    let entry_value = cst_value(entry);
     match servers(path, &root, key)? {
         Some(servers) => match property(path, &servers, name)? {
             Some(property) => property.set_value(entry_value),
@@ -61,13 +62,13 @@ pub(super) fn set(
             root.object_value_or_set().append(key, servers);
         }
     }
-    checked(path, text, &root, key, name, Some(entry))
+    changed_text(path, text, &root, key, name, Some(entry))
 }
 
 /// Returns the text without the entry.
 ///
 /// # Errors
-/// As [`find`].
+/// As [`set`].
 pub(super) fn remove(path: &Path, text: &str, key: &str, name: &str) -> Result<String, Fault> {
     let root = parse(path, text)?;
     if let Some(servers) = servers(path, &root, key)?
@@ -75,7 +76,7 @@ pub(super) fn remove(path: &Path, text: &str, key: &str, name: &str) -> Result<S
     {
         property.remove();
     }
-    checked(path, text, &root, key, name, None)
+    changed_text(path, text, &root, key, name, None)
 }
 
 fn parse(path: &Path, text: &str) -> Result<CstRootNode, Fault> {
@@ -88,32 +89,32 @@ fn parse(path: &Path, text: &str) -> Result<CstRootNode, Fault> {
     }
 }
 
-/// Returns the object `key`.
+/// Returns the object `key`, or `None` if the file has none.
 fn servers(path: &Path, root: &CstRootNode, key: &str) -> Result<Option<CstObject>, Fault> {
     let Some(object) = root.object_value() else { return Ok(None) };
-    let Some(found) = property(path, &object, key)? else { return Ok(None) };
-    found
+    let Some(property) = property(path, &object, key)? else { return Ok(None) };
+    property
         .object_value()
         .map(Some)
         .ok_or_else(|| invalid(path, &format!("has \"{key}\", which is not an object")))
 }
 
-/// Returns the only property of this name.
+/// Returns the property of this name, or `None`. A second one of the name is an error.
 fn property(
     path: &Path,
     object: &CstObject,
     name: &str,
 ) -> Result<Option<jsonc_parser::cst::CstObjectProp>, Fault> {
-    let mut found =
+    let mut matches =
         object.properties().into_iter().filter(|it| it.decoded_name().as_deref() == Some(name));
-    match (found.next(), found.next()) {
+    match (matches.next(), matches.next()) {
         (_, Some(_)) => Err(invalid(path, &format!("has \"{name}\" twice"))),
         (property, None) => Ok(property),
     }
 }
 
-/// Returns the changed text, after checking that only the entry differs.
-fn checked(
+/// Returns the changed text. Fails if a value other than the entry differs from `before`.
+fn changed_text(
     path: &Path,
     before: &str,
     root: &CstRootNode,
@@ -123,9 +124,9 @@ fn checked(
 ) -> Result<String, Fault> {
     let bom = if before.starts_with(BOM) { BOM } else { "" };
     let after = format!("{bom}{root}");
-    let mut expected = parse(path, before)?.to_serde_value().unwrap_or_else(empty);
+    let mut expected = parse(path, before)?.to_serde_value().unwrap_or_else(empty_object);
     if entry.is_some() && expected[key].is_null() {
-        expected[key] = empty();
+        expected[key] = empty_object();
     }
     match (entry, expected[key].as_object_mut()) {
         (Some(entry), Some(servers)) => _ = servers.insert(name.to_owned(), entry.clone()),
@@ -138,19 +139,19 @@ fn checked(
     }
 }
 
-fn empty() -> Value {
+fn empty_object() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn cst_value(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(cst_value).collect()),
         Value::Object(fields) => CstInputValue::Object(
-            in_order(fields).into_iter().map(|(name, it)| (name.clone(), input(it))).collect(),
+            in_order(fields).into_iter().map(|(name, it)| (name.clone(), cst_value(it))).collect(),
         ),
     }
 }
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_order_and_spaces_stay() {
+    fn set_keeps_comments_order_and_spaces() {
         let text = concat!(
             "// head\n{\n\t\"z\": 1, // one\n\t\"servers\": {\n\t\t/* a */ \"a\": {},\n\t},\n",
             "\t\"b\" :  [1,2 ],\n}\n// end\n",
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_files_marks_and_windows_lines_are_handled() {
+    fn set_accepts_empty_files_and_keeps_bom_and_crlf() {
         for text in ["", "\n", "{}", "{ }\n", "\u{feff}{}", "// only a comment\n"] {
             let after = set_in(text).expect("it is valid");
             let found = find(Path::new("f"), &after, "servers", "brain").expect("valid");
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_a_sentence() {
+    fn an_invalid_file_is_refused_with_the_reason() {
         for (text, reason) in [
             ("{", "not valid JSON"),
             ("{\"a\": 'x'}", "not valid JSON"),
@@ -210,8 +211,8 @@ mod tests {
             ("{\"servers\": {}, \"servers\": {}}", "\"servers\" twice"),
             ("{\"servers\": {\"brain\": 1, \"brain\": 2}}", "\"brain\" twice"),
         ] {
-            let refusal = set_in(text).expect_err(text);
-            assert!(refusal.contains(reason) && refusal.contains("not changed"), "{refusal}");
+            let message = set_in(text).expect_err(text);
+            assert!(message.contains(reason) && message.contains("not changed"), "{message}");
         }
     }
 }

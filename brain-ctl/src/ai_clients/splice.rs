@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{fail, output::clean};
 
-/// Maximum size of a client's file. A larger one is something else.
+/// Maximum size of a client's file in bytes: 16 MiB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Splice {
-    /// The place of the change in bytes.
+    /// The offset of the change in bytes.
     offset: usize,
-    /// The text that is replaced.
+    /// The former text at the offset.
     removed: String,
     /// The new text.
     inserted: String,
@@ -59,7 +59,7 @@ impl Splice {
         };
         let mut lines = vec![format!("{verb} {}:", path.display())];
         if !self.removed.trim().is_empty() {
-            // Its text can contain secrets.
+            // The former entry can contain secrets, so it is not shown.
             lines.push("  - the present entry \"brain\"".to_owned());
         }
         let added = self.inserted.trim_matches(['\n', '\r', ' ', ',']);
@@ -68,6 +68,9 @@ impl Splice {
     }
 
     /// Changes the file.
+    ///
+    /// # Errors
+    /// `conflict` if its length or the text at the offset changed; otherwise as [`replace`].
     pub(super) fn apply(&self, path: &Path) -> Result<(), Fault> {
         let text = read(path)?;
         let present = text.as_deref().unwrap_or_default();
@@ -81,8 +84,8 @@ impl Splice {
         replace(path, text.as_deref(), Some(&after))
     }
 
-    /// Returns the text before the change, `Some(None)` if the file did not exist. `None` if the
-    /// changed text is not at its place.
+    /// Undoes the change in `text`. Returns `Some(Some(text))`; `Some(None)` if the file did not
+    /// exist before; `None` if the inserted text is not at the offset any more.
     pub(super) fn revert(&self, text: &str) -> Option<Option<String>> {
         let end = self.offset + self.inserted.len();
         if text.get(self.offset..end)? != self.inserted {
@@ -105,7 +108,8 @@ fn changed_meanwhile(path: &Path) -> Fault {
 /// Reads a client's file; `None` if it does not exist.
 ///
 /// # Errors
-/// `io` if it is not a readable file of this user, `invalid_config` if it is not text.
+/// `invalid_config` if it is not a regular file of this user, is not UTF-8 text, has more than
+/// 16 MiB, or is a link to a missing file; `io` if it cannot be read.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Fault> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -133,6 +137,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Fault> {
     }
 }
 
+/// Returns the fault of a file that brain does not change, because of `reason`.
 fn unusable(path: &Path, reason: &str) -> Fault {
     Fault::new(
         FaultCode::InvalidConfig,
@@ -142,10 +147,11 @@ fn unusable(path: &Path, reason: &str) -> Fault {
 }
 
 /// Replaces the text of a file atomically, or removes the file if `after` is `None`. The mode
-/// stays, and a link stays a link to the changed file.
+/// stays. If the path is a link, the file that it names is replaced.
 ///
 /// # Errors
-/// `conflict` if the file does not contain `before` any more; `io` if it cannot be written.
+/// `conflict` if the file does not contain `before` any more; `io`, `disk_full` or `read_only` if
+/// it cannot be written; otherwise as [`read`].
 pub(crate) fn replace(path: &Path, before: Option<&str>, after: Option<&str>) -> Result<(), Fault> {
     if read(path)?.as_deref() != before {
         return Err(changed_meanwhile(path));

@@ -11,10 +11,10 @@ use super::{in_order, invalid};
 /// The table of all servers.
 const SERVERS: &str = "mcp_servers";
 
-/// Returns the entry, as far as brain writes it: `command`, `args` and `env`.
+/// Returns the entry as JSON; `Value::Null` if it is not a table.
 ///
 /// # Errors
-/// `invalid_config` if the file is not valid.
+/// `invalid_config` if the file is not valid TOML, or if [`SERVERS`] is not a table.
 pub(super) fn find(path: &Path, text: &str, name: &str) -> Result<Option<Value>, Fault> {
     let document = parse(path, text)?;
     let Some(servers) = document.get(SERVERS) else { return Ok(None) };
@@ -22,15 +22,15 @@ pub(super) fn find(path: &Path, text: &str, name: &str) -> Result<Option<Value>,
         return Err(invalid(path, &format!("has \"{SERVERS}\", which is not a table")));
     };
     Ok(servers.get(name).map(|entry| match entry.as_table_like() {
-        Some(table) => json_of(table),
+        Some(table) => table_to_json(table),
         None => Value::Null,
     }))
 }
 
-/// Returns the text with the entry, which is at the end.
+/// Returns the text with the entry at its end; a former entry of the name is removed.
 ///
 /// # Errors
-/// As [`find`].
+/// As [`find`]; `invalid_config` also if no table can be added to [`SERVERS`].
 pub(super) fn set(path: &Path, text: &str, name: &str, entry: &Value) -> Result<String, Fault> {
     let mut after = match find(path, text, name)? {
         Some(_) => remove(path, text, name)?,
@@ -45,7 +45,7 @@ pub(super) fn set(path: &Path, text: &str, name: &str, entry: &Value) -> Result<
     }
     let mut lines = vec![format!("[{SERVERS}.{name}]")];
     for (key, value) in entry.as_object().map(in_order).into_iter().flatten() {
-        lines.push(format!("{key} = {}", toml_of(value)));
+        lines.push(format!("{key} = {}", value_to_toml(value)));
     }
     for line in lines {
         after.push_str(&line);
@@ -53,7 +53,7 @@ pub(super) fn set(path: &Path, text: &str, name: &str, entry: &Value) -> Result<
     }
     match find(path, &after, name) {
         Ok(Some(found)) if found == *entry => Ok(after),
-        // Such as `mcp_servers = { … }`, to which no table can be added.
+        // For example `mcp_servers = { … }`: no table can be added to an inline table.
         _ => Err(invalid(path, &format!("has \"{SERVERS}\" in a form that cannot be extended"))),
     }
 }
@@ -77,19 +77,19 @@ fn parse(path: &Path, text: &str) -> Result<DocumentMut, Fault> {
     })
 }
 
-fn json_of(table: &dyn TableLike) -> Value {
-    let fields = table.iter().map(|(key, item)| (key.to_owned(), json_of_item(item)));
+fn table_to_json(table: &dyn TableLike) -> Value {
+    let fields = table.iter().map(|(key, item)| (key.to_owned(), item_to_json(item)));
     Value::Object(fields.collect())
 }
 
-fn json_of_item(item: &Item) -> Value {
+fn item_to_json(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
-        return json_of(table);
+        return table_to_json(table);
     }
     match (item.as_str(), item.as_array(), item.as_bool(), item.as_integer()) {
         (Some(text), ..) => text.into(),
         (_, Some(values), ..) => {
-            values.iter().map(|value| json_of_item(&Item::Value(value.clone()))).collect()
+            values.iter().map(|value| item_to_json(&Item::Value(value.clone()))).collect()
         }
         (_, _, Some(value), _) => value.into(),
         (_, _, _, Some(number)) => number.into(),
@@ -97,14 +97,15 @@ fn json_of_item(item: &Item) -> Value {
     }
 }
 
-/// Formats a value that brain writes.
-fn toml_of(value: &Value) -> String {
+/// Formats a value as TOML.
+fn value_to_toml(value: &Value) -> String {
     match value {
         Value::Array(values) => {
-            format!("[{}]", values.iter().map(toml_of).collect::<Vec<_>>().join(", "))
+            format!("[{}]", values.iter().map(value_to_toml).collect::<Vec<_>>().join(", "))
         }
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| format!("{key} = {}", toml_of(value)));
+            let fields =
+                fields.iter().map(|(key, value)| format!("{key} = {}", value_to_toml(value)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
         Value::String(text) => toml_edit::Value::from(text.as_str()).to_string(),
@@ -144,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_a_sentence() {
+    fn an_invalid_file_is_refused_with_the_reason() {
         for (text, reason) in [
             ("a = ", "not valid TOML"),
             ("mcp_servers = 3", "which is not a table"),
             ("mcp_servers = { a = {} }", "cannot be extended"),
         ] {
-            let refusal = set_in(text).expect_err(text);
-            assert!(refusal.contains(reason) && refusal.contains("not changed"), "{refusal}");
+            let message = set_in(text).expect_err(text);
+            assert!(message.contains(reason) && message.contains("not changed"), "{message}");
         }
     }
 }

@@ -91,6 +91,7 @@ fn the_overview_lists_every_command_in_60_columns() {
     for line in text.lines() {
         assert!(line.chars().count() <= 60, "{line}");
     }
+    // Words and fixed lines are not broken, so a line can exceed 40 columns.
     assert!(overview(40).lines().all(|line| line.chars().count() <= 41), "{}", overview(40));
 }
 
@@ -138,9 +139,9 @@ fn values_out_of_range_and_bad_types_are_usage_errors() {
     assert!(dash.as_ref().is_some_and(|hint| hint.contains("put `--` before")), "{dash:?}");
     for args in [&["brain", "get", "--foo"][..], &["brain", "--quiet", "get", "--source"]] {
         let hint = usage_error(args).hint;
-        let names_it = hint.as_ref().is_some_and(|hint| hint.contains("brain get --help"));
+        let names_help = hint.as_ref().is_some_and(|hint| hint.contains("brain get --help"));
         assert!(
-            names_it && !hint.as_ref().is_some_and(|hint| hint.contains("capture")),
+            names_help && !hint.as_ref().is_some_and(|hint| hint.contains("capture")),
             "{hint:?}"
         );
     }

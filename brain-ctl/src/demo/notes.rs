@@ -15,14 +15,14 @@ use super::{
 
 /// Days of notes.
 const DAYS: i64 = 365;
-/// Number of meetings.
+/// Number of random meetings; those of one day and project become one.
 const MEETINGS: usize = 86;
 /// Days before today that all have a daily note.
 const RECENT_DAYS: i64 = 12;
 /// Percentage of earlier days with a daily note.
 const DAILY_PERCENT: usize = 30;
 
-/// Writes notes and remembers what they say about people and projects.
+/// Writes notes, and collects dated lines for the pages of people and projects.
 struct Writer<'a> {
     world: &'a World,
     random: Random,
@@ -60,26 +60,29 @@ pub(super) fn write(seed: u64, today: Date) -> Result<Vec<(String, String)>, Fau
 }
 
 impl Writer<'_> {
-    fn day(&self, age: i64) -> Date {
+    /// Returns the day `age` days before today.
+    fn days_ago(&self, age: i64) -> Date {
         self.today.saturating_sub(age.days())
     }
 
-    /// Returns a day within the last `days` days.
-    fn any_day(&mut self, days: i64) -> Date {
+    /// Returns a random day of the last `days` days, without today.
+    fn random_day(&mut self, days: i64) -> Date {
         let age = 1 + self.random.below(usize::try_from(days).unwrap_or(1));
-        self.day(i64::try_from(age).unwrap_or(1))
+        self.days_ago(i64::try_from(age).unwrap_or(1))
     }
 
-    fn remember(&mut self, slug: &str, day: Date, line: &str) {
+    /// Adds a dated line to the timeline of a page.
+    fn add_dated_line(&mut self, slug: &str, day: Date, line: &str) {
         self.timelines.entry(slug.to_owned()).or_default().push((day, line.to_owned()));
     }
 
-    /// Returns the dated lines of a page, newest first, and the day of the oldest and the newest.
-    fn timeline(&mut self, slug: &str) -> (String, Date, Date) {
+    /// Takes the dated lines of a page, newest first, with the days of the oldest and of the
+    /// newest. Without lines, both are a random day.
+    fn take_timeline(&mut self, slug: &str) -> (String, Date, Date) {
         let mut lines = self.timelines.remove(slug).unwrap_or_default();
         lines.sort();
         lines.dedup();
-        let created = lines.first().map_or_else(|| self.any_day(DAYS), |(day, _)| *day);
+        let created = lines.first().map_or_else(|| self.random_day(DAYS), |(day, _)| *day);
         let updated = lines.last().map_or(created, |(day, _)| *day);
         let mut text = String::new();
         for (day, line) in lines.iter().rev() {
@@ -88,8 +91,14 @@ impl Writer<'_> {
         (text, created, updated)
     }
 
-    fn add(&mut self, slug: &str, frontmatter: &str, dates: (Date, Date), body: &str) {
-        let (created, updated) = dates;
+    /// Adds a page, created and updated at these days.
+    fn add_page(
+        &mut self,
+        slug: &str,
+        frontmatter: &str,
+        (created, updated): (Date, Date),
+        body: &str,
+    ) {
         let text = format!(
             "---\n{frontmatter}created: {created}\nupdated: {updated}\n---\n\n{}\n",
             body.trim_end()
@@ -98,11 +107,11 @@ impl Writer<'_> {
     }
 
     fn meetings(&mut self) {
-        let mut days: Vec<Date> = (0..MEETINGS).map(|_| self.any_day(DAYS)).collect();
-        // The last days are full, so that a look at this week shows something.
-        days.extend([1, 2, 4, 6].map(|age| self.day(age)));
+        let mut days: Vec<Date> = (0..MEETINGS).map(|_| self.random_day(DAYS)).collect();
+        // Each demonstration has meetings in the last days.
+        days.extend([1, 2, 4, 6].map(|age| self.days_ago(age)));
         days.sort();
-        let mut written = std::collections::BTreeSet::new();
+        let mut slugs = std::collections::BTreeSet::new();
         for day in days {
             let day = match day.weekday() {
                 Weekday::Saturday => day.saturating_sub(1.days()),
@@ -111,13 +120,13 @@ impl Writer<'_> {
             };
             let project = self.random.pick(&self.world.projects);
             let slug = format!("meetings/{day}-{}", project.tag);
-            if written.insert(slug.clone()) {
+            if slugs.insert(slug.clone()) {
                 self.meeting(day, project, &slug);
             }
         }
     }
 
-    fn meeting(&mut self, day: Date, project: &Project, meeting: &str) {
+    fn meeting(&mut self, day: Date, project: &Project, page: &str) {
         let count = 1 + self.random.below(3);
         let mut people = self.random.sample(&self.world.people, count);
         if let Some(first) = self.world.people.first()
@@ -130,7 +139,7 @@ impl Writer<'_> {
         let decisions = self.random.sample(&project.decisions, 2);
         let task = self.random.pick(&project.tasks).clone();
         let opening = self.random.pick(&self.world.openings).clone();
-        let done = if self.random.chance(60) { "x" } else { " " };
+        let mark = if self.random.chance(60) { "x" } else { " " };
         let slugs: Vec<String> =
             people.iter().map(|person| format!("people/{}", slug(&person.name))).collect();
         let names: Vec<&str> = people.iter().map(|person| first_name(person)).collect();
@@ -143,25 +152,25 @@ impl Writer<'_> {
         for decision in &decisions {
             body.push_str(&format!("- {decision}\n"));
         }
-        body.push_str(&format!("\n## Next\n\n- [{done}] {task} (with {})\n", names[0]));
-        let title = format!("{} with {}", capitalised(&topic), joined(&names));
+        body.push_str(&format!("\n## Next\n\n- [{mark}] {task} (with {})\n", names[0]));
+        let title = format!("{} with {}", capitalise(&topic), join_names(&names));
         let frontmatter = format!(
             "title: {title}\ntype: meeting\ndate: {day}\ntags: [{}]\nattendees: [{}]\n",
             project.tag,
             slugs.join(", ")
         );
-        self.add(meeting, &frontmatter, (day, day), &body);
+        self.add_page(page, &frontmatter, (day, day), &body);
         for slug in &slugs {
-            self.remember(slug, day, &format!("Talked about {topic}, see [[{meeting}]]"));
+            self.add_dated_line(slug, day, &format!("Talked about {topic}, see [[{page}]]"));
         }
         if let Some(decision) = decisions.first() {
-            self.remember(&project_page, day, &format!("{decision} See [[{meeting}]]"));
+            self.add_dated_line(&project_page, day, &format!("{decision} See [[{page}]]"));
         }
     }
 
     fn articles(&mut self, directory: &str, kind: &str, articles: &[Article]) {
         for article in articles {
-            let day = self.any_day(DAYS);
+            let day = self.random_day(DAYS);
             let project = self.random.pick(&self.world.projects);
             let person = self.random.pick(&self.world.people);
             let mut body = String::new();
@@ -178,16 +187,17 @@ impl Writer<'_> {
             let page = format!("{directory}/{}", slug(&article.title));
             let frontmatter =
                 format!("title: {}\ntype: {kind}\ntags: [{}]\n", article.title, project.tag);
-            self.add(&page, &frontmatter, (day, day), &body);
+            self.add_page(&page, &frontmatter, (day, day), &body);
             let verb = if kind == "idea" { "Idea" } else { "Read" };
-            self.remember(&project_page, day, &format!("{verb}: [[{page}|{}]]", article.title));
+            let line = format!("{verb}: [[{page}|{}]]", article.title);
+            self.add_dated_line(&project_page, day, &line);
         }
     }
 
     fn daily_notes(&mut self) {
         for age in 1..DAYS {
             if age <= RECENT_DAYS || self.random.chance(DAILY_PERCENT) {
-                self.daily_note(self.day(age));
+                self.daily_note(self.days_ago(age));
             }
         }
     }
@@ -209,11 +219,11 @@ impl Writer<'_> {
             body.push_str(&format!("\n{thought}\n"));
         }
         // Old errands are done; some recent ones are open.
-        let is_recent = day > self.day(RECENT_DAYS);
-        let done = if is_recent && self.random.chance(50) { " " } else { "x" };
+        let is_recent = day > self.days_ago(RECENT_DAYS);
+        let mark = if is_recent && self.random.chance(50) { " " } else { "x" };
         if self.random.chance(if is_recent { 80 } else { 40 }) {
             let errand = in_turn(&self.world.errands, self.daily_notes);
-            body.push_str(&format!("\n- [{done}] {errand}\n"));
+            body.push_str(&format!("\n- [{mark}] {errand}\n"));
         }
         if self.random.chance(25) {
             let idea = self.random.pick(&self.world.ideas);
@@ -222,7 +232,7 @@ impl Writer<'_> {
         }
         let title = day.strftime("%A, %-d %B %Y");
         let frontmatter = format!("title: {title}\ntype: daily\ndate: {day}\ntags: [daily]\n");
-        self.add(&format!("daily/{day}"), &frontmatter, (day, day), &body);
+        self.add_page(&format!("daily/{day}"), &frontmatter, (day, day), &body);
     }
 
     fn people(&mut self) {
@@ -232,7 +242,7 @@ impl Writer<'_> {
             let company_page = format!("companies/{}", slug(&company.name));
             let met = self.random.pick(&self.world.met).clone();
             let friend = self.random.pick(&self.world.people);
-            let (timeline, created, updated) = self.timeline(&page);
+            let (timeline, created, updated) = self.take_timeline(&page);
             let mut body = format!(
                 "{} is {} at [[{company_page}|{}]] in {}. We met {met}.\n\n{}\n",
                 first_name(person),
@@ -250,7 +260,7 @@ impl Writer<'_> {
                 person.name,
                 slug(&company.city)
             );
-            self.add(&page, &frontmatter, (created, updated), &body);
+            self.add_page(&page, &frontmatter, (created, updated), &body);
         }
     }
 
@@ -278,8 +288,8 @@ impl Writer<'_> {
             let city = slug(&company.city);
             let frontmatter =
                 format!("title: {}\ntype: company\ntags: [{city}]\n{founders}", company.name);
-            let day = self.any_day(DAYS);
-            self.add(&page, &frontmatter, (day, day), &body);
+            let day = self.random_day(DAYS);
+            self.add_page(&page, &frontmatter, (day, day), &body);
         }
     }
 
@@ -287,7 +297,7 @@ impl Writer<'_> {
         for project in &self.world.projects {
             let page = format!("projects/{}", slug(&project.name));
             let owners = self.random.sample(&self.world.people, 2);
-            let (timeline, created, updated) = self.timeline(&page);
+            let (timeline, created, updated) = self.take_timeline(&page);
             let mut body = format!("{} Done with {}.\n\n", project.purpose, links(&owners));
             body.push_str("## Decisions\n\n");
             for decision in &project.decisions {
@@ -295,18 +305,18 @@ impl Writer<'_> {
             }
             body.push_str("\n## Tasks\n\n");
             for task in &project.tasks {
-                let done = if self.random.chance(50) { "x" } else { " " };
-                body.push_str(&format!("- [{done}] {task}\n"));
+                let mark = if self.random.chance(50) { "x" } else { " " };
+                body.push_str(&format!("- [{mark}] {task}\n"));
             }
             body.push_str(&format!("\n## Timeline\n\n{timeline}"));
             let frontmatter =
                 format!("title: {}\ntype: project\ntags: [{}]\n", project.name, project.tag);
-            self.add(&page, &frontmatter, (created, updated), &body);
+            self.add_page(&page, &frontmatter, (created, updated), &body);
         }
     }
 }
 
-/// Returns a sentence so that notes of one week do not repeat it.
+/// Returns the sentence for the note `number`. Consecutive notes get different sentences.
 fn in_turn(sentences: &[String], number: usize) -> &str {
     sentences.get(number * 5 % sentences.len().max(1)).map_or("", String::as_str)
 }
@@ -321,18 +331,18 @@ fn links(people: &[&Person]) -> String {
         .iter()
         .map(|person| format!("[[people/{}|{}]]", slug(&person.name), person.name))
         .collect();
-    joined(&links.iter().map(String::as_str).collect::<Vec<_>>())
+    join_names(&links.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Joins names: `A, B and C`.
-fn joined(names: &[&str]) -> String {
+/// Joins texts: `A, B and C`.
+fn join_names(names: &[&str]) -> String {
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => names.concat(),
     }
 }
 
-fn capitalised(text: &str) -> String {
+fn capitalise(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,5 +1,5 @@
-//! Writes what the collector would have stored: posts, curves, a deletion and the journal, as
-//! `docs/collector.md` describes its files.
+//! Writes files as the collector stores them: posts, curves, a deletion and the journal.
+//! `docs/collector.md` describes the files.
 
 use brain_protocol::{CollectedStream, CollectorRun, Fault};
 use jiff::{SignedDuration, Timestamp};
@@ -13,13 +13,15 @@ const HANDLE: &str = "harbourlabs";
 const ACCOUNT: &str = "4821";
 /// The time between two runs of the collector, in minutes.
 const RUN_MINUTES: i64 = 30;
-/// Maximum number of snapshots of a post, as the collector keeps them.
+/// Minutes from a post to the run that collects it.
+const COLLECTION_DELAY: i64 = 4;
+/// Maximum number of snapshots of a post: two days. The collector keeps up to 100.
 const MAX_SNAPSHOTS: i64 = 96;
 /// Ages of the first own posts in hours, newest first. The others follow in growing steps.
 const AGES: [i64; 5] = [3, 9, 31, 44, 70];
-/// The post that spread fast, by its place in [`AGES`].
+/// The index of the post that spread fast.
 const FAST_POST: usize = 2;
-/// The post that was deleted.
+/// The index of the post that was deleted.
 const DELETED_POST: usize = 4;
 
 /// The files of the collector.
@@ -48,11 +50,9 @@ pub(super) fn write(seed: u64, now: Timestamp) -> Result<Posts, Fault> {
         let mut record = record(&id, author, text, at, &curve, now);
         posts.add(format!("data/tweets/own/{id}.json"), &record);
         posts.add_curve(&id, &curve);
-        let seen = later(at, 4);
         journal.push((
-            seen,
-            json!({"kind": "post", "id": id, "stream": "own",
-            "author_id": ACCOUNT}),
+            later(at, COLLECTION_DELAY),
+            json!({"kind": "post", "id": id, "stream": "own", "author_id": ACCOUNT}),
         ));
         if index == FAST_POST {
             journal.push(alert(&id, &curve, at));
@@ -98,6 +98,7 @@ fn own_age(index: usize) -> i64 {
     AGES.get(index).copied().unwrap_or(70 + step * step * 34)
 }
 
+/// Adds the mentions. Returns their ids.
 fn add_mentions(
     posts: &mut Posts,
     journal: &mut Vec<(Timestamp, Value)>,
@@ -108,9 +109,10 @@ fn add_mentions(
     let mut ids = Vec::new();
     for (index, text) in world.mentions.iter().enumerate() {
         let at = before(now, 95 + i64::from(index as u8) * 407);
-        let place = 5 + random.below(world.people.len().saturating_sub(5));
-        let person = &world.people[place];
-        let (id, author_id) = (post_id(at, 100 + index), format!("{}", 7000 + place));
+        // The first people appear in the tour, so others write the mentions.
+        let person_index = 5 + random.below(world.people.len().saturating_sub(5));
+        let person = &world.people[person_index];
+        let (id, author_id) = (post_id(at, 100 + index), format!("{}", 7000 + person_index));
         let curve = curve(random, false, at, now);
         let text = text.replace("{own}", &format!("@{HANDLE}"));
         let author = (author_id.as_str(), person.handle.as_str(), person.name.as_str());
@@ -118,24 +120,25 @@ fn add_mentions(
         posts.add(format!("data/tweets/mentions/{id}.json"), &record);
         posts.add_curve(&id, &curve);
         journal.push((
-            later(at, 4),
-            json!({"kind": "post", "id": id, "stream": "mentions",
-            "author_id": author_id}),
+            later(at, COLLECTION_DELAY),
+            json!({
+                "kind": "post", "id": id, "stream": "mentions", "author_id": author_id,
+            }),
         ));
         ids.push(id);
     }
     ids
 }
 
-/// Returns the snapshots of a post, every half hour: growth that slows down, or begins late and
-/// fast.
+/// Returns the snapshots of a post, one every half hour. Its likes grow more and more slowly; those
+/// of a fast post grow fastest around the 17th snapshot.
 fn curve(random: &mut Random, is_fast: bool, at: Timestamp, now: Timestamp) -> Vec<Value> {
     let scale = if is_fast { 1900.0 } else { 30.0 + random.below(140) as f64 };
     let pace = if is_fast { 0.42 } else { 0.05 + random.below(10) as f64 / 100.0 };
     let mut likes = 0_u64;
     let mut snapshots = Vec::new();
     for run in 0..MAX_SNAPSHOTS {
-        let time = later(at, 4 + run * RUN_MINUTES);
+        let time = later(at, COLLECTION_DELAY + run * RUN_MINUTES);
         if time > now {
             break;
         }
@@ -169,7 +172,7 @@ fn record(
         "id": id, "text": text, "created_at": rfc3339(at), "author_id": author_id, "lang": "en",
         "public_metrics": metrics,
         "_author": {"id": author_id, "username": handle, "name": name},
-        "_collected_at": rfc3339(later(at, 4)), "last_updated": rfc3339(now),
+        "_collected_at": rfc3339(later(at, COLLECTION_DELAY)), "last_updated": rfc3339(now),
     })
 }
 
@@ -177,11 +180,11 @@ fn record(
 fn alert(id: &str, curve: &[Value], at: Timestamp) -> (Timestamp, Value) {
     let likes = |snapshot: &Value| snapshot["metrics"]["like_count"].as_u64().unwrap_or(0);
     let steps = curve.windows(2).map(|pair| (likes(&pair[0]), likes(&pair[1])));
-    let (place, (old, new)) = steps
+    let (step, (old, new)) = steps
         .enumerate()
         .max_by_key(|(_, (old, new))| new.saturating_sub(*old))
         .unwrap_or((0, (0, 0)));
-    let minutes = 4 + (i64::try_from(place).unwrap_or(0) + 1) * RUN_MINUTES;
+    let minutes = COLLECTION_DELAY + (i64::try_from(step).unwrap_or(0) + 1) * RUN_MINUTES;
     let message = format!("VELOCITY_ALERT:{id}:likes:{old}->{new}:{RUN_MINUTES}min");
     let event = json!({"kind": "alert", "alert": "velocity", "id": id, "author": HANDLE,
         "message": message});
@@ -224,7 +227,8 @@ fn state(now: Timestamp, own: &[String], mentions: &[String]) -> Value {
     })
 }
 
-/// Returns an id as the platform gives it at this time: ordered by age.
+/// Returns an id like those of the platform: the milliseconds since the platform's epoch, shifted
+/// by 22 bits, so that ids are in the order of time.
 fn post_id(at: Timestamp, index: usize) -> String {
     const EPOCH_MS: i64 = 1_288_834_974_657;
     let id = ((at.as_millisecond() - EPOCH_MS) << 22) + i64::try_from(index).unwrap_or(0);
@@ -249,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_the_same_for_the_same_seed_and_none_is_from_the_future() {
+    fn one_seed_writes_the_same_files_without_future_events() {
         let now: Timestamp = "2026-11-25T10:00:00Z".parse().expect("a time");
         let posts = write(7, now).expect("the word lists are valid");
         let again = write(7, now).expect("valid");

@@ -1,17 +1,19 @@
 //! A small deterministic random number generator (SplitMix64). Not for secrets.
 
 /// The generator. The same seed gives the same numbers, on every machine.
-pub(super) struct Random(u64);
+pub(super) struct Random {
+    state: u64,
+}
 
 impl Random {
     /// Creates the generator.
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed }
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
@@ -25,17 +27,20 @@ impl Random {
         }
     }
 
-    /// Returns one of the values, which must not be empty.
+    /// Returns one of the values.
+    ///
+    /// # Panics
+    /// If `values` is empty.
     pub(super) fn pick<'a, T>(&mut self, values: &'a [T]) -> &'a T {
         &values[self.below(values.len())]
     }
 
     /// Returns `count` different values in random order, or all if there are fewer.
     pub(super) fn sample<'a, T>(&mut self, values: &'a [T], count: usize) -> Vec<&'a T> {
-        let mut left: Vec<&T> = values.iter().collect();
+        let mut remaining: Vec<&T> = values.iter().collect();
         let mut chosen = Vec::new();
-        while chosen.len() < count && !left.is_empty() {
-            chosen.push(left.swap_remove(self.below(left.len())));
+        while chosen.len() < count && !remaining.is_empty() {
+            chosen.push(remaining.swap_remove(self.below(remaining.len())));
         }
         chosen
     }

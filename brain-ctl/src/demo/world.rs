@@ -6,16 +6,16 @@ use serde::Deserialize;
 /// All word lists.
 #[derive(Deserialize)]
 pub(super) struct World {
-    /// The first one is in most parts of the tour.
+    /// The commands of the tour name the first person.
     pub(super) people: Vec<Person>,
     pub(super) companies: Vec<Company>,
-    /// The first one is in most parts of the tour.
+    /// The commands of the tour name the first project.
     pub(super) projects: Vec<Project>,
     pub(super) ideas: Vec<Article>,
     pub(super) reading: Vec<Article>,
     /// First sentences of daily notes.
     pub(super) mornings: Vec<String>,
-    /// Sentences with `{project}` and `{person}`.
+    /// Sentences of daily notes, with the placeholders `{project}` and `{person}`.
     pub(super) work: Vec<String>,
     pub(super) thoughts: Vec<String>,
     pub(super) errands: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct World {
     /// Completes "We met …".
     pub(super) met: Vec<String>,
     pub(super) posts: Vec<String>,
-    /// Posts of others, with `{own}`.
+    /// Posts of others. The placeholder `{own}` stands for the handle of the account.
     pub(super) mentions: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Person {
     pub(super) company: usize,
     /// The handle on the social platform.
     pub(super) handle: String,
-    /// What the writer of the notes remembers.
+    /// A sentence about the person.
     pub(super) fact: String,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Project {
     pub(super) name: String,
     pub(super) tag: String,
     pub(super) purpose: String,
-    /// What meetings are about, as noun phrases.
+    /// Topics of meetings, as noun phrases.
     pub(super) topics: Vec<String>,
     pub(super) decisions: Vec<String>,
     pub(super) tasks: Vec<String>,
@@ -78,7 +78,7 @@ impl World {
     /// Reads the word lists.
     ///
     /// # Errors
-    /// `internal` if the embedded file is damaged, which a test excludes.
+    /// `internal` if the embedded file is invalid; the tests read it, so they would fail.
     pub(super) fn load() -> Result<Self, Fault> {
         serde_json::from_str(include_str!("world.json"))
             .map_err(|e| Fault::new(FaultCode::Internal, format!("world.json: {e}")))

@@ -1,4 +1,4 @@
-//! Formats of lists: table, JSON, CSV, a table in markdown, and the paths of files.
+//! Formats of lists: table, JSON, CSV, table in markdown, and paths of files.
 
 use brain_protocol::{Fault, FaultCode};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -35,7 +35,7 @@ pub(crate) struct FormatOption {
 #[derive(Debug, Args)]
 pub(crate) struct FormatOptionWithoutPaths {
     /// Format of the list
-    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = hidden_paths())]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = list_format())]
     format: Format,
 }
 
@@ -45,9 +45,9 @@ impl From<FormatOptionWithoutPaths> for FormatOption {
     }
 }
 
-/// Parses a format. The help hides `paths`, but the parser accepts it, so that its error message
-/// can be more specific.
-fn hidden_paths() -> impl TypedValueParser<Value = Format> {
+/// Returns a parser of formats. The help hides `paths`, but the parser accepts it, so that
+/// [`Context::list`] can report a more specific error.
+fn list_format() -> impl TypedValueParser<Value = Format> {
     let value =
         |format: &Format| Some(format.to_possible_value()?.hide(matches!(format, Format::Paths)));
     PossibleValuesParser::new(Format::value_variants().iter().filter_map(value))
@@ -69,10 +69,11 @@ pub(crate) trait Listing: Show {
 }
 
 impl Context {
-    /// Prints a list. `--json` overrides `--format`.
+    /// Returns the outcome that prints a list. `--json` overrides `--format`.
     ///
     /// # Errors
-    /// `usage` if paths are requested for a list that has no files.
+    /// `usage` if paths are requested for a list that has no files; `internal` if the list cannot
+    /// be converted to JSON.
     pub(crate) fn list<L: Listing>(
         &self,
         list: &L,
@@ -103,7 +104,7 @@ impl Context {
     }
 }
 
-/// Formats a header and rows, one on each line.
+/// Formats a header and rows with `line`, which adds the line end.
 fn lines(head: &[&str], rows: &[Vec<String>], line: impl Fn(&[&str]) -> String) -> String {
     let rows = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
     std::iter::once(line(head)).chain(rows).collect()

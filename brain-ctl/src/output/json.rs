@@ -3,7 +3,10 @@
 use brain_protocol::{Fault, FaultCode, escape_json};
 use serde::Serialize;
 
-/// Formats `value` with a line feed. Control characters are escaped.
+/// Formats `value` as JSON with a line feed at the end. Control characters are escaped.
+///
+/// # Errors
+/// `internal` if `value` cannot be converted to JSON.
 pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
     let json = serde_json::to_string(value).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("the answer cannot be converted to JSON: {e}"))
@@ -14,6 +17,9 @@ pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
 }
 
 /// Formats a fault as `{"error":{"code","message","hint"}}`.
+///
+/// # Errors
+/// As [`line()`].
 pub(crate) fn fault(fault: &Fault) -> Result<Vec<u8>, Fault> {
     #[derive(Serialize)]
     struct Failure<'a> {
@@ -40,14 +46,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_has_code_message_and_hint_even_when_null() {
-        let with = Fault::new(FaultCode::NotFound, "no page \"x\"").hint("brain list");
-        let text = String::from_utf8(fault(&with).expect("json")).expect("utf-8");
+    fn a_fault_has_a_hint_or_null() {
+        let with_hint = Fault::new(FaultCode::NotFound, "no page \"x\"").hint("brain list");
+        let text = String::from_utf8(fault(&with_hint).expect("json")).expect("utf-8");
         let expected =
             r#"{"error":{"code":"not_found","message":"no page \"x\"","hint":"brain list"}}"#;
         assert_eq!(text, format!("{expected}\n"));
-        let without = Fault::new(FaultCode::Usage, "no");
-        let text = String::from_utf8(fault(&without).expect("json")).expect("utf-8");
+        let no_hint = Fault::new(FaultCode::Usage, "no");
+        let text = String::from_utf8(fault(&no_hint).expect("json")).expect("utf-8");
         assert_eq!(text, "{\"error\":{\"code\":\"usage\",\"message\":\"no\",\"hint\":null}}\n");
     }
 }

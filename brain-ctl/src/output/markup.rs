@@ -1,11 +1,11 @@
-//! Removes markdown syntax from one line of text. Each character keeps its match flag.
+//! Removes markdown syntax from a line of a page. Each character keeps its match flag.
 //!
-//! The line can begin and end within markup, because it is a part of a page. Unknown markup stays.
+//! The text can begin or end within markup, because it is a part of a page. Unknown markup stays.
 
 /// A character, and whether it belongs to a match.
 pub(super) type Char = (char, bool);
 
-/// Maximum characters of a link. Keeps the work linear.
+/// Maximum length of a link in characters. It keeps the time linear.
 const MAX_LINK: usize = 300;
 
 /// Returns the text of `chars` without syntax, with single spaces between words.
@@ -25,17 +25,17 @@ pub(super) fn without_markup(chars: &[Char]) -> Vec<Char> {
     out
 }
 
-/// Returns the text and the length of the markup at the beginning of `rest`, or `None` if `rest`
-/// begins with plain text.
+/// Returns the visible text of the markup at the beginning of `rest`, and the length of the markup
+/// in characters. Returns `None` if `rest` begins with plain text.
 fn element(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
     let is_space = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == '…');
-    let char = |at: usize| rest.get(at).map(|c| c.0);
-    let dropped = |length| Some((Vec::new(), length));
-    let (c, next) = (char(0)?, char(1));
+    let char_at = |at: usize| rest.get(at).map(|c| c.0);
+    let no_text = |length| Some((Vec::new(), length));
+    let (c, next) = (char_at(0)?, char_at(1));
     if is_space(previous)
         && let Some(length) = block_prefix(rest, previous.is_none())
     {
-        return dropped(length);
+        return no_text(length);
     }
     let is_alone = is_space(previous) && is_space(next);
     let is_in_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -43,10 +43,10 @@ fn element(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> 
         '[' => link(rest),
         '!' if next == Some('[') => link(&rest[1..]).map(|(text, length)| (text, length + 1)),
         '<' => angle_brackets(rest),
-        '`' => dropped(1),
-        '*' if !is_alone => dropped(1),
-        '_' if !(is_alone || is_in_word(previous) && is_in_word(next)) => dropped(1),
-        '~' | '=' if next == Some(c) && is_space(previous) != is_space(char(2)) => dropped(2),
+        '`' => no_text(1),
+        '*' if !is_alone => no_text(1),
+        '_' if !(is_alone || is_in_word(previous) && is_in_word(next)) => no_text(1),
+        '~' | '=' if next == Some(c) && is_space(previous) != is_space(char_at(2)) => no_text(2),
         '\\' if next.is_some_and(|c| c.is_ascii_punctuation()) => Some((vec![rest[1]], 2)),
         _ => None,
     }
@@ -70,7 +70,8 @@ fn block_prefix(rest: &[Char], is_first: bool) -> Option<usize> {
     is_prefix.then_some(length)
 }
 
-/// Returns the text of `[[page]]`, `[[page|text]]`, `[text](address)` and `[^note]`.
+/// Returns the visible text and the length of `[[page]]`, `[[page|text]]`, `[text](address)` or
+/// `[^note]`, which has no text. The target of a link stays if it has the only match.
 fn link(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
     let rest = &rest[..rest.len().min(MAX_LINK)];
     let position = |from: usize, c: char| rest.iter().skip(from).position(|x| x.0 == c);
@@ -114,7 +115,8 @@ fn link(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
     Some((text, end))
 }
 
-/// Returns the text of `<https://example.org>`, and none for `<b>` and `<!-- a comment -->`.
+/// Returns the visible text and the length of `<https://example.org>`, `<b>` or
+/// `<!-- a comment -->`. Tags and comments have no text.
 fn angle_brackets(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
     let rest = &rest[..rest.len().min(MAX_LINK)];
     let end = rest.iter().position(|c| c.0 == '>')?;
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn syntax_is_removed_and_text_stays() {
-        for (text, want) in [
+        for (text, expected) in [
             ("## Plan **now** and _then_ `code`", "Plan now and then code"),
             ("see [[people/ann|Ann]] and [[people/bob]]", "see Ann and people/bob"),
             ("a [site](https://e.org/x_(1) \"t\") ![pic](p.png) b", "a site pic b"),
@@ -155,7 +157,7 @@ mod tests {
             ("[open and [[also open", "[open and [[also open"),
             ("…rest](https://e.org) text", "…rest](https://e.org) text"),
         ] {
-            assert_eq!(plain(text), want, "{text}");
+            assert_eq!(plain(text), expected, "{text}");
         }
     }
 

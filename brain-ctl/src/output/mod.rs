@@ -1,8 +1,8 @@
 //! Prints results and ends the process.
 //!
-//! Standard output carries results, standard error everything else. A command passes an [`Outcome`]
-//! to [`finish`]. Only `mcp`, `collector collect`, `demo` and `setup` write to standard output
-//! while they run.
+//! Standard output carries results, standard error everything else. A command returns an
+//! [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `logs`, `mcp` and `setup`
+//! write to standard output while they run.
 
 mod format;
 mod json;
@@ -56,10 +56,10 @@ impl Outcome {
 
 /// A result that can be printed as text, as JSON, or for `--quiet`.
 pub(crate) trait Show: Serialize {
-    /// Prints the text for people.
+    /// Adds the text for people to `t`.
     fn text(&self, t: &mut Text);
 
-    /// Prints the essential result for `--quiet`.
+    /// Adds the essential result, for `--quiet`, to `t`.
     fn quiet(&self, t: &mut Text);
 
     /// Returns warnings.
@@ -83,7 +83,7 @@ pub(crate) trait Show: Serialize {
     }
 }
 
-/// Formats `value` as JSON, essential result, or text.
+/// Returns the outcome that prints `value` as JSON, as its essential result, or as text.
 ///
 /// # Errors
 /// `internal` if `value` cannot be converted to JSON.
@@ -107,7 +107,7 @@ pub(crate) fn show(value: &impl Show, json: bool, quiet: bool) -> Result<Outcome
     })
 }
 
-/// Returns a help text, plain or as JSON.
+/// Returns the outcome that prints a help text, plain or as JSON.
 ///
 /// # Errors
 /// `internal` if it cannot be converted to JSON.
@@ -122,10 +122,12 @@ pub(crate) fn help(text: String, json: bool) -> Result<Outcome, Fault> {
 /// Prints an outcome and returns its exit status.
 pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
     for warning in &outcome.warnings {
-        say(&format!("brain: {} {}\n", paint::stderr().yellow("warning:"), clean_lines(warning)));
+        let label = paint::stderr().yellow("warning:");
+        write_stderr(&format!("brain: {label} {}\n", clean_lines(warning)));
     }
     for failure in &outcome.failures {
-        say(&format!("brain: {} {}\n", paint::stderr().red("failed:"), clean_lines(failure)));
+        let label = paint::stderr().red("failed:");
+        write_stderr(&format!("brain: {label} {}\n", clean_lines(failure)));
     }
     let mut exit = outcome.exit.unwrap_or(Exit::Done) as u8;
     match write_stdout(&outcome.out) {
@@ -133,7 +135,7 @@ pub(crate) fn finish(outcome: &Outcome, quiet: bool) -> ExitCode {
         // The reader closed the pipe.
         Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
         Err(e) => {
-            say(&fault_text(&fail::stdout(&e)));
+            write_stderr(&fault_text(&fail::stdout(&e)));
             exit = exit.max(Exit::Failed as u8);
         }
     }
@@ -157,10 +159,10 @@ pub(crate) fn finish_fault(fault: &Fault, json: bool) -> ExitCode {
         });
         match written {
             Ok(()) => return exit,
-            Err(both_faults) => say(&fault_text(&both_faults)),
+            Err(both_faults) => write_stderr(&fault_text(&both_faults)),
         }
     } else {
-        say(&fault_text(fault));
+        write_stderr(&fault_text(fault));
     }
     exit
 }
@@ -176,11 +178,11 @@ fn fault_text(fault: &Fault) -> String {
 
 /// Prints a line to standard error.
 pub(crate) fn notice(message: &str) {
-    say(&format!("brain: {}\n", clean_lines(message)));
+    write_stderr(&format!("brain: {}\n", clean_lines(message)));
 }
 
-/// Prints to standard error and ignores its own failures.
-fn say(text: &str) {
+/// Prints to standard error. A failure is ignored, because there is no place to report it.
+fn write_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

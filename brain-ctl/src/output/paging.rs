@@ -19,7 +19,7 @@ pub(crate) struct PagingOptions {
     )]
     pub(crate) limit: u32,
 
-    /// Page of the list, from 1
+    /// Part of the list, from 1
     #[arg(
         long,
         value_name = "N",
@@ -44,12 +44,13 @@ impl PagingOptions {
         }
     }
 
-    /// Returns the note of a part that is followed by more rows.
+    /// Returns the note of a part if more rows follow.
     pub(crate) fn more_note(&self, rows: &str) -> String {
         format!("more {rows} exist: use --limit, or --page {}", self.page.saturating_add(1))
     }
 
-    /// Prints a part of a list. `truncated` says whether more rows exist.
+    /// Returns the outcome that prints a part of a list. `truncated` says whether more rows follow;
+    /// `rows` names the rows in the plural.
     ///
     /// # Errors
     /// As [`Context::list`].

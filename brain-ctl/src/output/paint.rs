@@ -15,11 +15,11 @@ pub(crate) struct Paint {
 
 /// Returns the colour setting of standard error.
 pub(crate) fn stderr() -> Paint {
-    Paint { is_enabled: is_colour_wanted(io::stderr().is_terminal()) }
+    Paint { is_enabled: uses_colour(io::stderr().is_terminal()) }
 }
 
 /// Returns whether to use colour on a stream. `NO_COLOR` and `TERM=dumb` turn it off.
-fn is_colour_wanted(is_terminal: bool) -> bool {
+fn uses_colour(is_terminal: bool) -> bool {
     is_terminal
         && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -28,7 +28,7 @@ fn is_colour_wanted(is_terminal: bool) -> bool {
 impl Paint {
     /// Returns the colour setting of a stream.
     pub(crate) fn new(is_terminal: bool) -> Self {
-        Self { is_enabled: is_colour_wanted(is_terminal) }
+        Self { is_enabled: uses_colour(is_terminal) }
     }
 
     /// Returns a colour setting for tests, whatever the environment is.
@@ -76,10 +76,10 @@ impl Paint {
     }
 }
 
-/// Replaces a control character.
+/// The character that replaces a control character.
 const REPLACEMENT: char = '\u{FFFD}';
 
-/// Replaces a line break by a space, and a control character by [`REPLACEMENT`].
+/// Replaces a tab or line break by a space, and another control character by [`REPLACEMENT`].
 pub(crate) fn clean_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
@@ -93,12 +93,12 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(clean_char).collect()
 }
 
-/// Makes untrusted text safe for a terminal, with its lines.
+/// Makes untrusted text safe for a terminal, and keeps its line feeds.
 pub(crate) fn clean_lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { c } else { clean_char(c) }).collect()
 }
 
-/// Makes a page safe for a terminal, with its lines and tabs.
+/// Makes a page safe for a terminal, and keeps its line breaks and tabs.
 pub(crate) fn clean_page(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn without_colour_text_is_unchanged() {
+    fn only_enabled_paint_changes_the_text() {
         assert_eq!(Paint::forced(false).red("x"), "x");
         assert_eq!(Paint::forced(true).red("x"), "\u{1b}[1;31mx\u{1b}[0m");
     }

@@ -1,4 +1,4 @@
-//! Prints passages of pages without markup, cut so that the match is visible.
+//! Prints passages of pages without markup, cut so that the first match is visible.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -10,13 +10,14 @@ use super::{
 };
 
 impl Text {
-    /// Adds a passage without its markup, on one line after `indent` columns, with the byte ranges
-    /// `matches` in colour. A passage that is too long is cut to the part around the first match.
+    /// Adds a passage without its markup, on one line after `indent` columns. `matches` are the
+    /// byte ranges of `passage` to colour. A long passage is cut to the part around the first
+    /// match.
     pub(crate) fn passage(&mut self, indent: usize, passage: &str, matches: &[(u32, u32)]) {
         let max_width = self.width.map(|w| w.saturating_sub(indent));
         let mut line = " ".repeat(indent);
-        for (part, matched) in cut_around_match(passage, matches, max_width) {
-            line.push_str(&if matched { self.paint.yellow(&part) } else { part });
+        for (part, is_match) in cut_around_match(passage, matches, max_width) {
+            line.push_str(&if is_match { self.paint.yellow(&part) } else { part });
         }
         self.raw(&line);
     }
@@ -30,10 +31,10 @@ fn cut_around_match(
     matches: &[(u32, u32)],
     max_width: Option<usize>,
 ) -> Vec<(String, bool)> {
-    let matched =
+    let is_in_match =
         |at: usize| matches.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
     let chars: Vec<Char> =
-        passage.char_indices().map(|(at, c)| (clean_char(c), matched(at))).collect();
+        passage.char_indices().map(|(at, c)| (clean_char(c), is_in_match(at))).collect();
     let chars = without_markup(&chars);
     let columns = |part: &[Char]| width(&part.iter().map(|&(c, _)| c).collect::<String>());
 
@@ -83,10 +84,10 @@ fn cut_around_match(
 /// Joins neighbouring characters that are all inside or all outside a match.
 fn join_parts(chars: &[Char]) -> Vec<(String, bool)> {
     let mut parts: Vec<(String, bool)> = Vec::new();
-    for &(c, matched) in chars {
+    for &(c, is_match) in chars {
         match parts.last_mut() {
-            Some((part, m)) if *m == matched => part.push(c),
-            _ => parts.push((c.to_string(), matched)),
+            Some((part, m)) if *m == is_match => part.push(c),
+            _ => parts.push((c.to_string(), is_match)),
         }
     }
     parts
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_match_ranges_are_ignored() {
+    fn invalid_match_ranges_still_fit_the_width() {
         for ranges in [vec![(5, 2)], vec![(0, 9999)], vec![(1, 2)], vec![(u32::MAX, u32::MAX)]] {
             let mut t = Text::plain(Some(10));
             t.passage(0, "日本語の本です", &ranges);

@@ -9,15 +9,18 @@ use super::{
 /// Spaces between columns.
 const GAP: usize = 2;
 
+/// The minimum width of a column that is as wide as its content.
+const FULL_WIDTH: usize = usize::MAX;
+
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     head: &'static str,
-    /// Minimum width, unless the content is narrower.
+    /// Minimum width, unless the content is narrower; [`FULL_WIDTH`] for the width of the content.
     min: usize,
-    /// Order of dropping in a narrow terminal: the highest is dropped first, 0 never.
+    /// Priority of dropping in a narrow terminal: the highest is dropped first, 0 never.
     drop_priority: u8,
-    right: bool,
+    is_right_aligned: bool,
     /// Whether cells are never cut. A cell that is wider than the column takes space from the
     /// columns after it.
     is_whole: bool,
@@ -25,19 +28,19 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Returns a column of fixed width.
+    /// Returns a column as wide as its content. It shrinks only if no column can be dropped.
     pub(crate) const fn fixed(head: &'static str) -> Self {
         Self {
             head,
-            min: usize::MAX,
+            min: FULL_WIDTH,
             drop_priority: 0,
-            right: false,
+            is_right_aligned: false,
             is_whole: false,
             paint: |_, text| text.to_owned(),
         }
     }
 
-    /// Returns a column that can shrink to `min`.
+    /// Returns a column that can shrink to `min` characters.
     pub(crate) const fn flexible(head: &'static str, min: usize) -> Self {
         Self { min, ..Self::fixed(head) }
     }
@@ -55,7 +58,7 @@ impl Column {
 
     /// Aligns the column to the right.
     pub(crate) const fn right(mut self) -> Self {
-        self.right = true;
+        self.is_right_aligned = true;
         self
     }
 
@@ -76,7 +79,7 @@ pub(crate) struct Table {
 #[derive(Default)]
 struct Row {
     cells: Vec<String>,
-    /// The path of the file that the name of the page links to.
+    /// The path of the file to which the name of the page links.
     path: Option<String>,
 }
 
@@ -91,7 +94,8 @@ impl Table {
         self.linked_row(None, cells);
     }
 
-    /// Adds a row whose whole cells link to a file, on terminals with hyperlinks.
+    /// Adds a row. On terminals with hyperlinks, its cells in [`Column::whole`] columns link to the
+    /// file `path`.
     pub(crate) fn linked_row<const N: usize>(&mut self, path: Option<&str>, cells: [&str; N]) {
         let path = path.map(str::to_owned);
         self.rows.push(Row { cells: cells.map(clean).to_vec(), path });
@@ -102,14 +106,14 @@ impl Table {
         if self.rows.is_empty() {
             return;
         }
-        let natural: Vec<usize> = (0..self.columns.len())
+        let content_widths: Vec<usize> = (0..self.columns.len())
             .map(|i| {
                 let cells =
                     self.rows.iter().map(|row| row.cells.get(i).map_or(0, |cell| width(cell)));
                 cells.max().unwrap_or(0).max(width(self.columns[i].head))
             })
             .collect();
-        let widths = layout(&self.columns, &natural, t.width);
+        let widths = layout(&self.columns, &content_widths, t.width);
         let heads = self.columns.iter().map(|c| c.head.to_owned()).collect();
         let heads = Row { cells: heads, path: None };
         let paint = t.paint;
@@ -127,6 +131,7 @@ impl Table {
         }
     }
 
+    /// Formats a row. `style` adds colour to the text of a cell.
     fn line(
         &self,
         row: &Row,
@@ -135,13 +140,16 @@ impl Table {
         style: impl Fn(&Column, &str) -> String,
     ) -> String {
         let mut line = String::new();
-        // The first column of this cell, and the length of the line so far.
+        // The offset at which this cell starts, and the length of the line so far.
         let (mut start, mut end) = (0, 0);
         for (i, column) in self.columns.iter().enumerate() {
             let (Some(column_width), Some(cell)) = (widths[i], row.cells.get(i)) else { continue };
             let is_cut = !column.is_whole;
             let mut text = fit(cell, is_cut.then_some(column_width));
-            let fill = if column.right { column_width.saturating_sub(width(&text)) } else { 0 };
+            let fill = match column.is_right_aligned {
+                true => column_width.saturating_sub(width(&text)),
+                false => 0,
+            };
             let planned = start + fill;
             let begin = planned.max(if end == 0 { 0 } else { end + GAP });
             start += column_width + GAP;
@@ -149,12 +157,12 @@ impl Table {
                 && begin > planned
                 && begin + width(&text) > max_width
             {
-                // A whole cell before this one took its space.
-                let room = max_width.saturating_sub(begin);
-                if column.min == usize::MAX || room < 2 {
+                // A wide cell of a whole column took the space of this one.
+                let remaining = max_width.saturating_sub(begin);
+                if column.min == FULL_WIDTH || remaining < 2 {
                     continue;
                 }
-                text = fit(&text, Some(room));
+                text = fit(&text, Some(remaining));
             }
             if !text.is_empty() {
                 line.push_str(&" ".repeat(begin - end));
@@ -166,9 +174,14 @@ impl Table {
     }
 }
 
-/// Returns the width of each column, or `None` for a dropped one.
-fn layout(columns: &[Column], natural: &[usize], max_width: Option<usize>) -> Vec<Option<usize>> {
-    let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
+/// Returns the width of each column, or `None` for a dropped one. `content_widths` has the width of
+/// the widest cell of each column.
+fn layout(
+    columns: &[Column],
+    content_widths: &[usize],
+    max_width: Option<usize>,
+) -> Vec<Option<usize>> {
+    let mut widths: Vec<Option<usize>> = content_widths.iter().copied().map(Some).collect();
     let Some(max_width) = max_width else { return widths };
     let total_width = |widths: &[Option<usize>]| {
         let count = widths.iter().flatten().count();
@@ -194,9 +207,9 @@ fn layout(columns: &[Column], natural: &[usize], max_width: Option<usize>) -> Ve
     let mut spare = max_width.saturating_sub(total_width(&widths));
     while spare > 0 {
         let mut grew = false;
-        for (width, &natural) in widths.iter_mut().zip(natural) {
+        for (width, &content_width) in widths.iter_mut().zip(content_widths) {
             if let Some(w) = width
-                && *w < natural
+                && *w < content_width
                 && spare > 0
             {
                 *w += 1;
@@ -241,14 +254,14 @@ mod tests {
         for max_width in 1..140 {
             for line in render(Some(max_width)).lines() {
                 // The two columns that cannot be dropped need one character each and a gap.
-                let columns = width(line);
-                assert!(columns <= max_width.max(4), "{max_width}: {line:?} has {columns}");
+                let line_width = width(line);
+                assert!(line_width <= max_width.max(4), "{max_width}: {line:?} has {line_width}");
             }
         }
     }
 
     #[test]
-    fn optional_columns_are_dropped_before_the_first() {
+    fn optional_columns_are_dropped_in_a_narrow_terminal() {
         let narrow = render(Some(40));
         assert!(
             narrow.contains("NAME") && narrow.contains("TITLE") && !narrow.contains("TYPE"),
@@ -258,23 +271,23 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_is_never_cut_and_the_title_gives_way() {
+    fn a_slug_is_never_cut_but_its_title_is() {
         const COLUMNS: &[Column] = &[
             Column::whole("SLUG"),
             Column::fixed("UPDATED").optional(2),
             Column::flexible("TITLE", 12).optional(1),
         ];
-        let long = "meetings/2026/11/a-rather-long-name-of-a-meeting";
+        let long_slug = "meetings/2026/11/a-rather-long-name-of-a-meeting";
         for max_width in [20, 40, 60, 80] {
             let mut table = Table::new(COLUMNS);
-            table.row([long, "2026-11-21", "The title of the meeting"]);
+            table.row([long_slug, "2026-11-21", "The title of the meeting"]);
             table.row(["people/ada", "2026-11-20", "Ada Lovelace"]);
             let mut t = Text::plain(Some(max_width));
             table.write(&mut t);
             let text = t.as_str();
-            assert!(text.contains(long), "{max_width}: {text}");
+            assert!(text.contains(long_slug), "{max_width}: {text}");
             for line in text.lines() {
-                assert!(width(line) <= max_width.max(long.len()), "{max_width}: {line:?}");
+                assert!(width(line) <= max_width.max(long_slug.len()), "{max_width}: {line:?}");
                 assert_eq!(line.trim_end(), line);
             }
             assert!(
@@ -285,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn names_link_to_files_on_terminals_that_can() {
+    fn names_link_to_files_on_terminals_with_hyperlinks() {
         let mut table = Table::new(&[Column::whole("SLUG"), Column::fixed("TITLE")]);
         table.linked_row(Some("/home/é b/a.md"), ["a", "A"]);
         let mut t = Text::plain(Some(40));

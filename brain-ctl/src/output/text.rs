@@ -26,10 +26,10 @@ pub(crate) fn stdout_width() -> Option<usize> {
 /// Text for standard output.
 pub(crate) struct Text {
     out: String,
-    terminal: bool,
-    /// Colour, or none.
+    is_terminal: bool,
+    /// The colour setting.
     pub(crate) paint: Paint,
-    /// Maximum columns; `None` for no limit.
+    /// Maximum width of a line in columns; `None` for no limit.
     pub(crate) width: Option<usize>,
     /// The name of this machine in hyperlinks; `None` without hyperlinks.
     pub(super) link_host: Option<String>,
@@ -41,7 +41,7 @@ impl Text {
         let width = stdout_width();
         Self {
             out: String::new(),
-            terminal: width.is_some(),
+            is_terminal: width.is_some(),
             paint: Paint::new(width.is_some()),
             width,
             link_host: (width.is_some() && supports_hyperlinks::on(Stream::Stdout))
@@ -54,7 +54,7 @@ impl Text {
     pub(crate) fn plain(width: Option<usize>) -> Self {
         Self {
             out: String::new(),
-            terminal: width.is_some(),
+            is_terminal: width.is_some(),
             paint: Paint::forced(false),
             width,
             link_host: None,
@@ -72,7 +72,7 @@ impl Text {
         &self.out
     }
 
-    /// Adds a line unchanged. The caller has cleaned it, cut it to the width, and added colour.
+    /// Adds a line unchanged: the caller must clean it and cut it to the width.
     pub(crate) fn raw(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');
@@ -81,15 +81,15 @@ impl Text {
     /// Returns `text` with a hyperlink to a file (OSC 8), on terminals with hyperlinks.
     pub(crate) fn linked(&self, path: &str, text: &str) -> String {
         let Some(host) = &self.link_host else { return text.to_owned() };
-        let mut address = format!("file://{host}");
+        let mut url = format!("file://{host}");
         for byte in path.bytes() {
             match byte {
-                b'/' | b'-' | b'.' | b'_' | b'~' => address.push(char::from(byte)),
-                _ if byte.is_ascii_alphanumeric() => address.push(char::from(byte)),
-                _ => address.push_str(&format!("%{byte:02X}")),
+                b'/' | b'-' | b'.' | b'_' | b'~' => url.push(char::from(byte)),
+                _ if byte.is_ascii_alphanumeric() => url.push(char::from(byte)),
+                _ => url.push_str(&format!("%{byte:02X}")),
             }
         }
-        format!("\u{1b}]8;;{address}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\")
+        format!("\u{1b}]8;;{url}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\")
     }
 
     /// Adds a line of untrusted text. It is cleaned but never cut, because users copy names and
@@ -100,7 +100,7 @@ impl Text {
     }
 
     /// Adds prose after `lead`, which is `indent` columns wide. Cleans the prose and wraps it
-    /// between words; wrapped lines start at the same column.
+    /// between words; further lines are indented by `indent`.
     pub(crate) fn prose(&mut self, lead: &str, indent: usize, text: &str) {
         let max_width = self.width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(16));
         let mut line = lead.to_owned();
@@ -126,16 +126,16 @@ impl Text {
         fit(&clean(text), self.width.map(|w| w.saturating_sub(used_columns)))
     }
 
-    /// Adds a line with a label and its value; the values of several fields are aligned.
+    /// Adds a line with a label of up to 9 columns and its value, so that values are aligned.
     pub(crate) fn field(&mut self, label: &str, value: &str) {
         let line = format!("{} {}", self.paint.dim(&pad(label, 9)), clean(value));
         self.raw(&line);
     }
 
-    /// Adds a text unchanged, and a line end if it lacks one. For a terminal, control
-    /// characters are replaced.
+    /// Adds a text unchanged, and a line end if it lacks one. For a terminal, control characters
+    /// are replaced.
     pub(crate) fn verbatim(&mut self, content: &str) {
-        if self.terminal {
+        if self.is_terminal {
             self.out.push_str(&clean_page(content));
         } else {
             self.out.push_str(content);
@@ -147,7 +147,7 @@ impl Text {
 
     /// Adds a unified diff. On a terminal, added and removed lines are in colour.
     pub(crate) fn diff(&mut self, diff: &str) {
-        if !self.terminal {
+        if !self.is_terminal {
             self.out.push_str(diff);
             return;
         }
@@ -208,8 +208,8 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     padded
 }
 
-/// Returns the name of a page, which every command takes: its slug, with its source unless that is
-/// `default`. For a reply with a `default_source`, use [`brain_protocol::page_name`].
+/// Returns the name of a page: its slug, with its source unless that is `default`. Every command
+/// accepts this name. For a reply with a `default_source`, use [`brain_protocol::page_name`].
 pub(crate) fn page_name(source: impl Display, slug: impl Display) -> String {
     let source = source.to_string();
     match source.as_str() {
@@ -218,7 +218,7 @@ pub(crate) fn page_name(source: impl Display, slug: impl Display) -> String {
     }
 }
 
-/// Formats a number with its noun: `1 page`, `2 pages`.
+/// Formats a number with its noun: `1 page`, `2 pages`. The plural adds an `s`.
 pub(crate) fn count(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -23,7 +23,7 @@ pub(super) fn scopes(text: Option<&str>) -> Result<Scopes, Fault> {
 /// Parses source ids.
 ///
 /// # Errors
-/// `invalid_source`.
+/// `invalid_source` if a text is not a source id.
 pub(super) fn sources(texts: &[String]) -> Result<Vec<SourceId>, Fault> {
     texts.iter().filter_map(|text| fail::source(Some(text)).transpose()).collect()
 }
@@ -33,11 +33,11 @@ pub(super) fn source_list(sources: &[String]) -> String {
     if sources.is_empty() { "all".into() } else { sources.join(", ") }
 }
 
-/// Checks that each given flag belongs to `action`. A row of `flags` has the flag, whether it is
-/// given, and the actions that accept it.
+/// Checks that `action` accepts each given flag. A row of `flags` has the name of a flag, whether
+/// the flag is given, and the actions that accept it.
 ///
 /// # Errors
-/// `usage` for a flag of another action.
+/// `usage` if `action` does not accept a given flag.
 pub(super) fn check_flags<A: ValueEnum + PartialEq>(
     command: &str,
     action: &A,

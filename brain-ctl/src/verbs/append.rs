@@ -13,7 +13,7 @@ use crate::{
     output::Outcome,
 };
 
-/// Arguments of `append` and `add`.
+/// The arguments that `append` and `add` share.
 #[derive(Debug, Args)]
 struct Arguments {
     /// The page's slug

@@ -92,10 +92,11 @@ struct ProseWrapper {
     max_width: usize,
     /// Columns of the current line that have text.
     used_columns: usize,
-    /// Whether white space precedes the word.
+    /// Whether white space precedes the current word.
     has_space: bool,
     /// The current word. More letters of it can follow.
     word: String,
+    /// Whether a piece of text arrived.
     has_begun: bool,
     /// The first error of standard output. Nothing is written after it.
     error: Option<io::Error>,
@@ -113,25 +114,26 @@ impl ProseWrapper {
         }
     }
 
-    /// Wraps the next piece of text. The last word is kept until it is complete.
+    /// Returns the next piece of text with line breaks. The last word stays in `self.word` until it
+    /// is complete.
     fn wrap(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for c in clean_lines(piece).chars() {
             match c {
                 '\n' => {
-                    self.put_word(&mut out);
+                    self.add_word(&mut out);
                     out.push('\n');
                     self.used_columns = 0;
                 }
                 c if c.is_whitespace() => {
-                    self.put_word(&mut out);
+                    self.add_word(&mut out);
                     self.has_space = true;
                 }
                 c => {
                     self.word.push(c);
                     // Chinese and Japanese have no spaces between words.
                     if width(c.encode_utf8(&mut [0; 4])) > 1 {
-                        self.put_word(&mut out);
+                        self.add_word(&mut out);
                     }
                 }
             }
@@ -139,7 +141,8 @@ impl ProseWrapper {
         out
     }
 
-    fn put_word(&mut self, out: &mut String) {
+    /// Adds the current word to `out`, after a space or a line break.
+    fn add_word(&mut self, out: &mut String) {
         let word = std::mem::take(&mut self.word);
         if word.is_empty() {
             return;
@@ -157,21 +160,22 @@ impl ProseWrapper {
         self.used_columns += columns;
     }
 
+    /// Prints the next piece of text.
     fn write(&mut self, piece: &str) {
         let out = self.wrap(piece);
         self.has_begun |= !piece.is_empty();
         self.print(&out);
     }
 
-    /// Prints the last word. Returns whether the whole text is on the terminal.
+    /// Prints the last word. Returns whether there was text and all of it was printed.
     fn end(&mut self) -> bool {
         let mut out = String::new();
-        self.put_word(&mut out);
+        self.add_word(&mut out);
         if self.has_begun {
             out.push('\n');
         }
         self.print(&out);
-        // After an error the whole answer is printed again, which reports the error.
+        // After an error, `finish` prints the whole answer again and reports the error.
         self.has_begun && self.error.is_none()
     }
 
@@ -182,7 +186,7 @@ impl ProseWrapper {
     }
 }
 
-/// The output of the command.
+/// The reply, as the command prints it.
 struct AskOutput {
     reply: AskReply,
     /// Whether the text of the answer is already on the terminal.
@@ -276,7 +280,7 @@ impl Show for AskOutput {
         let hint = reply.hint.iter().filter(|_| !reply.partial).cloned();
         let degraded =
             reply.degraded.iter().map(|reason| format!("results may be incomplete: {reason}"));
-        // Only an estimate has a model and no answer.
+        // Only the reply to `--estimate` has a model and no answer.
         let estimate = (reply.model.is_some() && reply.answer.is_none()).then(|| {
             let name = reply.model.as_deref().unwrap_or_default();
             let pages = count(reply.passages.len() as u64, "page");
@@ -388,10 +392,10 @@ mod tests {
         let text = "One two three four five [1].\nSix\u{1b}[2J seven 解析機関 eight\n\nnine";
         let mut whole = ProseWrapper::new(12);
         let mut wrapped = whole.wrap(text);
-        whole.put_word(&mut wrapped);
+        whole.add_word(&mut wrapped);
         let mut wrapper = ProseWrapper::new(12);
         let mut pieces: String = text.chars().map(|c| wrapper.wrap(&c.to_string())).collect();
-        wrapper.put_word(&mut pieces);
+        wrapper.add_word(&mut pieces);
         assert_eq!(pieces, wrapped);
         assert_eq!(wrapped.lines().next(), Some("One two"));
         assert!(

@@ -44,7 +44,7 @@ pub(crate) struct Attach {
     source: Option<String>,
 }
 
-/// The results for all files of a command.
+/// The results for the files of one command.
 #[derive(Debug, Serialize)]
 struct AttachedFiles {
     files: Vec<AttachReply>,
@@ -65,39 +65,36 @@ impl Verb for Attach {
             return Err(fail::usage("--name is for one file")
                 .hint("attach the files one by one: brain attach SLUG FILE --name NAME"));
         }
-        let mut done = AttachedFiles { files: Vec::new(), warnings: Vec::new() };
+        let mut attached = AttachedFiles { files: Vec::new(), warnings: Vec::new() };
         for file in &self.files {
-            let attached = self.name_of(file).and_then(|name| {
+            let result = self.name_of(file).and_then(|name| {
                 let content = read(file)?;
                 context.call(brain_protocol::Attach { page: page.clone(), name, content })
             });
-            match attached {
+            match result {
                 Ok(reply) => {
-                    done.warnings.extend(reply.warnings.iter().cloned());
-                    done.files.push(reply);
+                    attached.warnings.extend(reply.warnings.iter().cloned());
+                    attached.files.push(reply);
                 }
-                Err(fault) if done.files.is_empty() => return Err(fault),
+                Err(fault) if attached.files.is_empty() => return Err(fault),
                 Err(fault) => {
                     let names: Vec<&str> =
-                        done.files.iter().map(|it| it.attachment.name.as_str()).collect();
-                    let message = format!(
-                        "{}; already attached: {}",
-                        fault.message,
-                        names.join(
-                            ", \
-                                           "
-                        )
-                    );
+                        attached.files.iter().map(|it| it.attachment.name.as_str()).collect();
+                    let message =
+                        format!("{}; already attached: {}", fault.message, names.join(", "));
                     return Err(Fault { message, ..fault });
                 }
             }
         }
-        context.show(&done)
+        context.show(&attached)
     }
 }
 
 impl Attach {
-    /// Returns the name that the file gets.
+    /// Returns the name of the attachment: `--name`, or the name of the file.
+    ///
+    /// # Errors
+    /// `usage` if the file's name is not UTF-8.
     fn name_of(&self, file: &Path) -> Result<String, Fault> {
         if let Some(name) = &self.name {
             return Ok(name.clone());
@@ -110,10 +107,14 @@ impl Attach {
     }
 }
 
-/// Reads a file of at most [`MAX_ATTACHMENT`] bytes.
+/// Reads a file.
+///
+/// # Errors
+/// `io` if it cannot be read; `usage` if it is not a regular file; `too_large` above
+/// [`MAX_ATTACHMENT`] bytes.
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     let unreadable = |e: std::io::Error| fail::file("read", path, &e);
-    // A pipe has no end, and opening one would wait.
+    // Opening a named pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(fail::usage(format!("{} is not a file", path.display()))
             .hint("name files: brain attach SLUG FILE…"));
@@ -225,18 +226,18 @@ struct SavedAttachment {
     attachment: Attachment,
 }
 
-/// Writes a file of a page to `path`, which must not exist.
+/// Writes an attachment to `path`, which must not exist.
 fn save(context: &Context, request: AttachmentGet, path: &Path) -> Result<Outcome, Fault> {
-    let found = context.call(request)?;
-    let failed = |e: std::io::Error| fail::file("write", path, &e);
-    let mut file = File::options().write(true).create_new(true).open(path).map_err(failed)?;
-    if let Err(error) = file.write_all(&found.content) {
+    let reply = context.call(request)?;
+    let write_fault = |e: std::io::Error| fail::file("write", path, &e);
+    let mut file = File::options().write(true).create_new(true).open(path).map_err(write_fault)?;
+    if let Err(error) = file.write_all(&reply.content) {
         // An incomplete file must not stay.
         let _ = std::fs::remove_file(path);
-        return Err(failed(error));
+        return Err(write_fault(error));
     }
     let path = path.display().to_string();
-    context.show(&SavedAttachment { path, attachment: found.attachment })
+    context.show(&SavedAttachment { path, attachment: reply.attachment })
 }
 
 impl Show for SavedAttachment {
@@ -256,8 +257,8 @@ const COLUMNS: &[Column] = &[
     Column::flexible("PAGES", 20),
 ];
 
-/// Returns the pages of a file on one line.
-fn pages(file: &Attachment) -> String {
+/// Returns the names of the pages of a file on one line.
+fn page_list(file: &Attachment) -> String {
     let name = |page: &PageRef| match &page.source {
         Some(source) => page_name(source, &page.slug),
         None => page.slug.to_string(),
@@ -272,7 +273,7 @@ impl Listing for Attachments {
     fn records(&self) -> Vec<Vec<String>> {
         let record = |file: &Attachment| {
             let Attachment { name, bytes, media_type, hash, attached_at, .. } = file.clone();
-            vec![name, bytes.to_string(), media_type, hash, attached_at, pages(file)]
+            vec![name, bytes.to_string(), media_type, hash, attached_at, page_list(file)]
         };
         self.attachments.iter().map(record).collect()
     }
@@ -282,7 +283,7 @@ impl Show for Attachments {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for file in &self.attachments {
-            table.row([&file.name, &bytes(file.bytes), &file.media_type, &pages(file)]);
+            table.row([&file.name, &bytes(file.bytes), &file.media_type, &page_list(file)]);
         }
         table.write(t);
     }

@@ -1,7 +1,7 @@
 //! `brain backup`: backs up the store, lists backups, verifies a backup, and restores one.
 //!
-//! A backup and the list need a running daemon. Verifying and restoring run `brain-daemon` as a
-//! child process.
+//! The daemon writes and lists backups. To verify or restore one, this command runs `brain-daemon`
+//! as a child process.
 
 use std::{
     ffi::OsStr,
@@ -32,7 +32,7 @@ pub(crate) struct Backup {
     /// Action and file. `create` writes a new FILE; `verify` and `restore` read FILE; `list` takes
     /// no file. `brain backup FILE` is the same as `create FILE`
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
-    words: Vec<PathBuf>,
+    action_and_file: Vec<PathBuf>,
 
     /// Also write missing files of this source (restore; repeatable)
     #[arg(long, value_name = "SOURCE")]
@@ -64,8 +64,8 @@ impl Verb for Backup {
   BRAIN_HOME=~/new-brain brain backup restore ~/brain-monday.redb";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let word = self.words.first().and_then(|word| word.to_str());
-        match (word, self.words.as_slice()) {
+        let action = self.action_and_file.first().and_then(|word| word.to_str());
+        match (action, self.action_and_file.as_slice()) {
             (Some("restore"), [_, file]) => return self.restore(context, &absolute_path(file)?),
             _ if !self.write_source.is_empty() => {
                 return Err(fail::usage("--write-source is only for a restore")
@@ -79,12 +79,12 @@ impl Verb for Backup {
                 let path = absolute_utf8_path(file)?;
                 return context.run(brain_protocol::Backup { path });
             }
-            (Some(word @ ("create" | "verify" | "restore")), [_]) => {
-                let use_of_file = if word == "create" { "to write" } else { "to read" };
-                let message = format!("`brain backup {word}` needs the file {use_of_file}");
+            (Some(action @ ("create" | "verify" | "restore")), [_]) => {
+                let purpose = if action == "create" { "to write" } else { "to read" };
+                let message = format!("`brain backup {action}` needs the file {purpose}");
                 return Err(fail::usage(message).hint(format!(
-                    "brain backup {word} FILE; \
-                     to write a file of that name: brain backup ./{word}"
+                    "brain backup {action} FILE; \
+                     to write a file of that name: brain backup ./{action}"
                 )));
             }
             (_, [_]) => {}
@@ -95,13 +95,13 @@ impl Verb for Backup {
                 ));
             }
         }
-        context.run(brain_protocol::Backup { path: absolute_utf8_path(&self.words[0])? })
+        context.run(brain_protocol::Backup { path: absolute_utf8_path(&self.action_and_file[0])? })
     }
 }
 
 impl Backup {
-    /// Restores `file` into the home. Directories outside it are written only if their sources are
-    /// named on the command line or confirmed at the terminal.
+    /// Restores `file` into the home. Files of a source outside the home are written only if the
+    /// source is named on the command line or confirmed at the terminal.
     fn restore(&self, context: &Context, file: &Path) -> Result<Outcome, Fault> {
         let mut sources = Vec::new();
         for source in &self.write_source {
@@ -127,11 +127,12 @@ impl Backup {
     }
 }
 
-/// Verifies a backup by running `brain-daemon --verify`.
+/// Verifies a backup: runs `brain-daemon --verify`.
 fn verify(file: &Path) -> Result<VerifiedBackup, Fault> {
     parse(start::run_program(&[OsStr::new("--verify"), file.as_os_str()])?)
 }
 
+/// Converts the answer of `brain-daemon`.
 fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, Fault> {
     serde_json::from_value(answer).map_err(|e| {
         Fault::new(FaultCode::BadFrame, format!("brain-daemon returned an unexpected answer: {e}"))
@@ -139,7 +140,10 @@ fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, F
     })
 }
 
-/// Makes the path absolute, because the child has another working directory.
+/// Returns the absolute path of an existing file.
+///
+/// # Errors
+/// `io` if the file does not exist or its directory cannot be read.
 fn absolute_path(file: &Path) -> Result<PathBuf, Fault> {
     file.canonicalize()
         .map_err(|e| fail::file("read", file, &e).hint("name a file that `brain backup` wrote"))

@@ -63,7 +63,7 @@ impl Verb for Capture {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;
-        // `echo text | brain capture`
+        // A pipe needs no `--stdin`: `echo text | brain capture`.
         let has_input = !self.content.is_empty() || self.file.is_some();
         let stdin = self.stdin || (!has_input && !io::stdin().is_terminal());
         let input = input::for_capture(self.content, self.file.as_deref(), stdin)?;

@@ -78,7 +78,7 @@ enum Action {
     Revoke,
 }
 
-/// Parses the lifetime of a token in seconds.
+/// Parses the lifetime of a token. Returns seconds.
 fn ttl(text: &str) -> Result<u32, String> {
     let seconds = duration::seconds(text)?;
     u32::try_from(seconds)
@@ -146,6 +146,7 @@ impl Clients {
         )
     }
 
+    /// Returns the request of `update`.
     fn update(&self, client: String) -> Result<ClientUpdate, Fault> {
         let scopes = self.scope.as_deref().map(|text| scopes(Some(text))).transpose()?;
         let sources = match (self.all_sources, self.sources.is_empty()) {
@@ -177,7 +178,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("ID", 14),
 ];
 
-const WITH_REVOKED: &[Column] = &[
+const COLUMNS_WITH_REVOKED: &[Column] = &[
     Column::flexible("NAME", 12).painted(Paint::cyan),
     Column::fixed("SCOPE"),
     Column::flexible("SOURCES", 8).optional(3),
@@ -190,7 +191,7 @@ impl Show for ClientsReply {
     fn text(&self, t: &mut Text) {
         // The column REVOKED is printed only if a listed client is revoked.
         let has_revoked = self.clients.iter().any(|client| client.revoked_at.is_some());
-        let mut table = Table::new(if has_revoked { WITH_REVOKED } else { COLUMNS });
+        let mut table = Table::new(if has_revoked { COLUMNS_WITH_REVOKED } else { COLUMNS });
         for client in &self.clients {
             let used = client.last_used_at.as_deref().map_or_else(|| "never".to_owned(), day);
             let revoked = client.revoked_at.as_deref().map(day).unwrap_or_default();

@@ -56,9 +56,10 @@ impl Verb for Completions {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let shell = self.shell.to_string();
-        let dynamic = completion::script(&shell)
+        let own_script = completion::script(&shell)
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-        let script = dynamic.unwrap_or_else(|| {
+        // For other shells, clap generates a script without values from the daemon.
+        let script = own_script.unwrap_or_else(|| {
             let mut script = Vec::new();
             clap_complete::generate(self.shell, &mut tree(), "brain", &mut script);
             script
@@ -73,7 +74,11 @@ impl Verb for Completions {
     }
 }
 
-/// Returns where a shell reads completions, and a note if the shell needs configuration.
+/// Returns the file from which a shell reads the completions, and a note if the user must configure
+/// the shell.
+///
+/// # Errors
+/// `usage` for a shell without a standard directory; `invalid_config` without a home of the user.
 fn install_path(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
     match shell {
         Shell::Bash => Ok((xdg::data_home()?.join("bash-completion/completions/brain"), None)),
@@ -88,7 +93,10 @@ fn install_path(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
     }
 }
 
-/// Writes a file atomically.
+/// Writes a file atomically, and creates its directory if missing.
+///
+/// # Errors
+/// `io`, `disk_full` or `read_only` if it cannot be written.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let temporary = path.with_extension("brain-new");
     let result = path

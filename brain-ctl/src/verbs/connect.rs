@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The environment variable with a token.
-const TOKEN: &str = "BRAIN_TOKEN";
+const TOKEN_VARIABLE: &str = "BRAIN_TOKEN";
 /// Hint for a file without a secret.
 const SECRET_HINT: &str =
     "`brain clients register` prints id and secret once; write only the secret to the file";
@@ -55,7 +55,7 @@ impl Verb for Connect {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Action::Test = self.action;
-        let token = std::env::var(TOKEN).ok();
+        let token = std::env::var(TOKEN_VARIABLE).ok();
         let request =
             ConnectTest { credentials: self.credentials(token.as_deref())?, url: self.url };
         context.run(request)
@@ -63,7 +63,7 @@ impl Verb for Connect {
 }
 
 impl Connect {
-    /// Returns the credentials; the command line has priority over the environment.
+    /// Returns the credentials: of the command line, else `token`, else those of brain.
     fn credentials(&self, token: Option<&str>) -> Result<Credentials, Fault> {
         if let (Some(id), Some(path)) = (&self.client_id, &self.secret_file) {
             return Ok(Credentials::Client {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_comes_from_a_file_or_the_environment_only() {
+    fn credentials_come_from_a_file_or_the_environment() {
         let plain = Connect {
             action: Action::Test,
             url: String::new(),

@@ -44,10 +44,10 @@ impl Verb for Costs {
     }
 }
 
-/// The output of the command.
+/// The reply, as the command prints it.
 struct CostsOutput(CostsReply);
 
-/// The JSON form.
+/// The JSON form of the reply, with costs in US dollars.
 #[derive(Serialize)]
 struct Json {
     total: Cost,
@@ -180,6 +180,7 @@ impl Show for CostsOutput {
     }
 }
 
+/// Formats the number of all tokens.
 fn tokens(spent: &Spending) -> String {
     spent.tokens_in.saturating_add(spent.tokens_out).to_string()
 }

@@ -23,7 +23,7 @@ use crate::{
     output::{Outcome, Paint, stdout_width, write_stdout},
 };
 
-/// The seed of the invented pages. Pictures of the tour show the same names everywhere.
+/// The seed of the invented pages. It is fixed, so that all tours show the same names.
 const SEED: u64 = 20_260_101;
 /// Signals that end the demonstration.
 const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
@@ -35,12 +35,12 @@ pub(crate) struct Demo {
     #[arg(long)]
     no_wait: bool,
 
-    /// Open the page in the browser after the last step; Enter or Ctrl-C ends it
+    /// Open this brain in the browser after the last step, until Enter or Ctrl-C
     #[arg(long)]
     open: bool,
 }
 
-/// The brain, shared with the threads that wait for signals.
+/// The brain, if it is started and not ended. The threads that wait for signals share it.
 type SharedBrain = Arc<Mutex<Option<TemporaryBrain>>>;
 
 impl Verb for Demo {
@@ -54,10 +54,10 @@ impl Verb for Demo {
 It uses a temporary directory and a daemon of its own, and leaves nothing behind.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let began = Instant::now();
+        let started_at = Instant::now();
         let shared = SharedBrain::default();
         end_at_signals(&shared)?;
-        // Holding the lock, because a signal has to wait for a brain that it can end.
+        // The lock is held during the start, so that a signal waits for a brain that it can end.
         let mut slot = lock(&shared);
         let brain = slot.insert(TemporaryBrain::start(SEED, &Zoned::now())?);
         let steps = steps(&brain.fast_post);
@@ -69,7 +69,7 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
         };
         let open_command = open_command(brain)?;
         drop(slot);
-        let ready_ms = began.elapsed().as_millis() as u64;
+        let ready_ms = started_at.elapsed().as_millis() as u64;
         let outcome = match context.json {
             true => tour.run_as_json(ready_ms)?,
             false => self.guide(tour, open_command)?,
@@ -81,9 +81,11 @@ It uses a temporary directory and a daemon of its own, and leaves nothing behind
     }
 }
 
-/// A step of the tour: what it shows, and the command as a user types it.
+/// A step of the tour.
 struct Step {
+    /// A sentence about the step.
     text: &'static str,
+    /// The arguments of `brain`, as a user types them.
     arguments: Vec<String>,
 }
 
@@ -99,11 +101,11 @@ fn steps(fast_post: &str) -> Vec<Step> {
             &["capture", "Mara thinks one battery lasts the winter", "--tag", "winter-buoy"],
         ),
         step(
-            "Search finds it at once, beside older notes about the same.",
+            "Search finds it at once, beside older notes about the same topic.",
             &["search", "battery winter", "--limit", "4"],
         ),
         step(
-            "Pages link each other. This is the surrounding of a person.",
+            "Pages link each other. This is a person with the linked pages.",
             &["graph", "people/mara-lindqvist", "--limit", "6"],
         ),
         step(
@@ -122,11 +124,14 @@ fn steps(fast_post: &str) -> Vec<Step> {
     ]
 }
 
-/// The steps with their commands.
+/// The tour of a brain.
 struct Tour {
     steps: Vec<Step>,
+    /// The command of each step.
     commands: Vec<Command>,
+    /// The directory of the home.
     dir: String,
+    /// The number of pages.
     pages: usize,
 }
 
@@ -153,7 +158,7 @@ fn open_command(brain: &TemporaryBrain) -> Result<Command, Fault> {
 }
 
 impl Demo {
-    /// Shows one step after the other, and the page in the browser if the user wants it.
+    /// Shows the steps one after the other, then the brain in the browser if the user agrees.
     fn guide(&self, mut tour: Tour, mut open: Command) -> Result<Outcome, Fault> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         let paint = Paint::new(stdout_width().is_some());
@@ -165,27 +170,28 @@ impl Demo {
         print(&intro)?;
         let count = tour.steps.len();
         for (index, step) in tour.steps.iter().enumerate() {
-            if is_terminal && !self.no_wait && !wait("Enter: next   q: end")? {
-                return Ok(goodbye());
+            if is_terminal && !self.no_wait && !wait_for_enter("Enter: next   q: end")? {
+                return Ok(end_message());
             }
             let heading = paint.bold(&format!("{} of {count}  {}", index + 1, step.text));
-            print(&format!("\n{heading}\n\n{}\n", paint.dim(&command_line(&step.arguments))))?;
+            let command_line = paint.dim(&format!("$ {}", command_line(&step.arguments)));
+            print(&format!("\n{heading}\n\n{command_line}\n"))?;
             if let Some(command) = tour.commands.get_mut(index) {
                 run_step(command)?;
             }
         }
-        if self.open || (is_terminal && !self.no_wait && wants_the_page()?) {
+        if self.open || (is_terminal && !self.no_wait && confirm_open()?) {
             print("\n")?;
             run_step(&mut open)?;
             match is_terminal {
-                true => _ = wait("The page works until you press Enter here.")?,
+                true => _ = wait_for_enter("The page works until you press Enter here.")?,
                 false => {
                     print("The page works until this command is ended.\n")?;
-                    park();
+                    wait_for_end();
                 }
             }
         }
-        Ok(goodbye())
+        Ok(end_message())
     }
 }
 
@@ -194,10 +200,10 @@ impl Tour {
     fn run_as_json(mut self, ready_ms: u64) -> Result<Outcome, Fault> {
         let mut results = Vec::new();
         for (step, command) in self.steps.iter().zip(&mut self.commands) {
-            let output = command.output().map_err(|e| not_run(&e))?;
+            let output = command.output().map_err(|e| run_fault(&e))?;
             let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
             results.push(json!({
-                "text": step.text, "command": command_line(&step.arguments)[2..],
+                "text": step.text, "command": command_line(&step.arguments),
                 "exit": output.status.code(), "result": result,
             }));
         }
@@ -208,32 +214,33 @@ impl Tour {
     }
 }
 
-fn goodbye() -> Outcome {
+fn end_message() -> Outcome {
     let text = "\nThat was brain. The demonstration is removed.\n\
                 Begin your own:  brain setup   or at once:  brain capture \"A first thought\"\n";
     Outcome::text(text)
 }
 
-/// Returns a command as a user types it.
+/// Returns a command line as a user types it.
 fn command_line(arguments: &[String]) -> String {
     let quote = |argument: &String| match argument.contains(' ') {
         true => format!("\"{argument}\""),
         false => argument.clone(),
     };
-    format!("$ brain {}", arguments.iter().map(quote).collect::<Vec<_>>().join(" "))
+    format!("brain {}", arguments.iter().map(quote).collect::<Vec<_>>().join(" "))
 }
 
 /// Runs a command whose output the user sees.
 fn run_step(command: &mut Command) -> Result<(), Fault> {
-    let status = command.status().map_err(|e| not_run(&e))?;
-    // Ctrl-C reaches the command, too; the thread for the signal ends this process.
+    let status = command.status().map_err(|e| run_fault(&e))?;
+    // A command that a signal ended has no exit status. The signal also reaches this process, whose
+    // thread for signals then ends it.
     if status.code().is_none() {
-        park();
+        wait_for_end();
     }
     Ok(())
 }
 
-fn not_run(error: &io::Error) -> Fault {
+fn run_fault(error: &io::Error) -> Fault {
     Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(error)))
 }
 
@@ -241,12 +248,12 @@ fn print(text: &str) -> Result<(), Fault> {
     write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
 }
 
-/// Waits for Enter. Returns `false` if the user wants to end, or the terminal is gone.
-fn wait(prompt: &str) -> Result<bool, Fault> {
+/// Waits for Enter. Returns `false` if the user types `q` or the input ends.
+fn wait_for_enter(prompt: &str) -> Result<bool, Fault> {
     Ok(read_answer(prompt)?.is_some_and(|answer| !answer.starts_with(['q', 'Q'])))
 }
 
-fn wants_the_page() -> Result<bool, Fault> {
+fn confirm_open() -> Result<bool, Fault> {
     let answer = read_answer("Open this brain in the browser? [y/N]")?;
     Ok(answer.is_some_and(|answer| answer.starts_with(['y', 'Y'])))
 }
@@ -260,8 +267,8 @@ fn read_answer(prompt: &str) -> Result<Option<String>, Fault> {
     Ok(read.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned()))
 }
 
-/// Waits for the end of this process.
-fn park() {
+/// Waits until a signal ends this process.
+fn wait_for_end() {
     loop {
         thread::park_timeout(Duration::from_secs(60));
     }
@@ -283,7 +290,7 @@ fn end_at_signals(shared: &SharedBrain) -> Result<(), Fault> {
         thread::spawn(move || {
             if io::Read::read_exact(&mut arrival, &mut [0]).is_ok() {
                 if let Some(mut brain) = lock(&shared).take() {
-                    // The daemon removes the home, too, once this process is gone.
+                    // If this fails, the daemon removes the home when this process ends.
                     let _ = brain.end();
                 }
                 let _ = write_stdout(b"\n");

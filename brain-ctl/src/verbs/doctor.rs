@@ -47,14 +47,15 @@ fn without_daemon(fault: Fault) -> DoctorReply {
     DoctorReply { status: "unhealthy".into(), health_score: 0, checks: vec![check] }
 }
 
-/// Returns whether a hint is a command rather than a sentence.
+/// Returns whether a hint is a command: it has no punctuation of a sentence.
 fn is_command(hint: &str) -> bool {
     !["; ", ", ", ": ", "`"].iter().any(|mark| hint.contains(mark))
 }
 
 impl Show for DoctorReply {
     fn text(&self, t: &mut Text) {
-        let names = self.checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
+        let name_widths = self.checks.iter().map(|check| check.name.chars().count());
+        let name_width = name_widths.max().unwrap_or(0);
         for check in &self.checks {
             let status = match check.status {
                 CheckStatus::Ok => t.paint.green("ok  "),
@@ -62,16 +63,18 @@ impl Show for DoctorReply {
                 CheckStatus::Fail => t.paint.red("fail"),
             };
             let name = clean(&check.name);
-            // A path that is longer than the room beside the names has a line of its own.
+            // A message with a word that is too long for the space beside the names, such as a
+            // path, starts on its own line.
             let is_narrow = t.width.is_some_and(|columns| {
-                let room = columns.saturating_sub(names + 8);
-                check.message.split_whitespace().any(|word| width(word) > room)
+                let message_width = columns.saturating_sub(name_width + 8);
+                check.message.split_whitespace().any(|word| width(word) > message_width)
             });
             if is_narrow {
                 t.raw(&format!("{status}  {name}"));
                 t.prose("      ", 6, &check.message);
             } else {
-                t.prose(&format!("{status}  {name:<names$}  "), names + 8, &check.message);
+                let lead = format!("{status}  {name:<name_width$}  ");
+                t.prose(&lead, name_width + 8, &check.message);
             }
             match check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
                 // A command stays on one line, because users copy it.
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_sentences_fit_a_narrow_terminal_and_commands_stay_whole() {
+    fn text_fits_a_narrow_terminal_and_commands_stay_whole() {
         let command = "systemctl --user restart brain-daemon.socket && brain status --no-start";
         let sentence = "where brain is stopped and has no brain.redb.spool, put it beside its \
                         store under that name; or remove it";

@@ -1,4 +1,4 @@
-//! `brain edit`: opens a page in the owner's editor and stores what was saved.
+//! `brain edit`: opens a page in the user's editor and stores the saved text.
 
 use brain_protocol::{
     Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, WriteReply, WriteStatus,
@@ -71,21 +71,20 @@ impl Verb for Edit {
 struct EditSession<'a> {
     context: &'a Context,
     page: PageRef,
-    /// The page as it was last read; `None` for a new one.
+    /// The version on which the text is based; `None` for a new page.
     base: Option<Page>,
     /// Whether conflict markers were written into the file.
     has_conflict_markers: bool,
 }
 
 impl EditSession<'_> {
-    /// Opens the editor and stores the text. On a conflict, merges with the current version and
-    /// tries again.
+    /// Opens the editor and stores the text. On a conflict, merges the text with the current
+    /// version and tries again.
     fn save(mut self, file: &EditedFile) -> Result<WriteReply, Fault> {
-        let first = file.open()?;
-        if first == self.base_text().as_bytes() {
+        let mut text = file.open()?;
+        if text == self.base_text().as_bytes() {
             return self.unchanged();
         }
-        let mut text = first;
         loop {
             if self.has_conflict_markers && contains_conflict_markers(&text) {
                 let message = "the text still has conflict markers, so it was not stored";
@@ -111,18 +110,18 @@ impl EditSession<'_> {
         })
     }
 
-    /// Merges the text with the page as it is now. If both changed the same lines, opens the editor
-    /// with both. Returns the new text.
+    /// Returns `text` merged with the current page. If both changed the same lines, opens the
+    /// editor with both changes between conflict markers, and returns the saved text.
     fn merge(&mut self, text: Vec<u8>, file: &EditedFile) -> Result<Vec<u8>, Fault> {
-        let now = self.context.call(Get { page: self.page.clone(), version: None })?;
+        let current = self.context.call(Get { page: self.page.clone(), version: None })?;
         let mine = String::from_utf8(text)
             .map_err(|_| Fault::new(FaultCode::BinaryContent, "the text is not UTF-8"))?;
         let merged = MergeOptions::new()
             .set_conflict_style(ConflictStyle::Merge)
             .set_incomplete_hunk_style(IncompleteHunkStyle::Git)
-            .merge(self.base_text(), &mine, &now.content);
-        let (slug, version) = (self.page.slug.clone(), now.version);
-        self.base = Some(now);
+            .merge(self.base_text(), &mine, &current.content);
+        let (slug, version) = (self.page.slug.clone(), current.version);
+        self.base = Some(current);
         match merged {
             Ok(merged) => {
                 file.write(&merged)?;
@@ -150,6 +149,7 @@ impl EditSession<'_> {
         self.base.as_ref().map_or("", |page| &page.content)
     }
 
+    /// Returns the reply for a text without changes; a fault for an empty new page.
     fn unchanged(self) -> Result<WriteReply, Fault> {
         let Some(page) = self.base else {
             return Err(Fault::new(
@@ -175,7 +175,7 @@ impl EditSession<'_> {
     }
 }
 
-/// Returns whether a text has a beginning and an end of a conflict.
+/// Returns whether a text has markers of the beginning and of the end of a conflict.
 fn contains_conflict_markers(text: &[u8]) -> bool {
     let has = |marker: &[u8]| text.split(|&b| b == b'\n').any(|line| line.starts_with(marker));
     has(b"<<<<<<< ") && has(b">>>>>>> ")

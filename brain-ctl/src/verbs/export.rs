@@ -43,12 +43,12 @@ impl Verb for Export {
 /// Makes the path absolute, because the daemon has another working directory.
 ///
 /// # Errors
-/// `io` if the path is empty or not UTF-8.
+/// `io` if the path is empty, is not UTF-8, or the current directory is unknown.
 pub(super) fn absolute_utf8_path(path: &Path) -> Result<String, Fault> {
     let absolute = std::path::absolute(path).map_err(|e| fail::file("use", path, &e))?;
     absolute.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", absolute.display()))
-            .hint("choose a directory with another name")
+            .hint("choose a path in UTF-8")
     })
 }
 

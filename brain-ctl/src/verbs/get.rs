@@ -10,7 +10,7 @@ use crate::{
     output::{Outcome, Show, Text},
 };
 
-/// Maximum number of notes about lines that others wrote.
+/// Maximum number of notes about lines from outside.
 const MAX_NOTES: usize = 5;
 
 /// Arguments of `get`.
@@ -54,10 +54,10 @@ impl Show for Page {
     }
 
     fn notes(&self) -> Vec<String> {
-        let marks = &self.outside_lines;
-        let mut notes: Vec<String> = marks.iter().take(MAX_NOTES).map(trust::sentence).collect();
-        if marks.len() > MAX_NOTES {
-            let more = marks.len() - MAX_NOTES;
+        let outside = &self.outside_lines;
+        let mut notes: Vec<String> = outside.iter().take(MAX_NOTES).map(trust::sentence).collect();
+        if outside.len() > MAX_NOTES {
+            let more = outside.len() - MAX_NOTES;
             notes.push(format!("others wrote lines in {more} more places: see `--json`"));
         }
         notes

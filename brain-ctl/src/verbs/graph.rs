@@ -18,7 +18,7 @@ pub(crate) struct Graph {
     #[arg(value_name = "SLUG", required_unless_present = "all")]
     slug: Option<String>,
 
-    /// List all pages, those with most links first, with their positions in a drawing
+    /// List all pages, those with most links first; JSON also has their positions in a drawing
     #[arg(long, conflicts_with_all = ["slug", "depth"])]
     all: bool,
 
@@ -118,26 +118,45 @@ impl Graph {
 
 /// The nodes and edges of a graph, for Graphviz and Mermaid.
 struct Drawing {
-    /// Full name and title of each page.
-    nodes: Vec<(String, String)>,
-    /// The indices of both nodes, and the kind of the link.
-    edges: Vec<(u32, u32, Option<String>)>,
+    nodes: Vec<DrawnNode>,
+    edges: Vec<DrawnEdge>,
+}
+
+/// A page of a drawing.
+struct DrawnNode {
+    /// The name of the page with its source.
+    name: String,
+    title: String,
+}
+
+/// A link of a drawing.
+struct DrawnEdge {
+    /// The index of the page that has the link.
+    from: u32,
+    /// The index of the linked page.
+    to: u32,
+    /// The kind of the link, if known.
+    kind: Option<String>,
 }
 
 impl Drawing {
     fn of(graph: &GraphReply) -> Self {
-        let edges = graph.edges.iter();
-        Self {
-            nodes: graph.nodes.iter().map(|it| (full_name(it), it.title.clone())).collect(),
-            edges: edges.map(|it| (it.from, it.to, Some(it.kind.clone()))).collect(),
-        }
+        let node = |it: &GraphNode| DrawnNode { name: full_name(it), title: it.title.clone() };
+        let edges = graph.edges.iter().map(|it| DrawnEdge {
+            from: it.from,
+            to: it.to,
+            kind: Some(it.kind.clone()),
+        });
+        Self { nodes: graph.nodes.iter().map(node).collect(), edges: edges.collect() }
     }
 
     fn of_layout(graph: &GraphLayoutReply) -> Self {
-        let node = |it: &LayoutNode| (layout_name(graph, it), it.title.clone());
+        let node =
+            |it: &LayoutNode| DrawnNode { name: layout_name(graph, it), title: it.title.clone() };
+        let edges = graph.edges.iter();
         Self {
             nodes: graph.nodes.iter().map(node).collect(),
-            edges: graph.edges.iter().map(|it| (it.from, it.to, None)).collect(),
+            edges: edges.map(|it| DrawnEdge { from: it.from, to: it.to, kind: None }).collect(),
         }
     }
 }
@@ -146,12 +165,12 @@ impl Drawing {
 fn dot(graph: &Drawing) -> String {
     let quoted =
         |text: &str| format!("\"{}\"", clean(text).replace('\\', "\\\\").replace('"', "\\\""));
-    let name = |at: u32| graph.nodes.get(at as usize).map(|(name, _)| quoted(name));
+    let name = |index: u32| graph.nodes.get(index as usize).map(|node| quoted(&node.name));
     let mut out = "digraph brain {\n  rankdir=LR;\n".to_owned();
-    for (name, title) in &graph.nodes {
-        out.push_str(&format!("  {} [label={}];\n", quoted(name), quoted(title)));
+    for node in &graph.nodes {
+        out.push_str(&format!("  {} [label={}];\n", quoted(&node.name), quoted(&node.title)));
     }
-    for (from, to, kind) in &graph.edges {
+    for DrawnEdge { from, to, kind } in &graph.edges {
         if let (Some(from), Some(to)) = (name(*from), name(*to)) {
             let label = kind.as_ref().map(|kind| format!(" [label={}]", quoted(kind)));
             out.push_str(&format!("  {from} -> {to}{};\n", label.unwrap_or_default()));
@@ -167,10 +186,10 @@ fn mermaid(graph: &Drawing) -> String {
         format!("\"{text}\"")
     };
     let mut out = "graph LR\n".to_owned();
-    for (at, (_, title)) in graph.nodes.iter().enumerate() {
-        out.push_str(&format!("  n{at}[{}]\n", quoted(title)));
+    for (index, node) in graph.nodes.iter().enumerate() {
+        out.push_str(&format!("  n{index}[{}]\n", quoted(&node.title)));
     }
-    for (from, to, kind) in &graph.edges {
+    for DrawnEdge { from, to, kind } in &graph.edges {
         let label = kind.as_ref().map(|kind| format!("|{}|", quoted(kind))).unwrap_or_default();
         out.push_str(&format!("  n{from} -->{label} n{to}\n"));
     }
@@ -212,7 +231,8 @@ impl Show for GraphReply {
             return;
         }
         t.raw("");
-        let name = |at: u32| self.nodes.get(at as usize).map_or_else(|| "?".to_owned(), full_name);
+        let node = |index: u32| self.nodes.get(index as usize);
+        let name = |index: u32| node(index).map_or_else(|| "?".to_owned(), full_name);
         let mut edges = Table::new(EDGES);
         for edge in &self.edges {
             edges.row([&name(edge.from), &edge.kind, &name(edge.to)]);

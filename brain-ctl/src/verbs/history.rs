@@ -86,7 +86,7 @@ impl Listing for HistoryReply {
     }
 }
 
-/// Formats the numbers of added and removed lines: `+3 -1`.
+/// Formats the numbers of added and removed lines: `+3 -1`; `?` if they are unknown.
 fn changed_lines(version: &VersionRow) -> String {
     match (version.lines_added, version.lines_removed) {
         (Some(added), Some(removed)) => format!("+{added} -{removed}"),
@@ -102,14 +102,14 @@ impl Show for HistoryReply {
             let written = second(&version.written_at);
             let author = version.written_by.as_deref().unwrap_or("-");
             let route = version.written_via.as_deref().unwrap_or("-");
-            let lines: Vec<String> = version.outside_lines.iter().map(line_range).collect();
+            let outside_lines: Vec<String> = version.outside_lines.iter().map(line_range).collect();
             table.row([
                 &number,
                 &written,
                 author,
                 route,
                 &changed_lines(version),
-                &lines.join(", "),
+                &outside_lines.join(", "),
                 &bytes(version.bytes),
                 &version.page_type,
                 &version.title,
@@ -159,7 +159,7 @@ impl Verb for Revert {
     }
 }
 
-/// What `revert` restores.
+/// The version that `revert` restores.
 #[derive(Debug, Clone)]
 enum Target {
     /// The version with this number.
@@ -179,10 +179,14 @@ impl Target {
 }
 
 /// Returns the number of the version that a page had at the end of a period.
+///
+/// # Errors
+/// `unknown_version` if all versions are newer; otherwise the fault of `history`.
 fn version_at(context: &Context, page: &PageRef, when: &When) -> Result<u32, Fault> {
     let history = context.call(brain_protocol::History { page: page.clone() })?;
     let end = when.end();
-    // Both are RFC 3339 in UTC with milliseconds, so they compare as text.
+    // Versions are listed newest first. Both times are RFC 3339 in UTC with milliseconds, so they
+    // compare as text.
     let version = history.versions.iter().find(|version| version.written_at <= end);
     version.map(|version| version.version).ok_or_else(|| {
         let first = history.versions.last().map(|first| second(&first.written_at));

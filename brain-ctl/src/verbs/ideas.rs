@@ -1,6 +1,7 @@
 //! `brain brainstorm` and `brain lsd`: generate ideas from pairs of pages.
 //!
-//! Both print an estimate before the run and the actual cost after it, on standard error.
+//! A run first prints an estimate. A run that costs money also prints the actual cost at the end.
+//! Both lines go to standard error.
 
 mod answer;
 
@@ -23,8 +24,8 @@ use crate::{
 
 use answer::{Answer, Runs, prompts_text};
 
-/// Delay before a paid run at a terminal, in seconds. Ctrl-C cancels the run.
-const CANCEL_DELAY: u64 = 10;
+/// Delay before a paid run at a terminal. Ctrl-C cancels the run.
+const CANCEL_DELAY_SECONDS: u64 = 10;
 
 /// Arguments of both commands.
 #[derive(Debug, Args)]
@@ -50,7 +51,7 @@ struct IdeasArgs {
     #[arg(long)]
     no_save: bool,
 
-    /// Start without the countdown
+    /// Start a paid run without the delay of 10 seconds
     #[arg(long)]
     yes: bool,
 
@@ -160,7 +161,7 @@ impl IdeasArgs {
             return context.show(&Runs::of(runs, profile));
         }
         if let Some(file) = self.prompts.as_deref().filter(|file| file.exists()) {
-            return Err(exists(file));
+            return Err(already_exists(file));
         }
         let is_confirmed = self.yes;
         let limit = self.limit;
@@ -186,9 +187,10 @@ impl IdeasArgs {
         let has_cost = estimated.status == "estimated";
         if has_cost && !is_confirmed && io::stderr().is_terminal() {
             print_notice(&format!(
-                "[{name}] starts in {CANCEL_DELAY} seconds; Ctrl-C cancels, --yes skips the delay"
+                "[{name}] starts in {CANCEL_DELAY_SECONDS} seconds; \
+                 Ctrl-C cancels, --yes skips the delay"
             ));
-            std::thread::sleep(Duration::from_secs(CANCEL_DELAY));
+            std::thread::sleep(Duration::from_secs(CANCEL_DELAY_SECONDS));
         }
         request.estimate = false;
         let reply = context.call(request)?;
@@ -218,8 +220,8 @@ fn estimate_line(reply: &IdeasReply) -> String {
     let (close, far) = (reply.close_set.len(), reply.far_set.len());
     let total = close * far;
     let crosses = match reply.crosses as usize {
-        left if left == total => format!("{close}×{far} = {total} crosses"),
-        left => format!("{left} of {close}×{far} = {total} crosses left"),
+        remaining if remaining == total => format!("{close}×{far} = {total} crosses"),
+        remaining => format!("{remaining} of {close}×{far} = {total} crosses left"),
     };
     format!(
         "[{}] estimated cost: ${} ({crosses} × {} ideas + judge)",
@@ -242,25 +244,25 @@ fn actual_line(reply: &IdeasReply) -> String {
     )
 }
 
-/// Formats dollars with two decimals, or all decimals below one cent.
+/// Formats millionths of a dollar with two decimals, or with all decimals below one cent.
 fn dollars(millionths: u64) -> String {
     match millionths {
         10_000.. => format!("{:.2}", millionths as f64 / 1e6),
-        less => usd(less),
+        below_one_cent => usd(below_one_cent),
     }
 }
 
-/// Writes a private file that does not exist yet.
+/// Writes a new file that only its owner can read.
 fn write_new(path: &Path, text: &str) -> Result<(), Fault> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => exists(path),
+    let result = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => already_exists(path),
         _ => fail::file("write", path, &error),
     })
 }
 
-fn exists(path: &Path) -> Fault {
+fn already_exists(path: &Path) -> Fault {
     fail::usage(format!("{} exists already", path.display())).hint("name a new file")
 }
 

@@ -1,4 +1,4 @@
-//! `brain import`: imports a directory of markdown once.
+//! `brain import`: imports the markdown files of a directory once.
 
 use std::path::PathBuf;
 
@@ -56,13 +56,13 @@ impl Verb for Import {
 }
 
 /// Maximum number of failures to show.
-const MAX_LINES: usize = 20;
+const MAX_FAILURES: usize = 20;
 
 impl Show for ImportReply {
     fn text(&self, t: &mut Text) {
-        let lead = if self.dry_run { "would import" } else { "imported" };
+        let action = if self.dry_run { "would import" } else { "imported" };
         t.line(&format!(
-            "{lead} {} in {:.1} s",
+            "{action} {} in {:.1} s",
             count(self.files, "file"),
             self.took_ms as f64 / 1000.0
         ));
@@ -100,11 +100,12 @@ impl Show for ImportReply {
 }
 
 /// Maximum number of ignored paths to show.
-const MAX_PATHS: usize = 3;
+const MAX_IGNORED_PATHS: usize = 3;
 
-/// Returns a line about the files that rules leave out, if there are any.
+/// Returns a line about the files and directories that ignore rules exclude, or `None` if they
+/// exclude none.
 pub(super) fn ignored_files_line(left_out: &IgnoredFiles) -> Option<String> {
-    let all = left_out.files + left_out.directories;
+    let total = left_out.files + left_out.directories;
     let parts = [
         (left_out.files > 0).then(|| count(left_out.files, "file")),
         match left_out.directories {
@@ -115,24 +116,25 @@ pub(super) fn ignored_files_line(left_out: &IgnoredFiles) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let paths: Vec<String> =
-        left_out.paths.iter().take(MAX_PATHS).map(|path| clean(path)).collect();
-    let more = if all > paths.len() as u64 { ", …" } else { "" };
-    (all > 0).then(|| {
+        left_out.paths.iter().take(MAX_IGNORED_PATHS).map(|path| clean(path)).collect();
+    let more = if total > paths.len() as u64 { ", …" } else { "" };
+    (total > 0).then(|| {
         let parts = parts.join(" and ");
-        format!("  {all:>8} excluded by rules: {parts} ({}{more})", paths.join(", "))
+        format!("  {total:>8} excluded by rules: {parts} ({}{more})", paths.join(", "))
     })
 }
 
-/// Lists the first failures and counts the others.
+/// Returns a line for each of the first failures, and one that counts the others. `total` is the
+/// number of all failures; the daemon lists only the first 1000 in `failed`.
 pub(super) fn failure_lines(failed: &[ImportFailure], total: u64) -> Vec<String> {
     let mut lines: Vec<String> = failed
         .iter()
-        .take(MAX_LINES)
+        .take(MAX_FAILURES)
         .map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason)))
         .collect();
     let more = total.saturating_sub(lines.len() as u64);
     if more > 0 {
-        lines.push(format!("… and {} more; all with --json", count(more, "failure")));
+        lines.push(format!("… and {} more; --json lists up to 1000", count(more, "failure")));
     }
     lines
 }

@@ -1,4 +1,5 @@
-//! `brain jobs`: lists and retries jobs of items received over HTTP.
+//! `brain jobs`: lists, shows and retries ingest jobs. A job makes a page of an item that was
+//! received over HTTP.
 
 use brain_protocol::{
     Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as JobsReply,
@@ -127,7 +128,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("PAGE OR ERROR", 16),
 ];
 
-/// Returns the name of a job's page, in the form that every command accepts.
+/// Returns the name of a job's page as commands accept it, or `None` if the job has no page.
 fn page_of(job: &IngestJob) -> Option<String> {
     job.slug.as_ref().map(|slug| page_name(&job.source_id, slug))
 }

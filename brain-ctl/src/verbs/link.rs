@@ -1,4 +1,4 @@
-//! `brain link`, `brain links` and `brain backlinks`: edit and list links.
+//! `brain link`, `brain links` and `brain backlinks`: add, remove and list links.
 
 use brain_protocol::{
     BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug,
@@ -91,7 +91,7 @@ pub(crate) struct Links {
     #[arg(long, conflicts_with = "slug")]
     broken: bool,
 
-    /// Number of broken links, 1 to 1000
+    /// Number of links to list with --broken, 1 to 1000
     #[arg(
         long,
         value_name = "N",
@@ -162,14 +162,14 @@ impl Verb for Backlinks {
 }
 
 /// Columns of backlinks, with the sentence that contains the link.
-const SENTENCES: &[Column] = &[
+const BACKLINK_COLUMNS: &[Column] = &[
     Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("KIND", 8).optional(3),
     Column::fixed("STATUS").optional(2),
     Column::flexible("SENTENCE", 20).optional(1),
 ];
 
-const COLUMNS: &[Column] = &[
+const LINK_COLUMNS: &[Column] = &[
     Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("KIND", 8).optional(3),
     Column::fixed("STATUS").optional(1),
@@ -203,7 +203,7 @@ impl Listing for LinksReply {
 impl Show for LinksReply {
     fn text(&self, t: &mut Text) {
         let has_sentences = self.links.iter().any(|link| link.sentence.is_some());
-        let mut table = Table::new(if has_sentences { SENTENCES } else { COLUMNS });
+        let mut table = Table::new(if has_sentences { BACKLINK_COLUMNS } else { LINK_COLUMNS });
         for link in &self.links {
             let page = linked_name(link);
             let text = link.sentence.as_deref().or(link.title.as_deref()).unwrap_or_default();
@@ -231,7 +231,8 @@ impl Show for LinksReply {
     }
 }
 
-/// Returns the page at the other end of a link, or the link's target if there is none.
+/// Returns the name of the page at the other end of a link. Without such a page, returns the target
+/// as the link has it.
 fn linked_name(link: &LinkRow) -> String {
     match (&link.slug, &link.source_id) {
         (Some(slug), Some(source)) => page_name(source, slug),
@@ -240,7 +241,7 @@ fn linked_name(link: &LinkRow) -> String {
     }
 }
 
-const BROKEN: &[Column] = &[
+const BROKEN_COLUMNS: &[Column] = &[
     Column::whole("PAGE").painted(Paint::cyan),
     Column::fixed("STATUS"),
     Column::flexible("LINK", 14),
@@ -268,7 +269,7 @@ impl Listing for BrokenLinksReply {
 
 impl Show for BrokenLinksReply {
     fn text(&self, t: &mut Text) {
-        let mut table = Table::new(BROKEN);
+        let mut table = Table::new(BROKEN_COLUMNS);
         for link in &self.links {
             let candidates: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
             let page = page_name(&link.source_id, &link.slug);

@@ -52,7 +52,7 @@ pub(crate) struct List {
     )]
     limit: u32,
 
-    /// Page of the list, from 1
+    /// Part of the list, from 1
     #[arg(
         long,
         value_name = "N",
@@ -62,7 +62,7 @@ pub(crate) struct List {
     )]
     page: u32,
 
-    /// Continue after this cursor, `next` of the previous JSON
+    /// Continue after this cursor, the value of `next` in the previous JSON reply
     #[arg(long, value_name = "NEXT", allow_hyphen_values = true)]
     after: Option<String>,
 
@@ -83,7 +83,7 @@ enum Order {
     Slug,
 }
 
-/// Number of pages in a request with `--all`.
+/// Number of pages that `--all` requests at once.
 const BATCH: u32 = 1000;
 
 impl Verb for List {
@@ -119,7 +119,8 @@ impl Verb for List {
             default_source: SourceId::default(),
             damaged: Vec::new(),
         };
-        let mut parts = 1;
+        // `--page` selects a part of the list: `--limit` pages.
+        let mut part = 1;
         loop {
             let mut pages = context.call(request.clone())?;
             if !self.all {
@@ -132,12 +133,12 @@ impl Verb for List {
             pages.damaged.retain(|fault| !all.damaged.contains(fault));
             all.damaged.append(&mut pages.damaged);
             let has_more = all.truncated && all.next.is_some() && all.next != request.after;
-            if has_more && (self.all || parts < self.page) {
-                parts += 1;
+            if has_more && (self.all || part < self.page) {
+                part += 1;
                 request.after.clone_from(&all.next);
                 continue;
             }
-            if parts < self.page {
+            if part < self.page {
                 all.pages.clear();
             }
             let label_note = match all.pages.is_empty() && !context.json {
@@ -158,20 +159,20 @@ impl Verb for List {
     }
 }
 
-const COLUMNS: &[Column] = &[
+const PAGE_COLUMNS: &[Column] = &[
     Column::whole("SLUG").painted(Paint::cyan),
     Column::fixed("UPDATED").optional(2),
     Column::flexible("TYPE", 8).optional(3),
     Column::flexible("TITLE", 12).optional(1),
 ];
 
-const DELETED: &[Column] = &[
+const DELETED_COLUMNS: &[Column] = &[
     Column::whole("SLUG").painted(Paint::cyan),
     Column::fixed("UNTIL"),
     Column::flexible("TITLE", 12).optional(1),
 ];
 
-/// Returns the name of a listed page, which every command takes.
+/// Returns the name of a listed page as commands accept it.
 fn name_in(pages: &Pages, page: &PageRow) -> String {
     page_name(pages.default_source.as_str(), &page.source_id, &page.slug)
 }
@@ -218,7 +219,7 @@ impl Show for PageList {
     fn text(&self, t: &mut Text) {
         let pages = &self.pages;
         if pages.pages.iter().any(|page| page.deleted_at.is_some()) {
-            let mut table = Table::new(DELETED);
+            let mut table = Table::new(DELETED_COLUMNS);
             for page in &pages.pages {
                 let until = page.recoverable_until.as_deref();
                 let until = until.map(crate::output::minute).unwrap_or_default();
@@ -226,7 +227,7 @@ impl Show for PageList {
             }
             return table.write(t);
         }
-        let mut table = Table::new(COLUMNS);
+        let mut table = Table::new(PAGE_COLUMNS);
         for page in &pages.pages {
             let (name, updated) = (name_in(pages, page), day(&page.updated_at));
             let cells = [&*name, &*updated, &page.page_type, &page.title];

@@ -1,4 +1,4 @@
-//! `brain logs`: prints the log of the daemon, from the journal or from its file.
+//! `brain logs`: prints the daemon's log, from the systemd journal or from the log file.
 
 use std::{
     collections::VecDeque,
@@ -51,7 +51,7 @@ impl Verb for Logs {
             return Err(fail::usage("a log has no JSON form").hint("brain logs -n 200"));
         }
         if service::is_running() {
-            return self.journal();
+            return self.exec_journalctl();
         }
         let path = Home::find()?.log();
         let mut file = match File::open(&path) {
@@ -65,18 +65,18 @@ impl Verb for Logs {
             opened => opened.map_err(|e| fail::file("read", &path, &e))?,
         };
         let unreadable = |e: io::Error| fail::file("read", &path, &e);
-        let mut last = VecDeque::new();
+        let mut last_lines = VecDeque::new();
         let mut reader = BufReader::new(&mut file);
         let mut line = Vec::new();
         while read_line(&mut reader, &mut line).map_err(unreadable)? {
-            if last.len() == self.lines {
-                last.pop_front();
+            if last_lines.len() == self.lines {
+                last_lines.pop_front();
             }
             if self.lines > 0 {
-                last.push_back(std::mem::take(&mut line));
+                last_lines.push_back(std::mem::take(&mut line));
             }
         }
-        last.iter().for_each(|line| print(line));
+        last_lines.iter().for_each(|line| print_line(line));
         if self.follow {
             follow(&path, file).map_err(unreadable)?;
         }
@@ -85,8 +85,8 @@ impl Verb for Logs {
 }
 
 impl Logs {
-    /// Replaces this process by `journalctl`. Returns only after a failure.
-    fn journal(&self) -> Result<Outcome, Fault> {
+    /// Replaces this process with `journalctl`. Returns only after a failure.
+    fn exec_journalctl(&self) -> Result<Outcome, Fault> {
         let mut command = Command::new("journalctl");
         command.args(["--user", "-u", "brain-daemon", "-n", &self.lines.to_string()]);
         command.args(self.follow.then_some("--follow"));
@@ -96,33 +96,34 @@ impl Logs {
     }
 }
 
-/// Reads the next line; `false` at the end of the file.
+/// Reads the next line into `line`. Returns `false` at the end of the file.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     Ok(reader.read_until(b'\n', line)? > 0)
 }
 
 /// Prints a line. The log can have text from outside, so control characters are replaced.
-fn print(line: &[u8]) {
+fn print_line(line: &[u8]) {
     let text = String::from_utf8_lossy(line);
-    // A closed pipe ends the output; there is nothing else to do.
+    // A write fails if the reader closed the pipe. Then nobody reads an error message either.
     let _ = writeln!(io::stdout(), "{}", clean(text.trim_end_matches('\n')));
 }
 
-/// Prints new lines of the log. Continues with the new file after the log is replaced.
+/// Prints complete new lines of the log until an error. Continues with the new file after the log
+/// is replaced.
 fn follow(path: &Path, mut file: File) -> io::Result<()> {
     file.seek(SeekFrom::End(0))?;
-    let mut rest = Vec::new();
+    let mut unprinted = Vec::new();
     loop {
-        file.read_to_end(&mut rest)?;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            print(&line);
+        file.read_to_end(&mut unprinted)?;
+        while let Some(end) = unprinted.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = unprinted.drain(..=end).collect();
+            print_line(&line);
         }
         io::stdout().flush()?;
         thread::sleep(POLL_INTERVAL);
-        let (open, present) = (file.metadata()?, fs::metadata(path));
-        if present.is_ok_and(|present| present.ino() != open.ino()) {
+        let (open_file, file_at_path) = (file.metadata()?, fs::metadata(path));
+        if file_at_path.is_ok_and(|found| found.ino() != open_file.ino()) {
             file = File::open(path)?;
         }
     }

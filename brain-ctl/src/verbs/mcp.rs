@@ -1,7 +1,7 @@
 //! `brain mcp`: relays MCP between standard input and output and the daemon.
 //!
-//! Standard output carries only messages. This module reads only what it needs to continue after a
-//! restart of the daemon (`relay`).
+//! Standard output carries only messages. `relay` reads only the parts of messages that it needs to
+//! check them and to continue after a restart of the daemon.
 
 mod line;
 mod message;
@@ -53,17 +53,18 @@ with the argument \"mcp\".";
             Err(RelayError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => {
                 Ok(Outcome::default())
             }
-            Err(RelayError::Output(e)) => Ok(failure(&Fault::new(
+            Err(RelayError::Output(e)) => Ok(failed_outcome(&Fault::new(
                 brain_protocol::FaultCode::Io,
                 format!("cannot write to standard output: {}", fail::reason(&e)),
             ))),
-            Err(RelayError::Fault(fault)) => Ok(failure(&fault)),
+            Err(RelayError::Fault(fault)) => Ok(failed_outcome(&fault)),
         }
     }
 }
 
-/// Prints a fault to standard error even with `--json`, because standard output carries messages.
-fn failure(fault: &Fault) -> Outcome {
+/// Returns an outcome that prints `fault` to standard error, even with `--json`: standard output
+/// carries messages only.
+fn failed_outcome(fault: &Fault) -> Outcome {
     let mut failures = vec![fault.message.clone()];
     failures.extend(fault.hint.iter().map(|hint| format!("hint: {hint}")));
     Outcome {
@@ -73,7 +74,7 @@ fn failure(fault: &Fault) -> Outcome {
     }
 }
 
-/// A reader that waits if standard input is in non-blocking mode.
+/// A reader that waits for input even if the inner reader is in non-blocking mode.
 struct BlockingReader<R>(R);
 
 impl<R: Read> Read for BlockingReader<R> {

@@ -52,7 +52,8 @@ impl Verb for Model {
   brain model list --json
 
 Known names: all-minilm-l6-v2 and snowflake-arctic-embed-xs for English,
-multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
+multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for other
+languages.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         check_flags(
@@ -75,8 +76,8 @@ multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
     }
 }
 
-/// Makes a path absolute, because the daemon has another working directory. Names and URLs stay as
-/// they are.
+/// Makes a path absolute, because the daemon has another working directory. Returns names and URLs
+/// unchanged.
 fn absolute_path(from: String) -> Result<String, Fault> {
     let extensions = [".safetensors", ".onnx", ".whl", ".zip"];
     let is_path = from.contains('/')
@@ -108,7 +109,7 @@ impl Show for ModelInstallReply {
     }
 }
 
-const COLUMNS: &[Column] = &[
+const INSTALLED_COLUMNS: &[Column] = &[
     Column::fixed("USED"),
     Column::flexible("NAME", 12).painted(Paint::cyan),
     Column::fixed("SIZE"),
@@ -150,11 +151,11 @@ impl Show for Models {
         if self.installed.is_empty() {
             return;
         }
-        let mut table = Table::new(COLUMNS);
+        let mut table = Table::new(INSTALLED_COLUMNS);
         for model in &self.installed {
             let used = if model.used { "*" } else { "" };
-            let numbers = model.dimensions.map(|n| n.to_string()).unwrap_or_default();
-            table.row([used, &model.name, &bytes(model.bytes), &numbers]);
+            let dimensions = model.dimensions.map(|n| n.to_string()).unwrap_or_default();
+            table.row([used, &model.name, &bytes(model.bytes), &dimensions]);
         }
         table.write(t);
     }
@@ -234,17 +235,18 @@ mod tests {
             models.failures(),
             ["paraphrase-multilingual-minilm-l12-v2 cannot be used: config.json is damaged"]
         );
-        let none = Models { provider: "none".into(), model: None, installed: Vec::new(), ..models };
+        let without_models =
+            Models { provider: "none".into(), model: None, installed: Vec::new(), ..models };
         assert_eq!(
-            none.notes(),
+            without_models.notes(),
             ["no model is installed; install one: brain model install all-minilm-l6-v2"]
         );
     }
 
     #[test]
     fn paths_become_absolute_and_names_stay() {
-        for same in ["all-minilm-l6-v2", "https://huggingface.co/a/b", "http://x/y"] {
-            assert_eq!(absolute_path(same.into()).as_deref(), Ok(same));
+        for from in ["all-minilm-l6-v2", "https://huggingface.co/a/b", "http://x/y"] {
+            assert_eq!(absolute_path(from.into()).as_deref(), Ok(from));
         }
         assert!(absolute_path("./src".into()).is_ok_and(|path| path.starts_with('/')));
         for missing in ["./no-such-directory", "no-such.safetensors", "/no/such"] {

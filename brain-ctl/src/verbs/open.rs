@@ -1,4 +1,4 @@
-//! `brain open`: shows the brain in a browser on this machine.
+//! `brain open`: shows the brain or a page in a browser on this machine, or signs all browsers out.
 
 use std::{
     env,
@@ -24,12 +24,11 @@ use crate::{
     output::{Outcome, Show, Text, count},
 };
 
-/// The program that opens a file in the user's browser.
+/// The program that opens a file in the user's browser, if `BROWSER` names none.
 const OPENER: &str = "xdg-open";
-/// How long to wait for a failure of that program.
+/// Time to wait for a failure of the opening program.
 const FAILURE_WAIT: Duration = Duration::from_secs(2);
-/// Maximum age of a file with an address. An older file is removed, because its address has
-/// expired.
+/// Maximum age of a redirect file. The address in an older file has expired.
 const MAX_FILE_AGE: Duration = Duration::from_secs(60);
 
 /// Arguments of `open`.
@@ -104,8 +103,12 @@ impl Show for BrowserOpenReply {
 /// Opens an address in the user's browser.
 ///
 /// Other users can read the arguments of a process, so the address goes through a private file.
+///
+/// # Errors
+/// Returns the reason if the file cannot be written, or if the browser cannot be started or fails
+/// within [`FAILURE_WAIT`].
 fn open(url: &str) -> Result<(), String> {
-    let program = env::var_os("BROWSER").filter(|it| !it.is_empty());
+    let program = env::var_os("BROWSER").filter(|program| !program.is_empty());
     let program = program.unwrap_or_else(|| OPENER.into());
     let dir = Home::find().map_err(|fault| fault.message)?.run_dir();
     remove_expired(&dir);
@@ -119,8 +122,8 @@ fn open(url: &str) -> Result<(), String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("{name}: {}", fail::reason(&error)))?;
-    let began = Instant::now();
-    while began.elapsed() < FAILURE_WAIT {
+    let started_at = Instant::now();
+    while started_at.elapsed() < FAILURE_WAIT {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(_)) => return Err(format!("{name} failed")),
@@ -128,30 +131,30 @@ fn open(url: &str) -> Result<(), String> {
             Err(error) => return Err(format!("{name}: {}", fail::reason(&error))),
         }
     }
-    // The program is the browser itself and keeps running.
+    // A program that still runs is the browser itself.
     Ok(())
 }
 
-/// Writes a page that leads to `url`, readable for this user only.
+/// Writes an HTML file that redirects to `url`. Only this user can read the file.
 fn write_redirect(path: &Path, url: &str) -> std::io::Result<()> {
-    let text = format!(
+    let html = format!(
         "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
          <meta http-equiv=\"refresh\" content=\"0; url={url}\"><title>brain</title>\
          <a href=\"{url}\">Open your brain</a>\n"
     );
     let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    file.write_all(html.as_bytes())
 }
 
-/// Removes the files of former calls.
+/// Removes expired redirect files of former calls, and one with the name that this call will use.
 fn remove_expired(dir: &Path) {
-    let is_ours = |path: &PathBuf| {
+    let is_redirect = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str);
         name.is_some_and(|name| name.starts_with("open-") && name.ends_with(".html"))
     };
     let own = format!("open-{}.html", std::process::id());
     let files = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in files.filter(is_ours) {
+    for path in files.filter(is_redirect) {
         let modified = fs::symlink_metadata(&path).and_then(|meta| meta.modified());
         let age = modified.ok().and_then(|at| at.elapsed().ok());
         if path.ends_with(&own) || age.is_none_or(|age| age > MAX_FILE_AGE) {

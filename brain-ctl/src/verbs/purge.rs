@@ -1,4 +1,4 @@
-//! `brain purge`: removes a page or a version for good.
+//! `brain purge`: removes a page with all its versions, or one former version, for good.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -67,7 +67,8 @@ impl Verb for Purge {
 /// Asks on a terminal whether to purge `target`.
 ///
 /// # Errors
-/// `confirmation_needed` if the answer is not yes, or if there is no terminal.
+/// `confirmation_needed` if the answer is not yes, or if standard input is no terminal. The fault
+/// of [`fail::stdout`] if the terminal fails.
 fn confirm(target: &str) -> Result<(), Fault> {
     let refuse = |message: String| {
         Err(Fault::new(FaultCode::ConfirmationNeeded, message)
@@ -78,10 +79,10 @@ fn confirm(target: &str) -> Result<(), Fault> {
     }
     let mut out = io::stderr().lock();
     let mut answer = String::new();
-    let asked = write!(out, "purge {} for good? [y/N] ", clean(target))
+    let prompt_result = write!(out, "purge {} for good? [y/N] ", clean(target))
         .and_then(|()| out.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer));
-    asked.map_err(|error| fail::stdout(&error))?;
+    prompt_result.map_err(|error| fail::stdout(&error))?;
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => refuse(format!("{target} was not purged")),
@@ -97,10 +98,9 @@ impl Show for PurgeReply {
         };
         t.raw(&line);
         match self.backups.is_empty() {
-            true => t.line(
-                "  no backup in the home or in the directory of scheduled backups has \
-                            it",
-            ),
+            true => {
+                t.line("  no backup in the home or in the directory of scheduled backups has it");
+            }
             false => {
                 t.line("  these backups still have it:");
                 for path in &self.backups {

@@ -24,9 +24,9 @@ pub(crate) struct Restart {}
 struct RestartResult {
     /// `restarted`, or `started` if no daemon ran.
     status: &'static str,
-    /// The process that was stopped.
+    /// The process id of the stopped daemon, if known.
     stopped: Option<u32>,
-    /// The new process.
+    /// The process id of the new daemon.
     pid: u32,
 }
 
@@ -42,11 +42,12 @@ impl Verb for Restart {
         // A working daemon is not stopped if the configuration would prevent the next start.
         start::run_program(&[OsStr::new("config"), OsStr::new("check")])?;
         let stopped = status::stop_daemon(&Home::find()?.socket())?;
-        // Connects, and so starts the daemon, unless a service has already started it.
-        let started = Context { quiet: true, no_start: false, ..*context };
-        let status = started.call(brain_protocol::Status)?;
+        // This call starts the daemon, unless a service has already started it.
+        let starting_context = Context { quiet: true, no_start: false, ..*context };
+        let status = starting_context.call(brain_protocol::Status)?;
         context.show(&RestartResult {
             status: if stopped.is_some() { "restarted" } else { "started" },
+            // The process id is 0 if it is unknown.
             stopped: stopped.filter(|pid| *pid != 0),
             pid: status.pid,
         })

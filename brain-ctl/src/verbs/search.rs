@@ -13,7 +13,7 @@ use crate::{
     when::Period,
 };
 
-/// Maximum columns of the query in messages.
+/// Maximum width of the query in messages, in columns of the terminal.
 const MAX_QUERY_WIDTH: usize = 100;
 
 /// Arguments of `search`.
@@ -51,7 +51,7 @@ pub(crate) struct Search {
     #[command(flatten)]
     period: Period,
 
-    /// Page of the results, from 1; at most 200 results in all
+    /// Part of the results, from 1; at most 200 results in all
     #[arg(
         long,
         value_name = "N",
@@ -88,10 +88,10 @@ impl Verb for Search {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (since, until) = self.period.instants();
         let skipped = self.limit.saturating_mul(self.page - 1);
-        let wanted = skipped.saturating_add(self.limit);
+        let needed = skipped.saturating_add(self.limit);
         let request = brain_protocol::Search {
             query: self.query.join(" "),
-            limit: wanted.min(MAX_HITS),
+            limit: needed.min(MAX_HITS),
             source: fail::source(self.source.as_deref())?,
             page_type: self.page_type,
             tags: self.tags,
@@ -101,7 +101,7 @@ impl Verb for Search {
             prefix: self.prefix,
         };
         if self.interactive {
-            return open_chosen(context, request);
+            return print_chosen(context, request);
         }
         let labels = (request.tags.clone(), request.page_type.clone());
         let mut hits = context.call(request)?;
@@ -120,8 +120,9 @@ impl Verb for Search {
     }
 }
 
-/// Lets the user choose a page and prints it. Without a choice, the command fails silently.
-fn open_chosen(context: &Context, request: brain_protocol::Search) -> Result<Outcome, Fault> {
+/// Lets the user choose a page and prints it, or its name with `--quiet`. Without a choice, the
+/// command fails silently.
+fn print_chosen(context: &Context, request: brain_protocol::Search) -> Result<Outcome, Fault> {
     match picker::pick(context, request)? {
         Some(page) if context.quiet => Ok(Outcome::text(format!("{page}\n"))),
         Some(page) => context.run(brain_protocol::Get { page, version: None }),
@@ -129,13 +130,13 @@ fn open_chosen(context: &Context, request: brain_protocol::Search) -> Result<Out
     }
 }
 
-/// Results, and their part of all results.
+/// A part of the results, and its position among all results.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct FoundPages {
-    /// The results.
+    /// The results of the part.
     pub(super) hits: Hits,
-    /// The number of results before these.
+    /// The number of results before the part.
     #[serde(skip)]
     pub(super) skipped: u32,
     /// The number of the part, from 1.
@@ -200,12 +201,13 @@ impl Show for FoundPages {
     }
 }
 
-/// Returns the name of a hit, which every command takes.
+/// Returns the name of a hit's page as commands accept it.
 fn name_in(hits: &Hits, hit: &Hit) -> String {
     page_name(hits.default_source.as_str(), &hit.source_id, &hit.slug)
 }
 
-/// Prints a hit: rank and title; slug, type, day; the passage. Lines fit the terminal.
+/// Prints a hit: rank and title; name, type and day; the passage. Lines fit the terminal, except a
+/// long name. `digits` is the width of the rank.
 fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let indent = digits + 2;
     let title = t.cut(&hit.title, indent);
@@ -219,7 +221,7 @@ fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
             facts.push_str(&format!(" and {} more", others.len()));
         }
     }
-    // A page that contains none of the query's words gets a reason.
+    // The reason is printed for a page that contains none of the query's words.
     let has_words =
         hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link" | "date"));
     if !has_words && !hit.matched.is_empty() {
@@ -296,13 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn no_line_of_a_hit_is_wider_than_the_terminal() {
-        for room in [20, 40, 60, 80, 200] {
-            let mut t = Text::plain(Some(room));
+    fn only_the_slug_of_a_hit_may_exceed_the_terminal() {
+        for columns in [20, 40, 60, 80, 200] {
+            let mut t = Text::plain(Some(columns));
             hits().text(&mut t);
             for line in t.as_str().lines() {
                 let is_slug = line.trim() == SLUG;
-                assert!(width(line) <= room || is_slug, "{room}: {line}");
+                assert!(width(line) <= columns || is_slug, "{columns}: {line}");
                 assert!(!line.contains('\u{1b}'));
             }
         }

@@ -13,11 +13,12 @@ use crate::{
     start,
 };
 
-/// Replaces this process with the daemon's program. Returns only after a failure.
-fn exec_daemon(arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault> {
+/// Replaces this process with the daemon's program. Returns only after a failure. `add_arguments`
+/// adds the arguments of the program.
+fn exec_daemon(add_arguments: impl FnOnce(&mut Command)) -> Result<Outcome, Fault> {
     let program = start::program().ok_or_else(start::no_program)?;
     let mut command = Command::new(&program);
-    arguments(&mut command);
+    add_arguments(&mut command);
     let error = command.exec();
     Err(Fault::new(
         FaultCode::Unreachable,
@@ -52,7 +53,7 @@ pub(crate) struct Config {
 
     /// File to check [default: the configuration]; key and value to set
     #[arg(value_name = "FILE|KEY VALUE", num_args = 0..=2)]
-    words: Vec<OsString>,
+    operands: Vec<OsString>,
 }
 
 /// The actions of `config`.
@@ -83,7 +84,7 @@ impl Verb for Config {
             Action::Check => (0, 1, "brain config check [FILE]"),
             Action::Set => (2, 2, "brain config set KEY VALUE"),
         };
-        if !(min..=max).contains(&self.words.len()) {
+        if !(min..=max).contains(&self.operands.len()) {
             let message = format!("the usage is: {usage}");
             return Err(fail::usage(message).hint("see: brain config --help"));
         }
@@ -95,8 +96,8 @@ impl Verb for Config {
                 Action::Path => "path",
             });
             command.args(context.json.then_some("--json"));
-            if !self.words.is_empty() {
-                command.arg("--").args(&self.words);
+            if !self.operands.is_empty() {
+                command.arg("--").args(&self.operands);
             }
         })
     }

@@ -1,6 +1,7 @@
 //! `brain service`: runs the daemon as a user unit of systemd.
 
 mod manager;
+mod status;
 mod unit;
 
 use std::{
@@ -16,7 +17,6 @@ use brain_protocol::{Fault, FaultCode, Request, Status, encode};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::status;
 use crate::{
     args::{Group, Verb},
     connect::{self, ConnectError, Session},
@@ -67,7 +67,7 @@ impl Verb for Service {
         match self.action {
             Action::Install => install(context, &files, self.force),
             Action::Uninstall => uninstall(context, &files),
-            Action::Status => show_status(context, &files),
+            Action::Status => status::show(context, &files),
         }
     }
 }
@@ -78,11 +78,11 @@ pub(super) fn is_running() -> bool {
     manager::state(service).is_ok_and(|state| state.pid.is_some())
 }
 
-/// Paths of the unit files.
+/// Paths of the unit files and of a drop-in.
 struct Files {
     socket: PathBuf,
     service: PathBuf,
-    /// The drop-in with restrictions that not every system allows.
+    /// The drop-in of the service with restrictions that not every system allows.
     restrictions: PathBuf,
 }
 
@@ -105,23 +105,24 @@ impl Files {
         Ok(Self { socket, service, restrictions })
     }
 
+    /// Returns the paths of the two unit files, without the drop-in.
     fn paths(&self) -> [&Path; 2] {
         [&self.socket, &self.service]
     }
 
-    /// Writes the drop-in if this system allows its restrictions, and else removes it. A file of
-    /// this name that brain did not write is left as it is. Returns whether brain's file is there.
-    fn restrict(&self) -> Result<bool, Fault> {
-        let found = read_unit(&self.restrictions)?;
-        match (found, manager::allows(unit::restriction_settings())) {
+    /// Writes the drop-in if this system allows its restrictions, and else removes it. Does not
+    /// change a file of this name that brain did not write. Returns whether brain's drop-in exists.
+    fn update_restrictions(&self) -> Result<bool, Fault> {
+        let present = read_unit(&self.restrictions)?;
+        match (present, manager::allows(unit::restriction_settings())) {
             (UnitFile::Foreign, _) => Ok(false),
             (_, true) => write(&self.restrictions, &unit::restrictions()).map(|()| true),
             (_, false) => self.remove_restrictions().map(|_| false),
         }
     }
 
-    /// Removes brain's drop-in, and its directory if that has no other files. Returns whether it
-    /// was there.
+    /// Removes brain's drop-in, and its directory if that has no other files. Returns whether the
+    /// drop-in existed.
     fn remove_restrictions(&self) -> Result<bool, Fault> {
         if !matches!(read_unit(&self.restrictions)?, UnitFile::Ours(_)) {
             return Ok(false);
@@ -143,7 +144,8 @@ impl Files {
     /// Returns whether `brain service install` wrote one of the files.
     ///
     /// # Errors
-    /// [`FaultCode::Conflict`] with `hint` if a file is foreign, unless `force`.
+    /// [`FaultCode::Conflict`] with `hint` if a file is foreign, unless `force`. The fault of the
+    /// file if reading fails.
     fn is_installed(&self, force: bool, hint: &str) -> Result<bool, Fault> {
         let mut is_installed = false;
         for path in self.paths() {
@@ -163,6 +165,7 @@ impl Files {
     }
 }
 
+/// Reads the file of a unit. A file without brain's marker is foreign.
 fn read_unit(path: &Path) -> Result<UnitFile, Fault> {
     match fs::read_to_string(path) {
         Ok(text) if text.starts_with(unit::MARKER) => Ok(UnitFile::Ours(text)),
@@ -186,7 +189,7 @@ struct InstallResult {
     files: Vec<String>,
     /// The process id of the started daemon.
     pid: Option<u32>,
-    /// The process id of a former daemon that was stopped.
+    /// The process id of the daemon that was stopped.
     stopped: Option<u32>,
     /// Notes for the user.
     #[serde(skip)]
@@ -210,7 +213,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     if !context.no_start {
         manager::require("only write the files: brain service install --no-start")?;
     }
-    let socket_moved = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
+    let is_socket_changed = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
     write(&files.socket, &socket_text)?;
     write(&files.service, &service_text)?;
     let mut result = InstallResult {
@@ -229,7 +232,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
         );
         return context.show(&result);
     }
-    if files.restrict()? {
+    if files.update_restrictions()? {
         result.files.push(files.restrictions.display().to_string());
     }
     manager::systemctl(&["daemon-reload"])?;
@@ -239,7 +242,7 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     if was_installed || force {
         // The program may have changed, so the service is restarted. An unchanged socket stays
         // open, so that clients can connect during the restart.
-        let units = if socket_moved { &manager::UNITS[..] } else { &[service_unit] };
+        let units = if is_socket_changed { &manager::UNITS[..] } else { &[service_unit] };
         manager::systemctl(&[&["restart"], units].concat())?;
     }
     result.pid = manager::state(service_unit)?.pid;
@@ -262,6 +265,13 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
         notes: Vec::new(),
     };
     if !is_installed {
+        if !context.no_start && status::packaged_unit().is_some() {
+            result.notes.push(
+                "a package installed its units; to disable them: systemctl --user disable --now \
+                 brain-daemon.socket brain-daemon.service"
+                    .to_owned(),
+            );
+        }
         return context.show(&result);
     }
     result.status = "uninstalled";
@@ -302,10 +312,11 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
     context.show(&result)
 }
 
-/// Returns the path of the socket: `BRAIN_SOCKET`, or the daemon's configuration.
+/// Returns the path of the socket: `BRAIN_SOCKET`, or the configured path, or the default.
 ///
 /// # Errors
-/// Returns the daemon's fault if its configuration is wrong.
+/// The daemon's fault if its configuration is wrong, even with `BRAIN_SOCKET`. `invalid_config` if
+/// `program` cannot be run or prints no JSON.
 fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
     let config_error = |reason: String| {
         Fault::new(FaultCode::InvalidConfig, format!("{} config show: {reason}", program.display()))
@@ -331,7 +342,8 @@ fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
     })
 }
 
-/// Stops a daemon of this home that systemd did not start.
+/// Stops a daemon of this home that systemd did not start. Returns its process id (0 if unknown),
+/// or `None` if no such daemon runs.
 fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let socket = home.socket();
     let request = encode(&Request::from(Status)).map_err(|e| {
@@ -346,7 +358,7 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     if manager::state(service)?.pid == Some(pid) {
         return Ok(None);
     }
-    status::stop_daemon(&socket)
+    super::status::stop_daemon(&socket)
 }
 
 /// Writes a file atomically.
@@ -355,74 +367,19 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).map_err(write_error)?;
     }
-    let new = path.with_extension(format!("new-{}", std::process::id()));
+    let temporary = path.with_extension(format!("new-{}", std::process::id()));
     let result = OpenOptions::new()
         .create(true)
         .truncate(true)
         .write(true)
         .mode(0o644)
-        .open(&new)
+        .open(&temporary)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&new, path));
+        .and_then(|()| fs::rename(&temporary, path));
     result.map_err(|e| {
-        let _ = fs::remove_file(&new);
+        let _ = fs::remove_file(&temporary);
         write_error(e)
     })
-}
-
-/// The state of the service.
-#[derive(Debug, Serialize)]
-struct ServiceStatus {
-    /// `running`, `waiting` (the first request starts it), `stopped`, `failed`, `foreign` or
-    /// `not_installed`.
-    status: &'static str,
-    /// The service's unit file.
-    unit: String,
-    /// The program in the unit.
-    program: Option<String>,
-    /// Whether it starts at login.
-    enabled: bool,
-    /// The daemon's process id.
-    pid: Option<u32>,
-    /// The daemon's status text; empty if it does not run.
-    #[serde(rename = "said")]
-    status_text: String,
-}
-
-fn show_status(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let mut report = ServiceStatus {
-        status: "not_installed",
-        unit: files.service.display().to_string(),
-        program: None,
-        enabled: false,
-        pid: None,
-        status_text: String::new(),
-    };
-    match read_unit(&files.service)? {
-        UnitFile::Missing => return context.show(&report),
-        UnitFile::Foreign => {
-            report.status = "foreign";
-            return context.show(&report);
-        }
-        UnitFile::Ours(text) => {
-            let program = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
-            report.program = program.map(|program| program.trim_matches('"').to_owned());
-        }
-    }
-    manager::require("ask the daemon: brain status")?;
-    let [socket, service] = manager::UNITS;
-    let (socket, service) = (manager::state(socket)?, manager::state(service)?);
-    report.status = match (service.active.as_str(), socket.active.as_str()) {
-        ("active" | "activating" | "reloading", _) => "running",
-        ("failed", _) | (_, "failed") => "failed",
-        (_, "active") => "waiting",
-        _ => "stopped",
-    };
-    report.enabled = service.enabled == "enabled";
-    report.pid = service.pid;
-    // systemd keeps the status text of a service that has ended.
-    report.status_text = if report.pid.is_some() { service.status_text } else { String::new() };
-    context.show(&report)
 }
 
 impl Show for InstallResult {
@@ -450,43 +407,5 @@ impl Show for InstallResult {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
-    }
-}
-
-impl Show for ServiceStatus {
-    fn text(&self, t: &mut Text) {
-        let at_login = if self.enabled { "" } else { ", but not enabled" };
-        t.line(&match self.status {
-            "running" => format!("brain-daemon is a running service{at_login}"),
-            "waiting" => format!("brain-daemon is a service; the next command starts it{at_login}"),
-            "stopped" => format!("brain-daemon is a stopped service{at_login}"),
-            "failed" => "brain-daemon is a failed service".to_owned(),
-            "foreign" => "brain-daemon is a service that brain did not install".to_owned(),
-            _ => "brain-daemon is not installed as a service".to_owned(),
-        });
-        if self.status != "not_installed" {
-            t.field("unit", &self.unit);
-        }
-        if let Some(program) = &self.program {
-            t.field("program", program);
-        }
-        if let Some(pid) = self.pid {
-            t.field("process", &pid.to_string());
-        }
-        if !self.status_text.is_empty() {
-            t.field("says", &self.status_text);
-        }
-    }
-
-    fn quiet(&self, t: &mut Text) {
-        t.line(self.status);
-    }
-
-    fn notes(&self) -> Vec<String> {
-        match self.status {
-            "failed" => vec!["show the log: journalctl --user -u brain-daemon -n 20".to_owned()],
-            "not_installed" => vec!["install it with: brain service install".to_owned()],
-            _ => Vec::new(),
-        }
     }
 }

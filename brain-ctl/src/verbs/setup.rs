@@ -1,4 +1,5 @@
-//! `brain setup`: asks five questions, then connects what the user chose. `--undo` reverses it.
+//! `brain setup`: asks five questions, then sets up the home, the service, the notes, the AI
+//! clients and the model. `--undo` disconnects the clients and removes the service.
 
 mod answers;
 mod undo;
@@ -25,7 +26,7 @@ use crate::{
     output::{Outcome, Show, Text, write_stdout},
 };
 
-/// The record of what setup changed outside of brain, in the home.
+/// The file in the home that records what setup changed outside of brain.
 const RECORD: &str = "setup.json";
 
 /// Arguments of `setup`.
@@ -62,7 +63,8 @@ pub(crate) struct Setup {
     #[arg(long)]
     replace: bool,
 
-    /// Disconnect the AI clients and remove the service, as before setup
+    /// Disconnect the AI clients and remove the service; with --connect, only disconnect those
+    /// named
     #[arg(long, conflicts_with_all = ["yes", "service", "notes", "model", "replace"])]
     undo: bool,
 }
@@ -85,7 +87,7 @@ struct Record {
     connections: Vec<Connection>,
 }
 
-/// A part of the setup, and how it ended.
+/// A part of the setup and its result.
 #[derive(Debug, Serialize)]
 struct Part {
     /// `home`, `service`, `notes`, `model`, or the name of a client.
@@ -118,7 +120,8 @@ impl Verb for Setup {
   brain setup --yes --notes ~/notes --connect cursor --connect codex
   brain setup --undo
 
-Clients: claude-code, claude-desktop, codex, cursor, vscode, windsurf, gemini, zed.";
+Clients: claude-code, claude-desktop, codex, cursor, vscode, windsurf, devin, gemini,
+antigravity, zed.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if self.undo {
@@ -145,10 +148,10 @@ impl Runner<'_> {
     fn run(mut self, answers: Answers) -> Result<Outcome, Fault> {
         self.home.prepare()?;
         let mut record = Record::load(&self.home)?;
-        self.part("home", "done", format!("your pages are in {}", self.home.dir().display()));
+        self.add_part("home", "done", format!("your pages are in {}", self.home.dir().display()));
         if answers.service {
-            // A service that was there before stays at an undo.
-            let reply = self.brain("service", &["service", "install"]);
+            // `--undo` does not remove a service that existed before the setup.
+            let reply = self.run_part("service", &["service", "install"]);
             record.service |= reply.is_some_and(|reply| reply["status"] == "installed");
             record.save(&self.home)?;
         }
@@ -158,11 +161,11 @@ impl Runner<'_> {
         for (client, plan) in answers.plans {
             match plan {
                 Ok(plan) => self.connect(plan, answers.replace, &mut record)?,
-                Err(fault) => self.part(client.name, "failed", message_of(&fault)),
+                Err(fault) => self.add_part(client.name, "failed", message_of(&fault)),
             }
         }
         if let Some(model) = &answers.model {
-            self.brain("model", &["model", "install", model]);
+            self.run_part("model", &["model", "install", model]);
         }
         let has_failed = self.parts.iter().any(|part| part.status == "failed");
         let reply = SetupReply {
@@ -174,26 +177,27 @@ impl Runner<'_> {
         self.context.show(&reply)
     }
 
-    fn part(&mut self, name: &str, status: &'static str, message: String) {
+    fn add_part(&mut self, name: &str, status: &'static str, message: String) {
         self.parts.push(Part { name: name.to_owned(), status, message, changes: Vec::new() });
     }
 
-    /// Runs a command of brain as the user would, and returns its answer if it succeeded.
-    fn brain(&mut self, part: &str, arguments: &[&str]) -> Option<Value> {
-        match self.output_of(arguments) {
+    /// Runs a command of brain, and records its result as `part`. Returns the command's answer if
+    /// it succeeded.
+    fn run_part(&mut self, part: &str, arguments: &[&str]) -> Option<Value> {
+        match self.run_in_home(arguments) {
             Ok(reply) => {
-                self.part(part, "done", format!("brain {}", arguments.join(" ")));
+                self.add_part(part, "done", format!("brain {}", arguments.join(" ")));
                 Some(reply)
             }
             Err(fault) => {
-                self.part(part, "failed", message_of(&fault));
+                self.add_part(part, "failed", message_of(&fault));
                 None
             }
         }
     }
 
     /// Runs a command of brain in the chosen home, and returns its answer in JSON.
-    fn output_of(&self, arguments: &[&str]) -> Result<Value, Fault> {
+    fn run_in_home(&self, arguments: &[&str]) -> Result<Value, Fault> {
         run_brain(self.context, &self.home, arguments)
     }
 
@@ -203,7 +207,7 @@ impl Runner<'_> {
         let silent = Context { quiet: true, ..*self.context };
         let sources = match run_brain(&silent, &self.home, &["sources", "list"]) {
             Ok(sources) => sources,
-            Err(fault) => return self.part("notes", "failed", message_of(&fault)),
+            Err(fault) => return self.add_part("notes", "failed", message_of(&fault)),
         };
         let rows = sources["sources"].as_array().cloned().unwrap_or_default();
         let present = rows.iter().find(|row| row["path"].as_str() == Some(text.as_str()));
@@ -212,20 +216,22 @@ impl Runner<'_> {
             Some(name) => name.to_owned(),
             None => answers::source_name(dir, &names),
         };
-        let added = match present {
+        let add_result = match present {
             Some(_) => Ok(Value::Null),
-            None => self.output_of(&["sources", "add", &name, &text]),
+            None => self.run_in_home(&["sources", "add", &name, &text]),
         };
-        match added.and_then(|_| self.output_of(&["sync", &name])) {
-            Ok(_) => self.part("notes", "done", format!("{text} is the source \"{name}\"")),
-            Err(fault) => self.part("notes", "failed", message_of(&fault)),
+        match add_result.and_then(|_| self.run_in_home(&["sync", &name])) {
+            Ok(_) => self.add_part("notes", "done", format!("{text} is the source \"{name}\"")),
+            Err(fault) => self.add_part("notes", "failed", message_of(&fault)),
         }
     }
 
+    /// Connects an AI client, and records the change. Does not replace a foreign entry without
+    /// `replace`.
     fn connect(&mut self, plan: Plan, replace: bool, record: &mut Record) -> Result<(), Fault> {
         let (name, label) = (plan.client.name, plan.client.label);
         if plan.is_done() {
-            self.part(name, "unchanged", format!("{label} is connected already"));
+            self.add_part(name, "unchanged", format!("{label} is connected already"));
             return Ok(());
         }
         if let Some(foreign) = plan.foreign.as_ref().filter(|_| !replace) {
@@ -234,7 +240,7 @@ impl Runner<'_> {
                  changed; to replace it: brain setup --yes --connect {name} --replace",
                 plan.path.display()
             );
-            self.part(name, "failed", message);
+            self.add_part(name, "failed", message);
             return Ok(());
         }
         let changes = plan.description();
@@ -245,27 +251,31 @@ impl Runner<'_> {
                 let message = format!("{label} is connected; restart it to see brain's tools");
                 self.parts.push(Part { name: name.into(), status: "done", message, changes });
             }
-            Err(fault) => self.part(name, "failed", message_of(&fault)),
+            Err(fault) => self.add_part(name, "failed", message_of(&fault)),
         }
         Ok(())
     }
 }
 
-/// Runs a command of brain in `home`, and returns its answer in JSON.
+/// Prints and runs a command of brain in `home`, and returns its answer in JSON. With `--quiet` or
+/// `--json`, does not print the command.
+///
+/// # Errors
+/// `io` with message and hint of the command if it fails, or if it cannot be run.
 fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value, Fault> {
-    let not_run =
+    let run_error =
         |e: &io::Error| Fault::new(FaultCode::Io, format!("cannot run brain: {}", fail::reason(e)));
     if !context.json && !context.quiet {
         write_stdout(format!("$ brain {}\n", arguments.join(" ")).as_bytes())
             .map_err(|e| fail::stdout(&e))?;
     }
-    let mut command = Command::new(env::current_exe().map_err(|e| not_run(&e))?);
+    let mut command = Command::new(env::current_exe().map_err(|e| run_error(&e))?);
     command.args(arguments).arg("--json").stdin(Stdio::null()).stderr(Stdio::inherit());
     if context.no_start {
         command.arg("--no-start");
     }
     command.env("BRAIN_HOME", home.dir());
-    let output = command.output().map_err(|e| not_run(&e))?;
+    let output = command.output().map_err(|e| run_error(&e))?;
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     if output.status.success() {
         return Ok(answer);
@@ -278,6 +288,7 @@ fn run_brain(context: &Context, home: &Home, arguments: &[&str]) -> Result<Value
     Err(Fault { hint: text("hint"), ..fault })
 }
 
+/// Returns the message of a fault with its hint.
 fn message_of(fault: &Fault) -> String {
     match &fault.hint {
         Some(hint) => format!("{}; {hint}", fault.message),
@@ -285,7 +296,7 @@ fn message_of(fault: &Fault) -> String {
     }
 }
 
-/// Returns what the user does next.
+/// Returns notes that suggest the next commands.
 fn next_steps(home: &Home) -> Vec<String> {
     let mut notes = Vec::new();
     if Home::find().is_ok_and(|found| found.dir() != home.dir()) {
@@ -303,7 +314,7 @@ fn server(home: &Home) -> Result<Server, Fault> {
     let exe = env::current_exe().map_err(|e| {
         Fault::new(FaultCode::Io, format!("cannot find this program: {}", fail::reason(&e)))
     })?;
-    // The path on PATH stays the same after an upgrade.
+    // The path found on PATH stays the same after an upgrade, so it is preferred.
     let program = on_path("brain")
         .filter(|found| found.canonicalize().ok() == exe.canonicalize().ok())
         .unwrap_or(exe);

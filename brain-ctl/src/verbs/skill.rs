@@ -50,9 +50,9 @@ struct SkillText {
 /// The installed skill.
 #[derive(Debug, Serialize)]
 struct InstalledSkill {
-    /// Its file.
+    /// The path of the skill's file.
     path: String,
-    /// `installed`, or `unchanged` if it was there.
+    /// `installed`, or `unchanged` if the file already had the same content.
     status: &'static str,
 }
 
@@ -75,8 +75,8 @@ are connected over MCP can also read it as skill://brain/SKILL.md.";
         let path = dir.join("brain").join("SKILL.md");
         let status = match fs::read(&path) {
             Ok(bytes) if bytes == SKILL.as_bytes() => "unchanged",
-            Ok(_) if !self.force => return Err(other_file(&path)),
-            // If the file is missing or cannot be read, write it; that reports any problem.
+            Ok(_) if !self.force => return Err(foreign_file_fault(&path)),
+            // A missing or unreadable file is written too; writing reports a problem.
             _ => {
                 write(&path, SKILL.as_bytes())?;
                 "installed"
@@ -94,7 +94,7 @@ fn default_dir() -> Result<PathBuf, Fault> {
     })
 }
 
-fn other_file(path: &Path) -> Fault {
+fn foreign_file_fault(path: &Path) -> Fault {
     let message = format!("{} is not the skill of this version", path.display());
     Fault::new(FaultCode::Conflict, message).hint("replace it with --force")
 }

@@ -1,4 +1,4 @@
-//! `brain sources`: manages the directories of pages.
+//! `brain sources`: manages sources, the directories with the files of pages.
 
 use std::path::{Path, PathBuf};
 
@@ -131,7 +131,8 @@ impl Verb for Sources {
     }
 }
 
-/// Returns the given patterns; one empty text means no pattern.
+/// Returns the patterns without empty texts, or `None` if no option was given. So one empty text
+/// removes all patterns.
 fn patterns(texts: Vec<String>) -> Option<Vec<String>> {
     (!texts.is_empty()).then(|| texts.into_iter().filter(|text| !text.is_empty()).collect())
 }

@@ -88,7 +88,7 @@ fn http(local: Option<&str>, public: Option<&str>) -> String {
     }
 }
 
-/// Describes the queue of jobs.
+/// Describes the queue of ingest jobs.
 fn queue(jobs: &JobCounts) -> String {
     let waiting = match jobs.waiting {
         0 => "empty".to_owned(),
@@ -102,11 +102,12 @@ fn queue(jobs: &JobCounts) -> String {
     format!("{waiting}{failed}, {} stored in the last day", jobs.stored)
 }
 
-/// Describes the background workers: how many are at work, and which failed.
+/// Describes the configured background workers: how many run or wait, and which are restarted after
+/// which failure.
 fn workers(workers: &[WorkerStatus]) -> String {
-    let configured = workers.iter().filter(|it| it.state != WorkerState::NotConfigured);
+    let configured = workers.iter().filter(|worker| worker.state != WorkerState::NotConfigured);
     let (restarting, working): (Vec<_>, Vec<_>) =
-        configured.partition(|it| it.state == WorkerState::Restarting);
+        configured.partition(|worker| worker.state == WorkerState::Restarting);
     let mut text = format!("{} at work", working.len());
     for worker in restarting {
         let reason = worker.failure.as_ref().map_or("", |failure| &*failure.message);
@@ -138,7 +139,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 struct StopResult {
     /// `stopped` or `not_running`.
     status: &'static str,
-    /// The process that was stopped.
+    /// The process id of the stopped daemon, if known.
     pid: Option<u32>,
 }
 
@@ -164,7 +165,8 @@ impl Verb for Stop {
 /// Returns its process id, 0 if unknown, or `None` if no daemon runs.
 ///
 /// # Errors
-/// Returns a fault if the daemon cannot be reached or does not stop in time.
+/// `timeout` if the daemon does not end in time. The fault of the connection, of the request or of
+/// the signal if it fails.
 pub(crate) fn stop_daemon(socket: &Path) -> Result<Option<u32>, Fault> {
     let pid = match request_stop(socket) {
         Ok(hello) => hello.pid,
@@ -213,8 +215,7 @@ fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
 
 fn terminate(pid: u32) -> Result<(), Fault> {
     let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let sent = target.map(|target| kill_process(target, Signal::TERM));
-    match sent {
+    match target.map(|target| kill_process(target, Signal::TERM)) {
         Some(Ok(())) => Ok(()),
         Some(Err(e)) => Err(Fault::new(
             FaultCode::Forbidden,
@@ -234,11 +235,12 @@ pub(crate) fn is_daemon(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "brain-daemon")
 }
 
-/// Returns whether the socket and the process are gone. Until then the daemon holds the store.
+/// Returns whether the daemon has ended and released the store: its process is gone or a zombie. If
+/// `pid` is 0 (unknown) or there is no `/proc`, checks whether the socket still listens.
 fn has_ended(socket: &Path, pid: u32) -> bool {
-    let absent = || matches!(connect::open(socket), Err(ConnectError::NotListening));
+    let is_silent = || matches!(connect::open(socket), Err(ConnectError::NotListening));
     if pid == 0 || !Path::new("/proc/self/stat").exists() {
-        return absent();
+        return is_silent();
     }
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Err(_) => true,
@@ -310,9 +312,9 @@ mod tests {
 
     #[test]
     fn only_a_dead_process_has_ended() {
-        let nowhere = Path::new("/no/such.sock");
-        assert!(has_ended(nowhere, u32::MAX - 1));
-        assert!(!has_ended(nowhere, std::process::id()));
-        assert!(has_ended(nowhere, 0));
+        let missing_socket = Path::new("/no/such.sock");
+        assert!(has_ended(missing_socket, u32::MAX - 1));
+        assert!(!has_ended(missing_socket, std::process::id()));
+        assert!(has_ended(missing_socket, 0));
     }
 }

@@ -4,7 +4,7 @@ use brain_protocol::{Exit, Step};
 
 use crate::output::{Text, clean, pad, width};
 
-/// Formats a duration.
+/// Formats a duration of `ms` milliseconds.
 fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
@@ -12,23 +12,23 @@ fn duration(ms: u64) -> String {
     }
 }
 
-/// Returns the exit status for a final state.
+/// Returns the exit status for the final status of all steps.
 pub(super) fn exit(status: &str) -> Exit {
     if status == "passed" { Exit::Done } else { Exit::Failed }
 }
 
-/// Prints each step with its result and, below it, what to do.
+/// Prints each step with its result, its duration and its message, and below them its hint.
 pub(super) fn write(t: &mut Text, steps: &[Step]) {
-    let names = steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
+    let name_width = steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
     for step in steps {
         let result = match step.status.as_str() {
             "passed" => t.paint.green("ok  "),
             "warned" => t.paint.yellow("warn"),
             _ => t.paint.red("fail"),
         };
-        let name = pad(&clean(&step.name), names);
+        let name = pad(&clean(&step.name), name_width);
         let lead = format!("{result} {name} {:>6}  ", duration(step.took_ms));
-        t.prose(&lead, names + 14, &step.message);
+        t.prose(&lead, name_width + 14, &step.message);
         if let Some(hint) = &step.hint {
             t.prose("     ", 5, hint);
         }

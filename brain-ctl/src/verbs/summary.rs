@@ -1,4 +1,4 @@
-//! `brain` without a command: where the user stands, and what comes next.
+//! `brain` without a command: shows the state of the brain, its newest pages, and problems.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -15,12 +15,12 @@ use crate::{
     output::{Column, Outcome, Paint, Show, Table, Text, count, day},
 };
 
-/// Number of pages to show.
-const NEWEST: u32 = 5;
-/// Maximum wait for the checks. They can ask other machines.
+/// Maximum number of pages to show.
+const MAX_PAGES: u32 = 5;
+/// Time to wait for the checks, which can send requests to other machines.
 const CHECKS_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// First commands: what each does, and the command.
+/// First commands, each with its purpose.
 const FIRST_COMMANDS: [(&str, &str); 4] = [
     ("brain setup", "answer five questions"),
     ("brain capture \"A first thought\"", "or begin at once"),
@@ -28,7 +28,7 @@ const FIRST_COMMANDS: [(&str, &str); 4] = [
     ("brain demo", "or look around in an invented brain"),
 ];
 
-/// Where the user stands.
+/// The output of `brain` without a command.
 #[derive(Serialize)]
 struct Summary {
     /// `no_brain`, `stopped` or `running`.
@@ -50,10 +50,10 @@ struct Summary {
     default_source: SourceId,
 }
 
-/// Shows where the user stands. Starts a daemon only for a brain that exists.
+/// Shows the summary. Starts a daemon only for a brain that exists, and not with `--no-start`.
 ///
 /// # Errors
-/// The daemon's fault, or why the daemon did not answer.
+/// The daemon's fault, or the reason if it cannot be started or does not answer.
 pub(crate) fn run(context: &Context) -> Result<Outcome, Fault> {
     let home = Home::find()?;
     let mut summary = Summary {
@@ -85,18 +85,18 @@ pub(crate) fn run(context: &Context) -> Result<Outcome, Fault> {
     };
     summary.reply = Some(reply);
     let checks = begin_checks(*context);
-    let pages = newest(context)?;
+    let pages = newest_pages(context)?;
     summary.default_source = pages.default_source;
     summary.newest = pages.pages;
     if let Ok(report) = checks.recv_timeout(CHECKS_TIMEOUT) {
         summary.is_checked = true;
-        let found = report.checks.into_iter().filter(|check| check.status != CheckStatus::Ok);
-        summary.attention = found.collect();
+        let problems = report.checks.into_iter().filter(|check| check.status != CheckStatus::Ok);
+        summary.attention = problems.collect();
     }
     context.show(&summary)
 }
 
-fn newest(context: &Context) -> Result<Pages, Fault> {
+fn newest_pages(context: &Context) -> Result<Pages, Fault> {
     context.call(List {
         source: None,
         prefix: None,
@@ -104,14 +104,14 @@ fn newest(context: &Context) -> Result<Pages, Fault> {
         tag: None,
         deleted: false,
         sort: Sort::Updated,
-        limit: NEWEST,
+        limit: MAX_PAGES,
         after: None,
         updated_since: None,
         updated_until: None,
     })
 }
 
-/// Runs the checks on another thread, so that a slow one delays nothing.
+/// Runs the checks on another thread, so that slow checks do not delay the summary.
 fn begin_checks(context: Context) -> mpsc::Receiver<DoctorReply> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -131,7 +131,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 impl Summary {
-    fn first_commands(&self, t: &mut Text) {
+    fn show_first_commands(&self, t: &mut Text) {
         for (command, purpose) in FIRST_COMMANDS {
             let line = format!("  {command:<34}{}", t.paint.dim(purpose));
             t.raw(&line);
@@ -139,7 +139,7 @@ impl Summary {
         t.line("All commands: brain --help");
     }
 
-    fn attention(&self, t: &mut Text) {
+    fn show_attention(&self, t: &mut Text) {
         for check in &self.attention {
             let status = match check.status {
                 CheckStatus::Fail => t.paint.red("fail"),
@@ -166,7 +166,7 @@ impl Show for Summary {
                 return;
             }
             t.line(&format!("there is no brain in {} yet; begin with one of these:", self.home));
-            return self.first_commands(t);
+            return self.show_first_commands(t);
         };
         t.line(&format!(
             "{} in {}, in {}, running for {}",
@@ -176,7 +176,7 @@ impl Show for Summary {
             duration(reply.uptime_seconds)
         ));
         if self.newest.is_empty() {
-            self.first_commands(t);
+            self.show_first_commands(t);
         } else {
             let mut table = Table::new(COLUMNS);
             for page in &self.newest {
@@ -186,7 +186,7 @@ impl Show for Summary {
             }
             table.write(t);
         }
-        self.attention(t);
+        self.show_attention(t);
     }
 
     fn quiet(&self, t: &mut Text) {

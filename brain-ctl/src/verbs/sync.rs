@@ -102,7 +102,7 @@ impl Show for SyncReply {
                 t.line(&format!("{}: failed", source.source_id));
                 continue;
             }
-            summary(t, source, self.dry_run);
+            print_counts(t, source, self.dry_run);
         }
         t.line(&format!("{:.1} s", self.took_ms as f64 / 1000.0));
     }
@@ -171,15 +171,15 @@ impl Show for SyncReply {
     }
 }
 
-/// Prints the counts of a source.
-fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
+/// Prints the counts of a source. Does not print counts of 0.
+fn print_counts(t: &mut Text, source: &SyncedSource, dry_run: bool) {
     let mode = if dry_run { " (dry run)" } else { "" };
-    let pulled = match source.pull.status.as_str() {
+    let pull_note = match source.pull.status.as_str() {
         "updated" => format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default()),
         "up_to_date" => ", nothing to pull".into(),
         _ => String::new(),
     };
-    t.line(&format!("{}: {}{pulled}{mode}", source.source_id, count(source.files, "file")));
+    t.line(&format!("{}: {}{pull_note}{mode}", source.source_id, count(source.files, "file")));
     for (n, label) in [
         (source.added, "added"),
         (source.updated, "updated"),

@@ -105,7 +105,7 @@ impl Verb for Token {
     }
 }
 
-/// Parses a lifetime in seconds; 0 means that the token never expires.
+/// Parses a lifetime into seconds. Returns 0 for `never`.
 fn lifetime(text: &str) -> Result<u64, String> {
     if text == "never" { Ok(0) } else { duration::seconds(text) }
 }
@@ -135,6 +135,9 @@ impl Token {
 }
 
 /// Refuses to print the admin token to files, pipes and logs.
+///
+/// # Errors
+/// `forbidden` if standard output is no terminal.
 fn require_terminal(is_terminal: bool) -> Result<(), Fault> {
     if is_terminal {
         return Ok(());
@@ -156,7 +159,8 @@ const COLUMNS: &[Column] = &[
     Column::flexible("ID", 10),
 ];
 
-const ALL: &[Column] = &[
+/// Columns of a list with tokens of clients or revoked tokens.
+const EXTENDED_COLUMNS: &[Column] = &[
     Column::flexible("NAME", 12).painted(Paint::cyan),
     Column::fixed("KIND"),
     Column::fixed("SCOPE").optional(1),
@@ -169,15 +173,15 @@ const ALL: &[Column] = &[
 impl Show for Tokens {
     fn text(&self, t: &mut Text) {
         // Only with `--all` can the list have revoked tokens and tokens of clients.
-        let has_all =
+        let is_extended =
             self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
-        let mut table = Table::new(if has_all { ALL } else { COLUMNS });
+        let mut table = Table::new(if is_extended { EXTENDED_COLUMNS } else { COLUMNS });
         for token in &self.tokens {
             let expires = token.expires_at.as_deref().map_or_else(|| "never".to_owned(), day);
             let revoked = token.revoked_at.as_deref().map(day).unwrap_or_default();
             let sources = source_list(&token.sources);
             let TokenInfo { id, kind, name, scope, .. } = token;
-            if has_all {
+            if is_extended {
                 table.row([name, kind, scope, &sources, &expires, &revoked, id]);
             } else {
                 table.row([name, scope, &sources, &expires, id]);
@@ -200,8 +204,8 @@ impl Show for Tokens {
     }
 }
 
-/// Prints the public fields of a token.
-fn fields(t: &mut Text, info: &TokenInfo) {
+/// Prints the fields of a token that are no secrets, except its name.
+fn show_fields(t: &mut Text, info: &TokenInfo) {
     t.field("id", &info.id);
     t.field("scope", &info.scope);
     t.field("sources", &source_list(&info.sources));
@@ -215,7 +219,7 @@ impl Show for TokenCreateReply {
     fn text(&self, t: &mut Text) {
         t.line(&format!("created token {}", self.info.name));
         t.field("token", self.token.expose());
-        fields(t, &self.info);
+        show_fields(t, &self.info);
     }
 
     fn quiet(&self, t: &mut Text) {
@@ -229,9 +233,7 @@ impl Show for TokenCreateReply {
                 .into(),
             "programs send it as `Authorization: Bearer …`".into(),
             match &self.info.expires_at {
-                Some(end) => {
-                    format!("it expires on {}; brain doctor warns two weeks before", day(end))
-                }
+                Some(end) => format!("it expires on {}; brain doctor warns before", day(end)),
                 None => "it never expires; brain token revoke revokes it".into(),
             },
         ]
@@ -244,7 +246,7 @@ impl Show for TokenRevokeReply {
             "revoked" => format!("revoked {}", self.info.name),
             _ => format!("{} was already revoked", self.info.name),
         });
-        fields(t, &self.info);
+        show_fields(t, &self.info);
     }
 
     fn quiet(&self, _: &mut Text) {}

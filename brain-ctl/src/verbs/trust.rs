@@ -1,4 +1,5 @@
-//! `brain trust`: makes all lines of a page the owner's. Also prints who wrote which lines.
+//! `brain trust`: marks all lines of a page as the owner's. Formats who wrote which lines, also for
+//! other commands.
 
 use brain_protocol::{Fault, MarkedLines};
 use clap::Args;

@@ -16,8 +16,8 @@ use crate::{
     output::{Column, Outcome, Paint, Show, Table, Text, bytes, minute, pad, second},
 };
 
-/// Columns of a label with its space.
-const LABEL: usize = 10;
+/// The width of a label and the space after it, in columns of the terminal.
+const LABEL_WIDTH: usize = 10;
 
 /// Arguments of `tunnel`.
 #[derive(Debug, Args)]
@@ -109,7 +109,7 @@ fn public_address(status: TunnelStatusReply) -> Result<Address, Fault> {
     Ok(Address { url })
 }
 
-/// `brain tunnel url`.
+/// The output of `brain tunnel url`.
 #[derive(Debug, Serialize)]
 struct Address {
     url: String,
@@ -128,7 +128,7 @@ impl Show for Address {
 /// The output of `start`, `stop` and `status`.
 #[derive(Debug, Serialize)]
 struct StatusOutput {
-    /// Whether the command was `start`, which fails if the tunnel is not up.
+    /// Whether the command was `start`, which fails if the agent is not connected.
     #[serde(skip)]
     is_start: bool,
     #[serde(flatten)]
@@ -137,8 +137,8 @@ struct StatusOutput {
 
 /// Prints a labelled value, wrapped with a hanging indent.
 fn field(t: &mut Text, label: &str, value: &str) {
-    let lead = format!("{} ", t.paint.dim(&pad(label, LABEL - 1)));
-    t.prose(&lead, LABEL, value);
+    let lead = format!("{} ", t.paint.dim(&pad(label, LABEL_WIDTH - 1)));
+    t.prose(&lead, LABEL_WIDTH, value);
 }
 
 impl Show for StatusOutput {
@@ -184,12 +184,13 @@ impl Show for StatusOutput {
     }
 
     fn exit(&self) -> Exit {
-        let is_up = matches!(self.status.state.as_str(), "up" | "service_down" | "unreachable");
-        if self.is_start && !is_up { Exit::Failed } else { Exit::Done }
+        let state = self.status.state.as_str();
+        let is_connected = matches!(state, "up" | "service_down" | "unreachable");
+        if self.is_start && !is_connected { Exit::Failed } else { Exit::Done }
     }
 }
 
-/// Returns the time of day.
+/// Returns the local time of day of an RFC 3339 time: `10:30:45`.
 fn time_of_day(at: &str) -> String {
     second(at).get(11..).unwrap_or(at).to_owned()
 }
@@ -228,7 +229,7 @@ const COLUMNS: &[Column] = &[
     Column::fixed("JOB"),
 ];
 
-/// Formats the duration of a request.
+/// Formats the duration of a request, `us` microseconds.
 fn duration(us: u64) -> String {
     match us {
         0..1000 => format!("{us} us"),

@@ -1,4 +1,4 @@
-//! Prints the result of a write: `capture`, `put`, `revert`.
+//! Prints the reply of commands that write one page, for example `capture`, `put` and `append`.
 
 use brain_protocol::{WriteReply, WriteStatus};
 

@@ -19,14 +19,14 @@ use tempfile::TempDir;
 
 use crate::set::{Doc, Set, source};
 
-/// The modification time of all files, since 1970.
+/// The modification time of all files, as a duration since 1970.
 const FILE_TIME: Duration = Duration::from_secs(1_600_000_000);
 
 /// The home of a brain that is opened without vectors, then with them.
 pub(crate) struct BrainHome {
     dir: TempDir,
     name: String,
-    /// The id of each page in the set.
+    /// The id that the set gives each page.
     ids: HashMap<(SourceId, Slug), String>,
 }
 
@@ -44,8 +44,8 @@ impl OpenBrain {
 }
 
 impl BrainHome {
-    /// Creates a home with the pages of `set`. A page's file is the document's file, or generated
-    /// from id, title and text.
+    /// Creates a home with the pages of `set`. A document without a file gets one that is generated
+    /// from its id, title, frontmatter and text.
     pub(crate) fn with(set: &Set) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let mut home = Self { dir, name: set.name.clone(), ids: HashMap::new() };
@@ -56,9 +56,9 @@ impl BrainHome {
                 Some((scope, path)) if set.has_scopes() => (scope, path),
                 _ => ("", path.as_str()),
             };
-            let file = home.files(scope).join(format!("{path}.md"));
+            let file = home.source_dir(scope).join(format!("{path}.md"));
             fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
-            fs::write(&file, content(doc)).expect("a file");
+            fs::write(&file, file_text(doc)).expect("a file");
             // Pages with equal scores are ordered by date, so all files get the same one.
             let file = fs::File::options().write(true).open(file).expect("the file");
             file.set_modified(SystemTime::UNIX_EPOCH + FILE_TIME).expect("its time");
@@ -72,7 +72,7 @@ impl BrainHome {
         }
         let open = home.open(None);
         for scope in sources {
-            let path = home.files(scope).canonicalize().expect("a path").display().to_string();
+            let path = home.source_dir(scope).canonicalize().expect("a path").display().to_string();
             if scope.is_empty() {
                 open.ask(Request::Import(Import { path, source: None, dry_run: false }));
             } else {
@@ -90,12 +90,12 @@ impl BrainHome {
         home
     }
 
-    /// Returns the id of a hit in the set.
+    /// Returns the id that the set gives the page of a hit.
     pub(crate) fn id(&self, hit: &Hit) -> &str {
         self.ids.get(&(hit.source_id.clone(), hit.slug.clone())).expect("a page of the set")
     }
 
-    /// Returns the number of links between pages.
+    /// Returns the number of live links of all pages.
     pub(crate) fn count_links(&self, open: &OpenBrain) -> u64 {
         let links = |(source, slug): &(SourceId, Slug)| {
             let page = PageRef { source: Some(source.clone()), slug: slug.clone() };
@@ -109,15 +109,17 @@ impl BrainHome {
         self.ids.keys().map(links).sum()
     }
 
-    fn files(&self, scope: &str) -> PathBuf {
+    /// Returns the directory of the source of `scope`, or of the default source.
+    fn source_dir(&self, scope: &str) -> PathBuf {
         self.dir.path().join("files").join(if scope.is_empty() { "default" } else { scope })
     }
 
-    fn vectors(&self) -> PathBuf {
+    fn vector_dir(&self) -> PathBuf {
         self.dir.path().join("home/index/vectors")
     }
 
-    fn cache(&self) -> Option<PathBuf> {
+    /// Returns the directory that keeps the vectors of this set for the next run.
+    fn cache_dir(&self) -> Option<PathBuf> {
         std::env::var_os("BRAIN_QUALITY_CACHE").map(|dir| PathBuf::from(dir).join(&self.name))
     }
 
@@ -125,12 +127,12 @@ impl BrainHome {
     pub(crate) fn open(&self, model: Option<&Path>) -> OpenBrain {
         let home = Home::at(self.dir.path().join("home"));
         if model.is_some()
-            && let Some(cache) = self.cache()
+            && let Some(cache) = self.cache_dir()
             && cache.is_dir()
         {
             // A vector has a key made from the page's content. Vectors with other keys are computed
             // again.
-            copy(&cache, &self.vectors());
+            copy_files(&cache, &self.vector_dir());
         }
         let config = Config::load(&home.config(), |name| match (name, model) {
             ("BRAIN_EMBEDDING_PROVIDER", None) => Some("none".into()),
@@ -148,23 +150,23 @@ impl BrainHome {
     pub(crate) fn embed(&self, open: &OpenBrain) {
         let Reply::Embed(done) = open
             .brain
-            .answer(&open.caller, Request::Embed(Embed::default()), &ProgressDots::default())
+            .answer(&open.caller, Request::Embed(Embed::default()), &ProgressPrinter::default())
             .expect("vectors")
         else {
             panic!("no vectors")
         };
         assert_eq!(done.missing, 0, "every page has its vectors");
-        if let Some(cache) = self.cache() {
-            copy(&self.vectors(), &cache);
+        if let Some(cache) = self.cache_dir() {
+            copy_files(&self.vector_dir(), &cache);
         }
     }
 }
 
-/// Prints progress.
+/// Prints a line for each hundred pages. The value is the number of hundreds so far.
 #[derive(Default)]
-struct ProgressDots(AtomicU64);
+struct ProgressPrinter(AtomicU64);
 
-impl Progress for ProgressDots {
+impl Progress for ProgressPrinter {
     fn at(&self, done: u64, total: u64) -> bool {
         if done / 100 > self.0.swap(done / 100, Ordering::Relaxed) {
             eprintln!("  {done} of {total} pages have vectors");
@@ -174,7 +176,7 @@ impl Progress for ProgressDots {
 }
 
 /// Returns the text of a page's file.
-fn content(doc: &Doc) -> String {
+fn file_text(doc: &Doc) -> String {
     if let Some(file) = &doc.file {
         return file.content.clone();
     }
@@ -182,7 +184,8 @@ fn content(doc: &Doc) -> String {
     format!("---\ntitle: {title}\n{}---\n\n{}\n", doc.frontmatter, doc.text)
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies the files of a directory to another directory.
+fn copy_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
     for file in fs::read_dir(from).expect("files").filter_map(Result::ok) {
         fs::copy(file.path(), to.join(file.file_name())).expect("a copy");

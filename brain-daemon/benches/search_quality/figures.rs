@@ -10,10 +10,15 @@ use crate::set::{Set, source};
 /// Mean values over the questions of a set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Figures {
+    /// The number of questions with answers.
     pub(crate) questions: usize,
+    /// Normalised discounted cumulative gain of the first 10 hits.
     pub(crate) ndcg10: f64,
+    /// The share of the answers that are among the first 5 hits.
     pub(crate) recall5: f64,
+    /// The share of the answers that are among the first 10 hits.
     pub(crate) recall10: f64,
+    /// The reciprocal of the rank of the first answer; 0 if it is not among the first 10 hits.
     pub(crate) mrr10: f64,
     /// The share of questions whose first hit is an answer.
     pub(crate) first: f64,
@@ -21,8 +26,9 @@ pub(crate) struct Figures {
     pub(crate) median_us: u128,
 }
 
-/// Measures `set` in the brain `open`. Prints missed answers on standard error on request.
-pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -> Figures {
+/// Measures `set` in the brain `open`. With `prints_misses`, prints each question with answers that
+/// are not among the first 5 hits on standard error.
+pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: bool) -> Figures {
     let mut sum = Figures::default();
     let mut times = Vec::new();
     for query in &set.queries {
@@ -34,9 +40,9 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
             prefix: query.prefix,
             ..Search::default()
         });
-        let begin = Instant::now();
+        let started_at = Instant::now();
         let Reply::Hits(found) = open.ask(request) else { panic!("no hits") };
-        times.push(begin.elapsed().as_micros());
+        times.push(started_at.elapsed().as_micros());
         assert_eq!(found.degraded, None, "nothing is missing");
         let ids: Vec<&str> = found.hits.iter().take(10).map(|hit| home.id(hit)).collect();
         let grades: Vec<f64> =
@@ -46,16 +52,16 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
         let recall_at = |n: usize| {
             grades.iter().take(n).filter(|g| **g > 0.0).count() as f64 / answers.len() as f64
         };
-        sum.ndcg10 += gain(&grades) / gain(&ideal);
+        sum.ndcg10 += discounted_gain(&grades) / discounted_gain(&ideal);
         sum.recall5 += recall_at(5);
         sum.recall10 += recall_at(10);
         sum.mrr10 += grades.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i as f64 + 1.0));
         sum.first += f64::from(u8::from(grades.first().is_some_and(|g| *g > 0.0)));
         sum.questions += 1;
-        if misses && recall_at(5) < 1.0 {
-            let wanted: Vec<&String> = answers.keys().collect();
+        if prints_misses && recall_at(5) < 1.0 {
+            let expected: Vec<&String> = answers.keys().collect();
             eprintln!(
-                "  {} | wanted {wanted:?} | found {:?}",
+                "  {} | expected {expected:?} | found {:?}",
                 query.text,
                 &ids[..ids.len().min(5)]
             );
@@ -74,6 +80,7 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -
     }
 }
 
-fn gain(grades: &[f64]) -> f64 {
+/// Returns the discounted cumulative gain of the first 10 grades.
+fn discounted_gain(grades: &[f64]) -> f64 {
     grades.iter().take(10).enumerate().map(|(i, g)| g / (i as f64 + 2.0).log2()).sum()
 }

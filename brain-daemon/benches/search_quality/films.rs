@@ -1,6 +1,6 @@
 //! A generated corpus with links: films, artists, bands, albums, festivals, and cookery courses in
-//! German. It is always the same. Its sentences, types of pages and forms of questions differ from
-//! those of the set with which the ranking by links was developed.
+//! German. Each run generates the same pages and questions. Its sentences, types of pages and forms
+//! of questions differ from those of the set with which the ranking by links was developed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -83,7 +83,7 @@ const DISHES: [&str; 12] = [
     "Pflaumenmus",
 ];
 
-/// A random generator with a fixed seed.
+/// A linear congruential generator of random numbers. The value is its state, at first the seed.
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -104,28 +104,35 @@ impl Rng {
     }
 }
 
+/// Pages, and questions with the ids of their answers.
 #[derive(Default)]
 struct Corpus {
     docs: Vec<Doc>,
+    /// Questions about relations between pages.
     related: Vec<(String, Vec<String>)>,
+    /// Questions for which links must not change the results.
     plain: Vec<(String, Vec<String>)>,
 }
 
 /// The id and title of a page.
 #[derive(Clone)]
-struct Page(String, String);
+struct Page {
+    id: String,
+    title: String,
+}
 
 impl Page {
     fn new(folder: &str, title: &str) -> Self {
-        Self(format!("{folder}/{}", title.to_lowercase().replace(' ', "-")), title.to_owned())
+        let id = format!("{folder}/{}", title.to_lowercase().replace(' ', "-"));
+        Self { id, title: title.to_owned() }
     }
 
-    fn wiki(&self) -> String {
-        format!("[[{}|{}]]", self.0, self.1)
+    fn wiki_link(&self) -> String {
+        format!("[[{}|{}]]", self.id, self.title)
     }
 
-    fn markdown(&self) -> String {
-        format!("[{}](/{}.md)", self.1, self.0)
+    fn markdown_link(&self) -> String {
+        format!("[{}](/{}.md)", self.title, self.id)
     }
 }
 
@@ -162,151 +169,155 @@ fn corpus() -> Corpus {
         .map(|n| Page::new("places", &format!("{} Film Days 20{:02}", LAST[n + 3], 10 + n)))
         .collect();
     let mut biographies: Vec<Vec<String>> = vec![Vec::new(); people.len()];
-    let mut direct: HashMap<usize, Vec<String>> = HashMap::new();
-    let mut shown: Vec<Vec<usize>> = vec![Vec::new(); films.len()];
+    let mut films_by_director: HashMap<usize, Vec<String>> = HashMap::new();
+    let mut festivals_by_film: Vec<Vec<usize>> = vec![Vec::new(); films.len()];
     for (number, festival) in festivals.iter().enumerate() {
         let films_there = rng.distinct(9, films.len());
         let jury = rng.distinct(3, people.len());
-        let mut text =
-            format!("{} ran for four days under a leaking roof.\n\n## Programme\n\n", festival.1);
+        let mut text = format!(
+            "{} ran for four days under a leaking roof.\n\n## Programme\n\n",
+            festival.title
+        );
         for &film in &films_there {
-            shown[film].push(number);
-            text.push_str(&format!("- {} on the big screen\n", films[film].wiki()));
+            festivals_by_film[film].push(number);
+            text.push_str(&format!("- {} on the big screen\n", films[film].wiki_link()));
         }
         text.push_str("\n## Jury\n\n");
         for &person in &jury {
-            text.push_str(&format!("- {}\n", people[person].wiki()));
+            text.push_str(&format!("- {}\n", people[person].wiki_link()));
         }
-        let answers: Vec<String> = jury.iter().map(|&p| people[p].0.clone()).collect();
-        all.related.push((format!("jury of {}", festival.1), answers));
+        let answers: Vec<String> = jury.iter().map(|&p| people[p].id.clone()).collect();
+        all.related.push((format!("jury of {}", festival.title), answers));
         let guest = rng.below(people.len());
         text.push_str(&format!(
             "\nA lecture by {} was cancelled. The weather was wet.",
-            people[guest].wiki()
+            people[guest].wiki_link()
         ));
-        all.page(festival, "festival", "", text);
+        all.add_page(festival, "festival", "", text);
     }
     for (number, film) in films.iter().enumerate() {
         let (director, composer) = (rng.below(people.len()), rng.below(people.len()));
         let cast = rng.distinct(4, people.len());
-        let (other, fan) = (&films[(number + 11) % films.len()], rng.below(people.len()));
+        let (other, critic) = (&films[(number + 11) % films.len()], rng.below(people.len()));
         let plot = PLOTS[number % 12];
         let mut text = format!("The story of {plot}. ");
-        let way = number % 3;
-        if way == 0 {
+        // 0: the film's text names the director; 1: the biography does; 2: the frontmatter does.
+        let director_place = number % 3;
+        if director_place == 0 {
             text.push_str(&format!(
                 "It was directed by {} in eleven weeks. ",
-                people[director].wiki()
+                people[director].wiki_link()
             ));
         }
         text.push_str(&format!(
             "The score was composed by {} for strings alone.\n\n## Cast\n\n",
-            people[composer].wiki()
+            people[composer].wiki_link()
         ));
         for &person in &cast {
             text.push_str(&format!(
                 "- {} as the {}\n",
-                people[person].wiki(),
+                people[person].wiki_link(),
                 NOUNS[rng.below(16)].to_lowercase()
             ));
         }
         text.push_str(&format!(
             "\n## Reception\n\nCritics compared it with {}. {} walked out of the premiere.",
-            other.wiki(),
-            people[fan].wiki()
+            other.wiki_link(),
+            people[critic].wiki_link()
         ));
-        if way == 1 {
+        if director_place == 1 {
             biographies[director].push(format!(
                 "In the year after, {} was directed in a hurry and without money.",
-                film.markdown()
+                film.markdown_link()
             ));
         }
-        let frontmatter = if way == 2 {
-            format!("director: \"[[{}]]\"\n", people[director].0)
+        let frontmatter = if director_place == 2 {
+            format!("director: \"[[{}]]\"\n", people[director].id)
         } else {
             String::new()
         };
-        direct.entry(director).or_default().push(film.0.clone());
-        all.page(film, "film", &frontmatter, text);
-        let cast: Vec<String> = cast.iter().map(|&p| people[p].0.clone()).collect();
+        films_by_director.entry(director).or_default().push(film.id.clone());
+        all.add_page(film, "film", &frontmatter, text);
+        let cast: Vec<String> = cast.iter().map(|&p| people[p].id.clone()).collect();
         match number % 4 {
             0 => all.related.push((
-                format!("Who composed the score of {}?", film.1),
-                vec![people[composer].0.clone()],
+                format!("Who composed the score of {}?", film.title),
+                vec![people[composer].id.clone()],
             )),
-            1 => all.related.push((format!("cast of {}", film.1), cast)),
+            1 => all.related.push((format!("cast of {}", film.title), cast)),
             2 => all.related.push((
-                format!("who was the director of {}", film.1),
-                vec![people[director].0.clone()],
+                format!("who was the director of {}", film.title),
+                vec![people[director].id.clone()],
             )),
             _ => {
                 let festivals: Vec<String> =
-                    shown[number].iter().map(|&f| festivals[f].0.clone()).collect();
+                    festivals_by_film[number].iter().map(|&f| festivals[f].id.clone()).collect();
                 if !festivals.is_empty() && festivals.len() <= 5 {
                     all.related
-                        .push((format!("at which festivals was {} shown", film.1), festivals));
+                        .push((format!("at which festivals was {} shown", film.title), festivals));
                 }
             }
         }
         if number < 12 {
-            let same: Vec<String> =
-                (number..films.len()).step_by(12).map(|n| films[n].0.clone()).collect();
-            all.plain.push((format!("film about {plot}"), same));
+            let films_with_plot: Vec<String> =
+                (number..films.len()).step_by(12).map(|n| films[n].id.clone()).collect();
+            all.plain.push((format!("film about {plot}"), films_with_plot));
         }
-        all.plain.push((format!("what is {} about?", film.1), vec![film.0.clone()]));
+        all.plain.push((format!("what is {} about?", film.title), vec![film.id.clone()]));
     }
     for (number, band) in bands.iter().enumerate() {
         let members = rng.distinct(4, people.len());
         let album = Page::new("sound", &format!("{} Songs {}", NOUNS[number % 16], number + 3));
         let producer = rng.below(people.len());
-        let keys: Vec<String> = members.iter().map(|&p| format!("  - {}\n", people[p].0)).collect();
+        let member_lines: Vec<String> =
+            members.iter().map(|&p| format!("  - {}\n", people[p].id)).collect();
         let text = format!(
             "A group from the coast. Their first record was {}, and they once opened for {}.",
-            album.wiki(),
-            bands[(number + 5) % bands.len()].wiki()
+            album.wiki_link(),
+            bands[(number + 5) % bands.len()].wiki_link()
         );
-        all.page(band, "band", &format!("members:\n{}", keys.concat()), text);
-        all.page(
+        all.add_page(band, "band", &format!("members:\n{}", member_lines.concat()), text);
+        all.add_page(
             &album,
             "album",
             "",
             format!(
                 "Recorded by {} in a barn. {} produced it and played the organ. The cover shows \
                     {}.",
-                band.wiki(),
-                people[producer].wiki(),
-                people[rng.below(people.len())].wiki()
+                band.wiki_link(),
+                people[producer].wiki_link(),
+                people[rng.below(people.len())].wiki_link()
             ),
         );
-        let answers: Vec<String> = members.iter().map(|&p| people[p].0.clone()).collect();
+        let answers: Vec<String> = members.iter().map(|&p| people[p].id.clone()).collect();
         all.related.push(match number % 3 {
-            0 => (format!("members of {}", band.1), answers),
-            1 => (format!("which albums did {} record", band.1), vec![album.0.clone()]),
-            _ => (format!("who produced {}?", album.1), vec![people[producer].0.clone()]),
+            0 => (format!("members of {}", band.title), answers),
+            1 => (format!("which albums did {} record", band.title), vec![album.id.clone()]),
+            _ => (format!("who produced {}?", album.title), vec![people[producer].id.clone()]),
         });
-        all.plain.push((format!("when was {} released", album.1), vec![album.0.clone()]));
+        all.plain.push((format!("when was {} released", album.title), vec![album.id.clone()]));
     }
     for (number, person) in people.iter().enumerate() {
         let friend = &people[(number + 17) % people.len()];
         let mut text = format!(
             "{} grew up above a bakery and shared a flat with {}. ",
-            person.1,
-            friend.wiki()
+            person.title,
+            friend.wiki_link()
         );
         text.push_str(&biographies[number].join(" "));
         text.push_str(" Later years were spent teaching.");
-        all.page(person, "artist", "", text);
-        if let Some(films) = direct.get(&number).filter(|films| films.len() <= 5) {
+        all.add_page(person, "artist", "", text);
+        if let Some(films) = films_by_director.get(&number).filter(|films| films.len() <= 5) {
             all.related.push((
                 if number % 2 == 0 {
-                    format!("Which films did {} direct?", person.1)
+                    format!("Which films did {} direct?", person.title)
                 } else {
-                    format!("films directed by {}", person.1)
+                    format!("films directed by {}", person.title)
                 },
                 films.clone(),
             ));
         }
-        all.plain.push((format!("tell me about {}", person.1), vec![person.0.clone()]));
+        all.plain.push((format!("tell me about {}", person.title), vec![person.id.clone()]));
     }
     courses(&mut all, &mut rng, &people);
     all
@@ -315,43 +326,44 @@ fn corpus() -> Corpus {
 /// Adds cookery courses in German.
 fn courses(all: &mut Corpus, rng: &mut Rng, people: &[Page]) {
     let recipes: Vec<Page> = DISHES.iter().map(|dish| Page::new("küche", dish)).collect();
-    let mut from: HashMap<usize, Vec<String>> = HashMap::new();
+    let mut recipes_by_cook: HashMap<usize, Vec<String>> = HashMap::new();
     for (number, recipe) in recipes.iter().enumerate() {
         let cook = rng.below(people.len());
-        from.entry(cook).or_default().push(recipe.0.clone());
+        recipes_by_cook.entry(cook).or_default().push(recipe.id.clone());
         let guest = &people[rng.below(people.len())];
         let text = format!(
             "Ein Gericht für kalte Tage, das lange auf dem Herd steht. Das Rezept stammt von {}, \
                 die es nie gewogen hat. {} mochte es nicht.",
-            people[cook].wiki(),
-            guest.wiki()
+            people[cook].wiki_link(),
+            guest.wiki_link()
         );
-        all.page(recipe, "rezept", "", text);
-        all.related.push((format!("Von wem stammt {}?", recipe.1), vec![people[cook].0.clone()]));
+        all.add_page(recipe, "rezept", "", text);
+        all.related
+            .push((format!("Von wem stammt {}?", recipe.title), vec![people[cook].id.clone()]));
         let course = Page::new("küche", &format!("Kochkurs {}", LAST[number]));
-        let who = rng.distinct(5, people.len());
-        let names: Vec<String> = who.iter().map(|&p| people[p].wiki()).collect();
+        let participants = rng.distinct(5, people.len());
+        let names: Vec<String> = participants.iter().map(|&p| people[p].wiki_link()).collect();
         let text = format!(
             "Ein Abend in der Lehrküche am Hafen, mit viel Dampf und wenig Platz. Teilgenommen \
                 haben {}. Gekocht wurde {}. Die Rechnung ging an {}.",
             names.join(", "),
-            recipe.wiki(),
-            people[rng.below(people.len())].wiki()
+            recipe.wiki_link(),
+            people[rng.below(people.len())].wiki_link()
         );
-        all.page(&course, "kurs", "", text);
-        let answers: Vec<String> = who.iter().map(|&p| people[p].0.clone()).collect();
-        all.related.push((format!("Wer hat an {} teilgenommen?", course.1), answers));
-        all.plain.push((format!("Wie kocht man {}?", recipe.1), vec![recipe.0.clone()]));
+        all.add_page(&course, "kurs", "", text);
+        let answers: Vec<String> = participants.iter().map(|&p| people[p].id.clone()).collect();
+        all.related.push((format!("Wer hat an {} teilgenommen?", course.title), answers));
+        all.plain.push((format!("Wie kocht man {}?", recipe.title), vec![recipe.id.clone()]));
     }
-    for (cook, recipes) in from {
-        all.related.push((format!("Welche Rezepte stammen von {}?", people[cook].1), recipes));
+    for (cook, recipes) in recipes_by_cook {
+        all.related.push((format!("Welche Rezepte stammen von {}?", people[cook].title), recipes));
     }
 }
 
 impl Corpus {
-    fn page(&mut self, page: &Page, kind: &str, frontmatter: &str, text: String) {
+    fn add_page(&mut self, page: &Page, kind: &str, frontmatter: &str, text: String) {
         let frontmatter = format!("type: {kind}\n{frontmatter}");
-        let (id, title) = (page.0.clone(), page.1.clone());
+        let (id, title) = (page.id.clone(), page.title.clone());
         self.docs.push(Doc { id, title, text, frontmatter, file: None });
     }
 }

@@ -3,15 +3,17 @@
 //!
 //! `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`
 //!
-//! `--sets` measures the generated sets only, without vectors; `--check FILE` fails if one of their
-//! figures is more than a point below that in FILE; `--only NAMES` selects sets; `--misses` prints
-//! questions with missed answers.
+//! `--sets` measures the generated sets only, without vectors. With `--sets`, `--check FILE` fails
+//! if a figure is more than a point (0.01) below that in FILE. `--only NAMES` selects sets.
+//! `--misses` prints questions with answers that are not among the first 5 hits.
 //!
-//! | variable | meaning |
-//! |---|---|
-//! | `BRAIN_RETRIEVAL_DATA` | the directory of the sets |
-//! | `BRAIN_TEST_MODEL` | the directory of a local embedding model; without it the columns with vectors stay empty |
-//! | `BRAIN_QUALITY_CACHE` | a directory where vectors are kept for the next run; they are used for the very same text and model only |
+//! Environment variables:
+//!
+//! - `BRAIN_RETRIEVAL_DATA`: the directory of the sets.
+//! - `BRAIN_TEST_MODEL`: the directory of a local embedding model. Without it, nothing is measured
+//!   with vectors.
+//! - `BRAIN_QUALITY_CACHE`: a directory that keeps vectors for the next run. A vector is used only
+//!   for the same text and model.
 
 #![allow(
     missing_docs,
@@ -39,7 +41,9 @@ use set::Set;
 /// The figures of a set.
 pub(crate) struct Row {
     name: String,
+    /// The number of documents.
     docs: usize,
+    /// The number of live links.
     links: u64,
     without_vectors: Figures,
     with_vectors: Option<Figures>,
@@ -47,24 +51,24 @@ pub(crate) struct Row {
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    // `cargo test` also runs benchmarks, without arguments.
+    // A test runner may list or run tests; there are none.
     if args.iter().any(|a| a == "--test" || a == "--list") {
         return;
     }
-    let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|i| args.get(i + 1));
+    let value_of = |flag: &str| args.iter().position(|a| a == flag).and_then(|i| args.get(i + 1));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let data = std::env::var_os("BRAIN_RETRIEVAL_DATA")
         .map_or_else(|| root.join("../shared/data/retrieval"), PathBuf::from);
-    let only = after("--only");
+    let only = value_of("--only");
     let is_selected =
         |set: &Set| only.is_none_or(|only| only.split(',').any(|name| set.name == name));
-    let verbose = args.iter().any(|a| a == "--misses");
+    let prints_misses = args.iter().any(|a| a == "--misses");
     let generated: Vec<Row> = sets::sets()
         .iter()
         .filter(|set| is_selected(set))
-        .map(|set| measure(set, None, verbose))
+        .map(|set| measure(set, None, prints_misses))
         .collect();
-    let path = |flag: &str| after(flag).map(|path| root.join(path));
+    let path = |flag: &str| value_of(flag).map(|path| root.join(path));
     if args.iter().any(|a| a == "--sets") {
         if let Some(path) = path("--write") {
             let page = fs::read_to_string(&path).expect("read the page");
@@ -91,7 +95,8 @@ fn main() {
     sets.extend(films::sets());
     sets.retain(is_selected);
     let model = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from);
-    let rows: Vec<Row> = sets.iter().map(|set| measure(set, model.as_deref(), verbose)).collect();
+    let rows: Vec<Row> =
+        sets.iter().map(|set| measure(set, model.as_deref(), prints_misses)).collect();
     let page = report::with_generated(&report::page(&rows, model.is_some()), &generated);
     print!("{page}");
     if let Some(path) = path("--write") {
@@ -99,16 +104,17 @@ fn main() {
     }
 }
 
-fn measure(set: &Set, model: Option<&Path>, verbose: bool) -> Row {
+/// Measures a set without vectors and, with `model`, also with vectors.
+fn measure(set: &Set, model: Option<&Path>, prints_misses: bool) -> Row {
     let home = BrainHome::with(set);
     let open = home.open(None);
     let links = home.count_links(&open);
-    let without_vectors = figures::ask(set, &home, &open, verbose);
+    let without_vectors = figures::ask(set, &home, &open, prints_misses);
     drop(open);
     let with_vectors = model.map(|model| {
         let open = home.open(Some(model));
         home.embed(&open);
-        figures::ask(set, &home, &open, verbose)
+        figures::ask(set, &home, &open, prints_misses)
     });
     let row =
         Row { name: set.name.clone(), docs: set.docs.len(), links, without_vectors, with_vectors };

@@ -48,40 +48,41 @@ fn obsidian_form(set: &Set) -> Set {
     }
 }
 
-/// Returns the title without the characters that Obsidian refuses in a name.
+/// Returns the title as a file name, without the characters that Obsidian refuses in one.
 fn file_name(title: &str) -> String {
     let name = title.replace([':', '/', '\\'], "-");
     name.replace(['*', '?', '"', '<', '>', '|', '#', '^', '[', ']'], "").trim().to_owned()
 }
 
-/// Replaces links by path with `[[Name]]` and `[[Name|text]]`. A link to a page outside the set
-/// stays broken.
+/// Replaces each markdown link to a page with `[[Name]]` or `[[Name|text]]`. A link to a page
+/// outside the set stays broken.
 fn with_wiki_links(text: &str, names: &HashMap<&str, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.find('[') {
         out.push_str(&rest[..open]);
         rest = &rest[open..];
-        let Some((shown, target, behind)) = split_link(rest) else {
+        let Some((link_text, target, rest_after_link)) = split_link(rest) else {
             out.push('[');
             rest = &rest[1..];
             continue;
         };
         let last = target.rsplit('/').next().unwrap_or(target);
         match names.get(target).map_or(last, String::as_str) {
-            name if name == shown => out.push_str(&format!("[[{name}]]")),
-            name => out.push_str(&format!("[[{name}|{shown}]]")),
+            name if name == link_text => out.push_str(&format!("[[{name}]]")),
+            name => out.push_str(&format!("[[{name}|{link_text}]]")),
         }
-        rest = behind;
+        rest = rest_after_link;
     }
     out.push_str(rest);
     out
 }
 
-/// Splits `text`, which begins with a link, into the link's text, its target, and the rest.
+/// Splits `text` into the text of the link at its beginning, the link's target, and the rest.
+/// `None` if no link to a page is there.
 fn split_link(text: &str) -> Option<(&str, &str, &str)> {
-    let (shown, rest) = text.strip_prefix('[')?.split_once("](")?;
-    let (target, behind) = rest.split_once(')')?;
-    let is_page = !shown.contains(['[', ']', '\n']) && !target.contains([' ', '\n', ':']);
-    is_page.then_some((shown, target, behind))
+    let (link_text, rest) = text.strip_prefix('[')?.split_once("](")?;
+    let (target, rest_after_link) = rest.split_once(')')?;
+    let is_page = !link_text.contains(['[', ']', '\n']) && !target.contains([' ', '\n', ':']);
+    is_page.then_some((link_text, target, rest_after_link))
 }

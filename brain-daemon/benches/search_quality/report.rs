@@ -1,13 +1,14 @@
 //! The report with its tables and goals.
 
 use std::fmt::Write as _;
+use std::process::Command;
 
 use crate::Row;
 use crate::figures::Figures;
 use crate::obsidian;
 
-/// Goals: set, with or without vectors, measure, minimum. Without vectors, they are the best
-/// full-text figures before this project; with vectors, the best of fixed-scale fusion.
+/// Goals: name of the set, whether with vectors, measure, minimum. Without vectors, they are the
+/// best full-text figures known before this program; with vectors, the best of fixed-scale fusion.
 const GOALS: [(&str, bool, &str, f64); 13] = [
     ("scifact", false, "nDCG@10", 0.69),
     ("locomo-session", false, "recall@5", 0.86),
@@ -45,10 +46,6 @@ The benchmark generates `films-relational` and `films-plain`. They test the rank
 with data for which it was not developed: other kinds of pages and questions, in English and German.
 `films-plain` asks questions about the same pages for which links must not change the results.
 
-Sets that end with `-obsidian` have the same pages as Obsidian writes them: the name of the file
-is the title, links are `[[Name]]`, and no page has `title:`. A title that cannot be the name of a
-file is an alias.
-
 ";
 
 /// The largest decrease of a figure that the check accepts.
@@ -67,8 +64,8 @@ cargo test --workspace --bench search_quality -- --sets --check docs/search-qual
 |---|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// Measurements of alternatives.
-const TRIED: &str = "
+/// The section about measured alternatives.
+const ALTERNATIVES: &str = "
 ## What was tried
 
 nDCG@10 with all-MiniLM-L6-v2. Each line changes one thing in the current ranking. All lines were
@@ -94,10 +91,10 @@ computed from the same recorded results of words, vectors and links.
 weight of meaning was chosen with concept, xquad-en, locomo-session and xquad-zh. The other sets
 were measured afterwards. Their nDCG is better than with words alone, or at most 0.001 lower.
 
-For films-relational it is 0.003 lower, because a weakly linked page keeps the part of its score
-for meaning that exceeds its score for the link. Otherwise a link could lower a page's rank. The
-reductions were chosen with all sets. Questions about relations gain nothing from meaning: words and
-links suffice, and among equally linked pages, meaning was noise.
+For films-relational it is 0.003 lower. A weakly linked page keeps the excess of its score for
+meaning over its link score. Otherwise a link could lower a page's rank. The reductions were chosen
+with all sets. Questions about relations gain nothing from meaning: words and links suffice, and
+among equally linked pages, meaning was noise.
 
 The model reads English. For an unknown model, the scale of its cosines is measured on the pages. An
 endpoint does not say which languages it can read. If it does not know the language of the pages,
@@ -106,26 +103,33 @@ the loss is that of the second-to-last row. Use a model that knows your language
 
 /// Formats a row for the terminal.
 pub(crate) fn line(row: &Row) -> String {
-    let of = |f: &Figures| {
+    let formatted = |f: &Figures| {
         format!(
             "nDCG {:.4} R5 {:.4} R10 {:.4} first {:.4} {} us",
             f.ndcg10, f.recall5, f.recall10, f.first, f.median_us
         )
     };
-    let with_vectors =
-        row.with_vectors.as_ref().map_or_else(String::new, |f| format!(" | with: {}", of(f)));
+    let with_vectors = row
+        .with_vectors
+        .as_ref()
+        .map_or_else(String::new, |f| format!(" | with: {}", formatted(f)));
     format!(
         "{} ({} docs, {} links): {}{with_vectors}",
         row.name,
         row.docs,
         row.links,
-        of(&row.without_vectors)
+        formatted(&row.without_vectors)
     )
 }
 
 /// Returns the page for the documentation.
 pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
     let mut out = String::from(HEAD);
+    let _ = writeln!(
+        out,
+        "The tables without and with vectors are of {}, in an optimised\nbuild (`cargo bench`).\n",
+        commit()
+    );
     table(&mut out, "Without vectors", rows, false);
     if with_vectors {
         table(&mut out, "With vectors", rows, true);
@@ -141,21 +145,30 @@ pub(crate) fn page(rows: &[Row], with_vectors: bool) -> String {
         }
     }
     obsidian_table(&mut out, rows);
-    out.push_str(TRIED);
+    out.push_str(ALTERNATIVES);
     out
+}
+
+/// Returns the current commit with its date.
+fn commit() -> String {
+    let output = Command::new("git").args(["log", "-1", "--format=commit %h of %cs"]).output();
+    output.ok().filter(|output| output.status.success()).map_or_else(
+        || "an unknown commit".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }
 
 /// Returns `page` with the section of the generated sets added or replaced.
 pub(crate) fn with_generated(page: &str, rows: &[Row]) -> String {
-    let tried = page.find(TRIED.trim_start()).unwrap_or(page.len());
-    let begin = page.find(GENERATED).unwrap_or(tried);
+    let alternatives = page.find(ALTERNATIVES.trim_start()).unwrap_or(page.len());
+    let begin = page.find(GENERATED).unwrap_or(alternatives);
     let mut out = page[..begin].to_owned();
     out.push_str(GENERATED);
     for row in rows {
         let _ = writeln!(out, "{}", generated_line(row));
     }
     out.push('\n');
-    out.push_str(&page[tried..]);
+    out.push_str(&page[alternatives..]);
     out
 }
 
@@ -207,7 +220,11 @@ fn obsidian_table(out: &mut String, rows: &[Row]) {
     }
     out.push_str(
         "\n## Titles and names of files\n\n\
-         | set | vectors | recall@5 with titles | as in Obsidian | nDCG@10 with titles | as in Obsidian |\n\
+         Sets that end with `-obsidian` have the same pages as Obsidian writes them. The name of \
+         the file\nis the title, links are `[[Name]]`, and no page has `title:`. A title that \
+         cannot be the name of a\nfile is an alias.\n\n\
+         | set | vectors | recall@5 with titles | as in Obsidian | nDCG@10 with titles \
+         | as in Obsidian |\n\
          |---|---|---:|---:|---:|---:|\n",
     );
     for (titled, named) in pairs {
@@ -230,7 +247,8 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
     let _ = writeln!(
         out,
         "## {title}\n\n\
-         | set | documents | live links | questions | nDCG@10 | recall@5 | recall@10 | MRR@10 | median µs | goal |\n\
+         | set | documents | live links | questions | nDCG@10 | recall@5 | recall@10 | MRR@10 \
+         | median µs | goal |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---|"
     );
     for row in rows {
@@ -241,7 +259,7 @@ fn table(out: &mut String, title: &str, rows: &[Row], with_vectors: bool) {
         };
         let goals: Vec<String> = GOALS
             .iter()
-            .filter(|(set, of, ..)| *set == row.name && *of == with_vectors)
+            .filter(|(set, needs_vectors, ..)| *set == row.name && *needs_vectors == with_vectors)
             .map(|(_, _, measure, goal)| {
                 let value = if *measure == "nDCG@10" { f.ndcg10 } else { f.recall5 };
                 format!("{measure} {goal:.2}: {}", if value >= *goal { "yes" } else { "**no**" })

@@ -7,7 +7,7 @@ use std::path::Path;
 use brain_protocol::SourceId;
 use serde::Deserialize;
 
-/// A page.
+/// A document, which becomes a page.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Doc {
     pub(crate) id: String,
@@ -36,7 +36,7 @@ pub(crate) struct Query {
     pub(crate) text: String,
     /// The prefix of the ids to search in.
     pub(crate) scope: Option<String>,
-    /// Whether it is being typed.
+    /// Whether the question is still being typed, so that its last word may be incomplete.
     #[serde(default)]
     pub(crate) prefix: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) docs: Vec<Doc>,
     pub(crate) queries: Vec<Query>,
-    /// Question → document → relevance.
+    /// The relevance of each answer: id of the question → id of the document → relevance.
     pub(crate) wanted: HashMap<String, HashMap<String, f64>>,
 }
 
@@ -80,7 +80,8 @@ pub(crate) fn source(scope: &str) -> SourceId {
     SourceId::parse(scope.to_lowercase()).expect("a scope that is a source")
 }
 
-/// Reads the set in `dir`.
+/// Reads the set in `dir`: `docs.jsonl`, `queries.jsonl`, and `qrels.tsv`, whose lines are the ids
+/// of a question and a document, and the relevance.
 pub(crate) fn read(dir: &Path) -> Set {
     let mut wanted: HashMap<String, HashMap<String, f64>> = HashMap::new();
     for line in fs::read_to_string(dir.join("qrels.tsv")).expect("read the answers").lines() {
@@ -95,13 +96,14 @@ pub(crate) fn read(dir: &Path) -> Set {
     }
     Set {
         name: dir.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        docs: lines(&dir.join("docs.jsonl")),
-        queries: lines(&dir.join("queries.jsonl")),
+        docs: read_lines(&dir.join("docs.jsonl")),
+        queries: read_lines(&dir.join("queries.jsonl")),
         wanted,
     }
 }
 
-fn lines<T: for<'a> Deserialize<'a>>(path: &Path) -> Vec<T> {
+/// Reads a file with a JSON value on each line.
+fn read_lines<T: for<'a> Deserialize<'a>>(path: &Path) -> Vec<T> {
     let text = fs::read_to_string(path).expect("read the set");
     let lines = text.lines().filter(|l| !l.trim().is_empty());
     lines.map(|l| serde_json::from_str(l).expect("a JSON line")).collect()

@@ -12,8 +12,8 @@ use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope};
 use brain_config::Config;
 
-/// Maps group names to ids.
-const GROUPS: &str = "/etc/group";
+/// The file with the names and ids of groups.
+const GROUP_FILE: &str = "/etc/group";
 
 /// The access rules of one socket.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ impl AccessPolicy {
     /// Returns the policy of a socket at `path` that systemd passed in.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] if `daemon.allow_group` does not exist, or contradicts the
-    /// owner and mode of the socket's file.
+    /// [`FaultCode::InvalidConfig`] if the group `daemon.allow_group` does not exist or contradicts
+    /// the owner, group or mode of the socket's file.
     pub(super) fn for_systemd_socket(path: &Path, config: &Config) -> Result<Self, Fault> {
         let group = match &config.daemon.allow_group {
             None => None,
@@ -82,7 +82,7 @@ impl AccessPolicy {
 }
 
 impl Group {
-    /// Checks that only this group can open the socket's file.
+    /// Checks that only this group, root and the daemon's user can open the socket's file.
     ///
     /// Then the kernel has checked the membership of every client, including supplementary
     /// groups, which peer credentials do not contain.
@@ -111,16 +111,19 @@ impl Group {
     }
 }
 
-/// Returns the id of a group that is given by name or id.
+/// Returns the id of the group `name`, which is a name or an id.
+///
+/// # Errors
+/// [`FaultCode::InvalidConfig`] if no group has this name.
 fn group_id(name: &str) -> Result<u32, Fault> {
     if let Ok(id) = name.parse() {
         return Ok(id);
     }
-    let groups = std::fs::read_to_string(GROUPS).unwrap_or_default();
-    find(&groups, name).ok_or_else(|| {
+    let groups = std::fs::read_to_string(GROUP_FILE).unwrap_or_default();
+    find_group(&groups, name).ok_or_else(|| {
         Fault::new(
             FaultCode::InvalidConfig,
-            format!("daemon.allow_group: there is no group \"{name}\" in {GROUPS}"),
+            format!("daemon.allow_group: there is no group \"{name}\" in {GROUP_FILE}"),
         )
         .hint(format!(
             "create it: groupadd --system {name}; or set the number of a group that is not in that \
@@ -129,7 +132,8 @@ fn group_id(name: &str) -> Result<u32, Fault> {
     })
 }
 
-fn find(groups: &str, name: &str) -> Option<u32> {
+/// Returns the id of a group in the text of [`GROUP_FILE`].
+fn find_group(groups: &str, name: &str) -> Option<u32> {
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
         (fields.next() == Some(name)).then(|| fields.nth(1))?.and_then(|id| id.parse().ok())
@@ -138,13 +142,13 @@ fn find(groups: &str, name: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::find_group;
 
     #[test]
     fn a_group_is_found_by_its_whole_name() {
         let groups = "root:x:0:\nbrain-users-old:x:7:\nbrain-users:x:990:ann,bob\nbroken\n";
-        assert_eq!(find(groups, "brain-users"), Some(990));
-        assert_eq!(find(groups, "brain"), None);
-        assert_eq!(find(groups, "broken"), None);
+        assert_eq!(find_group(groups, "brain-users"), Some(990));
+        assert_eq!(find_group(groups, "brain"), None);
+        assert_eq!(find_group(groups, "broken"), None);
     }
 }

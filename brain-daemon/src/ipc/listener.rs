@@ -33,18 +33,19 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 const DISPLACED_CHECK_EVERY: Duration = Duration::from_secs(3);
 /// Maximum number of refused clients that get a reason at the same time. Others are disconnected.
 const MAX_REFUSALS: usize = 16;
-/// How long a daemon that has released the store may still hold its socket.
+/// How long a daemon that has released the store may still listen on its socket.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// A listening socket. Its file is removed on drop if this process created it.
 pub struct Listener {
     socket: Socket,
     policy: AccessPolicy,
-    file: Option<File>,
+    /// `None` for a socket from systemd.
+    file: Option<SocketFile>,
 }
 
 /// A socket file that this process created.
-struct File {
+struct SocketFile {
     path: PathBuf,
     /// Device and inode, so that another daemon's file is not removed.
     id: (u64, u64),
@@ -55,7 +56,7 @@ impl Listener {
     /// an existing socket file is stale.
     ///
     /// # Errors
-    /// [`FaultCode::Conflict`] if another process listens there or another file exists;
+    /// [`FaultCode::Conflict`] if another process listens there, or the file is not a socket;
     /// [`FaultCode::Io`] if the path is too long or the directory cannot be written.
     pub fn bind(path: &Path) -> Result<Self, Fault> {
         let fail = |e: &io::Error| {
@@ -88,15 +89,15 @@ impl Listener {
             .create_tokio()
             .map_err(|e| fail(&e))?;
         let meta = std::fs::symlink_metadata(path).map_err(|e| fail(&e))?;
-        let file = File { path: path.to_owned(), id: (meta.dev(), meta.ino()) };
+        let file = SocketFile { path: path.to_owned(), id: (meta.dev(), meta.ino()) };
         Ok(Self { socket, policy: AccessPolicy::owner_only(), file: Some(file) })
     }
 
     /// Adopts a socket that systemd passed in, without changing its file.
     ///
     /// # Errors
-    /// [`FaultCode::Io`] if the socket cannot be used; [`FaultCode::InvalidConfig`] if
-    /// `daemon.allow_group` contradicts its file.
+    /// [`FaultCode::Io`] if the socket cannot be used; [`FaultCode::InvalidConfig`] if the group
+    /// `daemon.allow_group` does not exist or contradicts the socket's file.
     pub fn adopt(passed: PassedSocket, config: &Config) -> Result<Self, Fault> {
         let policy = AccessPolicy::for_systemd_socket(passed.path(), config)?;
         let path = passed.path().display().to_string();
@@ -118,10 +119,11 @@ impl Listener {
     }
 }
 
-/// Returns whether a process listens on the socket at `path`, after a grace period.
+/// Returns whether a process still listens on the socket at `path` after [`SHUTDOWN_GRACE`].
+/// Returns earlier if none does.
 ///
-/// Connects with a datagram socket. The error of the kernel says whether there is a listener, which
-/// does not notice the attempt. A real connection would make systemd start a daemon.
+/// Connects with a datagram socket. The error of the kernel tells whether there is a listener. The
+/// listener does not notice the attempt; a real connection would make systemd start a daemon.
 fn is_alive(path: &Path) -> bool {
     let Ok(probe) = UnixDatagram::unbound() else { return false };
     let start = std::time::Instant::now();
@@ -157,11 +159,11 @@ impl Drop for Listener {
     }
 }
 
-/// Serves clients until `stop` is cancelled. Sessions run on `tracker` and end after that.
+/// Serves clients until `stop` is cancelled. Sessions run on `tracker`, and end soon after that.
 ///
-/// When the connection limit is reached, idle sessions are closed after a second. When another
-/// process replaces the socket's file, `stop` is cancelled: systemd listens there now, and its
-/// daemon waits for the store's lock.
+/// While a client waits because the connection limit is reached, sessions that are idle for a
+/// second are closed. When another process replaces the socket's file, `stop` is cancelled: usually
+/// systemd listens there now, and its daemon waits for the store's lock.
 pub async fn serve(
     listener: Listener,
     brain: Arc<Brain>,
@@ -219,7 +221,10 @@ pub async fn serve(
     }
 }
 
-/// Returns the caller of a connection, if its user has access.
+/// Returns the caller of a connection.
+///
+/// # Errors
+/// [`FaultCode::Forbidden`] if its user has no access or is unknown.
 fn identify(stream: &Stream, policy: &AccessPolicy) -> Result<Caller, Fault> {
     let uid = stream.peer_creds().map(|creds| creds.euid());
     let Ok(Some(uid)) = uid else {

@@ -1,4 +1,4 @@
-//! The control socket: brain's own protocol for processes of the same user.
+//! The control socket: brain's own protocol for processes on this machine.
 
 mod access_policy;
 mod listener;

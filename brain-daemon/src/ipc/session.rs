@@ -1,6 +1,6 @@
 //! Serves one client's connection: the greeting, then requests one after the other.
 //!
-//! Each read has a timeout and each frame a size limit. Invalid bytes end this connection only.
+//! Each read has a timeout, each frame has a size limit. Invalid bytes end only this connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,17 +19,17 @@ use brain_base::caller::Caller;
 use brain_core::{Brain, Progress};
 use brain_mcp as mcp;
 
-/// The time for the greeting.
+/// Maximum time for the greeting.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time for the rest of a frame, once it has begun.
+/// Maximum time for the rest of a frame, once it has begun.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time between two requests.
+/// Maximum time between two requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// The time between two requests while new clients wait for a free connection.
+/// Maximum time between two requests while new clients wait for a free connection.
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
-/// The time for the client to read an answer.
+/// Maximum time for the client to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Interval at which a long request reports progress, so that clients can tell it from a hang.
+/// Interval at which a long request repeats its progress, so that clients can tell it from a hang.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
 /// Serves one connection to its end. `is_full` is true while new clients wait for a connection.
@@ -43,7 +43,7 @@ pub(super) async fn run(
     match serve_requests(&mut stream, &caller, &brain, &stop, is_full.clone()).await {
         Ok(End::Done) => {}
         Ok(End::Mcp) => mcp::serve_stream(stream, caller, brain, stop, is_full).await,
-        Err(end) => tracing::debug!(caller = caller.name, end, "connection closed"),
+        Err(reason) => tracing::debug!(caller = caller.name, reason, "connection closed"),
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
         let mut greeting = [0_u8; HELLO_LEN];
         stream.read_exact(&mut greeting).await?;
         stream.write_all(&Hello::of_this_build(std::process::id()).to_bytes()).await?;
-        let _ = answer(&mut stream, &Answer::Fault(fault)).await;
+        let _ = send(&mut stream, &Answer::Fault(fault)).await;
         // Unread bytes would reset the connection, and the client would lose the answer.
         tokio::io::copy(&mut (&mut stream).take(MAX_FRAME as u64), &mut tokio::io::sink()).await
     };
@@ -93,7 +93,7 @@ async fn serve_requests(
         let payload = match next_frame(stream, stop, &mut is_full).await? {
             Some(Ok(payload)) => payload,
             Some(Err(fault)) => {
-                answer(stream, &Answer::Fault(fault)).await?;
+                send(stream, &Answer::Fault(fault)).await?;
                 return Err("a frame over the limit");
             }
             None => return Ok(End::Done),
@@ -106,16 +106,16 @@ async fn serve_requests(
                         .hint(
                             "client and daemon must be of one build: `brain stop`, then try again",
                         );
-                answer(stream, &Answer::Fault(fault)).await?;
+                send(stream, &Answer::Fault(fault)).await?;
                 return Err("not a request");
             }
         };
         drop(payload);
-        let stopping = matches!(request, Request::Stop(_));
+        let is_stop = matches!(request, Request::Stop(_));
         let reply = execute(stream, caller, brain, request).await?;
-        let accepted = stopping && matches!(reply, Answer::Reply(Reply::Stopping(_)));
-        answer(stream, &reply).await?;
-        if accepted {
+        let is_accepted_stop = is_stop && matches!(reply, Answer::Reply(Reply::Stopping(_)));
+        send(stream, &reply).await?;
+        if is_accepted_stop {
             stop.cancel();
             return Ok(End::Done);
         }
@@ -125,7 +125,8 @@ async fn serve_requests(
     }
 }
 
-/// Reads the next request. Returns `None` when the client disconnected or the daemon stops.
+/// Reads the payload of the next request. Returns `None` when the client disconnected or the daemon
+/// stops, and a fault if the request is too large.
 async fn next_frame(
     stream: &mut Stream,
     stop: &CancellationToken,
@@ -155,8 +156,8 @@ async fn next_frame(
         }
         // The length is unverified, so memory grows with the bytes that arrive.
         let mut payload = Vec::with_capacity(length.min(64 * 1024));
-        let got = (&mut *stream).take(length as u64).read_to_end(&mut payload).await?;
-        if got < length {
+        let bytes_read = (&mut *stream).take(length as u64).read_to_end(&mut payload).await?;
+        if bytes_read < length {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         Ok(Some(Ok(payload)))
@@ -189,9 +190,9 @@ async fn execute(
     let (brain, caller, progress_sink) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
     let mut job =
         tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*progress_sink));
-    let mut last = Event::Progress { done: 0, total: 0 };
+    let mut last_progress = Event::Progress { done: 0, total: 0 };
     let send_event = async |stream: &mut Stream, event: &Event| {
-        if answer(stream, &Answer::Event(event.clone())).await.is_err() {
+        if send(stream, &Answer::Event(event.clone())).await.is_err() {
             sink.disconnected.store(true, Ordering::Relaxed);
         }
     };
@@ -203,10 +204,10 @@ async fn execute(
                 send_event(stream, &event).await;
                 // Only progress may be repeated as a heartbeat.
                 if matches!(event, Event::Progress { .. }) {
-                    last = event;
+                    last_progress = event;
                 }
             }
-            () = tokio::time::sleep(HEARTBEAT) => send_event(stream, &last).await,
+            () = tokio::time::sleep(HEARTBEAT) => send_event(stream, &last_progress).await,
         }
     };
     while let Ok(event) = progress.try_recv() {
@@ -230,6 +231,7 @@ async fn execute(
     })
 }
 
+/// Passes the events of a request to its connection.
 struct EventSink {
     events: mpsc::Sender<Event>,
     disconnected: AtomicBool,
@@ -256,7 +258,8 @@ impl Progress for EventSink {
     }
 }
 
-async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), CloseReason> {
+/// Sends an answer; a fault instead if the answer is too large.
+async fn send(stream: &mut Stream, answer: &Answer) -> Result<(), CloseReason> {
     let bytes = match encode(answer) {
         Ok(bytes) => bytes,
         Err(_) => {
@@ -274,6 +277,7 @@ async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), CloseReason>
     within(WRITE_TIMEOUT, stream.write_all(&frame)).await
 }
 
+/// Does I/O on the connection within a time limit.
 async fn within<T>(
     limit: Duration,
     work: impl Future<Output = std::io::Result<T>>,

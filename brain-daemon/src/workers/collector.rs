@@ -9,16 +9,17 @@ use super::runner::{Next, Worker};
 use super::schedule::{Schedule, log_failure};
 use brain_core::Brain;
 
-/// The names of the jobs, as in [`brain_config::Config::planned_jobs`].
+/// The name of the job of runs, as in [`brain_config::Config::planned_jobs`].
 const RUN: &str = "collector";
+/// The name of the job of ratings.
 const RATINGS: &str = "collector.ratings";
 /// The time until failed processing of posts is retried, unless new posts arrive earlier.
 const RETRY_DELAY: Duration = Duration::from_secs(5 * 60);
-/// Maximum time between two rounds; equal to the interval of the planned minutes.
+/// Maximum time between two rounds of analyses. It is the interval of the planned minutes.
 const RATINGS_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
-/// Runs the collector at its minutes. `CollectorService::collect_due` decides whether a run is due.
-/// So a missed run is made up, and runs never overlap.
+/// Runs the collector in its planned minutes. `CollectorService::collect_due` decides whether a run
+/// is due, so a missed run is made up, and runs never overlap.
 pub(super) struct CollectorRuns {
     brain: Arc<Brain>,
     schedule: Arc<Schedule>,
@@ -68,9 +69,9 @@ impl Worker for PostAnalysis {
         {
             return Next::AfterOrWakeup(wait);
         }
-        let processed = self.brain.collector.run_analyses();
-        self.needs_minute = matches!(processed, Ok(false));
-        next_processing(processed)
+        let has_more = self.brain.collector.run_analyses();
+        self.needs_minute = matches!(has_more, Ok(false));
+        next_processing(has_more)
     }
 
     async fn wakeup(&mut self) {
@@ -81,9 +82,9 @@ impl Worker for PostAnalysis {
     }
 }
 
-/// Returns when to process posts again. `processed` has whether more can be done at once.
-fn next_processing(processed: Result<bool, Fault>) -> Next {
-    match processed {
+/// Returns when to process posts again. `has_more`: whether more posts can be processed at once.
+fn next_processing(has_more: Result<bool, Fault>) -> Next {
+    match has_more {
         Ok(true) => Next::After(Duration::ZERO),
         Ok(false) => Next::AfterOrWakeup(RATINGS_INTERVAL),
         Err(fault) => {
@@ -93,7 +94,7 @@ fn next_processing(processed: Result<bool, Fault>) -> Next {
     }
 }
 
-/// Starts the scheduler if a token is set up.
+/// Starts the scheduler if the collector has a token.
 fn start_if_ready(brain: &Brain, schedule: &Schedule) {
     if brain.collector.has_token() {
         schedule.start_scheduler();

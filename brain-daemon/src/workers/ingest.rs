@@ -1,8 +1,9 @@
 //! Turns queued items into pages, and yields to arriving items.
 //!
-//! Queueing an item takes a few microseconds, its page twenty times that, on the same cores and
-//! the same writer. So while items arrive, the worker writes small batches, ten times a second.
-//! When the queue is half full, it stops yielding: clients slow down before they are refused.
+//! Queueing an item takes a few microseconds. Writing its page takes twenty times that, on the same
+//! cores and the same writer. So while items arrive, the worker writes small batches, ten times a
+//! second. When the queue is half full, the worker stops yielding: clients slow down before they
+//! are refused.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,20 +14,22 @@ use super::runner::{Next, Worker};
 use brain_core::Brain;
 use brain_core::ingest::{CHUNK, Load};
 
-/// Items a second above which batches are small. One client that sends items one after the other
+/// Items a second from which batches are small. One client that sends items one after the other
 /// exceeds this on all but the slowest disks.
 const STREAM_RATE: u64 = 100;
 /// The minimum time over which arrivals are counted.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// Items a second above which batches are smallest. At this rate, most items wait anyway.
+/// Items a second from which batches are smallest. At this rate, most items wait anyway.
 const FLOOD_RATE: u64 = 2000;
-/// Pages in a batch above each rate, and the pause after it.
+/// Maximum number of pages in a batch at [`STREAM_RATE`] or above.
 const STREAM_BATCH: usize = 64;
+/// Maximum number of pages in a batch at [`FLOOD_RATE`] or above.
 const FLOOD_BATCH: usize = 16;
+/// The pause after a batch at these rates.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The pause after a failure of the store.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The longest wait; the clock may have been set meanwhile.
+/// The longest wait for an item that is due later; the clock may be set meanwhile.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How often expired jobs are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
@@ -55,10 +58,10 @@ impl IngestQueue {
         }
     }
 
-    /// Writes a batch of pages.
+    /// Writes a batch of pages. Returns when to write the next one.
     ///
     /// # Errors
-    /// The fault of the store.
+    /// The fault of the store, if the queue cannot be read or a page cannot be written.
     fn write_batch(&self, batch: Batch) -> Result<Next, Fault> {
         if self.brain.ingest.process_queue(batch.max_pages)? > 0 {
             return Ok(Next::After(batch.pause));
@@ -96,7 +99,9 @@ struct Batch {
 
 /// Measures how fast items arrive.
 struct ArrivalRate {
+    /// When the current window began.
     since: Instant,
+    /// The number of items that had arrived at that time.
     arrived: u64,
     /// Items a second in the last window.
     rate: u64,
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_full_again_after_a_flood() {
+    fn batches_are_full_while_few_items_arrive() {
         let start = Instant::now();
         let mut rate = ArrivalRate::new(start);
         let mut arrived = 0;

@@ -1,5 +1,4 @@
-//! Periodic maintenance: flushes the outbox, retries files, writes the audit, and purges expired
-//! pages, clients and tokens.
+//! Periodic maintenance: of files and pages, of the audit, and of read-only mode.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,14 +6,14 @@ use std::time::{Duration, Instant};
 use super::runner::{Next, Worker};
 use brain_core::{Brain, IdleLinkCheck};
 
-/// How often written files are flushed, and their outbox rows removed.
+/// How often written files are flushed and their outbox rows are removed: once a round.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
 /// Rounds between two attempts to write failed files: one minute.
-const RETRY_EVERY: u32 = 6;
+const RETRY_ROUNDS: u32 = 6;
 /// Rounds between two writes of the clients' last use: one minute.
-const LAST_USE_EVERY: u32 = 6;
+const LAST_USE_ROUNDS: u32 = 6;
 /// Rounds between two purges: ten minutes.
-const PURGE_EVERY: u32 = 60;
+const PURGE_ROUNDS: u32 = 60;
 
 /// How often a read-only file system is checked for being writable.
 const WRITABLE_CHECK_EVERY: Duration = Duration::from_secs(1);
@@ -23,10 +22,11 @@ const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
 /// How often old audited calls are removed.
 const PURGE_CALLS_EVERY: Duration = Duration::from_secs(10 * 60);
 
-/// Flushes, retries and purges.
+/// Flushes the outbox, retries files, writes the clients' last use, purges expired pages, clients
+/// and tokens, and checks links when idle.
 pub(super) struct Maintenance {
     brain: Arc<Brain>,
-    /// Rounds so far. The first one, also after a restart, does everything.
+    /// The number of rounds so far. The first one, also after a restart, does everything.
     rounds: u32,
     links: IdleLinkCheck,
 }
@@ -39,7 +39,7 @@ impl Maintenance {
     fn purge(&self) {
         let purged = [self.brain.pages.purge_due().map(drop), self.brain.access.purge().map(drop)];
         for fault in purged.into_iter().filter_map(Result::err) {
-            tracing::warn!(%fault, "purge failed");
+            tracing::warn!(%fault, "expired pages, clients or tokens not removed");
         }
     }
 }
@@ -49,15 +49,15 @@ impl Worker for Maintenance {
         if let Err(fault) = self.brain.files.flush_outbox() {
             tracing::warn!(%fault, "outbox not flushed");
         }
-        if self.rounds.is_multiple_of(RETRY_EVERY) && self.brain.files.has_failing_files() {
+        if self.rounds.is_multiple_of(RETRY_ROUNDS) && self.brain.files.has_failing_files() {
             self.brain.files.replay_outbox();
         }
-        if self.rounds.is_multiple_of(LAST_USE_EVERY)
+        if self.rounds.is_multiple_of(LAST_USE_ROUNDS)
             && let Err(fault) = self.brain.access.write_last_use()
         {
             tracing::warn!(%fault, "last use of clients not written");
         }
-        if self.rounds.is_multiple_of(PURGE_EVERY) {
+        if self.rounds.is_multiple_of(PURGE_ROUNDS) {
             self.purge();
         }
         self.rounds = self.rounds.wrapping_add(1);
@@ -93,7 +93,7 @@ impl AuditUpkeep {
     /// Removes some old calls. Returns whether there are more.
     fn purge(&mut self) -> bool {
         let has_more = self.brain.audit.purge().unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "purge failed");
+            tracing::warn!(%fault, "old audited calls not removed");
             false
         });
         if !has_more {

@@ -1,4 +1,4 @@
-//! Background workers, run by timers and notifications. They call `Brain` and nothing below it.
+//! Background workers, run by timers and notifications. They call the services of `Brain`.
 //!
 //! [`start`] has the list of all workers; `runner` runs each of them.
 

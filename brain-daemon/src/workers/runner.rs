@@ -1,7 +1,8 @@
 //! Runs the background workers: rounds, restarts after failures, and the end.
 //!
-//! A worker that panics or ends by itself is noticed at once, logged, and restarted after a pause
-//! that doubles with each failure. Each worker's state is in [`WorkerStates`].
+//! If a worker panics or ends by itself, the runner logs the failure at once. It restarts the
+//! worker after a pause that doubles with each failure. Each worker's state is in
+//! [`WorkerStates`].
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -19,14 +20,15 @@ use brain_base::workers::WorkerStates;
 
 /// The usual pause before the first restart. It doubles with each failure.
 const MIN_RESTART_DELAY: Duration = Duration::from_secs(1);
-/// The longest pause before a restart.
+/// The longest pause before a restart, unless [`Worker::RESTART_DELAY`] is longer.
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(60);
 /// A worker that has run this long without a failure is healthy again.
 const HEALTHY_AFTER: Duration = Duration::from_secs(5 * 60);
 
 /// Background work in rounds.
 pub(super) trait Worker: Send + 'static {
-    /// The pause before the first restart. Longer for work that costs money or calls others.
+    /// The pause before the first restart. It is longer for work that costs money or calls other
+    /// services.
     const RESTART_DELAY: Duration = MIN_RESTART_DELAY;
 
     /// Does one round on a thread for blocking work. Returns when to begin the next one.
@@ -57,7 +59,7 @@ pub struct Runner {
     pub stop: CancellationToken,
     /// The state of each worker.
     pub states: Arc<WorkerStates>,
-    /// The time of failures.
+    /// The clock for the times of failures.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn restarts_become_rarer_until_the_worker_is_healthy() {
+    async fn restart_delays_grow_until_the_worker_is_healthy() {
         let fixture = Fixture::new(|round| match round {
             // Healthy for a while, once.
             12 => Next::After(HEALTHY_AFTER * 2),

@@ -1,11 +1,11 @@
 //! Wakes workers at the minutes of their jobs, and gives each minute to at most one job.
 //!
 //! Planned jobs have fixed minutes by configuration. Other jobs, such as a backup or a missed run
-//! that is made up, use free minutes. tokio-cron-scheduler only wakes a worker; the job computes
+//! that is made up, use free minutes. tokio-cron-scheduler only wakes a worker. The job computes
 //! from the time and its state whether it is due. So an extra, late or lost wake-up does no harm.
 //!
-//! A worker also checks every half minute, because the scheduler wakes nobody after the clock is
-//! set back (`the_scheduler_waits_for_the_former_time`).
+//! A worker also checks every half minute, because the scheduler wakes no worker for a while after
+//! the clock is set back (test `the_scheduler_pauses_after_the_clock_is_set_back`).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,11 +23,11 @@ const MINUTE_MS: i64 = 60_000;
 /// The longest time between two checks whether a job is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The planned jobs, their wake-ups, and the last allocated minute. Instants are Unix milliseconds.
+/// The planned jobs, their wake-ups, and the last allocated minute. `now` is in Unix milliseconds.
 pub(super) struct Schedule {
     /// Each planned job, and the event of its minutes.
     planned: Vec<(ScheduledTask, Arc<Notify>)>,
-    /// The last minute in which a job began, and which.
+    /// The last minute in which a job began, in minutes since 1970, and the name of the job.
     last_start: Mutex<Option<(i64, &'static str)>>,
     /// The running scheduler; `None` if it could not start.
     scheduler: OnceLock<Option<JobScheduler>>,
@@ -40,10 +40,11 @@ impl Schedule {
         Self { planned, last_start: Mutex::default(), scheduler: OnceLock::new() }
     }
 
-    /// Starts the scheduler, which wakes the workers of planned jobs; only the first call does.
-    /// Blocks, on a thread of a runtime.
+    /// Starts the scheduler, which wakes the workers of planned jobs. Further calls do nothing.
+    /// Blocks, and must run on a thread of a runtime.
     ///
-    /// It reads the clock several times a second, so it is started when a job can run.
+    /// The scheduler reads the clock several times a second, so it is started only when a job can
+    /// run.
     pub(super) fn start_scheduler(&self) {
         self.scheduler.get_or_init(|| {
             Handle::current()
@@ -53,8 +54,8 @@ impl Schedule {
         });
     }
 
-    /// Completes at the next minute of the planned job `name`; at once if that minute began before
-    /// this call.
+    /// Completes at the next minute of the planned job `name`; at once if such a minute began since
+    /// the last call. Never completes if the job is not planned.
     pub(super) async fn planned_minute(&self, name: &str) {
         match self.planned.iter().find(|(job, _)| job.name == name) {
             Some((_, event)) => event.notified().await,
@@ -62,7 +63,8 @@ impl Schedule {
         }
     }
 
-    /// Runs a job if the minute of `now` is free. `job` returns whether it was due.
+    /// Runs a job if the minute of `now` is free, and returns when to try again. `job` returns
+    /// whether it was due.
     pub(super) fn run(
         &self,
         name: &'static str,
@@ -87,12 +89,13 @@ impl Schedule {
     /// Allocates the minute of `now` to the job `name`.
     ///
     /// # Errors
-    /// The time until the next minute, if this one is planned for another job or a job has begun.
+    /// The time until the next minute, if this one is planned for another job, or a job has begun
+    /// in it.
     pub(super) fn try_take(&self, name: &'static str, now: i64) -> Result<(), Duration> {
         let minute = now.div_euclid(MINUTE_MS);
         let mut last_start = self.last_start();
-        let has_begun = last_start.is_some_and(|(at, _)| at == minute);
-        if has_begun || self.planned.iter().any(|(job, _)| job.name != name && job.is_due(now)) {
+        let is_taken = last_start.is_some_and(|(taken, _)| taken == minute);
+        if is_taken || self.planned.iter().any(|(job, _)| job.name != name && job.is_due(now)) {
             let left = (minute + 1) * MINUTE_MS - now;
             return Err(Duration::from_millis(left.unsigned_abs()));
         }
@@ -227,8 +230,8 @@ mod tests {
             [(1, 0), (5, 4), (20, 19), (30, 0), (30, 15), (60, 59), (180, 10), (720, 59), (1440, 7)]
         {
             let job = ScheduledTask::new("job", every * 60, first).unwrap();
-            let mut made = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
-            let mut data = made.job_data().unwrap();
+            let mut cron_job = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
+            let mut data = cron_job.job_data().unwrap();
             let cron = data.schedule().unwrap();
             // Makes the crate itself convert the instant to its own type.
             data.next_tick = u64::try_from(midnight / 1000 - 1).unwrap();
@@ -254,15 +257,15 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn the_scheduler_waits_for_the_former_time() {
+    async fn the_scheduler_pauses_after_the_clock_is_set_back() {
         // Due each minute, but its next time was computed before the clock was set back.
         let job = ScheduledTask::new("job", 60, 0).unwrap();
-        let mut made = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
-        let mut data = made.job_data().unwrap();
+        let mut cron_job = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
+        let mut data = cron_job.job_data().unwrap();
         data.next_tick += 3600;
-        made.set_job_data(data).unwrap();
+        cron_job.set_job_data(data).unwrap();
         let mut scheduler = JobScheduler::new().await.unwrap();
-        scheduler.add(made).await.unwrap();
+        scheduler.add(cron_job).await.unwrap();
         scheduler.start().await.unwrap();
         let silence = scheduler.time_till_next_job().await.unwrap().unwrap();
         assert!(silence > Duration::from_secs(50 * 60), "{silence:?}");

@@ -17,7 +17,7 @@ use brain_core::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 const DEBOUNCE: Duration = Duration::from_millis(150);
 /// The longest time that a change waits for others.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(800);
-/// With more changed paths than this, the whole source is marked.
+/// Maximum number of recorded paths of a source. Beyond it, the whole source is marked.
 const MAX_PATHS: usize = 2000;
 /// The time after a failure until all sources are scanned and watched anew.
 const RESCAN_DELAY: Duration = Duration::from_secs(60);
@@ -29,12 +29,12 @@ struct WatchedSource {
     source: SourceId,
     root: PathBuf,
     rules: Arc<IgnoreRules>,
-    changed: BTreeSet<PathBuf>,
+    changed_paths: BTreeSet<PathBuf>,
 }
 
 /// The watch of all sources, with the changes since the last sync.
 pub(super) struct SourceWatch {
-    /// `None` if the kernel refuses one.
+    /// The watcher of the kernel's events; `None` if the kernel refuses one.
     watcher: Option<RecommendedWatcher>,
     events: UnboundedReceiver<WatchEvent>,
     /// The event that ended the last wait; it is read first.
@@ -42,6 +42,7 @@ pub(super) struct SourceWatch {
     sources: Vec<WatchedSource>,
     /// Watched directories, and the index of their source.
     dirs: HashMap<PathBuf, usize>,
+    /// The first failure.
     problem: Option<String>,
     /// The first change since the last sync.
     first_change: Option<Instant>,
@@ -61,7 +62,7 @@ impl SourceWatch {
                 source,
                 root,
                 rules,
-                changed: BTreeSet::new(),
+                changed_paths: BTreeSet::new(),
             })
             .collect();
         let mut watch = Self {
@@ -136,12 +137,15 @@ impl SourceWatch {
         self.sync_at().into_iter().chain(self.rescan_at).min()
     }
 
-    /// Returns and forgets the recorded changes.
+    /// Returns the changed paths of each source with changes, and forgets them.
     pub(super) fn take_changes(&mut self) -> Vec<(SourceId, Vec<PathBuf>)> {
         self.first_change = None;
-        let changed = self.sources.iter_mut().filter(|source| !source.changed.is_empty());
+        let changed = self.sources.iter_mut().filter(|source| !source.changed_paths.is_empty());
         changed
-            .map(|it| (it.source.clone(), std::mem::take(&mut it.changed).into_iter().collect()))
+            .map(|it| {
+                let paths = std::mem::take(&mut it.changed_paths);
+                (it.source.clone(), paths.into_iter().collect())
+            })
             .collect()
     }
 
@@ -155,7 +159,7 @@ impl SourceWatch {
         self.rescan_at.is_some_and(|at| at <= Instant::now())
     }
 
-    /// Watches a directory and those below it, except hidden ones and those that rules leave out.
+    /// Watches a directory and those below it, except hidden ones and those that the rules exclude.
     fn watch_dir(&mut self, index: usize, dir: &Path) {
         let WatchedSource { root, rules, .. } = &self.sources[index];
         let (root, rules) = (root.clone(), rules.clone());
@@ -163,7 +167,7 @@ impl SourceWatch {
             let inside = path.strip_prefix(&root).ok().and_then(Path::to_str);
             inside.is_some_and(|path| !path.is_empty() && rules.leave_out(&root, path, true))
         };
-        let is_hidden = |e: &walkdir::DirEntry| {
+        let is_excluded = |e: &walkdir::DirEntry| {
             let is_dotted = e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".");
             is_dotted || (e.file_type().is_dir() && is_left_out(e.path()))
         };
@@ -171,7 +175,7 @@ impl SourceWatch {
         let is_root = |e: &walkdir::DirEntry| e.depth() == 0 && e.path().is_dir();
         let is_dir = |e: &walkdir::DirEntry| e.file_type().is_dir() || is_root(e);
         let walk = walkdir::WalkDir::new(dir);
-        for entry in walk.into_iter().filter_entry(|e| !is_hidden(e) && is_dir(e)) {
+        for entry in walk.into_iter().filter_entry(|e| !is_excluded(e) && is_dir(e)) {
             let entry = match entry {
                 Ok(entry) => entry,
                 // It was removed, or it is unreadable, which the sync reports.
@@ -188,20 +192,21 @@ impl SourceWatch {
         }
     }
 
+    /// Records a failure, and schedules a scan of the sources.
     fn fail(&mut self, problem: &str) {
         tracing::warn!(problem, "watch incomplete; scanning the sources every minute");
         self.problem.get_or_insert_with(|| problem.to_owned());
         self.rescan_at = Some(Instant::now() + RESCAN_DELAY);
     }
 
-    /// Records a changed path; the whole source if there are many.
+    /// Records a changed path; the whole source if it has [`MAX_PATHS`] already.
     fn mark_changed(&mut self, index: usize, path: PathBuf) {
-        let WatchedSource { root, changed, .. } = &mut self.sources[index];
-        if changed.len() >= MAX_PATHS || path == *root {
-            changed.clear();
-            changed.insert(root.clone());
-        } else if !changed.contains(root) {
-            changed.insert(path);
+        let WatchedSource { root, changed_paths, .. } = &mut self.sources[index];
+        if changed_paths.len() >= MAX_PATHS || path == *root {
+            changed_paths.clear();
+            changed_paths.insert(root.clone());
+        } else if !changed_paths.contains(root) {
+            changed_paths.insert(path);
         }
         self.last_change = Instant::now();
         self.first_change.get_or_insert(self.last_change);

@@ -1,4 +1,4 @@
-//! Checks the tunnel at the times that its watchdog asks for.
+//! Checks the tunnel at the times that each check returns.
 
 use std::sync::Arc;
 use std::time::Duration;

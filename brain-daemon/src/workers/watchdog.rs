@@ -32,7 +32,7 @@ pub(super) struct Watchdog {
     has_limit: bool,
     probe: Arc<Probe>,
     notify: Arc<Notify>,
-    /// The last status that systemd has.
+    /// The status line that systemd has.
     reported: String,
 }
 
@@ -57,7 +57,7 @@ impl Watchdog {
 
     /// Asks for the status on one of the threads that serve requests. Logs a warning each period
     /// until the answer arrives.
-    async fn answer(&self) -> Result<Result<StatusReply, Fault>, JoinError> {
+    async fn probe_answer(&self) -> Result<Result<StatusReply, Fault>, JoinError> {
         let probe = Arc::clone(&self.probe);
         let mut probing = spawn_blocking(move || probe());
         loop {
@@ -77,7 +77,7 @@ impl Watchdog {
 impl Worker for Watchdog {
     fn round(&mut self) -> Next {
         let began = Instant::now();
-        let answer = match Handle::current().block_on(self.answer()) {
+        let answer = match Handle::current().block_on(self.probe_answer()) {
             Ok(answer) => answer,
             // The next probe must come in time for systemd, so no restart delays it.
             Err(error) if error.is_panic() => {
@@ -162,10 +162,7 @@ mod tests {
         });
         let deadline = Instant::now() + Duration::from_secs(30);
         while count.load(Ordering::SeqCst) < 3 {
-            assert!(
-                Instant::now() < deadline,
-                "an answer with an error does not stop the notifications"
-            );
+            assert!(Instant::now() < deadline, "no pings although the probe answers with an error");
             sleep(Duration::from_millis(1)).await;
         }
         {
@@ -185,8 +182,7 @@ mod tests {
             assert_eq!(
                 pings(&count, Duration::from_millis(100)).await,
                 0,
-                "a ping while the probe \
-                                                                            hangs"
+                "a ping while the probe hangs"
             );
             drop(release);
             holder.join().unwrap();

@@ -1,8 +1,8 @@
-//! Watches the directories of the sources: changes by other programs are in search within two
-//! seconds.
+//! Watches the directories of the sources, so that search finds changes by other programs within
+//! two seconds.
 //!
-//! It only finds out which paths changed. `SyncService::sync_paths` compares their files with the
-//! pages, so the daemon's own writes cause no loop.
+//! The watcher only finds out which paths changed. `SyncService::sync_paths` compares their files
+//! with the pages, so the daemon's own writes cause no loop.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use super::runner::{Next, Worker};
 use super::source_watch::SourceWatch;
 use brain_core::Brain;
 
-/// The longest wait without events. Events end the wait, so any long time would do.
+/// The wait without events, and without a sync or scan that is due. Any long time would do, because
+/// events end the wait.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// Watches the sources, and syncs what changes in them.
@@ -70,7 +71,7 @@ impl Worker for Watcher {
     }
 }
 
-/// Syncs the changed paths. Returns whether that was possible.
+/// Syncs the changed paths. Returns whether every sync ran, even if some files failed.
 fn sync(brain: &Brain, changes: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
     let mut is_complete = true;
     for (source, paths) in changes {

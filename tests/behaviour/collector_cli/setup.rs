@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{Fixture, steps};
 
-/// Returns the message and the hint of the step at which the setup stopped.
-fn failed_step<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
+/// Asserts that the setup stopped at the step `name`, and returns the step's message and hint.
+fn failed_step<'a>(report: &'a Value, name: &str) -> (&'a str, &'a str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
     assert_eq!(
         (last["name"].as_str(), last["status"].as_str()),
-        (Some(at), Some("failed")),
+        (Some(name), Some("failed")),
         "{report:#}"
     );
     (last["message"].as_str().unwrap(), last["hint"].as_str().unwrap())
@@ -30,8 +30,8 @@ fn setup_has_seven_steps_and_can_be_repeated() {
     let report = first.json();
     assert_eq!(steps(&report), STEPS.map(|name| format!("{name} passed")), "{report:#}");
     assert_eq!((&report["status"], &report["user_id"]), (&json!("passed"), &json!(fixture.ada)));
-    let seen = report["steps"][0]["message"].as_str().unwrap();
-    assert!(seen.contains("lookup of @Ada was the check"), "{seen}");
+    let message = report["steps"][0]["message"].as_str().unwrap();
+    assert!(message.contains("lookup of @Ada was the check"), "{message}");
     assert_eq!(fs::read_dir(fixture.own_posts_dir()).unwrap().count(), 2);
     for dir in ["tweets/mentions", "tweets/searches", "deletions", "engagement"] {
         assert!(fixture.home.path().join("collector/data").join(dir).is_dir(), "{dir}");
@@ -104,10 +104,10 @@ fn setup_reports_which_token_is_used() {
 #[test]
 fn setup_reports_missing_and_wrong_settings() {
     let fixture = Fixture::new("");
-    let stopped = |more: &[&str]| {
+    let failed_setup = |more: &[&str]| {
         fixture.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json()
     };
-    let report = stopped(&["--handle", "ada"]);
+    let report = failed_setup(&["--handle", "ada"]);
     let (message, hint) = failed_step(&report, "token");
     for place in [
         "$BRAIN_PLATFORM_BEARER_TOKEN",

@@ -20,10 +20,10 @@ pub(crate) fn check_everything(home: &TestHome, logs: &[WriteLog]) {
             });
         }
     });
-    let slugs_in_state = |wanted: fn(&State) -> bool| {
+    let slugs_in_state = |is_included: fn(&State) -> bool| {
         let entries = logs.iter().flat_map(|log| &log.entries);
         let mut slugs: Vec<Slug> =
-            entries.filter(|e| wanted(&e.now)).map(|e| e.slug.clone()).collect();
+            entries.filter(|e| is_included(&e.now)).map(|e| e.slug.clone()).collect();
         slugs.sort();
         slugs
     };
@@ -41,7 +41,7 @@ pub(crate) fn check_everything(home: &TestHome, logs: &[WriteLog]) {
     assert_eq!(status.outbox, 0, "every file is written");
 }
 
-/// Checks the daemon's state.
+/// Checks pages, files and search of a running daemon.
 pub(crate) struct Check {
     client: Client,
     pages: PathBuf,
@@ -60,7 +60,7 @@ impl Check {
         for entry in log.entries.iter_mut().filter(|entry| entry.pending.is_some()) {
             let Some(pending) = entry.pending.take() else { continue };
             let page = self.page(&entry.slug);
-            let happened = match (&page, &pending, &entry.now) {
+            let was_stored = match (&page, &pending, &entry.now) {
                 (Some(page), State::Active(text), _) if page.body == text.body => true,
                 (Some(page), _, State::Active(text)) if page.body == text.body => false,
                 (None, State::Deleted(_), _) => true,
@@ -70,7 +70,7 @@ impl Check {
                     page.map(|p| p.body)
                 ),
             };
-            if happened {
+            if was_stored {
                 entry.set_state(pending);
             } else if let Some(text) =
                 pending.text().filter(|_| matches!(pending, State::Active(_)))
@@ -81,6 +81,7 @@ impl Check {
         }
     }
 
+    /// Checks that the page of `entry`, its file and search have its acknowledged state.
     pub(crate) fn check_entry(&mut self, entry: &Entry) {
         match &entry.now {
             State::Active(text) => {
@@ -224,12 +225,12 @@ impl Check {
 }
 
 fn files_below(dir: &Path) -> BTreeSet<String> {
-    let (mut found, mut left) = (BTreeSet::new(), vec![dir.to_owned()]);
-    while let Some(folder) = left.pop() {
+    let (mut found, mut pending_dirs) = (BTreeSet::new(), vec![dir.to_owned()]);
+    while let Some(folder) = pending_dirs.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                left.push(path);
+                pending_dirs.push(path);
             } else {
                 found.insert(path.strip_prefix(dir).unwrap().display().to_string());
             }

@@ -1,8 +1,8 @@
-//! The length and the random choices of a run.
+//! The number of rounds and the random choices of a crash test.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The length and the seed of a run.
+/// The number of rounds and the seed of a crash test.
 pub(crate) struct Run {
     pub(crate) rounds: usize,
     pub(crate) is_default: bool,
@@ -11,6 +11,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Reads the environment. Without `BRAIN_CRASH_ROUNDS`, the test has `rounds` rounds.
     pub(crate) fn new(rounds: usize) -> Self {
         let number =
             |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("not a number"));
@@ -58,14 +59,17 @@ impl Rng {
         z ^ (z >> 31)
     }
 
+    /// Returns a number below `n`; 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
+    /// Returns `true` once in `n` calls, on average.
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
+    /// Returns another generator, for a thread.
     pub(crate) fn split(&mut self) -> Self {
         Self(self.next())
     }

@@ -81,9 +81,10 @@ pub(crate) struct Entry {
     pub(super) former: Option<String>,
     /// The state that was sent but not acknowledged.
     pub(super) pending: Option<State>,
-    /// The round of the last acknowledgement and its order in the run.
+    /// The round of the last acknowledgement; 0 before the first one.
     round: usize,
-    acknowledged: Option<Instant>,
+    /// The time of the last acknowledgement.
+    acknowledged_at: Option<Instant>,
 }
 
 impl Entry {
@@ -105,7 +106,7 @@ impl fmt::Display for Entry {
             State::Deleted(text) => format!("deleted with {}", text.word),
         };
         write!(f, "{}: {}", self.slug, short(&self.now))?;
-        if let Some(at) = self.acknowledged {
+        if let Some(at) = self.acknowledged_at {
             write!(f, ", acknowledged in round {} {:.1?} ago", self.round, at.elapsed())?;
         }
         match &self.pending {
@@ -118,15 +119,16 @@ impl fmt::Display for Entry {
 /// All writes of one writer. No page has two writers.
 pub(crate) struct WriteLog {
     writer: usize,
-    numbers: usize,
+    /// The number of the last text.
+    last_number: usize,
     pub(crate) entries: Vec<Entry>,
-    /// Whether the disk may fail. Then failed writes count as never answered.
+    /// Whether the disk may fail. Then a failed write ends the writer, and its effect is unknown.
     pub(crate) disk_fails: bool,
 }
 
 impl WriteLog {
     pub(crate) fn new(writer: usize) -> Self {
-        Self { writer, numbers: 0, entries: Vec::new(), disk_fails: false }
+        Self { writer, last_number: 0, entries: Vec::new(), disk_fails: false }
     }
 
     /// Writes until the daemon is killed. Returns the number of acknowledged writes.
@@ -139,8 +141,8 @@ impl WriteLog {
         let Some(mut client) = Client::connect(socket) else { return 0 };
         let mut count = 0;
         loop {
-            let (at, request, wanted) = self.next(&mut rng);
-            self.entries[at].pending = Some(wanted.clone());
+            let (at, request, new_state) = self.next(&mut rng);
+            self.entries[at].pending = Some(new_state.clone());
             let Some(answer) = client.try_ask(&request) else { return count };
             let entry = &mut self.entries[at];
             match answer {
@@ -170,8 +172,8 @@ impl WriteLog {
                 other => panic!("{entry}: {other:?}"),
             }
             entry.pending = None;
-            entry.set_state(wanted);
-            (entry.round, entry.acknowledged) = (round, Some(Instant::now()));
+            entry.set_state(new_state);
+            (entry.round, entry.acknowledged_at) = (round, Some(Instant::now()));
             count += 1;
         }
     }
@@ -201,41 +203,42 @@ impl WriteLog {
             }
         }
         let text = self.text(rng);
-        let wanted = State::Active(text.clone());
+        let new_state = State::Active(text.clone());
         if choice < 35 {
             let slug = inbox_slug(&text);
             let request = capture(text.content());
-            return (self.new_entry(slug), request, wanted);
+            return (self.new_entry(slug), request, new_state);
         }
-        let slug = Slug::parse(format!("crash/w{}/page-{}", self.writer, self.numbers)).unwrap();
+        let slug = format!("crash/w{}/page-{}", self.writer, self.last_number);
+        let slug = Slug::parse(slug).unwrap();
         let page = PageRef { source: None, slug: slug.clone() };
-        (self.new_entry(slug), put(page, &text), wanted)
+        (self.new_entry(slug), put(page, &text), new_state)
     }
 
     fn text(&mut self, rng: &mut Rng) -> Text {
-        self.numbers += 1;
-        Text::new(self.writer, self.numbers, rng)
+        self.last_number += 1;
+        Text::new(self.writer, self.last_number, rng)
     }
 
     fn new_entry(&mut self, slug: Slug) -> usize {
         let (now, former, pending) = (State::Absent, None, None);
-        self.entries.push(Entry { slug, now, former, pending, round: 0, acknowledged: None });
+        self.entries.push(Entry { slug, now, former, pending, round: 0, acknowledged_at: None });
         self.entries.len() - 1
     }
 
-    /// Returns some entries that were acknowledged in this round, the latest first, and some of
-    /// earlier rounds.
+    /// Returns up to eight entries that were acknowledged in this round, the latest first, and
+    /// three random ones of any round.
     pub(crate) fn sample(&self, rng: &mut Rng, round: usize) -> Vec<&Entry> {
-        let mut fresh: Vec<&Entry> =
+        let mut sample: Vec<&Entry> =
             self.entries.iter().filter(|entry| entry.round == round).collect();
-        fresh.sort_by_key(|entry| std::cmp::Reverse(entry.acknowledged));
-        fresh.truncate(8);
+        sample.sort_by_key(|entry| std::cmp::Reverse(entry.acknowledged_at));
+        sample.truncate(8);
         if !self.entries.is_empty() {
-            fresh.extend(
+            sample.extend(
                 (0..3).map(|_| &self.entries[rng.below(self.entries.len() as u64) as usize]),
             );
         }
-        fresh
+        sample
     }
 }
 

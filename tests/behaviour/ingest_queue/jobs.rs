@@ -1,4 +1,4 @@
-//! Jobs: failures, retention, and what a sender sees.
+//! Jobs: failures, retention, lists, and which callers see a job.
 
 use brain_base::caller::Scope;
 use brain_base::clock::{Clock, rfc3339};
@@ -10,10 +10,11 @@ use crate::ingest_fixture::{Fixture, code, granted, phone, text};
 use crate::mock_clock::HOUR;
 
 #[test]
-fn finished_jobs_are_removed_after_their_retention() {
+fn stored_jobs_are_removed_after_their_retention() {
     let fixture = Fixture::new();
     let first = fixture.send(text("first")).unwrap();
     fixture.process_queue();
+    // Stored jobs are kept for 10 minutes longer than the 24 hours of the duplicate check.
     fixture.clock.advance(24 * HOUR + 10 * 60_000 - 1);
     assert_eq!(
         (fixture.brain().ingest.remove_expired_jobs().unwrap(), fixture.counts()),
@@ -51,7 +52,7 @@ fn failing_items_are_tried_three_times() {
     assert_eq!(job.error.unwrap().code, "conflict");
     assert_eq!(fixture.show(&long).error.unwrap().code, "too_large");
     assert_eq!(fixture.counts(), (2, 0, 2));
-    // Until its final failure, it is the same item.
+    // Until the final failure, the same content is a duplicate.
     assert_eq!(fixture.send(text("poison")).unwrap().status, "duplicate");
     fixture.clock.advance(999);
     assert_eq!(fixture.process_queue(), 0, "no retry within a second");
@@ -77,10 +78,10 @@ fn failing_items_are_tried_three_times() {
     let failed: Vec<_> =
         fixture.jobs(Some(JobState::Failed)).jobs.into_iter().map(|job| job.job_id).collect();
     assert_eq!((failed, fixture.counts()), (vec![long.job_id, poison.job_id], (0, 2, 2)));
-    // After its failure, the same content may be sent again.
+    // After the final failure, the same content is a new item.
     let anew = fixture.send(text("poison")).unwrap();
     assert_eq!(anew.status, "queued");
-    // Without the cause of the failure, it becomes a page.
+    // After the page at one of the slugs is purged, both items become one page at this slug.
     fixture
         .ask(Request::Delete(
             PageRef { source: None, slug: Slug::parse(&in_the_way[2]).unwrap() }.into(),
@@ -107,6 +108,7 @@ fn failed_items_are_kept_for_seven_days() {
         fixture.process_queue();
         fixture.clock.advance(2000);
     }
+    // The last failure was 2 seconds ago.
     fixture.clock.advance(7 * 24 * HOUR - 2001);
     assert_eq!(
         (fixture.brain().ingest.remove_expired_jobs().unwrap(), fixture.counts()),
@@ -144,7 +146,7 @@ fn jobs_are_visible_to_their_sender_and_admins() {
 }
 
 #[test]
-fn jobs_are_listed_newest_first_in_pages() {
+fn jobs_are_listed_newest_first_in_parts() {
     let fixture = Fixture::new();
     let sent: Vec<_> =
         (0..5).map(|n| fixture.send(text(&format!("item {n}"))).unwrap().job_id).collect();
@@ -153,17 +155,17 @@ fn jobs_are_listed_newest_first_in_pages() {
         2,
         "the oldest items are processed first"
     );
-    let (mut seen, mut after) = (Vec::new(), None);
+    let (mut listed_ids, mut after) = (Vec::new(), None);
     loop {
         let list = JobList { state: Some(JobState::Queued), limit: 2, after };
         let jobs = expect_reply!(fixture.ask(Request::JobList(list)), Jobs);
-        seen.extend(jobs.jobs.iter().map(|job| job.job_id));
+        listed_ids.extend(jobs.jobs.iter().map(|job| job.job_id));
         after = jobs.next;
         if after.is_none() {
             break;
         }
     }
-    assert_eq!(seen, [sent[4], sent[3], sent[2]]);
+    assert_eq!(listed_ids, [sent[4], sent[3], sent[2]]);
     let stored: Vec<_> =
         fixture.jobs(Some(JobState::Stored)).jobs.iter().map(|job| job.job_id).collect();
     assert_eq!(stored, [sent[1], sent[0]]);

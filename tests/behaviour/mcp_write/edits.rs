@@ -1,4 +1,4 @@
-//! Edits of a part of a page, and pages that are written back.
+//! Edits of a part of a page, and `put_page` with a body that was read before.
 
 use std::fs;
 
@@ -39,8 +39,8 @@ fn an_edit_changes_only_the_named_part() {
         "{:?}",
         fixture.body("p")
     );
-    // The page is still the owner's; what the agent wrote is marked.
-    assert_eq!(fixture.kind("p"), "put_page");
+    // The page is still the owner's; the agent's lines are marked.
+    assert_eq!(fixture.source_kind("p"), "put_page");
     assert_eq!(fixture.home.get("p")["trust"], "mixed");
 
     // A dry run shows the result and writes nothing.
@@ -149,8 +149,8 @@ fn a_body_that_is_written_back_keeps_the_frontmatter() {
     fixture.edit("a", "set_frontmatter", "open", json!({ "key": "status" }));
     let mut write = put("a", "# Head\nnew\n");
     write["expected_hash"] = first["content_hash"].clone();
-    let done = fixture.agent.call("put_page", write.clone());
-    assert_eq!((&done["status"], &done["version"]), (&json!("updated"), &json!(3)), "{done}");
+    let reply = fixture.agent.call("put_page", write.clone());
+    assert_eq!((&reply["status"], &reply["version"]), (&json!("updated"), &json!(3)), "{reply}");
     let page = fixture.home.get("a");
     assert_eq!((&page["title"], &page["tags"]), (&json!("Title"), &json!(["one"])), "{page}");
     assert!(text(&page, "frontmatter").contains("status: open"), "{page}");
@@ -160,7 +160,7 @@ fn a_body_that_is_written_back_keeps_the_frontmatter() {
     write["content"] = json!("# Head\nother\n");
     assert!(fixture.agent.refused("put_page", write.clone()).starts_with("conflict: "));
     // Content with frontmatter replaces the whole page.
-    write["expected_hash"] = done["content_hash"].clone();
+    write["expected_hash"] = reply["content_hash"].clone();
     write["content"] = json!("---\ntitle: Only\n---\ntext\n");
     let _ = fixture.agent.call("put_page", write);
     let page = fixture.home.get("a");
@@ -174,10 +174,10 @@ fn excerpts_of_an_edit_mark_text_from_outside() {
     let _ = fixture.agent.call("put_page", put("evil", evil));
     fixture.home.put("own", evil);
     let dry_run_excerpt = |slug: &str| {
-        let would = fixture
+        let reply = fixture
             .agent
             .call("edit_page", edit(slug, "append", "more", json!({ "dry_run": true })));
-        text(&would, "excerpt").to_owned()
+        text(&reply, "excerpt").to_owned()
     };
     assert!(
         dry_run_excerpt("evil").starts_with("[outside ")
@@ -202,7 +202,7 @@ fn an_acknowledged_edit_survives_sigkill() {
     let mut fixture = Fixture::new();
     fixture.home.put("p", "# Page\n");
     for round in 0..5 {
-        let done = fixture.edit("p", "append", &format!("- {round}"), json!({}));
+        let reply = fixture.edit("p", "append", &format!("- {round}"), json!({}));
         fixture.daemon.kill();
         fixture.daemon = fixture.home.daemon();
         fixture.agent =
@@ -210,7 +210,7 @@ fn an_acknowledged_edit_survives_sigkill() {
         let page = fixture.home.get("p");
         assert_eq!(
             (&page["version"], &page["content_hash"]),
-            (&done["version"], &done["content_hash"])
+            (&reply["version"], &reply["content_hash"])
         );
         let file = fs::read_to_string(fixture.home.page_file("p")).unwrap();
         assert!(

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::web::{HttpRequest, Site, text};
 
-/// A site behind a tunnel, which names the sender of each request in a header.
+/// Starts a site behind a tunnel. The tunnel names the sender of each request in a header.
 fn behind_a_tunnel() -> Site {
     Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")])
 }
@@ -26,24 +26,26 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
         &[grant, ("client_id", &other_id), ("client_secret", &other_secret)],
     );
     // Behind the tunnel, only the last hop of the header counts: the attacker controls the others.
-    let from =
-        |ask: &HttpRequest, hop: &str| site.public(&ask.clone().header("X-Forwarded-For", hop));
+    let send_from = |request: &HttpRequest, hop: &str| {
+        site.public(&request.clone().header("X-Forwarded-For", hop))
+    };
     for at in 0..50 {
-        from(&right, "192.0.2.1").expect(200);
-        from(&HttpRequest::form("/token", &[("grant_type", "x")]), "192.0.2.1")
+        send_from(&right, "192.0.2.1").expect(200);
+        send_from(&HttpRequest::form("/token", &[("grant_type", "x")]), "192.0.2.1")
             .refused(400, "unsupported_grant_type");
-        from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).refused(401, "invalid_client");
+        send_from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).refused(401, "invalid_client");
     }
-    let limited = from(&wrong, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
+    let limited = send_from(&wrong, "10.0.0.99, 192.0.2.1").refused(429, "rate_limited");
     let wait: u64 = limited.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=900).contains(&wait), "{wait}");
-    let token =
+    let revocation =
         |secret| [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret)];
-    from(&HttpRequest::form("/revoke", &token("guess")), "192.0.2.1").refused(429, "rate_limited");
-    from(&HttpRequest::form("/revoke", &token(&secret)), "192.0.2.1").expect(200);
-    from(&right, "192.0.2.1").expect(200);
-    from(&other, "192.0.2.1").expect(200);
-    from(&wrong, "192.0.2.2").refused(401, "invalid_client");
+    send_from(&HttpRequest::form("/revoke", &revocation("guess")), "192.0.2.1")
+        .refused(429, "rate_limited");
+    send_from(&HttpRequest::form("/revoke", &revocation(&secret)), "192.0.2.1").expect(200);
+    send_from(&right, "192.0.2.1").expect(200);
+    send_from(&other, "192.0.2.1").expect(200);
+    send_from(&wrong, "192.0.2.2").refused(401, "invalid_client");
     site.public(&wrong).refused(401, "invalid_client");
     // The local listener ignores the header.
     site.local(&wrong.header("X-Forwarded-For", "192.0.2.1")).refused(401, "invalid_client");
@@ -52,7 +54,7 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
 #[test]
 fn guesses_at_many_clients_are_limited_to_five_hundred() {
     let site = behind_a_tunnel();
-    let from = |client: &str, hop: &str| {
+    let send_from = |client: &str, hop: &str| {
         let form = [
             ("grant_type", "client_credentials"),
             ("client_id", client),
@@ -61,10 +63,10 @@ fn guesses_at_many_clients_are_limited_to_five_hundred() {
         site.public(&HttpRequest::form("/token", &form).header("X-Forwarded-For", hop))
     };
     for at in 0..500 {
-        from(&format!("client-{at}"), "192.0.2.1").refused(401, "invalid_client");
+        send_from(&format!("client-{at}"), "192.0.2.1").refused(401, "invalid_client");
     }
-    from("client-500", "192.0.2.1").refused(429, "rate_limited");
-    from("client-500", "192.0.2.2").refused(401, "invalid_client");
+    send_from("client-500", "192.0.2.1").refused(429, "rate_limited");
+    send_from("client-500", "192.0.2.2").refused(401, "invalid_client");
 }
 
 #[test]
@@ -72,15 +74,15 @@ fn without_a_tunnel_the_forwarding_header_is_ignored() {
     let site = Site::new();
     let form =
         [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "guess")];
-    let from = |at: u8| {
+    let send_from = |at: u8| {
         site.public(
             &HttpRequest::form("/token", &form).header("X-Forwarded-For", &format!("192.0.2.{at}")),
         )
     };
     for at in 0..50 {
-        from(at).refused(401, "invalid_client");
+        send_from(at).refused(401, "invalid_client");
     }
-    from(50).refused(429, "rate_limited");
+    send_from(50).refused(429, "rate_limited");
 }
 
 #[test]
@@ -90,9 +92,9 @@ fn many_concurrent_token_requests_succeed() {
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
     let form =
         [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
-    let ask = HttpRequest::form("/token", &form);
+    let request = HttpRequest::form("/token", &form);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..150).map(|_| scope.spawn(|| site.public(&ask))).collect();
+        let threads: Vec<_> = (0..150).map(|_| scope.spawn(|| site.public(&request))).collect();
         for thread in threads {
             thread.join().unwrap().expect(200);
         }

@@ -1,4 +1,4 @@
-//! The pages of two sources, and all answers that a restricted caller can get.
+//! Visible and hidden pages, and the answers that a restricted caller gets.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http};
@@ -47,7 +47,8 @@ pub(super) fn put_own_pages(home: &TestHome) {
     home.brain(["delete", "notes/n7", "--source", "mine"]).expect(0);
 }
 
-/// Writes hidden pages with the same words, tags, types, titles, slugs, links and languages.
+/// Writes hidden pages with the same words, tags, types, titles, slugs and links, and a page in
+/// another language.
 pub(super) fn put_hidden_pages(home: &TestHome) {
     for source in ["default", "secret"] {
         put(
@@ -90,7 +91,8 @@ pub(super) fn put_hidden_pages(home: &TestHome) {
     home.json(["capture", "harbour boats 1 and bread"]);
 }
 
-/// Calls every tool and route that a token for `mine` can reach; returns requests with answers.
+/// Calls the tools and routes that a token for `mine` can reach. Returns each request and its
+/// answer, without times and ports.
 pub(super) fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(String, String)> {
     let client = mcp(home, token);
     let mut answers = Vec::new();
@@ -230,8 +232,8 @@ pub(super) fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(Strin
         ];
         let headers = if source.is_empty() { &headers[..2] } else { &headers[..] };
         let answer = http::call(home.http_local(), method, path, headers, body.as_bytes());
-        let asked = format!("{method} {path} {source}");
-        answers.push((asked, format!("{} {}", answer.status, without_time(answer.text()))));
+        let request = format!("{method} {path} {source}");
+        answers.push((request, format!("{} {}", answer.status, without_time(answer.text()))));
     };
     call("POST", "/ingest", "mine", "sent by me");
     call("POST", "/ingest", "", "sent by me");
@@ -287,15 +289,15 @@ pub(super) fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(Strin
     }
     // The daemon's port changes with each start.
     let here = home.http_local().to_string();
-    answers.into_iter().map(|(asked, answer)| (asked, answer.replace(&here, "HERE"))).collect()
+    answers.into_iter().map(|(request, answer)| (request, answer.replace(&here, "HERE"))).collect()
 }
 
 /// Returns an answer without the time that it took.
 fn without_time(answer: &str) -> String {
     match serde_json::from_str::<Value>(answer) {
-        Ok(mut found) if found.get("took_us").is_some() => {
-            found["took_us"] = Value::Null;
-            found.to_string()
+        Ok(mut value) if value.get("took_us").is_some() => {
+            value["took_us"] = Value::Null;
+            value.to_string()
         }
         _ => answer.to_owned(),
     }

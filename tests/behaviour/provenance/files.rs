@@ -7,7 +7,7 @@ use super::{MINUTE, ai_client, check_all, columns, read, stamps};
 use crate::ingest_fixture::{Fixture, source};
 
 #[test]
-fn an_edit_of_the_file_keeps_the_pages_origin() {
+fn edits_of_the_file_keep_the_origin_or_claim_another() {
     let fixture = Fixture::new();
     let slug = fixture.own_capture("A thought\n").slug;
     let before = fixture.get(slug.as_str());
@@ -89,7 +89,7 @@ fn an_import_accepts_valid_claims_and_keeps_the_others() {
     assert_eq!(fixture.get("plain").content, "Text\n");
     check_all(&fixture);
     assert_eq!(fixture.import(&dir).unchanged, 2);
-    assert_eq!(read(&dir.join("odd.md")), text, "a file that is imported is not touched");
+    assert_eq!(read(&dir.join("odd.md")), text, "an import does not change the file");
 }
 
 #[test]

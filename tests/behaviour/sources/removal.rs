@@ -6,7 +6,7 @@ use std::time::Instant;
 use brain_tests::{TEST_TIMEOUT, TestHome, run, slugs};
 use serde_json::json;
 
-use super::{dir, home_with_work, put_in, row, text};
+use super::{dir, home_with_work, path_str, put_in, row};
 
 #[test]
 fn removing_a_source_hides_its_pages_and_keeps_its_files() {
@@ -51,7 +51,7 @@ fn removing_a_source_hides_its_pages_and_keeps_its_files() {
     assert_eq!(home.json(["status"])["outbox"], 0);
 
     // The pages are kept: after the source is added again, each can be restored with its history.
-    home.json(["sources", "add", "work", "--path", text(&work)]);
+    home.json(["sources", "add", "work", "--path", path_str(&work)]);
     assert_eq!(slugs(&home.json(["list", "--deleted"])["pages"]).len(), 2);
     assert_eq!(home.json(["restore", "a", "--source", "work"])["status"], "restored");
     assert_eq!(home.search("walrus"), ["a"]);
@@ -70,7 +70,7 @@ fn a_source_added_again_has_its_pages_after_a_sync() {
     home.json(["sources", "remove", "work", "--yes"]);
     let elsewhere = dir(&home, "elsewhere").join("moved");
     fs::rename(&work, &elsewhere).unwrap();
-    home.json(["sources", "add", "work", "--path", text(&elsewhere)]);
+    home.json(["sources", "add", "work", "--path", path_str(&elsewhere)]);
     let synced = home.json(["sync", "--source", "work"]);
     assert_eq!(synced["sources"][0]["restored"], 2, "{synced}");
     let mut found = home.search("walrus");
@@ -118,8 +118,8 @@ fn an_interrupted_removal_continues_and_touches_no_file() {
         fs::write(vault.join(format!("note-{n}.md")), format!("walrus {n}\n")).unwrap();
     }
     let daemon = home.daemon();
-    home.json(["sources", "add", "work", "--path", text(&work)]);
-    home.json(["import", text(&vault), "--source", "work"]);
+    home.json(["sources", "add", "work", "--path", path_str(&work)]);
+    home.json(["import", path_str(&vault), "--source", "work"]);
     let mut command = home.command("brain");
     command.args(["sources", "remove", "work", "--yes", "--no-start"]);
     let removing = std::thread::spawn(move || run(command, b""));

@@ -7,7 +7,7 @@ use brain_protocol::{FaultCode, Request, TunnelStatus};
 use brain_tests::tunnel::healthy;
 use serde_json::{Value, json};
 
-use super::{Fixture, LOCAL, config_with_number, names};
+use super::{Fixture, LOCAL_HEALTH, config_with_number, names_and_statuses};
 
 #[test]
 fn setup_runs_seven_steps_and_starts_the_watchdog() {
@@ -15,7 +15,7 @@ fn setup_runs_seven_steps_and_starts_the_watchdog() {
     fixture.set_tunnel_up("https://brain.ngrok-free.app");
     let setup = fixture.setup();
     assert_eq!(
-        names(&setup.steps),
+        names_and_statuses(&setup.steps),
         [
             ("provider", "warned"),
             ("agent", "passed"),
@@ -70,7 +70,7 @@ fn setup_ends_at_the_failed_step_with_a_hint() {
     let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
     fixture.programs.set_missing(true);
     let setup = fixture.setup();
-    assert_eq!(names(&setup.steps).last(), Some(&("agent", "failed")));
+    assert_eq!(names_and_statuses(&setup.steps).last(), Some(&("agent", "failed")));
     fixture.programs.set_missing(false);
     fixture.programs.exit_at_once(Some((
         "it ended with exit status 1",
@@ -78,7 +78,7 @@ fn setup_ends_at_the_failed_step_with_a_hint() {
     )));
     let setup = fixture.setup();
     assert_eq!(
-        (setup.status.as_str(), names(&setup.steps).last()),
+        (setup.status.as_str(), names_and_statuses(&setup.steps).last()),
         ("failed", Some(&("authtoken", "failed")))
     );
     let step = setup.steps.last().unwrap();
@@ -86,14 +86,17 @@ fn setup_ends_at_the_failed_step_with_a_hint() {
     assert!(!format!("{setup:?}").contains("t0ken-of-tunnel"));
     fixture.programs.exit_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
     let setup = fixture.setup();
-    assert_eq!(names(&setup.steps)[2..], [("authtoken", "warned"), ("start", "failed")]);
+    assert_eq!(
+        names_and_statuses(&setup.steps)[2..],
+        [("authtoken", "warned"), ("start", "failed")]
+    );
     assert!(setup.steps[2].message.contains("it is unknown whether"), "{:?}", setup.steps[2]);
     fixture.set_tunnel_up("https://a.ngrok.app");
-    fixture.net.answers.put(LOCAL, 503, &json!({}));
-    assert_eq!(names(&fixture.setup().steps).last(), Some(&("reachable", "failed")));
+    fixture.net.answers.put(LOCAL_HEALTH, 503, &json!({}));
+    assert_eq!(names_and_statuses(&fixture.setup().steps).last(), Some(&("reachable", "failed")));
     assert!(!fixture.dir.path().join("home/integrations/tunnel/heartbeat.jsonl").exists());
     let off = Fixture::new("[http]\npublic = \"off\"\n[tunnel]\nprovider = \"ngrok\"\n");
-    assert_eq!(names(&off.setup().steps), [("provider", "failed")]);
+    assert_eq!(names_and_statuses(&off.setup().steps), [("provider", "failed")]);
 }
 
 #[test]

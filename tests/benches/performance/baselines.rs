@@ -22,7 +22,7 @@ const TABLE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("notes"
 const DUE: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("due");
 const COUNTS: TableDefinition<'static, &str, u64> = TableDefinition::new("counts");
 
-/// Writes a block to a file on the same disk and flushes it.
+/// A file of 1 MiB on the disk of the measurement, for the duration of a flushed write.
 pub(crate) struct Disk(File);
 
 impl Disk {
@@ -33,6 +33,7 @@ impl Disk {
         Self(file)
     }
 
+    /// Writes 4096 bytes at block `n` modulo 256 and flushes them. Returns the duration.
     pub(crate) fn sync(&self, n: usize) -> Duration {
         let block = [n as u8; 4096];
         let began = Instant::now();
@@ -42,7 +43,7 @@ impl Disk {
     }
 }
 
-/// A thread that sends received bytes back.
+/// A connection to a thread that sends received bytes back.
 pub(crate) struct Echo(UnixStream);
 
 impl Echo {
@@ -55,6 +56,7 @@ impl Echo {
         Self(near)
     }
 
+    /// Sends 200 bytes and receives them. Returns the duration.
     pub(crate) fn round_trip(&mut self) -> Duration {
         let mut buffer = [7_u8; 200];
         let began = Instant::now();
@@ -64,7 +66,7 @@ impl Echo {
     }
 }
 
-/// A redb database with one table.
+/// A redb database, with the cache size of this measurement.
 pub(crate) struct Redb(Database);
 
 impl Redb {
@@ -72,7 +74,7 @@ impl Redb {
         Self(Database::builder().set_cache_size(16_000_000).create(dir.join(name)).unwrap())
     }
 
-    /// Commits these values, as durably as brain does.
+    /// Commits keys with their values, as durably as brain does. Returns the duration.
     pub(crate) fn commit(&self, values: &[(u64, &[u8])]) -> Duration {
         let began = Instant::now();
         let mut txn = self.0.begin_write().unwrap();
@@ -87,8 +89,8 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Commits the minimum data of a durable queue: the text of each item, its due time, and the
-    /// number of items.
+    /// Commits the minimum data of a durable queue for the items `from..from + count`: the text of
+    /// each item, its due time, and the number of items. Returns the duration.
     pub(crate) fn enqueue(&self, from: u64, count: u64, text: &[u8]) -> Duration {
         let began = Instant::now();
         let mut txn = self.0.begin_write().unwrap();
@@ -106,7 +108,7 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Stores these notes, 500 in each commit.
+    /// Stores the first `count` notes, 500 in each commit. Returns the duration of all commits.
     pub(crate) fn fill(&self, notes: &Notes, count: usize) -> Duration {
         let texts: Vec<Vec<u8>> =
             (0..count).map(|n| notes.note(n).content().into_bytes()).collect();
@@ -115,7 +117,7 @@ impl Redb {
     }
 }
 
-/// Returns the time for opening a store.
+/// Opens a store and closes it. Returns the duration of opening.
 pub(crate) fn reopen(store: &Path) -> Duration {
     let began = Instant::now();
     let db = Database::builder().set_cache_size(16_000_000).open(store).unwrap();
@@ -130,11 +132,12 @@ pub(crate) struct Tantivy {
     writer: RefCell<IndexWriter>,
     reader: IndexReader,
     parser: QueryParser,
-    /// Duration of indexing.
+    /// Duration of indexing all notes, with the commit.
     pub(crate) built: Duration,
 }
 
 impl Tantivy {
+    /// Indexes the first `count` notes in `dir`.
     pub(crate) fn new(dir: &Path, notes: &Notes, count: usize) -> Self {
         std::fs::create_dir_all(dir).unwrap();
         let mut schema = Schema::builder();
@@ -150,12 +153,12 @@ impl Tantivy {
         let mut writer = index.writer_with_num_threads::<TantivyDocument>(2, 100_000_000).unwrap();
         let fields = [slug, title, body];
         for part in 0..count.div_ceil(10_000) {
-            // The time for generating notes does not count; below ten thousand notes, nothing is
-            // indexed in the background.
+            // The time for generating notes does not count. With at most 10,000 notes, there is one
+            // part, so no thread indexes in the meantime.
             let range = part * 10_000..((part + 1) * 10_000).min(count);
-            let made: Vec<_> = range.map(|n| notes.note(n)).collect();
+            let part_notes: Vec<_> = range.map(|n| notes.note(n)).collect();
             let began = Instant::now();
-            for note in made {
+            for note in part_notes {
                 writer.add_document(document(fields, &note)).unwrap();
             }
             built += began.elapsed();
@@ -170,7 +173,7 @@ impl Tantivy {
         Self { fields, writer, reader, parser, built }
     }
 
-    /// Adds a note and commits.
+    /// Replaces a note, commits and reloads the reader. Returns the duration.
     pub(crate) fn commit(&self, note: &Note) -> Duration {
         let mut writer = self.writer.borrow_mut();
         let began = Instant::now();
@@ -181,13 +184,14 @@ impl Tantivy {
         began.elapsed()
     }
 
+    /// Searches and reads up to 20 documents. Returns the duration.
     pub(crate) fn search(&self, question: &str) -> Duration {
         let began = Instant::now();
         let query = self.parser.parse_query(question).unwrap();
         let searcher = self.reader.searcher();
         let found = searcher.search(&query, &TopDocs::with_limit(20).order_by_score()).unwrap();
-        for (_, address) in &found {
-            searcher.doc::<TantivyDocument>(*address).unwrap();
+        for (_, document_address) in &found {
+            searcher.doc::<TantivyDocument>(*document_address).unwrap();
         }
         began.elapsed()
     }

@@ -16,15 +16,15 @@ use crate::report::{Goal, Row, Samples, short};
 
 /// Number of configured searches.
 const SEARCHES: usize = 10;
-/// Number of posts that each search finds.
-const FOUND: usize = 80;
-/// Number of own posts, and of mentions.
+/// Number of posts that each search returns.
+const POSTS_PER_SEARCH: usize = 80;
+/// Number of own posts, and number of mentions.
 const POSTS_PER_STREAM: usize = 100;
-/// Number of all posts.
-const KNOWN: usize = 2 * POSTS_PER_STREAM + SEARCHES * FOUND;
+/// Number of all posts that the streams return.
+const KNOWN_POSTS: usize = 2 * POSTS_PER_STREAM + SEARCHES * POSTS_PER_SEARCH;
 /// Number of stored posts that no stream returns any more.
-const STORED: usize = 100_000;
-/// Runs in one measurement. The system counts processor time in hundredths of a second.
+const OLD_POSTS: usize = 100_000;
+/// Number of runs in one measurement: the system counts processor time in hundredths of a second.
 const RUNS: u32 = 10;
 
 impl Bench {
@@ -38,19 +38,19 @@ impl Bench {
             platform.post(&other, &text(n, "@owner look at this"));
         }
         for search in 0..SEARCHES {
-            for n in 0..FOUND {
+            for n in 0..POSTS_PER_SEARCH {
                 platform.post(&other, &text(n, &word(search)));
             }
         }
-        // Here, runs start more often than every 30 minutes.
+        // Runs start more often than every 30 minutes, so they need higher limits.
         for endpoint in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
             platform.limit(endpoint, 1_000_000);
         }
-        let served = PlatformServer::start(&platform, false);
+        let server = PlatformServer::start(&platform, false);
         let searches: Vec<String> = (0..SEARCHES).map(word).collect();
         let mut home = TestHome::new();
         for (name, value) in [
-            ("BRAIN_COLLECTOR_PLATFORM_API", served.url()),
+            ("BRAIN_COLLECTOR_PLATFORM_API", server.url()),
             ("BRAIN_COLLECTOR_HANDLE", "owner".to_owned()),
             ("BRAIN_COLLECTOR_USER_ID", own),
             ("BRAIN_COLLECTOR_SEARCHES", serde_json::to_string(&searches).unwrap()),
@@ -63,24 +63,25 @@ impl Bench {
         let mut client = home.connect().unwrap();
         client.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let before = memory(pid, "RssAnon");
-        collect(&mut client, KNOWN);
-        collect(&mut client, KNOWN);
+        collect(&mut client, KNOWN_POSTS);
+        collect(&mut client, KNOWN_POSTS);
 
         let data = home.path().join("collector/data");
         let (mut few, mut many, mut baseline) =
             (Samples::default(), Samples::default(), Samples::default());
         for _ in 0..3 {
-            few.push(cost(pid, &mut client));
-            baseline.push(rewriting(&data, self.dir.path()));
+            few.push(processor_ms(pid, &mut client));
+            baseline.push(rewrite_ms(&data, self.dir.path()));
         }
-        let stored = self.store_old_posts(&data);
+        let old_posts = self.store_old_posts(&data);
         for _ in 0..3 {
-            many.push(cost(pid, &mut client));
+            many.push(processor_ms(pid, &mut client));
         }
         let after = memory(pid, "RssAnon");
-        let least = || {
+        let minimum = || {
             let text = format!(
-                "{} ms: {KNOWN} files read, written anew and renamed, {KNOWN} more read",
+                "{} ms: {KNOWN_POSTS} files read, written anew and renamed, {KNOWN_POSTS} more \
+                    read",
                 short(baseline.median())
             );
             Some((Some(baseline.median()), text))
@@ -88,21 +89,21 @@ impl Bench {
         self.table.add(Row {
             order: 120,
             description: format!(
-                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known \
-                    posts: processor time"
+                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN_POSTS} \
+                    known posts: processor time"
             ),
             goal: Goal::Below(100.0, "ms"),
             value: few.median(),
             measured: few.text("ms"),
-            baseline: least(),
+            baseline: minimum(),
         });
         self.table.add(Row {
             order: 121,
-            description: format!("the same beside {stored} older posts"),
+            description: format!("the same beside {old_posts} older posts"),
             goal: Goal::Below(1.2 * few.median(), "ms (1.2 times the above)"),
             value: many.median(),
             measured: many.text("ms"),
-            baseline: least(),
+            baseline: minimum(),
         });
         self.table.add(Row {
             order: 122,
@@ -115,28 +116,29 @@ impl Bench {
         });
     }
 
-    /// Writes old posts of searches that no run finds any more.
+    /// Writes old posts of searches that no run finds any more. Returns their number.
     fn store_old_posts(&self, data: &Path) -> usize {
-        let stored = if self.scale.few < 1000 { 1000 } else { STORED };
+        let old_posts = if self.scale.few < 1000 { 1000 } else { OLD_POSTS };
         let dir = data.join("tweets/searches");
-        let model = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
-        let (id, model) = (
-            model.file_stem().unwrap().to_str().unwrap().to_owned(),
-            fs::read_to_string(&model).unwrap(),
+        let sample_path = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+        let (id, sample) = (
+            sample_path.file_stem().unwrap().to_str().unwrap().to_owned(),
+            fs::read_to_string(&sample_path).unwrap(),
         );
-        for n in 0..stored {
-            let old = format!("{}", 1_000_000 + n);
-            fs::write(dir.join(format!("{old}.json")), model.replace(&id, &old)).unwrap();
+        for n in 0..old_posts {
+            let old_id = format!("{}", 1_000_000 + n);
+            fs::write(dir.join(format!("{old_id}.json")), sample.replace(&id, &old_id)).unwrap();
         }
-        stored
+        old_posts
     }
 }
 
+/// Returns the query of a search.
 fn word(search: usize) -> String {
     format!("topic{search}")
 }
 
-/// Returns a post of average length.
+/// Returns the text of a post of average length.
 fn text(n: usize, about: &str) -> String {
     format!(
         "{about}, the {n}th time, with all the words that people use when they have something to \
@@ -144,27 +146,27 @@ fn text(n: usize, about: &str) -> String {
     )
 }
 
-/// Runs the collector, which finds `known` posts.
-fn collect(client: &mut Client, known: usize) {
+/// Runs the collector and checks that it stores `count` posts.
+fn collect(client: &mut Client, count: usize) {
     let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect(CollectorCollect))
     else {
         panic!("no run")
     };
-    assert_eq!((run.status.as_str(), run.tweets_stored), ("complete", known as u64), "{run:?}");
+    assert_eq!((run.status.as_str(), run.tweets_stored), ("complete", count as u64), "{run:?}");
 }
 
-/// Returns the processor time of a run in the daemon, in milliseconds.
-fn cost(pid: u32, client: &mut Client) -> f64 {
+/// Returns the daemon's processor time for one run, in milliseconds: the mean of `RUNS` runs.
+fn processor_ms(pid: u32, client: &mut Client) -> f64 {
     let before = ticks(pid);
     for _ in 0..RUNS {
-        collect(client, KNOWN);
+        collect(client, KNOWN_POSTS);
     }
     (ticks(pid) - before) / TICKS * 1e3 / f64::from(RUNS)
 }
 
 /// Returns the milliseconds for reading as many files as a run does, and writing half of them
 /// again.
-fn rewriting(data: &Path, scratch: &Path) -> f64 {
+fn rewrite_ms(data: &Path, scratch: &Path) -> f64 {
     let dir = scratch.join("rewriting");
     fs::create_dir_all(&dir).unwrap();
     let mut texts = Vec::new();
@@ -181,9 +183,9 @@ fn rewriting(data: &Path, scratch: &Path) -> f64 {
     for (name, text) in names.iter().zip(&texts) {
         let read = fs::read(name).unwrap().len() + fs::read(name).unwrap().len();
         assert_eq!(read, 2 * text.len());
-        let fresh = name.with_extension("tmp");
-        fs::write(&fresh, text).unwrap();
-        fs::rename(&fresh, name).unwrap();
+        let temporary = name.with_extension("tmp");
+        fs::write(&temporary, text).unwrap();
+        fs::rename(&temporary, name).unwrap();
     }
     let took: Duration = began.elapsed();
     took.as_secs_f64() * 1e3

@@ -16,14 +16,14 @@ use crate::{Bench, search};
 const ROUNDS: usize = 30;
 /// Repetitions of a sync.
 const SYNCS: usize = 5;
-/// Maximum duration of the first sync.
+/// Maximum duration of a sync.
 const MAX_SYNC_TIME: Duration = Duration::from_secs(7200);
 
 impl Bench {
-    /// Fills a source with `count` notes and measures the operations. `shown` is the number in the
-    /// table; `phrases` is the goal for a phrase in milliseconds.
-    pub(crate) fn growth(&mut self, dir: &Path, count: usize, shown: &str, phrases: f64) {
-        self.step(&format!("growth: {shown} pages"));
+    /// Syncs a source with `count` notes in `dir` and measures the operations. `pages` is the
+    /// number in the table; `phrase_goal` is the goal for a phrase, in milliseconds.
+    pub(crate) fn growth(&mut self, dir: &Path, count: usize, pages: &str, phrase_goal: f64) {
+        self.step(&format!("growth: {pages} pages"));
         let home = TestHome::new();
         let daemon = home.daemon();
         home.json(["sources", "add", "notes", "--path", &dir.display().to_string()]);
@@ -35,7 +35,7 @@ impl Bench {
         run_sync(&mut client, &sync, count);
         eprintln!("  the first sync took {:.1?}", began.elapsed());
         wait_until_idle(&daemon, &home);
-        // Files that were read while they were written are read once more.
+        // A file that the first sync read soon after its last change is read once more.
         run_sync(&mut client, &sync, count);
         wait_until_idle(&daemon, &home);
 
@@ -45,7 +45,7 @@ impl Bench {
         };
         let tags = Tags { source: None, slug: None, add: Vec::new(), remove: Vec::new() };
         let phrase = format!("\"{}\"", self.notes.common_phrase());
-        let asked = [
+        let listings = [
             ("`list --tag`, a common tag", list(Some("work"), None), Goal::Below(5.0, "ms")),
             ("`list --type`, the type of all", list(None, Some("note")), Goal::Below(5.0, "ms")),
             ("`list --type`, a type of none", list(None, Some("nothing")), Goal::Below(5.0, "ms")),
@@ -56,21 +56,21 @@ impl Bench {
                 Goal::Below(5.0, "ms"),
             ),
         ];
-        for (order, (what, request, goal)) in (110..).zip(asked) {
+        for (order, (operation, request, goal)) in (110..).zip(listings) {
             let mut samples = Samples::default();
             for _ in 0..ROUNDS {
                 let began = Instant::now();
                 client.ask(&request).unwrap();
                 samples.time(began.elapsed());
             }
-            self.add_grown(order, what, shown, goal, &samples);
+            self.add_row(order, operation, pages, goal, &samples);
         }
-        for (order, what, question, goal) in [
+        for (order, operation, question, goal) in [
             (
                 115,
                 "a search for a phrase of common words",
                 phrase.as_str(),
-                Goal::Below(phrases, "ms"),
+                Goal::Below(phrase_goal, "ms"),
             ),
             (116, "a search for a prefix of one letter", "s*", Goal::None),
         ] {
@@ -80,35 +80,35 @@ impl Bench {
                 assert!(!search(&mut client, question).is_empty(), "{question}");
                 samples.time(began.elapsed());
             }
-            self.add_grown(order, what, shown, goal, &samples);
+            self.add_row(order, operation, pages, goal, &samples);
         }
 
-        let [mut again, mut walk] = std::array::from_fn(|_| Samples::default());
+        let [mut syncs, mut walks] = std::array::from_fn(|_| Samples::default());
         let before = memory(daemon.pid(), "VmRSS");
         reset_peak_memory(daemon.pid());
         for _ in 0..SYNCS {
-            walk.time(walk_files(dir, count));
+            walks.time(walk_files(dir, count));
             let began = Instant::now();
             run_sync(&mut client, &sync, count);
-            again.time(began.elapsed());
+            syncs.time(began.elapsed());
         }
-        let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), again.median() / walk.median());
+        let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), syncs.median() / walks.median());
         self.table.add(Row {
             order: 117,
             description: format!(
-                "a sync of {shown} files, nothing changed, as a multiple of looking at each file"
+                "a sync of {pages} files, nothing changed, as a multiple of looking at each file"
             ),
             goal: Goal::Below(1.5, "times"),
             value: ratio,
-            measured: format!("{} times ({})", short(ratio), again.text("ms")),
+            measured: format!("{} times ({})", short(ratio), syncs.text("ms")),
             baseline: Some((
                 None,
-                format!("{} ms: walking the directory and looking", short(walk.median())),
+                format!("{} ms: walking the directory and looking", short(walks.median())),
             )),
         });
         self.table.add(Row {
             order: 118,
-            description: format!("the daemon's peak memory during that, {shown} files (VmHWM)"),
+            description: format!("the daemon's peak memory during that, {pages} files (VmHWM)"),
             goal: Goal::Below(100.0, "MB"),
             value: peak,
             measured: format!("{} MB ({} MB before)", short(peak), short(before)),
@@ -116,10 +116,10 @@ impl Bench {
         });
     }
 
-    fn add_grown(&mut self, order: u8, what: &str, shown: &str, goal: Goal, samples: &Samples) {
+    fn add_row(&mut self, order: u8, operation: &str, pages: &str, goal: Goal, samples: &Samples) {
         self.table.add(Row {
             order,
-            description: format!("{what}, {shown} pages, over the socket"),
+            description: format!("{operation}, {pages} pages, over the socket"),
             goal,
             value: samples.median(),
             measured: samples.text("ms"),
@@ -128,6 +128,7 @@ impl Bench {
     }
 }
 
+/// Syncs, and checks that the source has `count` files.
 fn run_sync(client: &mut Client, sync: &Request, count: usize) {
     match client.ask(sync) {
         Ok(Reply::Sync(reply)) => {

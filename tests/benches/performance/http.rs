@@ -1,5 +1,5 @@
 //! Measures HTTP: accepted items a second, compared with an endpoint that only reads the body, and
-//! memory after a million items. `wrk` generates the load. Without it, these rows are skipped with
+//! memory after very many items. `wrk` generates the load. Without it, these rows are skipped with
 //! a message.
 
 use std::fmt::Write as _;
@@ -52,10 +52,10 @@ impl PostTarget {
             sources: Vec::new(),
             expires_in: None,
         };
-        let Ok(Reply::TokenCreate(made)) = client.ask(&Request::TokenCreate(request)) else {
+        let Ok(Reply::TokenCreate(created)) = client.ask(&Request::TokenCreate(request)) else {
             panic!("no token")
         };
-        Self { daemon, home, address, token: made.token.expose().to_owned() }
+        Self { daemon, home, address, token: created.token.expose().to_owned() }
     }
 
     /// Waits until all queued items are pages. Returns the pages a second.
@@ -106,15 +106,16 @@ impl Drop for BareServer {
 
 /// The result of a run of `wrk`.
 pub(crate) struct Load {
-    /// Responses a second.
+    /// Answers a second.
     pub(crate) rate: f64,
     /// Median latency in milliseconds.
     median: f64,
-    /// Number of responses.
+    /// Number of answers.
     pub(crate) answers: u64,
 }
 
-/// Writes the script of `wrk`: `POST` of different texts of `bytes` bytes each.
+/// Writes a script for `wrk`: `POST` of texts of about `bytes` bytes. All texts of all scripts with
+/// different `run` differ.
 fn script(dir: &Path, token: &str, bytes: usize, run: usize) -> PathBuf {
     let mut filler = String::new();
     for n in 0.. {
@@ -142,15 +143,21 @@ end
     path
 }
 
-/// Runs `wrk` against `url` with this number of connections and this duration.
-pub(crate) fn wrk(url: &str, connections: usize, time: Duration, script: Option<&Path>) -> Load {
+/// Runs `wrk` against `url` with this number of connections and this duration. Without a script, it
+/// sends `GET`.
+pub(crate) fn wrk(
+    url: &str,
+    connections: usize,
+    duration: Duration,
+    script: Option<&Path>,
+) -> Load {
     let mut command = Command::new("wrk");
     command.args(["--latency", "--timeout", "30s", "-c", &connections.to_string()]);
     command.args([
         "-t",
         &connections.min(2).to_string(),
         "-d",
-        &format!("{}s", time.as_secs().max(1)),
+        &format!("{}s", duration.as_secs().max(1)),
     ]);
     if let Some(script) = script {
         command.arg("-s").arg(script);
@@ -197,13 +204,14 @@ impl Bench {
             (format!("http://{}", target.address), format!("http://{}", bare.address));
         let [mut one, mut sixteen, mut many, mut bare_many, mut health, mut bare_health] =
             std::array::from_fn(|_| Samples::default());
-        let [mut alone, mut shared, mut queue_rates] = std::array::from_fn(|_| Samples::default());
-        let time = self.scale.posting;
+        let [mut commits_of_one, mut commits_of_16, mut queue_rates] =
+            std::array::from_fn(|_| Samples::default());
+        let duration = self.scale.posting;
         for round in 0..ROUNDS {
             let script = script(self.dir.path(), &target.token, 2000, round);
             let post = |url: &str, connections: usize, part: usize| {
                 let script = self::script(self.dir.path(), &target.token, 2000, round * 10 + part);
-                wrk(&format!("{url}/ingest"), connections, time, Some(&script))
+                wrk(&format!("{url}/ingest"), connections, duration, Some(&script))
             };
             one.push(post(&ours, 1, 1).median);
             queue_rates.push(target.wait_for_queue());
@@ -211,17 +219,17 @@ impl Bench {
             queue_rates.push(target.wait_for_queue());
             many.push(post(&ours, 64, 3).rate);
             queue_rates.push(target.wait_for_queue());
-            bare_many.push(wrk(&format!("{theirs}/ingest"), 64, time, Some(&script)).rate);
-            health.push(wrk(&format!("{ours}/health"), 64, time, None).rate);
-            bare_health.push(wrk(&format!("{theirs}/health"), 64, time, None).rate);
+            bare_many.push(wrk(&format!("{theirs}/ingest"), 64, duration, Some(&script)).rate);
+            health.push(wrk(&format!("{ours}/health"), 64, duration, None).rate);
+            bare_health.push(wrk(&format!("{theirs}/health"), 64, duration, None).rate);
             let text = [b'x'; 2000];
             for n in 0..40 {
                 let from = (round as u64 * 40 + n) * 17;
-                alone.time(redb.enqueue(from, 1, &text));
-                shared.time(redb.enqueue(from + 1, 16, &text));
+                commits_of_one.time(redb.enqueue(from, 1, &text));
+                commits_of_16.time(redb.enqueue(from + 1, 16, &text));
             }
         }
-        let commits = 16.0 / (shared.median() / 1e3);
+        let commits = 16.0 / (commits_of_16.median() / 1e3);
         self.table.add(Row {
             order: 100,
             description: "`POST /ingest`, 2 KB, durable before the answer, 16 connections".into(),
@@ -232,7 +240,7 @@ impl Bench {
                 Some(commits),
                 format!(
                     "{commits:.0} items/s: 16 ÷ a commit of redb alone with 16 items, {} ms",
-                    short(shared.median())
+                    short(commits_of_16.median())
                 ),
             )),
         });
@@ -254,16 +262,16 @@ impl Bench {
                 ),
             )),
         });
-        let least = alone.median();
+        let minimum = commits_of_one.median();
         self.table.add(Row {
             order: 102,
             description: "the same, 1 connection, median of one call".into(),
-            goal: Goal::Below(((least + 0.5) * 100.0).round() / 100.0, "ms"),
+            goal: Goal::Below(((minimum + 0.5) * 100.0).round() / 100.0, "ms"),
             value: one.median(),
             measured: one.text("ms"),
             baseline: Some((
-                Some(least),
-                format!("{} ms: a commit of redb alone with one item", short(least)),
+                Some(minimum),
+                format!("{} ms: a commit of redb alone with one item", short(minimum)),
             )),
         });
         self.table.add(Row {

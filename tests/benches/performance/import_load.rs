@@ -11,14 +11,14 @@ use crate::process::wait_until_idle;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
-/// Interval of the searches.
+/// Pause after each search.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Maximum duration of an import.
+/// Maximum duration of an import or a sync.
 const MAX_IMPORT_TIME: Duration = Duration::from_secs(1200);
 
 impl Bench {
-    /// Searches every 20 ms during an import of few notes, an import of many, and a first sync of
-    /// many. The minimum is the same search on an idle daemon.
+    /// Searches again and again during an import of few notes, an import of many, and a first sync
+    /// of many. The baseline is the same searches on an idle daemon.
     pub(crate) fn searches_during_imports(&mut self, [few, many]: [&Path; 2]) {
         self.step("searches during imports");
         for (n, (work_name, dir, is_sync)) in [
@@ -40,7 +40,7 @@ impl Bench {
                 Request::Import(Import { path, source: None, dry_run: false })
             };
             let is_finished = AtomicBool::new(false);
-            let (busy_samples, took) = std::thread::scope(|scope| {
+            let (busy_samples, duration) = std::thread::scope(|scope| {
                 let work = scope.spawn(|| {
                     let mut client = home.connect().unwrap();
                     client.stream.set_read_timeout(Some(MAX_IMPORT_TIME)).unwrap();
@@ -50,13 +50,14 @@ impl Bench {
                     reply.map(|_| began.elapsed())
                 });
                 let busy_samples =
-                    self.every_20_ms(&home, |_| !is_finished.load(Ordering::Relaxed));
+                    self.search_repeatedly(&home, |_| !is_finished.load(Ordering::Relaxed));
                 (busy_samples, work.join().unwrap().unwrap())
             });
             wait_until_idle(&daemon, &home);
-            let idle_samples = self.every_20_ms(&home, |n| n < 200);
-            for (share, name, goal) in [(0.5, "median", 20.0), (0.99, "p99", 150.0)] {
-                let (value, least) = (busy_samples.quantile(share), idle_samples.quantile(share));
+            let idle_samples = self.search_repeatedly(&home, |n| n < 200);
+            for (quantile, name, goal) in [(0.5, "median", 20.0), (0.99, "p99", 150.0)] {
+                let value = busy_samples.quantile(quantile);
+                let minimum = idle_samples.quantile(quantile);
                 self.table.add(Row {
                     order: 64 + n as u8,
                     description: format!("a search every 20 ms during {work_name}, {name}"),
@@ -66,19 +67,25 @@ impl Bench {
                         "{} ms (the slowest of {} in {:.1} s: {} ms)",
                         short(value),
                         busy_samples.count(),
-                        took.as_secs_f64(),
+                        duration.as_secs_f64(),
                         short(busy_samples.quantile(1.0))
                     ),
                     baseline: Some((
-                        Some(least),
-                        format!("{} ms: the same when the daemon is idle", short(least)),
+                        Some(minimum),
+                        format!("{} ms: the same when the daemon is idle", short(minimum)),
                     )),
                 });
             }
         }
     }
 
-    fn every_20_ms(&self, home: &TestHome, should_continue: impl Fn(usize) -> bool) -> Samples {
+    /// Searches, with a pause after each search, while `should_continue` returns `true` for the
+    /// number of finished searches. Returns the durations.
+    fn search_repeatedly(
+        &self,
+        home: &TestHome,
+        should_continue: impl Fn(usize) -> bool,
+    ) -> Samples {
         let (mut client, mut samples) = (home.connect().unwrap(), Samples::default());
         for n in (0..).take_while(|&n| should_continue(n)) {
             let question = self.notes.question(n);

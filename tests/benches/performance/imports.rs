@@ -19,10 +19,11 @@ pub(crate) struct FilledHome {
     pub(crate) daemon: Daemon,
     pub(crate) home: TestHome,
     pub(crate) reply: ImportReply,
-    /// From the request until a search finds the last note.
+    /// Duration from the request until a search finds the last note.
     pub(crate) took: Duration,
+    /// Peak memory of the daemon until then, in MB.
     pub(crate) peak_mb: f64,
-    /// Processor time in seconds for background work after that.
+    /// Processor time for background work after that search, in seconds.
     pub(crate) background_seconds: f64,
 }
 
@@ -32,13 +33,13 @@ impl FilledHome {
     }
 
     /// Returns notes a second, and the daemon's peak memory in MB.
-    fn figures(&self) -> (f64, f64) {
+    fn rate_and_peak(&self) -> (f64, f64) {
         (self.reply.files as f64 / self.took.as_secs_f64(), self.peak_mb)
     }
 }
 
-/// Rates in notes a second and peaks in MB. Two imports of few notes precede each import of many,
-/// and two end the measurement.
+/// Pairs of the rate in notes a second and the peak in MB. Two imports of few notes precede each
+/// import of many, and two end the measurement.
 #[derive(Default)]
 struct Imports {
     few: Vec<[(f64, f64); 2]>,
@@ -58,18 +59,18 @@ impl Bench {
     ) -> [FilledHome; 3] {
         self.step("importing");
         let mut runs = Imports::default();
-        // Only rates of the same minute are comparable: between imports of few notes, they differ
-        // by half.
+        // Only rates of the same minute are comparable: the rates of few notes differ by half
+        // between distant imports.
         let import_twice = |runs: &mut Imports, homes: &mut Vec<TestHome>| {
             let [one, other] = [few, few].map(|dir| self.import(dir, self.scale.few));
-            runs.few.push([one.figures(), other.figures()]);
+            runs.few.push([one.rate_and_peak(), other.rate_and_peak()]);
             homes.push(one.home);
             other
         };
         let (small, large) = loop {
             let small = import_twice(&mut runs, homes);
             let large = self.import(many, self.scale.many);
-            runs.many.push(large.figures());
+            runs.many.push(large.rate_and_peak());
             if runs.many.len() == ROUNDS {
                 break (small, large);
             }
@@ -90,6 +91,7 @@ impl Bench {
         [small, large, last]
     }
 
+    /// Imports the `count` notes in `dir` into a new home.
     pub(crate) fn import(&self, dir: &Path, count: usize) -> FilledHome {
         let mut home = TestHome::new();
         // Measurements of `/mcp` must not reach the rate limit.
@@ -125,8 +127,8 @@ impl Bench {
         FilledHome { daemon, home, reply, took, peak_mb, background_seconds }
     }
 
-    /// Adds times and peaks of few notes, and the rate of many compared with the imports of few
-    /// around them.
+    /// Adds rows with the times and peaks of few notes, and with the rate of many compared with the
+    /// imports of few before and after.
     fn report_import(&mut self, runs: &Imports, alone: Option<Duration>) {
         let [mut seconds, mut peaks, mut few, mut many, mut ratio] =
             std::array::from_fn(|_| Samples::default());
@@ -136,12 +138,12 @@ impl Bench {
             peaks.push(peak);
             few.push(rate);
         }
-        for (&(rate, peak), beside) in runs.many.iter().zip(runs.few.windows(2)) {
+        for (&(rate, peak), neighbours) in runs.many.iter().zip(runs.few.windows(2)) {
             many.push(rate);
             peak_of_many = peak_of_many.max(peak);
-            let mut near = Samples::default();
-            beside.iter().flatten().for_each(|(rate, _)| near.push(*rate));
-            ratio.push(rate / near.median());
+            let mut neighbour_rates = Samples::default();
+            neighbours.iter().flatten().for_each(|(rate, _)| neighbour_rates.push(*rate));
+            ratio.push(rate / neighbour_rates.median());
         }
         let alone = alone.map(|alone| alone.as_secs_f64());
         self.table.add(Row {

@@ -38,10 +38,11 @@ struct Scale {
     few: usize,
     /// Number of notes in large homes.
     many: usize,
-    /// Rounds of process measurements. Each round runs every program once.
+    /// Number of rounds of process measurements. Each round runs every command once.
     processes: usize,
     /// Number of searches by meaning, and of first searches after a write.
     pairs: usize,
+    /// Number of searches over the socket.
     searches: usize,
     /// Number of starts of a daemon.
     starts: usize,
@@ -51,11 +52,11 @@ struct Scale {
     posting: Duration,
     /// Number of items of the soak test.
     soak: u64,
-    /// Number of tool calls for the measurement of memory.
+    /// Minimum number of tool calls for the measurement of memory.
     calls: u64,
     /// Duration of posting in one part of the soak test.
     soak_part: Duration,
-    /// Duration of the rest after the last part.
+    /// Duration of the pause after the last part.
     soak_rest: Duration,
 }
 
@@ -92,51 +93,51 @@ const QUICK: Scale = Scale {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if !args.iter().any(|arg| arg == "--bench") {
-        // `cargo test --all-targets` runs benches without it.
+        // `cargo test --all-targets` runs benches without this option.
         println!("run `.ci/measure performance`");
         return;
     }
-    // Options for one measurement: `--notes DIR COUNT` writes notes, `--import` measures imports,
+    // Options for one task: `--notes DIR COUNT` writes notes, `--import` measures imports,
     // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million`
     // also on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
     // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items.
-    let wanted = |name: &str| args.iter().any(|arg| arg == name);
-    if wanted("--writers") || wanted("--mcp") {
+    let has_option = |name: &str| args.iter().any(|arg| arg == name);
+    if has_option("--writers") || has_option("--mcp") {
         let mut bench = Bench::new(FULL);
         let dir = bench.notes.write(&bench.dir.path().join("few"), 0..FULL.few).unwrap();
         let filled = bench.import(&dir, FULL.few);
-        return if wanted("--mcp") { bench.mcp(&filled) } else { bench.writers(&filled) };
+        return if has_option("--mcp") { bench.mcp(&filled) } else { bench.writers(&filled) };
     }
-    if wanted("--import") {
+    if has_option("--import") {
         let mut bench = Bench::new(FULL);
         let [small, large] = bench.write_notes();
         bench.imports([&small, &large], None, &mut Vec::new());
         return;
     }
-    if wanted("--growth") || wanted("--million") {
+    if has_option("--growth") || has_option("--million") {
         let mut bench = Bench::new(FULL);
         bench.grow(FULL.many, "100,000", 8.0);
-        if wanted("--million") {
+        if has_option("--million") {
             bench.grow(1_000_000, "1,000,000", 40.0);
         }
         return;
     }
-    if wanted("--import-load") {
-        let mut bench = Bench::new(if wanted("--quick") { QUICK } else { FULL });
+    if has_option("--import-load") {
+        let mut bench = Bench::new(if has_option("--quick") { QUICK } else { FULL });
         let [small, large] = bench.write_notes();
         return bench.searches_during_imports([&small, &large]);
     }
-    if wanted("--collector") {
+    if has_option("--collector") {
         return Bench::new(FULL).collector();
     }
-    if wanted("--meaning") {
-        let mut bench = Bench::new(if wanted("--quick") { QUICK } else { FULL });
+    if has_option("--meaning") {
+        let mut bench = Bench::new(if has_option("--quick") { QUICK } else { FULL });
         return bench.meaning();
     }
-    if wanted("--http") {
+    if has_option("--http") {
         return Bench::new(FULL).http();
     }
-    if wanted("--soak") {
+    if has_option("--soak") {
         return Bench::new(FULL).soak();
     }
     if let Some(at) = args.iter().position(|arg| arg == "--notes") {
@@ -144,7 +145,7 @@ fn main() {
             Notes::new().write(Path::new(&args[at + 1]), 0..args[at + 2].parse().unwrap()).unwrap();
         return println!("{}", dir.display());
     }
-    let quick = args.iter().any(|arg| arg == "--quick");
+    let quick = has_option("--quick");
     let target =
         args.iter().position(|arg| arg == "--write").map(|at| PathBuf::from(&args[at + 1]));
     let began = Instant::now();
@@ -165,7 +166,7 @@ struct Bench {
     notes: Notes,
     dir: tempfile::TempDir,
     table: Table,
-    /// Times of a process that does nothing; measured first, because others are compared with it.
+    /// Times of a process that does nothing. They are part of the baselines of other processes.
     nothing: Samples,
 }
 
@@ -176,6 +177,7 @@ impl Bench {
         Self { scale, notes, dir, table: Table::default(), nothing: Samples::default() }
     }
 
+    /// Runs all measurements.
     fn run(&mut self) {
         let Scale { few, many, .. } = self.scale;
         let [small, large] = self.write_notes();
@@ -243,8 +245,8 @@ impl Bench {
         self.growth(&dir, count, shown, phrases);
     }
 
-    fn step(&self, what: &str) {
-        eprintln!("{what} …");
+    fn step(&self, name: &str) {
+        eprintln!("{name} …");
     }
 
     /// Measures the memory of an idle daemon after its import, after many searches, and after a
@@ -269,7 +271,7 @@ impl Bench {
         let daemon = home.daemon();
         wait_until_idle(&daemon, &home);
         let after_start = memory(daemon.pid(), "VmRSS");
-        for (what, value) in [
+        for (description, value) in [
             ("idle daemon with 10,000 pages, after the import", after_import),
             ("the same after 10,000 searches", after_searches),
             ("the same after a restart", after_start),
@@ -282,7 +284,7 @@ impl Bench {
             };
             self.table.add(Row {
                 order: 70,
-                description: what.into(),
+                description: description.into(),
                 goal: Goal::Below(50.0, "MB"),
                 value,
                 measured,
@@ -295,6 +297,7 @@ impl Bench {
         FilledHome { daemon, home, reply, took, peak_mb, background_seconds }
     }
 
+    /// Reports the sizes on disk per page.
     fn report_sizes(&mut self, home: &TestHome, count: usize, shown: &str) {
         let kb = |bytes: u64| bytes as f64 / 1000.0 / count as f64;
         let store = kb(std::fs::metadata(home.path().join("brain.redb")).unwrap().len());
@@ -317,6 +320,7 @@ impl Bench {
         });
     }
 
+    /// Returns the text of `docs/performance.md`.
     fn document(&self, took: Duration, quick: bool) -> String {
         let kind = if quick {
             "\n**A smoke run with few notes: the figures mean nothing.**\n"
@@ -327,8 +331,8 @@ impl Bench {
         format!(
             "# Speed and memory\n{kind}\n\
              Measure your machine with `.ci/measure performance` ({:.0} minutes). The table \
-             compares the\n\
-             release build with the minimum cost of the same work on the same machine in the same \
+             compares programs of the\n\
+             profile `dist` with the minimum cost of the same work on the same machine in the same \
              run. Values\n\
              are medians, with the tenth and ninetieth percentile in brackets. \
              `tests/benches/performance`\n\
@@ -363,6 +367,7 @@ impl Bench {
     }
 }
 
+/// Searches for at most 20 hits.
 fn search(client: &mut Client, question: &str) -> Vec<Hit> {
     let request =
         Request::Search(Search { query: question.into(), limit: 20, ..Search::default() });
@@ -372,6 +377,7 @@ fn search(client: &mut Client, question: &str) -> Vec<Hit> {
     }
 }
 
+/// Writes a new or changed page.
 fn write(client: &mut Client, slug: &str, content: &str) {
     let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
     let request = Put {
@@ -387,6 +393,7 @@ fn write(client: &mut Client, slug: &str, content: &str) {
     }
 }
 
+/// Returns the size of all files below `dir` in bytes.
 fn size_of_dir(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
     entries
@@ -398,7 +405,7 @@ fn size_of_dir(dir: &Path) -> u64 {
         .sum()
 }
 
-/// Describes the machine: cores, memory, system, disk, day.
+/// Describes the machine: cores, memory, kernel, directory of the homes, and today's date.
 fn machine() -> String {
     let find = |file: &str, key: &str| {
         let text = std::fs::read_to_string(file).unwrap_or_default();

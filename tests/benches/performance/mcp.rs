@@ -1,6 +1,6 @@
-//! Measures `/mcp`: a search by a tool compared with the same search over the socket, many
-//! concurrent clients, and memory over very many calls. `wrk` acts as the clients. Without it,
-//! these rows are skipped with a message.
+//! Measures `/mcp`: a search by a tool compared with the same search over the socket, 16 concurrent
+//! clients, and memory over very many calls. `wrk` acts as the concurrent clients. Without `wrk`,
+//! the rows that need it are skipped with a message.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,39 +15,39 @@ use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
-/// Rounds of alternating measurements.
+/// Number of rounds, each with one client and with 16.
 const ROUNDS: usize = 3;
 /// Number of different questions.
 const QUESTIONS: usize = 200;
 
 impl Bench {
-    /// Measures searches by `tools/call` on 10,000 pages.
+    /// Measures searches by `tools/call`: their time, their rate, and the growth of memory.
     pub(crate) fn mcp(&mut self, filled: &FilledHome) {
         let mut client = filled.client();
         let address =
             status(&mut client).http_local.expect("no local HTTP listener").parse().unwrap();
-        let made = client.ask(&Request::TokenCreate(TokenCreate {
+        let reply = client.ask(&Request::TokenCreate(TokenCreate {
             name: "mcp".into(),
             scopes: Scope::Read.into(),
             sources: Vec::new(),
             expires_in: None,
         }));
-        let Ok(Reply::TokenCreate(made)) = made else { panic!("no token") };
-        let head = [
-            ("Authorization", format!("Bearer {}", made.token.expose())),
+        let Ok(Reply::TokenCreate(created)) = reply else { panic!("no token") };
+        let headers = [
+            ("Authorization", format!("Bearer {}", created.token.expose())),
             ("Content-Type", "application/json".to_owned()),
             ("Accept", "application/json, text/event-stream".to_owned()),
         ];
         let fields: Vec<(&str, &str)> =
-            head.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
 
         let mut wire = Wire::open(address);
         let [mut over_http, mut over_socket] = std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.searches / 4 {
             let question = self.notes.question(n + 7000);
-            let asked = request(address, "POST", "/mcp", &fields, call(&question).as_bytes());
+            let message = request(address, "POST", "/mcp", &fields, call(&question).as_bytes());
             let began = Instant::now();
-            assert!(wire.send(&asked));
+            assert!(wire.send(&message));
             let answer = wire.answer();
             over_http.time(began.elapsed());
             assert!(answer.expect(200).text().contains(r#""results":[{"#), "{question}");
@@ -75,7 +75,7 @@ impl Bench {
             eprintln!("SKIPPED: many clients of `/mcp`, because `wrk` is not installed");
             return;
         }
-        let script = self.script(made.token.expose());
+        let script = self.script(created.token.expose());
         let url = format!("http://{address}/mcp");
         let (mut one, mut many) = (Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
@@ -101,24 +101,25 @@ impl Bench {
         });
 
         let pid = filled.daemon.pid();
-        // The allocator returns memory at any time, so the median of several readings counts.
-        let (mut called, mut looks) = (0, Vec::new());
-        while called < self.scale.calls {
-            called += wrk(&url, 16, self.scale.posting, Some(&script)).answers;
-            looks.push(memory(pid, "RssAnon"));
+        // The allocator returns memory at any time, so medians of several readings are compared.
+        let (mut call_count, mut readings) = (0, Vec::new());
+        while call_count < self.scale.calls {
+            call_count += wrk(&url, 16, self.scale.posting, Some(&script)).answers;
+            readings.push(memory(pid, "RssAnon"));
         }
-        let median = |looks: &[f64]| {
-            let mut some = Samples::default();
-            looks.iter().for_each(|look| some.push(*look));
-            some.median()
+        let median = |readings: &[f64]| {
+            let mut samples = Samples::default();
+            readings.iter().for_each(|reading| samples.push(*reading));
+            samples.median()
         };
-        let third = looks.len().div_ceil(3);
-        let (first, end) = (median(&looks[..third]), median(&looks[looks.len() - third..]));
+        let third = readings.len().div_ceil(3);
+        let (first, end) =
+            (median(&readings[..third]), median(&readings[readings.len() - third..]));
         self.table.add(Row {
             order: 112,
             description: format!(
-                "growth of memory over {called} of these calls, from the first third of them to \
-                    the last"
+                "growth of memory over {call_count} of these calls, from the first third of them \
+                    to the last"
             ),
             goal: Goal::Below(2.0, "MB"),
             value: end - first,
@@ -127,7 +128,7 @@ impl Bench {
         });
     }
 
-    /// Writes the script of `wrk`: searches with alternating questions.
+    /// Writes the script of `wrk`, which sends searches with different questions. Returns its path.
     fn script(&self, token: &str) -> PathBuf {
         let bodies: String = (0..QUESTIONS)
             .map(|n| format!("  [==[{}]==],\n", call(&self.notes.question(n))))
@@ -153,7 +154,7 @@ end
     }
 }
 
-/// Returns the JSON of a search call.
+/// Returns the JSON of a `tools/call` of `search`.
 fn call(question: &str) -> String {
     serde_json::json!({
         "jsonrpc": "2.0",

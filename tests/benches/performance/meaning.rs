@@ -11,8 +11,8 @@ use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 
 impl Bench {
-    /// Measures hybrid searches over the socket, each with a new question, and the memory of the
-    /// model.
+    /// Measures hybrid searches over the socket, each with a new question, and then the daemon's
+    /// memory.
     pub(crate) fn meaning(&mut self) {
         let Some(model) = std::env::var("BRAIN_TEST_MODEL").ok().filter(|model| !model.is_empty())
         else {
@@ -27,32 +27,32 @@ impl Bench {
         home.brain(["import", notes.to_str().unwrap()]).expect(0);
         let began = Instant::now();
         home.brain(["embed"]).expect(0);
-        let embedded = began.elapsed();
+        let embedding_time = began.elapsed();
         let mut client = home.connect().unwrap();
-        let mut took = Samples::default();
+        let mut search_times = Samples::default();
         for n in 0..self.scale.pairs {
             let question = self.notes.question(n + 20_000);
             let began = Instant::now();
             let search = Search { query: question.clone(), limit: 20, ..Search::default() };
-            let Ok(Reply::Hits(found)) = client.ask(&Request::Search(search)) else {
+            let Ok(Reply::Hits(reply)) = client.ask(&Request::Search(search)) else {
                 panic!("no hits")
             };
-            took.time(began.elapsed());
+            search_times.time(began.elapsed());
             // Generated words may mean nothing to the model, but the search uses the vectors.
-            assert_eq!(found.degraded, None, "{question}");
-            assert!(!found.hits.is_empty(), "{question}");
+            assert_eq!(reply.degraded, None, "{question}");
+            assert!(!reply.hits.is_empty(), "{question}");
         }
         self.table.add(Row {
             order: 93,
             description:
                 "a search by words and meaning over the socket, 10,000 pages, model loaded".into(),
             goal: Goal::Below(40.0, "ms"),
-            value: took.median(),
+            value: search_times.median(),
             measured: format!(
                 "{}, p99 {} ms (the vectors took {:.0} s)",
-                took.text("ms"),
-                short(took.quantile(0.99)),
-                embedded.as_secs_f64()
+                search_times.text("ms"),
+                short(search_times.quantile(0.99)),
+                embedding_time.as_secs_f64()
             ),
             baseline: None,
         });

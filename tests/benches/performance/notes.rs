@@ -14,7 +14,7 @@ const COMMON: &str = "the of and to a in is that for it was on as with be by at 
     here old between both life being under three never know same last another while us off might \
     great go come since against";
 
-/// Words that take endings.
+/// Words that get each of [`ENDINGS`].
 const STEMS: &str = "account act affirm agent align alter amount anchor answer appoint approach \
     argument arrange assign attempt audit author balance bank barrel basin batch beacon bench \
     board border bottom branch bridge budget buffer build bundle cabin cable calendar canal candle \
@@ -63,14 +63,14 @@ const TAGS: &str = "work home idea reading meeting project money health travel m
     garden food history design research review draft later urgent family books science law sports \
     photo recipe learning writing energy";
 
-/// The path and text of a note.
+/// A note.
 pub(crate) struct Note {
     /// The path relative to the directory, with its extension.
     pub(crate) path: String,
     pub(crate) title: String,
     pub(crate) frontmatter: String,
     pub(crate) body: String,
-    /// A word that occurs in no other note.
+    /// A name that no other note has. The note itself and later notes mention it.
     pub(crate) name: String,
 }
 
@@ -84,9 +84,14 @@ impl Note {
     }
 }
 
+/// Number of directories of notes.
+const AREAS: usize = 97;
+
 /// Generates notes.
 pub(crate) struct Notes {
-    common: usize,
+    /// How many of the first `words` are from [`COMMON`].
+    common_count: usize,
+    /// Word forms, the most frequent first.
     words: Vec<String>,
     tags: Vec<&'static str>,
 }
@@ -94,16 +99,16 @@ pub(crate) struct Notes {
 impl Notes {
     pub(crate) fn new() -> Self {
         let mut words: Vec<String> = COMMON.split_whitespace().map(Into::into).collect();
-        let common = words.len();
+        let common_count = words.len();
         for ending in ENDINGS {
             words.extend(STEMS.split_whitespace().map(|stem| format!("{stem}{ending}")));
         }
-        // The frequent forms are random, but equal on every machine.
+        // The order of these forms is random, but equal on every machine.
         let mut rng = Rng(17);
-        for i in (common + 1..words.len()).rev() {
-            words.swap(i, common + rng.below(i - common + 1));
+        for i in (common_count + 1..words.len()).rev() {
+            words.swap(i, common_count + rng.below(i - common_count + 1));
         }
-        Self { common, words, tags: TAGS.split_whitespace().collect() }
+        Self { common_count, words, tags: TAGS.split_whitespace().collect() }
     }
 
     /// Returns the number of word forms without names.
@@ -111,6 +116,7 @@ impl Notes {
         self.words.len()
     }
 
+    /// Generates the note with the number `n`.
     pub(crate) fn note(&self, n: usize) -> Note {
         let mut rng = Rng(n as u64 ^ 0xB4A1);
         let name = name(n);
@@ -118,7 +124,7 @@ impl Notes {
         capitalise(&mut title);
         let _ = write!(title, " {} {}", self.topic(&mut rng), self.topic(&mut rng));
         let path =
-            format!("area-{:02}/{}-{n:06}.md", n % 97, title.to_lowercase().replace(' ', "-"));
+            format!("area-{:02}/{}-{n:06}.md", n % AREAS, title.to_lowercase().replace(' ', "-"));
         let _ = write!(title, " with {name}");
         let mut tags: Vec<&str> =
             (0..1 + rng.below(3)).map(|_| self.tags[rng.zipf(self.tags.len())]).collect();
@@ -138,15 +144,15 @@ impl Notes {
         }
         let mut body = String::with_capacity(1300);
         let _ = writeln!(body, "# {title}\n");
-        let goal = 700 + rng.below(700);
-        while body.len() < goal {
+        let min_length = 700 + rng.below(700);
+        while body.len() < min_length {
             self.paragraph(&mut body, &mut rng, n);
         }
         if rng.below(8) == 0 {
             let _ = writeln!(
                 body,
                 "## Timeline\n\n- {date} | {} [Source: {name}]",
-                self.words[self.common + 3]
+                self.words[self.common_count + 3]
             );
         }
         Note { path, title, frontmatter, body, name }
@@ -186,12 +192,12 @@ impl Notes {
         body.push('.');
     }
 
-    /// Returns a word with a meaning, not one of the most frequent.
+    /// Returns a random word that is not in [`COMMON`].
     fn topic(&self, rng: &mut Rng) -> &str {
-        &self.words[self.common + rng.zipf(self.words.len() - self.common)]
+        &self.words[self.common_count + rng.zipf(self.words.len() - self.common_count)]
     }
 
-    /// Returns a question of two or three words.
+    /// Returns the question with the number `n`, of two or three words.
     pub(crate) fn question(&self, n: usize) -> String {
         let mut rng = Rng(n as u64 ^ 0x51_7E57);
         let words: Vec<&str> = (0..2 + rng.below(2)).map(|_| self.topic(&mut rng)).collect();
@@ -203,13 +209,13 @@ impl Notes {
         format!("{} {}", self.words[1], self.words[0])
     }
 
-    /// Writes the notes `range` below `dir`.
+    /// Writes the notes with the numbers in `range` below `dir`. Returns `dir`.
     pub(crate) fn write(
         &self,
         dir: &Path,
         range: std::ops::Range<usize>,
     ) -> std::io::Result<PathBuf> {
-        for area in 0..97 {
+        for area in 0..AREAS {
             std::fs::create_dir_all(dir.join(format!("area-{area:02}")))?;
         }
         for note in range.map(|n| self.note(n)) {
@@ -219,7 +225,7 @@ impl Notes {
     }
 }
 
-/// Returns a name that is unique to the number and is not a word.
+/// Returns a name that is not a word. Numbers below 16⁵ have different names.
 fn name(mut n: usize) -> String {
     const PARTS: &[&str] = &[
         "ka", "lo", "mi", "ne", "ru", "sa", "te", "vo", "zu", "bri", "dra", "fel", "gon", "hul",
@@ -239,7 +245,7 @@ fn capitalise(word: &mut str) {
     }
 }
 
-/// A seeded random generator (SplitMix64).
+/// A pseudo-random generator with its state (SplitMix64).
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -250,11 +256,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// Returns a rank below `n` by Zipf's law: the second is half as likely as the first.
+    /// Returns a rank below `n`. As by Zipf's law, higher ranks are less likely.
     fn zipf(&mut self, n: usize) -> usize {
         let u = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         ((((n + 1) as f64).ln() * u).exp() as usize).clamp(1, n) - 1

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
-/// Waits until the daemon is idle. Returns the processor time that it used meanwhile, in seconds.
+/// Waits until the daemon is idle: it has used hardly any processor time for 3 seconds and has no
+/// work left. Returns the processor time that it used meanwhile, in seconds.
 pub(crate) fn wait_until_idle(daemon: &Daemon, home: &TestHome) -> f64 {
     const IDLE_TIME: Duration = Duration::from_secs(3);
     // Merging the segments of a million pages takes minutes.
     let deadline = Instant::now() + TEST_TIMEOUT * 10;
     let mut client = home.connect().unwrap();
-    let first = ticks(daemon.pid());
-    let (mut last, mut since) = (first, Instant::now());
+    let first_ticks = ticks(daemon.pid());
+    let (mut last_ticks, mut idle_since) = (first_ticks, Instant::now());
     loop {
         std::thread::sleep(Duration::from_millis(250));
         let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
@@ -20,22 +21,23 @@ pub(crate) fn wait_until_idle(daemon: &Daemon, home: &TestHome) -> f64 {
         };
         let now = ticks(daemon.pid());
         // A status request costs at most a tick; a merge of the index uses a whole core.
-        if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {
-            (last, since) = (now, Instant::now());
+        if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last_ticks + 3.0
+        {
+            (last_ticks, idle_since) = (now, Instant::now());
         }
-        if since.elapsed() >= IDLE_TIME {
-            return (now - first) / TICKS;
+        if idle_since.elapsed() >= IDLE_TIME {
+            return (now - first_ticks) / TICKS;
         }
         assert!(
             Instant::now() < deadline,
-            "still {} behind, {:?}",
+            "the daemon is not idle: index behind by {}, degraded: {:?}",
             status.index_behind,
             status.degraded
         );
     }
 }
 
-/// Resets `VmHWM` of a process (proc_pid_clear_refs(5)).
+/// Resets the peak memory (`VmHWM`) of a process (proc_pid_clear_refs(5)).
 pub(crate) fn reset_peak_memory(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
@@ -51,7 +53,7 @@ pub(crate) fn ticks(pid: u32) -> f64 {
     rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
 }
 
-/// Returns a figure of `/proc/<pid>/status` in MB.
+/// Returns the value of the field `name` in `/proc/<pid>/status`, in MB of 1,000,000 bytes.
 pub(crate) fn memory(pid: u32, name: &str) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap();

@@ -14,7 +14,8 @@ use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, write};
 
 impl Bench {
-    /// Runs the commands of the client, alternating with a program that does nothing.
+    /// Measures commands of the client, in turn with their baselines: an empty process, a round
+    /// trip, a commit of redb, a search of tantivy.
     pub(crate) fn processes(
         &mut self,
         few: &FilledHome,
@@ -34,7 +35,7 @@ impl Bench {
             let thought =
                 format!("A thought of today, number {n}: {} {}", self.notes.question(n), note.name);
             let question = self.notes.question(rng.below(1000));
-            // Each command is first and last equally often.
+            // Each command has each position about equally often.
             for turn in 0..11 {
                 match (turn + n) % 11 {
                     0 => nothing.time(run_time(&mut Command::new(program("brain-nothing")))),
@@ -53,14 +54,17 @@ impl Bench {
         }
         self.nothing = nothing;
         let start = self.nothing.median();
-        let mut add = |what: &str, goal: f64, samples: &Samples, parts: &[(&str, &Samples)]| {
+        let mut add = |description: &str,
+                       goal: f64,
+                       samples: &Samples,
+                       parts: &[(&str, &Samples)]| {
             let baseline = start + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
             let names: Vec<String> = std::iter::once(format!("an empty process {}", short(start)))
                 .chain(parts.iter().map(|(name, part)| format!("{name} {}", short(part.median()))))
                 .collect();
             self.table.add(Row {
                 order: 10,
-                description: what.into(),
+                description: description.into(),
                 goal: Goal::Below(goal, "ms"),
                 value: samples.median(),
                 measured: samples.text("ms"),
@@ -106,13 +110,13 @@ impl Bench {
     }
 
     /// Measures the time from the start of the daemon to its first answer, after a clean end and
-    /// after SIGKILL during writes.
+    /// after SIGKILL right after 200 writes.
     pub(crate) fn starts(&mut self, filled: FilledHome) {
         let FilledHome { mut daemon, home, .. } = filled;
         let [mut clean, mut killed, mut alone] = std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.starts {
             assert!(daemon.terminate().0.success(), "{}", home.log());
-            // Opens a copy, because opening and closing may reorganise the file.
+            // A copy is opened, because opening and closing may reorganise the file.
             let copy = self.dir.path().join("reopened.redb");
             std::fs::copy(home.path().join("brain.redb"), &copy).unwrap();
             std::fs::File::open(&copy).unwrap().sync_all().unwrap();
@@ -130,10 +134,10 @@ impl Bench {
                     });
                 }
             });
-            end(child);
+            kill(child);
             let (child, took) = start(&home);
             killed.time(took);
-            end(child);
+            kill(child);
             daemon = home.daemon();
         }
         drop(daemon);
@@ -144,11 +148,10 @@ impl Bench {
             short(self.nothing.median()),
             short(alone.median())
         );
-        for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)]
-        {
+        for (event, samples) in [("a clean end", clean), ("SIGKILL right after writes", killed)] {
             self.table.add(Row {
                 order: 80,
-                description: format!("start with 100,000 pages until it answers, after {what}"),
+                description: format!("start with 100,000 pages until it answers, after {event}"),
                 goal: Goal::Below(200.0, "ms"),
                 value: samples.quantile(1.0),
                 measured: format!(
@@ -171,7 +174,7 @@ fn start(home: &TestHome) -> (Child, Duration) {
     let began = Instant::now();
     let child = command.spawn().unwrap();
     loop {
-        // The socket file of a killed daemon refuses connections.
+        // Until the daemon listens, the socket file of the killed one refuses connections.
         if let Some(mut client) = home.connect() {
             assert_eq!(client.hello.pid, child.id());
             client.ask(&Request::Status(Status)).unwrap();
@@ -182,8 +185,8 @@ fn start(home: &TestHome) -> (Child, Duration) {
     }
 }
 
-/// Kills a daemon.
-fn end(mut child: Child) {
+/// Kills a daemon with SIGKILL.
+fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -198,6 +201,7 @@ pub(crate) fn run_time(command: &mut Command) -> Duration {
     took
 }
 
+/// Returns the time of a run of `brain` with these arguments.
 pub(crate) fn brain<S: AsRef<OsStr>>(
     home: &TestHome,
     args: impl IntoIterator<Item = S>,

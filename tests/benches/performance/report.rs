@@ -22,7 +22,8 @@ impl Samples {
         self.0.len()
     }
 
-    /// Returns the value below which `share` of the samples are.
+    /// Returns the value below which the part `share` (0 to 1) of the samples is, or NaN without
+    /// samples.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -39,7 +40,7 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// Formats median and spread in this unit.
+    /// Formats the median in this unit, with the tenth and ninetieth percentile in brackets.
     pub(crate) fn text(&self, unit: &str) -> String {
         format!(
             "{} {unit} ({}–{})",
@@ -50,7 +51,7 @@ impl Samples {
     }
 }
 
-/// Formats a number with three significant digits.
+/// Formats a number with about three significant digits, and at most three decimal places.
 pub(crate) fn short(value: f64) -> String {
     let places = if value.abs() < 0.1 {
         3
@@ -64,10 +65,12 @@ pub(crate) fn short(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// The goal of a figure.
+/// The goal of a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
+    /// The limit, which the value must not reach, and its unit.
     Below(f64, &'static str),
+    /// The minimum, and its unit.
     AtLeast(f64, &'static str),
     /// No goal.
     None,
@@ -82,34 +85,36 @@ impl Goal {
         }
     }
 
-    fn met(self, value: f64) -> &'static str {
-        let met = match self {
+    /// Returns the text of the column `met`.
+    fn met_text(self, value: f64) -> &'static str {
+        let is_met = match self {
             Self::Below(max, _) => value < max,
             Self::AtLeast(min, _) => value >= min,
             Self::None => return "",
         };
-        if met { "yes" } else { "**no**" }
+        if is_met { "yes" } else { "**no**" }
     }
 }
 
 /// A row of the table.
 pub(crate) struct Row {
-    /// Its order in the table.
+    /// Its place in the table. Rows with the same number keep the order in which they were added.
     pub(crate) order: u8,
     pub(crate) description: String,
     pub(crate) goal: Goal,
     /// The figure to which the goal applies.
     pub(crate) value: f64,
     pub(crate) measured: String,
-    /// The minimum cost of the same work, if comparable, and its description.
+    /// The minimum of the same work, if it is comparable with `value`, and its description.
     pub(crate) baseline: Option<(Option<f64>, String)>,
 }
 
-/// The table.
+/// The table of the report.
 #[derive(Default)]
 pub(crate) struct Table(Vec<Row>);
 
 impl Table {
+    /// Adds a row and prints it on standard error.
     pub(crate) fn add(&mut self, row: Row) {
         let baseline =
             row.baseline.as_ref().map(|(_, name)| format!("; {name}")).unwrap_or_default();
@@ -130,7 +135,7 @@ impl Table {
                 Some((None, name)) => (name.as_str(), String::new()),
                 None => ("", String::new()),
             };
-            let (goal, met) = (row.goal.text(), row.goal.met(row.value));
+            let (goal, met) = (row.goal.text(), row.goal.met_text(row.value));
             let _ = writeln!(
                 out,
                 "| {} | {goal} | {} | {met} | {baseline} | {ratio} |",
@@ -142,6 +147,6 @@ impl Table {
 
     /// Returns the number of missed goals.
     pub(crate) fn missed(&self) -> usize {
-        self.0.iter().filter(|row| row.goal.met(row.value) == "**no**").count()
+        self.0.iter().filter(|row| row.goal.met_text(row.value) == "**no**").count()
     }
 }

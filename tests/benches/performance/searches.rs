@@ -8,6 +8,7 @@ use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search, write};
 
 impl Bench {
+    /// Measures searches over the socket, alternately on few and on many pages.
     pub(crate) fn searches(&mut self, few: &FilledHome, many: &FilledHome) {
         let mut clients = [few.client(), many.client()];
         let mut samples = [Samples::default(), Samples::default()];
@@ -44,24 +45,24 @@ impl Bench {
         tantivy: &Tantivy,
     ) {
         let mut client = filled.client();
-        let [mut warm, mut first, mut more, mut commits] =
+        let [mut warm, mut first, mut extra, mut commits] =
             std::array::from_fn(|_| Samples::default());
         for n in 0..self.scale.pairs {
             let question = self.notes.question(n + 900);
-            let mut timed = || {
+            let mut time_search = || {
                 let began = Instant::now();
                 search(&mut client, &question);
                 began.elapsed()
             };
-            timed();
-            let usual = timed();
+            time_search();
+            let warm_time = time_search();
             let fresh = self.notes.note(count + n);
             let mut writer = filled.client();
             write(&mut writer, &format!("fresh/{n}"), &fresh.content());
-            let after = timed();
-            warm.time(usual);
-            first.time(after);
-            more.push((after.as_secs_f64() - usual.as_secs_f64()) * 1e3);
+            let first_time = time_search();
+            warm.time(warm_time);
+            first.time(first_time);
+            extra.push((first_time.as_secs_f64() - warm_time.as_secs_f64()) * 1e3);
             if n % 10 == 0 {
                 commits.time(tantivy.commit(&fresh));
                 assert_eq!(search(&mut client, &fresh.name)[0].slug.as_str(), format!("fresh/{n}"));
@@ -73,10 +74,10 @@ impl Bench {
                 "the first search after a write, in addition to a warm one, {shown} pages"
             ),
             goal: Goal::Below(2.0, "ms"),
-            value: more.median(),
+            value: extra.median(),
             measured: format!(
                 "{} more ({} ms against {} ms)",
-                more.text("ms"),
+                extra.text("ms"),
                 short(first.median()),
                 short(warm.median())
             ),

@@ -8,17 +8,17 @@ use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, write};
 
 impl Bench {
-    /// Measures 1 and 64 writers alternately.
+    /// Measures 1 and 64 writers alternately, and redb with commits of 1 and of 64 pages.
     pub(crate) fn writers(&mut self, filled: &FilledHome) {
         let mut rates = [Samples::default(), Samples::default()];
-        let mut serial = 0;
-        // Notes are generated before, because the writers share two cores with the daemon.
+        let mut run_number = 0;
+        // Notes are generated beforehand, because the writers share the cores with the daemon.
         let texts: Vec<String> = (0..1000).map(|n| self.notes.note(n).content()).collect();
         let redb = Redb::new(self.dir.path(), "shared-commits.redb");
-        let [mut single, mut shared] = std::array::from_fn(|_| Samples::default());
+        let [mut single_commits, mut batched_commits] = std::array::from_fn(|_| Samples::default());
         for _ in 0..3 {
             for (rates, writers) in rates.iter_mut().zip([1_usize, 64]) {
-                for (samples, size) in [(&mut single, 1), (&mut shared, 64)] {
+                for (samples, size) in [(&mut single_commits, 1), (&mut batched_commits, 64)] {
                     for n in 0..20 {
                         let rows = texts.iter().take(size).enumerate();
                         let rows: Vec<_> =
@@ -26,8 +26,8 @@ impl Bench {
                         samples.push(size as f64 / redb.commit(&rows).as_secs_f64());
                     }
                 }
-                serial += 1;
-                let until = Instant::now() + self.scale.writing;
+                run_number += 1;
+                let deadline = Instant::now() + self.scale.writing;
                 let began = Instant::now();
                 let written: usize = std::thread::scope(|scope| {
                     let threads: Vec<_> = (0..writers)
@@ -35,8 +35,8 @@ impl Bench {
                             let (texts, mut client) = (&texts, filled.client());
                             scope.spawn(move || {
                                 let mut count = 0;
-                                while Instant::now() < until {
-                                    let slug = format!("writers/{serial}-{writer}-{count}");
+                                while Instant::now() < deadline {
+                                    let slug = format!("writers/{run_number}-{writer}-{count}");
                                     write(
                                         &mut client,
                                         &slug,
@@ -67,13 +67,13 @@ impl Bench {
                 one.median()
             ),
             baseline: Some((
-                Some(shared.median() / single.median()),
+                Some(batched_commits.median() / single_commits.median()),
                 format!(
                     "{} times: redb alone, 64 pages a commit against one \
                      ({:.0} against {:.0} pages/s)",
-                    short(shared.median() / single.median()),
-                    shared.median(),
-                    single.median()
+                    short(batched_commits.median() / single_commits.median()),
+                    batched_commits.median(),
+                    single_commits.median()
                 ),
             )),
         });

@@ -1,5 +1,5 @@
-//! Requests of the server for input from the client, in the form of both protocol eras: a form, a
-//! sampled message, the roots.
+//! Requests of the server for input from the client, for both ways of the protocol: a message
+//! during the call, and a part of the result. The input is a form, a model's message, or the roots.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -9,14 +9,14 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// Returns the schema of a form with these fields, all required.
+/// Returns the schema of a form with these fields. All are required.
 pub(crate) fn form(properties: &Value) -> Value {
     let required: Vec<&String> =
         properties.as_object().map(|fields| fields.keys().collect()).unwrap_or_default();
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// Returns the schema of a form with one field.
+/// Returns the schema of a form with one required field of the JSON type `kind`.
 pub(crate) fn field(name: &str, kind: &str) -> Value {
     form(&json!({ name: { "type": kind } }))
 }
@@ -40,43 +40,43 @@ pub(crate) fn sampled(prompt: &str) -> CreateMessageRequestParams {
     CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], 100)
 }
 
-/// A form as part of an answer (SEP-2322).
+/// Returns the request for a form, as part of a result (SEP-2322).
 ///
 /// # Errors
-/// As [`fill_in`].
+/// When MCP does not allow `schema` for a form.
 pub(crate) fn elicitation(message: &str, schema: Value) -> Result<InputRequest, ErrorData> {
     Ok(InputRequest::Elicitation(ElicitRequest::new(fill_in(message, schema)?)))
 }
 
-/// A message of the client's model as part of an answer.
+/// Returns the request for a message of the client's model, as part of a result.
 pub(crate) fn sampling(prompt: &str) -> InputRequest {
     InputRequest::CreateMessage(CreateMessageRequest::new(sampled(prompt)))
 }
 
-/// The client's roots as part of an answer.
+/// Returns the request for the client's roots, as part of a result.
 pub(crate) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// Returns an answer that only requests input.
-pub(crate) fn missing<const N: usize>(asked: [(&str, InputRequest); N]) -> InputRequiredResult {
-    InputRequiredResult::from_input_requests(requests(asked))
+/// Returns a result that only requests input. The strings are keys for the client's answers.
+pub(crate) fn missing<const N: usize>(inputs: [(&str, InputRequest); N]) -> InputRequiredResult {
+    InputRequiredResult::from_input_requests(requests(inputs))
 }
 
-/// As [`missing`], with a state that the client sends back.
+/// As [`missing`], with a `state` that the client sends back in the next call.
 pub(crate) fn missing_with<const N: usize>(
-    asked: [(&str, InputRequest); N],
+    inputs: [(&str, InputRequest); N],
     state: String,
 ) -> InputRequiredResult {
-    InputRequiredResult::new(Some(requests(asked)), Some(state))
+    InputRequiredResult::new(Some(requests(inputs)), Some(state))
 }
 
-fn requests<const N: usize>(asked: [(&str, InputRequest); N]) -> InputRequests {
-    asked.into_iter().map(|(key, request)| (key.to_owned(), request)).collect()
+fn requests<const N: usize>(inputs: [(&str, InputRequest); N]) -> InputRequests {
+    inputs.into_iter().map(|(key, request)| (key.to_owned(), request)).collect()
 }
 
-/// Returns the client's answer to `key`. A value that is not an object counts as missing, so it is
-/// requested again.
+/// Returns the client's answer to `key`. An answer that is not an object counts as missing, so that
+/// the server requests it again.
 pub(crate) fn answer<'a>(
     responses: Option<&'a InputResponses>,
     key: &str,
@@ -84,7 +84,7 @@ pub(crate) fn answer<'a>(
     responses?.get(key)?.as_object()
 }
 
-/// Returns the value of a field of a completed form.
+/// Returns the text in a field of a completed form, or `nobody` if there is none.
 pub(crate) fn filled<'a>(answer: &'a Map<String, Value>, name: &str) -> &'a str {
     answer
         .get("content")

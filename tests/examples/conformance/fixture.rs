@@ -1,4 +1,4 @@
-//! The server for the suite: the answer of every method, and the state between calls.
+//! The server for the suite: its methods, and the state between calls.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,23 +19,25 @@ use serde_json::Value;
 
 use crate::{prompts, resources, tools};
 
-/// How long a client may cache an answer, in milliseconds.
+/// How long a client may cache a result, in milliseconds.
 const CACHE_TTL_MS: u64 = 60_000;
-/// The key for the state that clients send back in the next round. It protects nothing here.
-const SEAL: [u8; 32] = [7; 32];
+/// The key that authenticates the state that clients send back in the next round. It is no secret.
+const SEAL_KEY: [u8; 32] = [7; 32];
 
-/// One server for all clients; its clones share their state.
+/// One server for all clients. Its clones share their state.
 #[derive(Clone)]
 pub(crate) struct Fixture {
     listener_table: Arc<ListenerTable>,
     tasks: TaskManager,
-    seal: RequestStateCodec,
+    state_codec: RequestStateCodec,
 }
 
 #[derive(Default)]
 struct ListenerTable {
+    /// By key.
     listeners: Mutex<HashMap<u64, SubscriptionSink>>,
-    next: AtomicU64,
+    /// The key of the next listener.
+    next_key: AtomicU64,
 }
 
 impl Fixture {
@@ -43,11 +45,11 @@ impl Fixture {
         Self {
             listener_table: Arc::default(),
             tasks: TaskManager::new(),
-            seal: RequestStateCodec::new(SEAL),
+            state_codec: RequestStateCodec::new(SEAL_KEY),
         }
     }
 
-    /// Returns the running tasks.
+    /// Returns the manager of the tasks.
     pub(crate) fn tasks(&self) -> &TaskManager {
         &self.tasks
     }
@@ -61,14 +63,22 @@ impl Fixture {
         self.listener_table.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Encodes `state` for a client.
+    /// Encodes and authenticates `state` for a client.
+    ///
+    /// # Errors
+    /// When `state` cannot be encoded.
     pub(crate) fn seal(&self, state: &Value) -> Result<String, ErrorData> {
-        self.seal.seal_json(state).map_err(|e| ErrorData::internal_error(e.to_string(), None))
+        self.state_codec
+            .seal_json(state)
+            .map_err(|e| ErrorData::internal_error(e.to_string(), None))
     }
 
     /// Decodes the state that a client sent back.
+    ///
+    /// # Errors
+    /// When this server did not encode the state.
     pub(crate) fn unseal(&self, sealed: &str) -> Result<Value, ErrorData> {
-        self.seal.open_json(sealed).map_err(|_| {
+        self.state_codec.open_json(sealed).map_err(|_| {
             ErrorData::invalid_params("this state was not issued by this server", None)
         })
     }
@@ -101,8 +111,8 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listed = ListToolsResult { tools: tools::all(), ..Default::default() };
-        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
+        let result = ListToolsResult { tools: tools::all(), ..Default::default() };
+        Ok(result.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn call_tool(
@@ -118,8 +128,8 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let listed = ListResourcesResult { resources: resources::all(), ..Default::default() };
-        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
+        let result = ListResourcesResult { resources: resources::all(), ..Default::default() };
+        Ok(result.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn list_resource_templates(
@@ -128,9 +138,9 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let templates = resources::templates();
-        let listed =
+        let result =
             ListResourceTemplatesResult { resource_templates: templates, ..Default::default() };
-        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(result.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn read_resource(
@@ -138,8 +148,8 @@ impl ServerHandler for Fixture {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = resources::read(&request.uri)?;
-        Ok(read.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public).into())
+        let contents = resources::read(&request.uri)?;
+        Ok(contents.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public).into())
     }
 
     async fn list_prompts(
@@ -147,8 +157,8 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let listed = ListPromptsResult { prompts: prompts::all(), ..Default::default() };
-        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
+        let result = ListPromptsResult { prompts: prompts::all(), ..Default::default() };
+        Ok(result.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn get_prompt(
@@ -186,7 +196,7 @@ impl ServerHandler for Fixture {
         Ok(())
     }
 
-    // Every level is logged anyway, so this changes nothing.
+    // The fixture logs all levels, so the level changes nothing.
     async fn set_level(
         &self,
         _: SetLevelRequestParams,
@@ -203,7 +213,7 @@ impl ServerHandler for Fixture {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.listener_table.next.fetch_add(1, Ordering::Relaxed);
+        let key = self.listener_table.next_key.fetch_add(1, Ordering::Relaxed);
         self.lock_listeners().insert(key, context.sink().clone());
         context.cancelled().await;
         self.lock_listeners().remove(&key);

@@ -1,4 +1,5 @@
-//! Tools that send messages during a call: log lines, progress, and requests to older clients.
+//! Tools that send messages during a call: log lines, progress, and requests for input, which only
+//! older clients answer.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// The name of the logger.
 const LOGGER: &str = "fixture";
 
-/// The tools of this file.
+/// Returns the tools of this file that `tools.rs` does not list.
 pub(crate) fn tools() -> Vec<Tool> {
     let with_argument = |name: &str| {
         schema(json!({ "type": "object", "properties": { name: { "type": "string" } },
@@ -34,7 +35,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         ),
         Tool::new(
             "test_elicitation_sep1034_defaults",
-            "Asks with values that are there already",
+            "Asks with a form that has default values",
             nothing(),
         ),
         Tool::new("test_elicitation_sep1330_enums", "Asks for choices of five kinds", nothing()),
@@ -44,7 +45,7 @@ pub(crate) fn tools() -> Vec<Tool> {
 /// Calls a tool of this file.
 ///
 /// # Errors
-/// If there is no tool of this name.
+/// When there is no tool of this name, or MCP does not allow the schema of its form.
 pub(crate) async fn call(
     name: &str,
     arguments: &JsonObject,
@@ -86,25 +87,26 @@ pub(crate) async fn call(
             elicit(context, argument("message"), schema).await
         }
         "test_elicitation_sep1034_defaults" => {
-            elicit(context, "Change what is wrong", with_defaults()).await
+            elicit(context, "Change what is wrong", schema_with_defaults()).await
         }
-        "test_elicitation_sep1330_enums" => elicit(context, "Choose", with_choices()).await,
+        "test_elicitation_sep1330_enums" => elicit(context, "Choose", schema_with_choices()).await,
         _ => Err(ErrorData::invalid_params(format!("there is no tool {name}"), None)),
     }
 }
 
+/// Sends a log line. A client that disconnected is no error.
 async fn log(context: &RequestContext<RoleServer>, level: LoggingLevel, line: &str) {
     let line = LoggingMessageNotificationParam::new(level, json!(line)).with_logger(LOGGER);
     let _ = context.peer.notify_logging_message(line).await;
 }
 
-/// Requests an answer of the client's model. Without an answer, the tool returns an error, and the
-/// protocol goes on.
+/// Requests a message of the client's model. Without a message, the tool returns an error in its
+/// result.
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
     match context.peer.create_message(ask::sampled(prompt)).await {
-        Ok(sampled) => {
-            let said = sampled.message.content.first().and_then(|content| content.as_text());
-            text(format!("LLM response: {}", said.map_or("nothing", |said| &said.text)))
+        Ok(sample) => {
+            let answer = sample.message.content.first().and_then(|content| content.as_text());
+            text(format!("LLM response: {}", answer.map_or("nothing", |answer| &answer.text)))
         }
         Err(error) => {
             CallToolResult::error(vec![ContentBlock::text(format!("no sample: {error}"))])
@@ -112,28 +114,32 @@ async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolR
     }
 }
 
-/// Requests that the user fills in a form.
+/// Requests that the user fills in a form. Without an answer, the tool returns an error in its
+/// result.
+///
+/// # Errors
+/// When MCP does not allow `schema` for a form.
 async fn elicit(
     context: &RequestContext<RoleServer>,
     message: &str,
     schema: Value,
 ) -> Result<CallToolResult, ErrorData> {
     Ok(match context.peer.create_elicitation(ask::fill_in(message, schema)?).await {
-        Ok(filled) => {
-            let action = match filled.action {
+        Ok(reply) => {
+            let action = match reply.action {
                 ElicitationAction::Accept => "accept",
                 ElicitationAction::Decline => "decline",
                 _ => "cancel",
             };
-            let content = filled.content.unwrap_or_default();
+            let content = reply.content.unwrap_or_default();
             text(format!("Elicitation completed: action={action}, content={content}"))
         }
         Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("no form: {error}"))]),
     })
 }
 
-/// Returns a form with default values (SEP-1034).
-fn with_defaults() -> Value {
+/// Returns the schema of a form with default values (SEP-1034).
+fn schema_with_defaults() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -147,13 +153,13 @@ fn with_defaults() -> Value {
     })
 }
 
-/// Returns a form with choices in each form of a schema (SEP-1330).
-fn with_choices() -> Value {
+/// Returns the schema of a form with each of the five kinds of choices (SEP-1330).
+fn schema_with_choices() -> Value {
     let titled =
-        |what: &str| {
+        |noun: &str| {
             let choices = [("value1", "First"), ("value2", "Second"), ("value3", "Third")];
             json!(choices.map(
-                |(value, title)| json!({ "const": value, "title": format!("{title} {what}") })
+                |(value, title)| json!({ "const": value, "title": format!("{title} {noun}") })
             ))
         };
     let plain = json!(["option1", "option2", "option3"]);

@@ -1,6 +1,7 @@
 //! A server for the official conformance suite of MCP, behind the daemon's router and middleware.
-//! Failures of the suite are failures of the middleware or the SDK. Used by `.ci/clients`. Serves
-//! the brain at `BRAIN_HOME` until it is killed. Prints its address and a token.
+//! `.ci/clients` runs it. It has all features that the suite tests, so a failure is a fault of the
+//! router, the middleware, the SDK or this server. The server prints its address and a token, and
+//! runs until it is killed. The router serves the brain at `BRAIN_HOME`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 // Sampling, roots and logging are deprecated in the protocol, but the suite tests them.
 #![allow(deprecated)]
@@ -38,14 +39,14 @@ async fn main() {
         expires_in: None,
     };
     let owner = Caller::local(rustix::process::getuid().as_raw());
-    let Ok(Reply::TokenCreate(made)) =
+    let Ok(Reply::TokenCreate(reply)) =
         brain.answer(&owner, Request::TokenCreate(token), &NoProgress)
     else {
         panic!("no token");
     };
     let listeners = Listeners::open(brain.config(), None, None).unwrap();
     let address = listeners.addresses().local.expect("no local HTTP listener");
-    println!("{address} {}", made.token.expose());
+    println!("{address} {}", reply.token.expose());
 
     let (fixture, stop) = (fixture::Fixture::new(), CancellationToken::new());
     let tools = http_service(move || fixture.clone(), Mode::Sessions, &stop);

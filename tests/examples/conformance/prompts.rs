@@ -31,12 +31,12 @@ pub(crate) fn all() -> Vec<Prompt> {
     ]
 }
 
-/// Returns the prompt of this name.
+/// Returns the prompt that `request` names, or a request for input that it needs.
 ///
 /// # Errors
-/// If there is no prompt of this name.
+/// When there is no prompt of this name.
 pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
-    let says = |text: String| PromptMessage::new_text(Role::User, text);
+    let user_message = |text: String| PromptMessage::new_text(Role::User, text);
     let arguments = request.arguments.as_ref();
     let argument = |name: &str| {
         arguments
@@ -46,10 +46,12 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
             .to_owned()
     };
     let messages = match request.name.as_str() {
-        "test_simple_prompt" => vec![says("This is a simple prompt for testing.".to_owned())],
+        "test_simple_prompt" => {
+            vec![user_message("This is a simple prompt for testing.".to_owned())]
+        }
         "test_prompt_with_arguments" => {
             let (one, two) = (argument("arg1"), argument("arg2"));
-            vec![says(format!("Prompt with arguments: arg1='{one}', arg2='{two}'"))]
+            vec![user_message(format!("Prompt with arguments: arg1='{one}', arg2='{two}'"))]
         }
         "test_prompt_with_embedded_resource" => vec![
             PromptMessage::new_resource(
@@ -61,15 +63,17 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
                 None,
                 None,
             ),
-            says("What does it say?".to_owned()),
+            user_message("What does it say?".to_owned()),
         ],
         "test_prompt_with_image" => {
             let image = ContentBlock::Image(ImageContent::new(PNG, "image/png"));
-            vec![PromptMessage::new(Role::User, image), says("What is it?".to_owned())]
+            vec![PromptMessage::new(Role::User, image), user_message("What is it?".to_owned())]
         }
         "test_input_required_result_prompt" => {
             match answer(request.input_responses.as_ref(), "user_context") {
-                Some(given) => vec![says(format!("In this context: {}", filled(given, "context")))],
+                Some(form) => {
+                    vec![user_message(format!("In this context: {}", filled(form, "context")))]
+                }
                 None => {
                     let form = ask::elicitation(
                         "What context should the prompt use?",

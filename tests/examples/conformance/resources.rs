@@ -33,11 +33,11 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 /// Reads the resource at `uri`.
 ///
 /// # Errors
-/// If there is no resource at `uri`.
+/// When there is no resource at `uri`.
 pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let text = |kind: &str, text: String| ResourceContents::TextResourceContents {
+    let text = |mime_type: &str, text: String| ResourceContents::TextResourceContents {
         uri: uri.to_owned(),
-        mime_type: Some(kind.to_owned()),
+        mime_type: Some(mime_type.to_owned()),
         text,
         meta: None,
     };

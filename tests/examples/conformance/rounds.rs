@@ -1,5 +1,5 @@
-//! Tools with several rounds: the answer requests input, and the client calls again with it
-//! (SEP-2322).
+//! Tools with several rounds: the result requests input, and the client calls the tool again with
+//! the input (SEP-2322).
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject};
@@ -24,26 +24,26 @@ pub(crate) const TOOLS: [(&str, &str); 8] = [
 /// Calls one of [`TOOLS`].
 ///
 /// # Errors
-/// If the state of the client is not from this server.
+/// When the state in the request is not from this server, or there is no tool of this name.
 pub(crate) fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,
     meta: &RequestMetaObject,
 ) -> Result<CallToolResponse, ErrorData> {
     let responses = request.input_responses.as_ref();
-    let name = || ask::elicitation("What is your name?", ask::field("name", "string"));
-    // The state comes from the client, so it is verified.
+    let name_form = || ask::elicitation("What is your name?", ask::field("name", "string"));
+    // The state comes from the client, so the server verifies it.
     let state =
         request.request_state.as_deref().map(|sealed| fixture.unseal(sealed)).transpose()?;
-    let short = request.name.trim_start_matches("test_input_required_result_");
-    Ok(match short {
+    let short_name = request.name.trim_start_matches("test_input_required_result_");
+    Ok(match short_name {
         "elicitation" => match answer(responses, "user_name") {
-            Some(given) => text(format!("Hello, {}!", filled(given, "name"))).into(),
-            None => ask::missing([("user_name", name()?)]).into(),
+            Some(input) => text(format!("Hello, {}!", filled(input, "name"))).into(),
+            None => ask::missing([("user_name", name_form()?)]).into(),
         },
         "sampling" => match answer(responses, "capital_question") {
-            Some(given) => {
-                let answer_text = given
+            Some(input) => {
+                let answer_text = input
                     .get("content")
                     .and_then(|content| content.get("text"))
                     .and_then(Value::as_str);
@@ -56,8 +56,8 @@ pub(crate) fn call(
             .into(),
         },
         "list_roots" => match answer(responses, "client_roots") {
-            Some(given) => {
-                text(format!("roots: {}", given.get("roots").unwrap_or(&Value::Null))).into()
+            Some(input) => {
+                text(format!("roots: {}", input.get("roots").unwrap_or(&Value::Null))).into()
             }
             None => ask::missing([("client_roots", ask::roots())]).into(),
         },
@@ -72,7 +72,7 @@ pub(crate) fn call(
                 return Ok(text("all three are there").into());
             }
             let inputs = [
-                ("user_name", name()?),
+                ("user_name", name_form()?),
                 ("greeting", ask::sampling("Generate a greeting")),
                 ("client_roots", ask::roots()),
             ];
@@ -102,9 +102,9 @@ pub(crate) fn call(
         "capabilities" if responses.is_some() => text("answered").into(),
         "capabilities" => {
             let capabilities = meta.client_capabilities().unwrap_or_default();
-            // One request is enough: the suite checks that there is no other.
+            // One request is enough: the suite checks that the client has the capability for it.
             if capabilities.elicitation.is_some() {
-                ask::missing([("user_name", name()?)]).into()
+                ask::missing([("user_name", name_form()?)]).into()
             } else if capabilities.sampling.is_some() {
                 ask::missing([("greeting", ask::sampling("Generate a greeting"))]).into()
             } else if capabilities.roots.is_some() {

@@ -15,26 +15,26 @@ use crate::ask::{self, answer, filled};
 use crate::fixture::Fixture;
 use crate::tools::{schema, text};
 
-/// How a tool of this file runs.
+/// Whether a tool runs as a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunMode {
-    /// Always synchronously.
+    /// Never as a task: the call waits for the result.
     AtOnce,
-    /// As a task if the client supports tasks.
+    /// As a task if the client supports tasks; otherwise the call waits.
     Either,
-    /// Only as a task.
+    /// Only as a task. Clients without tasks get an error.
     AsTask,
 }
 
-/// Names and types of arguments.
+/// Names and JSON types of arguments.
 type Arguments = &'static [(&'static str, &'static str)];
 
-/// Name, description, arguments, and how it runs.
+/// Name, description, arguments and run mode of each tool.
 const TOOLS: [(&str, &str, Arguments, RunMode); 7] = [
     ("greet", "Greets", &[("name", "string")], RunMode::AtOnce),
     (
         "slow_compute",
-        "Takes so many seconds",
+        "Takes the given number of seconds",
         &[("seconds", "number"), ("label", "string")],
         RunMode::Either,
     ),
@@ -42,7 +42,7 @@ const TOOLS: [(&str, &str, Arguments, RunMode); 7] = [
     ("protocol_error_job", "Fails as a request", &[], RunMode::Either),
     ("confirm_delete", "Asks before it continues", &[("filename", "string")], RunMode::AsTask),
     ("multi_input", "Asks for two things, in any order", &[], RunMode::AsTask),
-    ("test_tool_with_task", "Asks first and is a task then", &[], RunMode::AsTask),
+    ("test_tool_with_task", "Asks first, and then runs as a task", &[], RunMode::AsTask),
 ];
 
 /// Returns whether this file has a tool of this name.
@@ -50,21 +50,23 @@ pub(crate) fn has_tool(name: &str) -> bool {
     TOOLS.iter().any(|(known, ..)| *known == name)
 }
 
-/// The tools of this file.
+/// Returns the tools of this file.
 pub(crate) fn tools() -> impl Iterator<Item = Tool> {
-    TOOLS.iter().map(|(name, what, arguments, _)| {
+    TOOLS.iter().map(|(name, description, arguments, _)| {
         let properties: Map<String, Value> = arguments
             .iter()
             .map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })))
             .collect();
-        Tool::new(*name, *what, schema(json!({ "type": "object", "properties": properties })))
+        let schema = schema(json!({ "type": "object", "properties": properties }));
+        Tool::new(*name, *description, schema)
     })
 }
 
 /// Calls a tool of this file.
 ///
 /// # Errors
-/// If the tool needs tasks and the client does not support them, or on a protocol error.
+/// When the tool needs tasks and the client does not support them, and when `protocol_error_job`
+/// runs without a task.
 pub(crate) async fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,
@@ -76,8 +78,8 @@ pub(crate) async fn call(
     let supports_tasks =
         context.client_capabilities().is_some_and(|client| client.supports_tasks());
     if mode == RunMode::AsTask && !supports_tasks {
-        let needed = ClientCapabilities::builder().enable_tasks().build();
-        return Err(ErrorData::missing_required_client_capability(needed));
+        let required = ClientCapabilities::builder().enable_tasks().build();
+        return Err(ErrorData::missing_required_client_capability(required));
     }
     let arguments = request.arguments.clone().unwrap_or_default();
     let argument =
@@ -93,7 +95,7 @@ pub(crate) async fn call(
         "confirm_delete" => Job::Confirms(argument("filename")),
         "multi_input" => Job::AsksTwice,
         _ => match answer(request.input_responses.as_ref(), "user_name") {
-            Some(given) => Job::Greets(filled(given, "name").to_owned()),
+            Some(form) => Job::Greets(filled(form, "name").to_owned()),
             None => {
                 let name = ask::elicitation("What is your name?", ask::field("name", "string"))?;
                 return Ok(ask::missing([("user_name", name)]).into());
@@ -109,16 +111,25 @@ pub(crate) async fn call(
 
 /// The work of a task.
 enum Job {
+    /// Takes this time. The text is the label in the result.
     Slow(Duration, String),
+    /// Returns a result with an error.
     Fails,
+    /// Returns a protocol error.
     Breaks,
+    /// Requests a confirmation to delete this file.
     Confirms(String),
+    /// Requests two inputs at once.
     AsksTwice,
+    /// Greets this name.
     Greets(String),
 }
 
 impl Job {
-    /// Runs a job that needs no input.
+    /// Runs a job that needs no input. Jobs that need input fail like [`Job::Breaks`].
+    ///
+    /// # Errors
+    /// For jobs that break or need input.
     async fn run_without_input(self) -> Result<CallToolResult, ErrorData> {
         match self {
             Self::Slow(time, label) => {
@@ -126,7 +137,7 @@ impl Job {
                 Ok(text(format!("{label} took {} s", time.as_secs_f64())))
             }
             Self::Fails => {
-                // Long enough for a client to see it running.
+                // Long enough for a client to observe the running job.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Ok(CallToolResult::error(vec![ContentBlock::text("this job fails, always")]))
             }
@@ -141,13 +152,17 @@ impl Job {
         }
     }
 
+    /// Runs a job as a task.
+    ///
+    /// # Errors
+    /// When the job breaks, is cancelled, or gets no input.
     async fn run(self, task: TaskContext) -> Result<CallToolResult, TaskExit> {
         match self {
             Self::Confirms(file) => {
                 let form =
                     ask::elicitation(&format!("Delete {file}?"), ask::field("confirm", "boolean"))?;
-                let given = task.request_input("confirm", form).await?;
-                let agreed = given["content"]["confirm"].as_bool().unwrap_or_default();
+                let input = task.request_input("confirm", form).await?;
+                let agreed = input["content"]["confirm"].as_bool().unwrap_or_default();
                 Ok(text(format!("{file}: confirmed = {agreed}")))
             }
             Self::AsksTwice => {
@@ -157,10 +172,10 @@ impl Job {
                 let (one, other) = tokio::try_join!(one, other)?;
                 Ok(text(format!("{} and {}", one["content"]["value"], other["content"]["value"])))
             }
-            // A task can only be cancelled where it checks for it.
+            // A task ends early only where it checks for cancellation.
             job => tokio::select! {
                 () = task.cancelled() => Err(TaskExit::Cancelled),
-                done = job.run_without_input() => done.map_err(TaskExit::Error),
+                result = job.run_without_input() => result.map_err(TaskExit::Error),
             },
         }
     }

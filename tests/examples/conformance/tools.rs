@@ -1,4 +1,4 @@
-//! Tools that only answer, and the list of all tools.
+//! The tools that no other file has, the list of all tools, and the call of a tool by name.
 
 use rmcp::model::{
     AudioContent, CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities,
@@ -12,34 +12,34 @@ use crate::fixture::Fixture;
 use crate::{ask, legacy, rounds, tasks};
 
 /// An image of a red dot.
-pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/\
-        PchI7wAAAABJRU5ErkJggg==";
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHg\
+        AHggJ/PchI7wAAAABJRU5ErkJggg==";
 /// A silent sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 /// The tool whose argument is also a header (SEP-2243).
 pub(crate) const WITH_HEADER: &str = "test_custom_header";
 
-/// Names and descriptions. No tool takes an argument.
-const PLAIN: [(&str, &str); 13] = [
+/// Names and descriptions of tools without arguments.
+const WITHOUT_ARGUMENTS: [(&str, &str); 13] = [
     ("test_simple_text", "Answers with a text"),
     ("test_image_content", "Answers with an image"),
     ("test_audio_content", "Answers with a sound"),
     ("test_embedded_resource", "Answers with a resource"),
     ("test_multiple_content_types", "Answers with a text, an image and a resource"),
     ("test_error_handling", "Fails, always"),
-    ("test_reconnection", "Takes a moment, so that a stream can be taken up again"),
-    ("test_trigger_tool_change", "Tells whoever listens that the tools changed"),
-    ("test_trigger_prompt_change", "Tells whoever listens that the prompts changed"),
-    ("test_missing_capability", "Needs a client that samples"),
+    ("test_reconnection", "Takes a moment, so that a client can resume a stream"),
+    ("test_trigger_tool_change", "Notifies listeners that the tools changed"),
+    ("test_trigger_prompt_change", "Notifies listeners that the prompts changed"),
+    ("test_missing_capability", "Needs a client that supports sampling"),
     ("test_streaming_elicitation", "Asks for a value before it answers"),
     ("test_logging_tool", "Logs when the request asks for it"),
-    ("test_tool_with_progress", "Tells how far it is"),
+    ("test_tool_with_progress", "Reports its progress"),
 ];
 
 /// Converts a JSON object to a schema.
 ///
 /// # Panics
-/// If it is not an object.
+/// When `value` is not an object.
 pub(crate) fn schema(value: Value) -> JsonObject {
     serde_json::from_value(value).expect("the schema is not an object")
 }
@@ -49,28 +49,30 @@ pub(crate) fn nothing() -> JsonObject {
     schema(json!({ "type": "object", "properties": {} }))
 }
 
-/// Returns all tools, sorted.
+/// Returns all tools, file by file.
 pub(crate) fn all() -> Vec<Tool> {
-    let plain =
-        PLAIN.iter().chain(&rounds::TOOLS).map(|(name, what)| Tool::new(*name, *what, nothing()));
+    let plain = WITHOUT_ARGUMENTS
+        .iter()
+        .chain(&rounds::TOOLS)
+        .map(|(name, description)| Tool::new(*name, *description, nothing()));
     let mut tools: Vec<Tool> = plain.collect();
     tools.extend(legacy::tools());
     tools.extend(tasks::tools());
-    tools.extend([with_header(), with_keywords()]);
+    tools.extend([with_header(), with_schema_keywords()]);
     tools
 }
 
-/// Returns the tool whose argument is also a header. The transport compares both.
+/// Returns the tool whose argument is also a header. The transport compares their values.
 pub(crate) fn with_header() -> Tool {
     let value = json!({ "type": "string", "x-mcp-header": "Value" });
-    let takes =
+    let input_schema =
         json!({ "type": "object", "properties": { "value": value }, "required": ["value"] });
-    Tool::new(WITH_HEADER, "Repeats its argument, which a header has too", schema(takes))
+    Tool::new(WITH_HEADER, "Repeats its argument, which a header has too", schema(input_schema))
 }
 
 /// Returns the tool whose schema uses additions of JSON Schema 2020-12 (SEP-1613, SEP-2106).
-fn with_keywords() -> Tool {
-    let takes = json!({
+fn with_schema_keywords() -> Tool {
+    let input_schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "$defs": {
@@ -87,10 +89,11 @@ fn with_keywords() -> Tool {
         "else": { "required": ["name"] },
         "additionalProperties": false
     });
-    Tool::new("json_schema_2020_12_tool", "Takes what JSON Schema 2020-12 can say", schema(takes))
+    let description = "Has a schema with keywords of JSON Schema 2020-12";
+    Tool::new("json_schema_2020_12_tool", description, schema(input_schema))
 }
 
-/// Returns an answer with one text.
+/// Returns a result with one text.
 pub(crate) fn text(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text.into())])
 }
@@ -105,10 +108,11 @@ fn document(uri: &str, kind: &str, text: &str) -> ContentBlock {
     })
 }
 
-/// Calls the tool that `request` names, of any file.
+/// Calls the tool that `request` names, in whichever file it is.
 ///
 /// # Errors
-/// Protocol errors only; a tool that fails returns an answer.
+/// When there is no such tool, an argument or state is invalid, or the client lacks a capability. A
+/// tool that fails for other reasons returns a result.
 pub(crate) async fn call(
     fixture: &Fixture,
     request: CallToolRequestParams,
@@ -158,18 +162,18 @@ pub(crate) async fn call(
                 // A listener may have disconnected.
                 let _ = listener.notify_tool_list_changed().await;
             }
-            text("told")
+            text("notified")
         }
         "test_trigger_prompt_change" => {
             for listener in fixture.listeners() {
                 let _ = listener.notify_prompt_list_changed().await;
             }
-            text("told")
+            text("notified")
         }
         "test_missing_capability" => {
             if context.meta.client_capabilities().unwrap_or_default().sampling.is_none() {
-                let needed = ClientCapabilities::builder().enable_sampling().build();
-                return Err(ErrorData::missing_required_client_capability(needed));
+                let required = ClientCapabilities::builder().enable_sampling().build();
+                return Err(ErrorData::missing_required_client_capability(required));
             }
             text("the client samples")
         }

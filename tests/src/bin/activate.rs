@@ -1,14 +1,14 @@
 //! Passes the socket on standard input to a program, as systemd does: `brain-activate NAMES PROGRAM
 //! [ARGUMENT…]`.
 //!
-//! `NAMES` are socket names separated by `:`. All of them get the same socket.
+//! `NAMES` are names of sockets, separated by `:`. Each gets a duplicate of the same socket.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-/// The first descriptor that systemd passes.
-const FIRST: i32 = 3;
+/// The number of the first descriptor that systemd passes.
+const FIRST_DESCRIPTOR: i32 = 3;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -17,10 +17,12 @@ fn main() -> ExitCode {
     };
     let count = names.to_string_lossy().split(':').count();
     let mut sockets = Vec::new();
-    for at in 0..count {
-        // A duplicate gets the lowest free number, and stays open in the program.
+    for index in 0..count {
+        // A duplicate gets the lowest free number and stays open in the program.
         match rustix::io::dup(std::io::stdin()) {
-            Ok(socket) if socket.as_raw_fd() == FIRST + at as i32 => sockets.push(socket),
+            Ok(socket) if socket.as_raw_fd() == FIRST_DESCRIPTOR + index as i32 => {
+                sockets.push(socket);
+            }
             _ => return ExitCode::from(3),
         }
     }

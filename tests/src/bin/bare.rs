@@ -1,4 +1,4 @@
-//! A minimal HTTP server, the baseline of `benches/performance`. Prints its address.
+//! A minimal HTTP server, a baseline of `benches/performance`. Prints its address.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use axum::body::Bytes;

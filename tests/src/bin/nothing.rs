@@ -1,3 +1,3 @@
-//! A program that does nothing, the baseline of process starts in `benches/performance`.
+//! A program that does nothing, the baseline of whole processes in `benches/performance`.
 
 fn main() {}

@@ -1,4 +1,4 @@
-//! Writes the fake model's responses, whole or streamed, including every failure.
+//! Writes the fake model's responses and failures, complete or streamed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,23 +7,24 @@ use serde_json::{Value, json};
 
 use super::{ModelResponse, Question};
 
-/// Writes a whole HTTP response.
-pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
-    let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
+/// Writes a complete HTTP response, with `Retry-After` in seconds if it is `Some`.
+pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, retry_after: Option<u64>) {
+    let retry_field =
+        retry_after.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
     let head = format!(
         "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: \
-            application/json\r\n{wait}Content-Length: {}\r\n\r\n",
+            application/json\r\n{retry_field}Content-Length: {}\r\n\r\n",
         body.len()
     );
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// Returns the token counts of the question and of the answer.
+/// Estimates the tokens of the question's text and of the response: one for each four bytes.
 fn token_counts(question: &Question, text: &str) -> (usize, usize) {
     (question.text.len() / 4, text.len() / 4)
 }
 
-/// Writes `response`.
+/// Writes `response` in the format of the API.
 pub(super) fn answer(
     stream: &TcpStream,
     openai: bool,
@@ -31,7 +32,9 @@ pub(super) fn answer(
     response: ModelResponse,
 ) {
     match response {
-        ModelResponse::Status(status, body, wait) => write(stream, status, &body, wait),
+        ModelResponse::Status(status, body, retry_after) => {
+            write(stream, status, &body, retry_after);
+        }
         ModelResponse::Garbage => write(stream, 200, "<html><p>It works!</p></html>", None),
         ModelResponse::StreamError(_) if !question.stream => write(stream, 500, "{}", None),
         response if question.stream => stream_response(stream, openai, question, &response),
@@ -73,16 +76,17 @@ fn wait_for_disconnect(mut stream: &TcpStream) {
     let _ = stream.read(&mut [0]);
 }
 
+/// Returns the JSON of a response. `finish_reasons` are the values of OpenAI and of Anthropic.
 fn response_body(
     openai: bool,
     question: &Question,
     text: Option<&str>,
-    finish: [&str; 2],
+    finish_reasons: [&str; 2],
 ) -> String {
     let (tokens_in, tokens_out) = token_counts(question, text.unwrap_or_default());
     let body = if openai {
         json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": question.model,
-            "choices": [{ "index": 0, "finish_reason": finish[0],
+            "choices": [{ "index": 0, "finish_reason": finish_reasons[0],
                 "message": { "role": "assistant", "content": text } }],
             "usage": { "prompt_tokens": tokens_in, "completion_tokens": tokens_out,
                 "total_tokens": tokens_in + tokens_out } })
@@ -90,14 +94,13 @@ fn response_body(
         let blocks: Vec<Value> =
             text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
         json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": question.model,
-            "content": blocks,
-            "stop_reason": finish[1], "usage": { "input_tokens": tokens_in,
-                "output_tokens": tokens_out } })
+            "content": blocks, "stop_reason": finish_reasons[1],
+            "usage": { "input_tokens": tokens_in, "output_tokens": tokens_out } })
     };
     body.to_string()
 }
 
-/// Writes a response as a stream of events with three characters each.
+/// Writes a response as a stream of events with up to three characters of the text each.
 fn stream_response(
     mut stream: &TcpStream,
     openai: bool,
@@ -110,7 +113,7 @@ fn stream_response(
     let send = |event: &Value| {
         let name = event["type"].as_str().filter(|_| !openai);
         let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
-        chunk(stream, &format!("{name}data: {event}\n\n"));
+        write_chunk(stream, &format!("{name}data: {event}\n\n"));
     };
     let text = match response {
         ModelResponse::Text(text)
@@ -130,8 +133,8 @@ fn stream_response(
         send(&json!({ "type": "content_block_start", "index": 0,
                 "content_block": { "type": "text", "text": "" } }));
     }
-    let letters: Vec<char> = text.chars().collect();
-    for piece in letters.chunks(3) {
+    let characters: Vec<char> = text.chars().collect();
+    for piece in characters.chunks(3) {
         let piece: String = piece.iter().collect();
         if openai {
             send(&json!({ "choices": [{ "index": 0, "delta": { "content": piece },
@@ -141,7 +144,7 @@ fn stream_response(
                     "delta": { "type": "text_delta", "text": piece } }));
         }
     }
-    let finish = match response {
+    let finish_reasons = match response {
         ModelResponse::Stall(_) => return wait_for_disconnect(stream),
         ModelResponse::Disconnect(_) => return,
         ModelResponse::StreamError(_) if openai => {
@@ -159,20 +162,21 @@ fn stream_response(
         _ => ["stop", "end_turn"],
     };
     if openai {
-        send(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish[0] }] }));
+        send(&json!({ "choices": [{ "index": 0, "delta": {},
+                "finish_reason": finish_reasons[0] }] }));
         send(&json!({ "choices": [], "usage": { "prompt_tokens": tokens_in,
                 "completion_tokens": tokens_out } }));
-        chunk(stream, "data: [DONE]\n\n");
+        write_chunk(stream, "data: [DONE]\n\n");
     } else {
         send(&json!({ "type": "content_block_stop", "index": 0 }));
-        send(&json!({ "type": "message_delta", "delta": { "stop_reason": finish[1] },
+        send(&json!({ "type": "message_delta", "delta": { "stop_reason": finish_reasons[1] },
                 "usage": { "output_tokens": tokens_out } }));
         send(&json!({ "type": "message_stop" }));
     }
     let _ = stream.write_all(b"0\r\n\r\n");
 }
 
-/// A chunk of a body (RFC 9112 section 7.1).
-fn chunk(mut stream: &TcpStream, text: &str) {
+/// Writes a chunk of a body (RFC 9112 section 7.1).
+fn write_chunk(mut stream: &TcpStream, text: &str) {
     let _ = stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
 }

@@ -1,24 +1,25 @@
-//! The endpoints of the API.
+//! The responses of each endpoint of the API.
 
 use serde_json::{Map, Value, json};
 
 use super::limits::Allowance;
 use super::objects::{FieldSelection, use_newer_names};
-use super::params::{self, Params, is_id};
+use super::params::{self, InvalidParameter, Params, is_id};
 use super::problems::{self, MissingReason};
 use super::query::{self, is_handle, mentions};
 use super::world::{Post, World};
-use super::{APP_TOKEN, Platform, Request, Response, State, USER_TOKEN, endpoint as at};
+use super::{APP_TOKEN, Platform, Request, Response, State, USER_TOKEN, endpoint};
 
-/// Maximum length of a timeline.
+/// Maximum number of posts in a timeline.
 const MAX_TIMELINE: usize = 3200;
 /// Maximum number of mentions.
 const MAX_MENTIONS: usize = 800;
 
-/// The client of a request, and the time.
+/// The client of a request, and the time of the request.
 struct Client {
     /// Whether the token belongs to an app, not to a user.
-    app: bool,
+    is_app: bool,
+    /// Unix milliseconds.
     now: i64,
 }
 
@@ -26,16 +27,16 @@ struct Client {
 fn route<'a>(request: &Request<'a>) -> Option<(&'static str, &'a str)> {
     let parts: Vec<&str> = request.path.strip_prefix("/2/")?.split('/').collect();
     match (request.method, parts.as_slice()) {
-        ("GET", ["users", "me"]) => Some((at::ME, "")),
-        ("GET", ["users", "by", "username", name]) => Some((at::BY_USERNAME, name)),
-        ("GET", ["users", id, "tweets"]) => Some((at::TIMELINE, id)),
-        ("GET", ["users", id, "mentions"]) => Some((at::MENTIONS, id)),
-        ("GET", ["tweets", "search", "recent"]) => Some((at::SEARCH, "")),
-        ("GET", ["tweets", "search", "stream"]) => Some((at::STREAM, "")),
-        ("GET", ["tweets", "search", "stream", "rules"]) => Some((at::RULES, "")),
-        ("POST", ["tweets", "search", "stream", "rules"]) => Some((at::CHANGE_RULES, "")),
-        ("GET", ["tweets"]) => Some((at::LOOKUPS, "")),
-        ("GET", ["tweets", id]) => Some((at::LOOKUP, id)),
+        ("GET", ["users", "me"]) => Some((endpoint::ME, "")),
+        ("GET", ["users", "by", "username", name]) => Some((endpoint::BY_USERNAME, name)),
+        ("GET", ["users", id, "tweets"]) => Some((endpoint::TIMELINE, id)),
+        ("GET", ["users", id, "mentions"]) => Some((endpoint::MENTIONS, id)),
+        ("GET", ["tweets", "search", "recent"]) => Some((endpoint::SEARCH, "")),
+        ("GET", ["tweets", "search", "stream"]) => Some((endpoint::STREAM, "")),
+        ("GET", ["tweets", "search", "stream", "rules"]) => Some((endpoint::RULES, "")),
+        ("POST", ["tweets", "search", "stream", "rules"]) => Some((endpoint::CHANGE_RULES, "")),
+        ("GET", ["tweets"]) => Some((endpoint::LOOKUPS, "")),
+        ("GET", ["tweets", id]) => Some((endpoint::LOOKUP, id)),
         _ => None,
     }
 }
@@ -54,19 +55,19 @@ impl Platform {
         *state.counts.entry(endpoint.into()).or_default() += 1;
         let fault = super::faults::take_due(&mut state.planned, endpoint);
         let token = request.authorization.and_then(|value| value.strip_prefix("Bearer "));
-        let app = token != Some(USER_TOKEN);
+        let is_app = token != Some(USER_TOKEN);
         // A response to an invalid token has no rate-limit fields.
         if ![Some(APP_TOKEN), Some(USER_TOKEN)].contains(&token) {
             return problems::unauthorized();
         }
-        let allowance = state.windows.count_request(endpoint, app, now);
+        let allowance = state.windows.count_request(endpoint, is_app, now);
         if let Some(answer) =
             fault.as_ref().and_then(|fault| fault.replacement(endpoint, part, allowance, now))
         {
             return answer;
         }
         let mut answer = if allowance.is_allowed {
-            state.answer_allowed(endpoint, part, request, &Client { app, now })
+            state.answer_allowed(endpoint, part, request, &Client { is_app, now })
         } else {
             problems::too_many()
         };
@@ -93,7 +94,7 @@ impl Platform {
     }
 }
 
-/// Replaces field names by the newer ones, which no published document has yet.
+/// Replaces field names by the newer names, which no published document has yet.
 fn convert_to_newer_names(answer: &mut Response) {
     if let Ok(mut value) = serde_json::from_slice::<Value>(&answer.body) {
         use_newer_names(&mut value);
@@ -105,11 +106,13 @@ fn ok(value: &Value) -> Response {
     Response::new(200, "application/json; charset=utf-8", value.to_string())
 }
 
+/// Returns a response with status 200 that has no data.
 fn only_errors(errors: &[Value]) -> Response {
     ok(&json!({ "errors": errors }))
 }
 
 impl State {
+    /// Answers a request that the rate limit allows.
     fn answer_allowed(
         &mut self,
         endpoint: &str,
@@ -117,43 +120,45 @@ impl State {
         request: &Request<'_>,
         client: &Client,
     ) -> Response {
-        let is_streaming = [at::RULES, at::CHANGE_RULES, at::STREAM].contains(&endpoint);
-        if endpoint == at::ME && client.app {
+        let is_stream_endpoint =
+            [endpoint::RULES, endpoint::CHANGE_RULES, endpoint::STREAM].contains(&endpoint);
+        if endpoint == endpoint::ME && client.is_app {
             return problems::app_only();
         }
-        if is_streaming && !client.app {
+        if is_stream_endpoint && !client.is_app {
             return problems::user_context();
         }
-        let checked = params::read(request.query).and_then(|params| {
+        let result = params::read(request.query).and_then(|params| {
             params::check(endpoint, &params, &self.world, client.now).map(|()| params)
         });
-        let params = match checked {
+        let params = match result {
             Ok(params) => params,
-            Err(refused) => return problems::invalid(&refused),
+            Err(parameter) => return problems::invalid(&parameter),
         };
-        let needs_id = [at::TIMELINE, at::MENTIONS, at::LOOKUP].contains(&endpoint);
-        if (needs_id && !is_id(part)) || (endpoint == at::BY_USERNAME && !is_handle(part)) {
+        let needs_id =
+            [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::LOOKUP].contains(&endpoint);
+        if (needs_id && !is_id(part)) || (endpoint == endpoint::BY_USERNAME && !is_handle(part)) {
             let (name, pattern) = if needs_id {
                 ("id", "^[0-9]{1,19}$")
             } else {
                 ("username", "^[A-Za-z0-9_]{1,15}$")
             };
-            let why =
+            let message =
                 format!("The `{name}` query parameter value [{part}] does not match {pattern}");
-            return problems::invalid(&(name.into(), part.into(), why));
+            return problems::invalid(&InvalidParameter::new(name, part, message));
         }
         match endpoint {
-            at::ME => self.world.token_owner().map_or_else(problems::unauthorized, |own| {
+            endpoint::ME => self.world.token_owner().map_or_else(problems::unauthorized, |own| {
                 ok(&json!({"data": FieldSelection::from_params(&params).user(own)}))
             }),
-            at::BY_USERNAME => by_username(&self.world, part, &params),
-            at::TIMELINE => timeline(&self.world, part, &params, client),
-            at::MENTIONS => mentions_of(&self.world, part, &params, client),
-            at::SEARCH => search(&self.world, &params, client),
-            at::LOOKUP => lookup(&self.world, part, &params, client),
-            at::LOOKUPS => lookups(&self.world, &params, client),
-            at::RULES => self.streaming.rules(&params, client.now),
-            at::CHANGE_RULES => self.streaming.change(request.body, &params, client.now),
+            endpoint::BY_USERNAME => by_username(&self.world, part, &params),
+            endpoint::TIMELINE => timeline(&self.world, part, &params, client),
+            endpoint::MENTIONS => mentions_of(&self.world, part, &params, client),
+            endpoint::SEARCH => search(&self.world, &params, client),
+            endpoint::LOOKUP => lookup(&self.world, part, &params, client),
+            endpoint::LOOKUPS => lookups(&self.world, &params, client),
+            endpoint::RULES => self.streaming.rules(&params, client.now),
+            endpoint::CHANGE_RULES => self.streaming.change(request.body, &params, client.now),
             _ => self.streaming.connect(FieldSelection::from_params(&params)),
         }
     }
@@ -179,14 +184,14 @@ fn by_username(world: &World, name: &str, params: &Params) -> Response {
     }
 }
 
-/// Returns the account whose posts are requested, or an error response.
-fn account(world: &World, id: &str, client: &Client) -> Result<u64, Response> {
+/// Returns `id` as a number if the client may read this account's lists, or an error response.
+fn readable_account(world: &World, id: &str, client: &Client) -> Result<u64, Response> {
     let refuse =
         |why: &MissingReason| Err(only_errors(&[problems::missing(why, "user", "id", id, id)]));
     let Some(account) = id.parse().ok().and_then(|number: u64| world.accounts.get(&number)) else {
         return refuse(&MissingReason::NotFound);
     };
-    let is_own = !client.app && world.token_owner().is_some_and(|own| own.id == account.id);
+    let is_own = !client.is_app && world.token_owner().is_some_and(|own| own.id == account.id);
     match account {
         account if account.gone => refuse(&MissingReason::NotFound),
         account if account.suspended => refuse(&MissingReason::Suspended),
@@ -196,61 +201,79 @@ fn account(world: &World, id: &str, client: &Client) -> Result<u64, Response> {
 }
 
 fn timeline(world: &World, id: &str, params: &Params, client: &Client) -> Response {
-    let author = match account(world, id, client) {
+    let author = match readable_account(world, id, client) {
         Ok(author) => author,
         Err(answer) => return answer,
     };
-    let without = params.get("exclude").map(String::as_str).unwrap_or_default();
+    let excluded_kinds = params.get("exclude").map(String::as_str).unwrap_or_default();
     let posts = newest(world, client, |post| {
         post.author == author
-            && !(without.contains("replies") && post.reply_to.is_some())
-            && !(without.contains("retweets") && post.reposts.is_some())
+            && !(excluded_kinds.contains("replies") && post.reply_to.is_some())
+            && !(excluded_kinds.contains("retweets") && post.reposts.is_some())
     });
-    page(world, at::TIMELINE, id, &posts.take(MAX_TIMELINE).collect::<Vec<_>>(), params, client)
+    page(
+        world,
+        endpoint::TIMELINE,
+        id,
+        &posts.take(MAX_TIMELINE).collect::<Vec<_>>(),
+        params,
+        client,
+    )
 }
 
 fn mentions_of(world: &World, id: &str, params: &Params, client: &Client) -> Response {
-    let of = match account(world, id, client) {
-        Ok(of) => of,
+    let mentioned = match readable_account(world, id, client) {
+        Ok(mentioned) => mentioned,
         Err(answer) => return answer,
     };
-    let handle = &world.accounts[&of].username;
-    let posts = newest(world, client, |post| post.author != of && mentions(&post.text, handle));
-    page(world, at::MENTIONS, id, &posts.take(MAX_MENTIONS).collect::<Vec<_>>(), params, client)
+    let handle = &world.accounts[&mentioned].username;
+    let posts =
+        newest(world, client, |post| post.author != mentioned && mentions(&post.text, handle));
+    page(
+        world,
+        endpoint::MENTIONS,
+        id,
+        &posts.take(MAX_MENTIONS).collect::<Vec<_>>(),
+        params,
+        client,
+    )
 }
 
 fn search(world: &World, params: &Params, client: &Client) -> Response {
     let text = params.get("query").map(String::as_str).unwrap_or_default();
     let query = match query::parse(text) {
         Ok(query) => query,
-        Err(why) => return problems::invalid(&("query".into(), text.into(), why)),
+        Err(message) => {
+            return problems::invalid(&InvalidParameter::new("query", text, message));
+        }
     };
     let (oldest, youngest) = (client.now - 7 * 86_400_000, client.now - world.search_lag);
     let posts = newest(world, client, |post| {
-        // Searches find public posts only, and no reposts since 2026.
+        // Searches find only public posts. Since 2026, they find no reposts.
         (oldest..=youngest).contains(&post.created_at)
             && world.is_public(post)
             && post.reposts.is_none()
             && query.matches(world, post)
     });
-    page(world, at::SEARCH, text, &posts.collect::<Vec<_>>(), params, client)
+    page(world, endpoint::SEARCH, text, &posts.collect::<Vec<_>>(), params, client)
 }
 
-/// Returns the listed posts, newest first.
+/// Returns the latest versions of visible posts for which `is_listed` holds, newest first.
 fn newest<'a>(
     world: &'a World,
     client: &'a Client,
     is_listed: impl Fn(&Post) -> bool + 'a,
 ) -> impl Iterator<Item = &'a Post> {
-    let is_visible = |post: &&Post| !post.is_superseded() && world.can_see(client.app, post);
+    let is_visible = |post: &&Post| !post.is_superseded() && world.can_see(client.is_app, post);
     world.posts.values().rev().filter(is_visible).filter(move |post| is_listed(post))
 }
 
-/// Returns a page of a list. The token of the next page names the last post and the list.
+/// Returns a page of the list of `subject`: the account's id, or the query. The token of the next
+/// page names the last post and the list.
 fn page(
     world: &World,
     endpoint: &str,
-    of: &str,
+    subject: &str,
     posts: &[&Post],
     params: &Params,
     client: &Client,
@@ -263,9 +286,9 @@ fn page(
         .find_map(|name| Some((name, params.get(name)?)));
     let mut before = id("until_id").unwrap_or(u64::MAX);
     if let Some((name, token)) = page_token {
-        let Some(last) = last_id(token, endpoint, of) else {
-            let why = format!("The `{name}` query parameter value [{token}] is invalid");
-            return problems::invalid(&(name.into(), token.clone(), why));
+        let Some(last) = last_id(token, endpoint, subject) else {
+            let message = format!("The `{name}` query parameter value [{token}] is invalid");
+            return problems::invalid(&InvalidParameter::new(name, token, message));
         };
         before = before.min(last);
     }
@@ -284,7 +307,7 @@ fn page(
     let mut body = Map::new();
     if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
         let fields = FieldSelection::from_params(params);
-        let (includes, errors) = fields.includes(world, client.app, &shown);
+        let (includes, errors) = fields.includes(world, client.is_app, &shown);
         body.insert("data".into(), shown.iter().map(|post| fields.tweet(world, post)).collect());
         body.extend(includes.map(|includes| ("includes".to_owned(), includes)));
         if !errors.is_empty() {
@@ -293,7 +316,7 @@ fn page(
         meta.insert("newest_id".into(), json!(first.id.to_string()));
         meta.insert("oldest_id".into(), json!(last.id.to_string()));
         if more {
-            meta.insert("next_token".into(), json!(next_page_token(last.id, endpoint, of)));
+            meta.insert("next_token".into(), json!(next_page_token(last.id, endpoint, subject)));
         }
     }
     body.insert("meta".into(), Value::Object(meta));
@@ -311,29 +334,29 @@ fn base36(mut number: u64) -> String {
     digits.iter().rev().collect()
 }
 
-/// Returns four letters that bind a token to its list.
-fn list_prefix(endpoint: &str, of: &str) -> String {
+/// Returns four base-36 digits that bind a token to its list: a hash (FNV-1a) in `36³..36⁴`.
+fn list_prefix(endpoint: &str, subject: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = endpoint.bytes().chain(of.bytes()).fold(0xcbf2_9ce4_8422_2325, step);
+    let hash = endpoint.bytes().chain(subject.bytes()).fold(0xcbf2_9ce4_8422_2325, step);
     base36(46_656 + hash % 1_000_000)[..4].to_owned()
 }
 
-fn next_page_token(id: u64, endpoint: &str, of: &str) -> String {
-    format!("{}{}", list_prefix(endpoint, of), base36(id))
+fn next_page_token(id: u64, endpoint: &str, subject: &str) -> String {
+    format!("{}{}", list_prefix(endpoint, subject), base36(id))
 }
 
-fn last_id(token: &str, endpoint: &str, of: &str) -> Option<u64> {
-    u64::from_str_radix(token.strip_prefix(list_prefix(endpoint, of).as_str())?, 36).ok()
+/// Returns the post id in a token if the token belongs to this list.
+fn last_id(token: &str, endpoint: &str, subject: &str) -> Option<u64> {
+    u64::from_str_radix(token.strip_prefix(list_prefix(endpoint, subject).as_str())?, 36).ok()
 }
 
-/// Returns the post's id, or why the client may not see it.
+/// Returns `id` as a number if the client may see this post, or why it may not.
 fn visible_post(world: &World, id: &str, client: &Client) -> Result<u64, MissingReason> {
-    let known = id.parse().ok().and_then(|number: u64| world.posts.get(&number));
-    let Some(post) = known.filter(|post| !post.deleted && !world.accounts[&post.author].gone)
-    else {
+    let post = id.parse().ok().and_then(|number: u64| world.posts.get(&number));
+    let Some(post) = post.filter(|post| !post.deleted && !world.accounts[&post.author].gone) else {
         return Err(MissingReason::NotFound);
     };
-    if world.can_see(client.app, post) { Ok(post.id) } else { Err(MissingReason::NotAuthorized) }
+    if world.can_see(client.is_app, post) { Ok(post.id) } else { Err(MissingReason::NotAuthorized) }
 }
 
 fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response {
@@ -341,7 +364,7 @@ fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response
         Err(why) => only_errors(&[problems::missing(&why, "tweet", "id", id, id)]),
         Ok(number) => {
             let (post, fields) = (&world.posts[&number], FieldSelection::from_params(params));
-            let (includes, errors) = fields.includes(world, client.app, &[post]);
+            let (includes, errors) = fields.includes(world, client.is_app, &[post]);
             let mut body = json!({"data": fields.tweet(world, post)});
             if let Some(includes) = includes {
                 body["includes"] = includes;
@@ -363,7 +386,7 @@ fn lookups(world: &World, params: &Params, client: &Client) -> Response {
             Err(why) => errors.push(problems::missing(&why, "tweet", "ids", id, id)),
         }
     }
-    let (includes, more) = fields.includes(world, client.app, &posts);
+    let (includes, more) = fields.includes(world, client.is_app, &posts);
     errors.extend(more);
     let mut body = Map::new();
     if !posts.is_empty() {

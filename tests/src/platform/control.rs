@@ -10,7 +10,7 @@ pub(super) fn change(platform: &Platform, action: &str, body: &[u8]) -> Response
     let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
     let (text, number) =
         (|name: &str| body[name].as_str().unwrap_or_default(), |name: &str| body[name].as_u64());
-    let done = match action {
+    let reply = match action {
         "account" => json!({"id": platform.account(text("username"))}),
         "post" => json!({"id": platform.post(text("author"), text("text"))}),
         "likes" => {
@@ -46,9 +46,10 @@ pub(super) fn change(platform: &Platform, action: &str, body: &[u8]) -> Response
             return Response::new(
                 404,
                 "text/plain",
-                "account, post, likes, edit, delete, fault, limit, newer-host, disconnect, count",
+                "unknown action; the actions are account, post, likes, edit, delete, fault, limit, \
+                    newer-host, disconnect, count",
             );
         }
     };
-    Response::new(200, "application/json", done.to_string())
+    Response::new(200, "application/json", reply.to_string())
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::limits::Allowance;
 use super::objects::use_newer_names;
+use super::params::InvalidParameter;
 use super::problems::{self, connection, kind, problem, untyped};
 use super::{Delivery, Response};
 
@@ -22,7 +23,7 @@ pub enum Fault {
     CreditsDepleted,
     /// 402 as of spring 2026, with an account number beyond 2^53.
     CreditsDepletedOlder,
-    /// 403 without a problem type.
+    /// 403 with the type `about:blank`.
     Forbidden,
     /// 403: the app's plan does not include this endpoint.
     ClientForbidden,
@@ -30,13 +31,13 @@ pub enum Fault {
     UnsupportedAuthentication,
     /// 403: the spending limit is reached.
     SpendCap,
-    /// 404 with a problem.
+    /// 404 with a problem of the type `about:blank`.
     NotFound,
     /// 404 with an empty body.
     NotFoundEmpty,
-    /// 409.
+    /// 409: the stream has no rules.
     Conflict,
-    /// 429: nothing left until the reset.
+    /// 429: no requests remain until the reset.
     TooMany,
     /// 429 in the older form, code 88.
     TooManyOlder,
@@ -58,7 +59,7 @@ pub enum Fault {
     Redirect(String),
     /// 200 with a body that is not JSON.
     Garbage,
-    /// 200 with the first half of the JSON.
+    /// The first half of the correct JSON, as a complete body.
     Truncated,
     /// 200 with an HTML page.
     HtmlBody,
@@ -68,7 +69,7 @@ pub enum Fault {
     EmptyObject,
     /// 200 with `null`.
     Null,
-    /// 200 with a JSON body of this many bytes.
+    /// 200 with a JSON body of more than this many bytes.
     Large(usize),
     /// 200 with this body.
     Exactly(String),
@@ -76,7 +77,7 @@ pub enum Fault {
     Silence,
     /// No response; the connection is closed.
     Close,
-    /// Half the body, then the connection is closed.
+    /// Half of the correct body, then the connection is closed.
     Cut,
     /// A correct response after this many milliseconds.
     Slow(u64),
@@ -85,13 +86,13 @@ pub enum Fault {
     /// A correct response without rate-limit fields.
     WithoutFields,
     /// A correct response with this `x-rate-limit-remaining` and an `x-rate-limit-reset` this many
-    /// seconds from now.
+    /// seconds after the correct one.
     Rates(String, i64),
     /// A correct response with additional unknown fields.
     UnknownFields,
-    /// A response with the newer names although the older ones were requested.
+    /// A response with the newer field names, whichever were requested.
     NewerNames,
-    /// A response with the same token for the next page each time.
+    /// A response whose token of the next page is always the same.
     SameToken,
     /// A page without posts that has a token for a next page.
     EmptyPage,
@@ -113,13 +114,14 @@ pub enum Fault {
 #[derive(Debug, Clone)]
 pub(super) struct PlannedFault {
     pub(super) endpoint: String,
-    /// The number of successful requests before the fault.
+    /// The number of requests without a fault before the first with it.
     pub(super) good: u64,
     pub(super) fault: Fault,
+    /// The number of requests with the fault.
     pub(super) times: u64,
 }
 
-/// Takes the planned fault of this request.
+/// Returns the fault of this request, if one is due, and counts the request.
 pub(super) fn take_due(planned: &mut Vec<PlannedFault>, endpoint: &str) -> Option<Fault> {
     let next = planned.iter_mut().find(|plan| plan.endpoint == endpoint && plan.times > 0)?;
     if next.good > 0 {
@@ -132,11 +134,12 @@ pub(super) fn take_due(planned: &mut Vec<PlannedFault>, endpoint: &str) -> Optio
     Some(fault)
 }
 
-const PAGE: &str = "<!DOCTYPE html><html><head><title>Over \
+/// The body of an HTML error page.
+const ERROR_PAGE: &str = "<!DOCTYPE html><html><head><title>Over \
     capacity</title></head><body><h1>Something is wrong.</h1></body></html>";
 
 fn html_page(status: u16) -> Response {
-    Response::new(status, "text/html; charset=utf-8", PAGE)
+    Response::new(status, "text/html; charset=utf-8", ERROR_PAGE)
 }
 
 fn json_response(body: impl Into<Vec<u8>>) -> Response {
@@ -153,15 +156,14 @@ impl Fault {
         &self,
         _endpoint: &str,
         part: &str,
-        allowance: Allowance,
+        mut allowance: Allowance,
         now: i64,
     ) -> Option<Response> {
-        let mut seen = allowance;
         let mut answer = match self {
             Self::BadRequest => {
-                let why =
+                let message =
                     "'since_id' must be a tweet id created after the start of the last seven days";
-                problems::invalid(&("since_id".into(), "1".into(), why.into()))
+                problems::invalid(&InvalidParameter::new("since_id", "1", message.into()))
             }
             Self::Unauthorized => return Some(problems::unauthorized()),
             Self::CreditsDepleted => problem(
@@ -200,11 +202,11 @@ impl Fault {
             Self::NotFoundEmpty => Response::new(404, "application/json", ""),
             Self::Conflict => connection(409, "RuleConfigurationIssue", "There are no rules."),
             Self::TooMany => {
-                seen = seen.used_up();
+                allowance = allowance.used_up();
                 problems::too_many()
             }
             Self::TooManyOlder => {
-                seen = seen.used_up();
+                allowance = allowance.used_up();
                 Response::new(
                     429,
                     "application/json",
@@ -212,12 +214,12 @@ impl Fault {
                 )
             }
             Self::TooManyWithRemaining => {
-                seen.remaining = 14;
+                allowance.remaining = 14;
                 problems::too_many()
             }
             Self::TooManyWithoutFields => return Some(problems::too_many()),
             Self::UsageCapped => {
-                (seen.limit, seen.remaining) = (40_000, 39_999);
+                (allowance.limit, allowance.remaining) = (40_000, 39_999);
                 problem(
                     429,
                     &json!({"account_id": 1_899_372_036_854_775_807_u64,
@@ -228,7 +230,7 @@ impl Fault {
                 )
             }
             Self::TooManyConnections => {
-                (seen.limit, seen.remaining) = (50, 48);
+                (allowance.limit, allowance.remaining) = (50, 48);
                 connection(
                     429,
                     "TooManyConnections",
@@ -260,7 +262,7 @@ impl Fault {
             ),
             _ => return None,
         };
-        seen.add_to(&mut answer);
+        allowance.add_to(&mut answer);
         Some(answer)
     }
 
@@ -274,12 +276,12 @@ impl Fault {
             Self::WithoutFields => {
                 answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"));
             }
-            Self::Rates(remaining, ahead) => {
+            Self::Rates(remaining, delay_secs) => {
                 for (name, value) in &mut answer.headers {
                     match name.as_str() {
                         "x-rate-limit-remaining" => value.clone_from(remaining),
                         "x-rate-limit-reset" => {
-                            *value = (value.parse::<i64>().unwrap_or(0) + ahead).to_string();
+                            *value = (value.parse::<i64>().unwrap_or(0) + delay_secs).to_string();
                         }
                         _ => {}
                     }
@@ -287,18 +289,19 @@ impl Fault {
             }
             _ => {
                 let mut body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-                self.change(&mut body);
+                self.change_json(&mut body);
                 answer.body = body.to_string().into_bytes();
             }
         }
         answer
     }
 
-    fn change(&self, body: &mut Value) {
+    /// Applies this fault to the JSON of the correct response.
+    fn change_json(&self, body: &mut Value) {
         match self {
             Self::UnknownFields => {
                 body["beyond"] = json!({"the": ["document", 1.5, null]});
-                each(body, |post| post["unheard_of"] = json!({"x": [1, {"y": true}]}));
+                change_each_post(body, |post| post["unheard_of"] = json!({"x": [1, {"y": true}]}));
             }
             Self::NewerNames => use_newer_names(body),
             Self::SameToken => body["meta"]["next_token"] = json!("b26v89c19zqg8o3"),
@@ -307,13 +310,13 @@ impl Fault {
                     *posts = posts.iter().flat_map(|post| [post.clone(), post.clone()]).collect();
                 }
             }
-            Self::NumericIds => each(body, |post| {
+            Self::NumericIds => change_each_post(body, |post| {
                 let id = post["id"].as_str().and_then(|id| id.parse::<u64>().ok());
                 post["id"] = json!(id);
             }),
             Self::Ids(ids) => {
                 let mut ids = ids.iter();
-                each(body, |post| {
+                change_each_post(body, |post| {
                     if let Some(id) = ids.next() {
                         post["id"] = json!(id);
                     }
@@ -325,7 +328,7 @@ impl Fault {
                     other => json!([other]),
                 };
             }
-            Self::WithoutMetrics => each(body, |post| {
+            Self::WithoutMetrics => change_each_post(body, |post| {
                 post.as_object_mut().map(|post| post.remove("public_metrics"));
             }),
             Self::Nulls => {
@@ -339,7 +342,7 @@ impl Fault {
 }
 
 /// Changes each post of a response.
-fn each(body: &mut Value, mut change: impl FnMut(&mut Value)) {
+fn change_each_post(body: &mut Value, mut change: impl FnMut(&mut Value)) {
     match body.get_mut("data") {
         Some(Value::Array(posts)) => posts.iter_mut().for_each(change),
         Some(post @ Value::Object(_)) => change(post),

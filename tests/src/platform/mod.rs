@@ -1,17 +1,21 @@
 //! A fake social platform: version 2 of the API of X, with accounts, posts, edits, deletions,
-//! searches, a persistent connection, fixed rate-limit windows, and the faults that the real
-//! platform has shown. Tests control its clock.
+//! searches, a persistent connection, fixed rate-limit windows, and faults that the real platform
+//! has shown or may show. Tests control its clock.
 //!
 //! [`Platform::answer`] needs no socket; [`PlatformServer`] serves it on loopback, and
-//! [`InProcess`] implements the daemon's [`HttpClient`](brain_net::HttpClient). It is as strict as
-//! the real platform about tokens, parameters and values. Every correct response is validated
-//! against the platform's OpenAPI document, and a mismatch fails the test.
+//! [`InProcess`] implements the daemon's [`HttpClient`](brain_net::HttpClient). The fake is as
+//! strict as the real platform about tokens, parameters and values.
 //!
-//! `world` has accounts and posts, `query` the search language, `params` the parameters, `objects`
-//! the JSON of posts, `answers` the endpoints, `problems` the error bodies, `limits` the rate
-//! limits, `faults` the faults, `schema` the OpenAPI document, `streaming` the rules and the
-//! persistent connections, `server` HTTP/1.1, `control` the control by scripts, and `in_process`
-//! the network without sockets.
+//! If the test data has the platform's OpenAPI document, the fake validates its responses to valid
+//! tokens, except streams, before it applies planned faults. After a mismatch, dropping the
+//! platform fails the test.
+//!
+//! - `world`: accounts and posts; `objects`: their JSON.
+//! - `answers`: the endpoints; `params`: their parameters; `query`: the search language.
+//! - `problems`: error bodies; `limits`: rate limits; `faults`: planned faults.
+//! - `streaming`: the rules and the persistent connections.
+//! - `schema`: the OpenAPI document.
+//! - `server`: HTTP/1.1; `in_process`: a network without sockets; `control`: control by scripts.
 
 mod answers;
 mod control;
@@ -72,7 +76,7 @@ pub mod endpoint {
 
 /// The bearer token of an app. It is long and unusual, so that leaks are found.
 pub const APP_TOKEN: &str = "AAAAAAAAAAAAAAAAAAAAAFAKEAPPBEARERxyzzy0123456789abcdef";
-/// The bearer token of a user: the first account.
+/// The bearer token of a user, who owns the first account.
 pub const USER_TOKEN: &str = "AAAAAAAAAAAAAAAAAAAAAFAKEUSERBEARERplugh0123456789abcdef";
 
 /// A source of time in Unix milliseconds.
@@ -85,27 +89,27 @@ pub enum Time {
 }
 
 impl Time {
-    /// Returns a clock that stands at `now` until the test advances it.
+    /// Returns a clock that stands at `now` (Unix milliseconds) until the test advances it.
     #[must_use]
     pub fn at(now: i64) -> Self {
         Self::Virtual(Arc::new(AtomicI64::new(now)))
     }
 
-    /// Returns the time.
+    /// Returns the time in Unix milliseconds.
     #[must_use]
     pub fn now(&self) -> i64 {
         match self {
             Self::System => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| since.as_millis() as i64),
-            Self::Virtual(at) => at.load(Ordering::SeqCst),
+            Self::Virtual(now) => now.load(Ordering::SeqCst),
         }
     }
 
     /// Advances a virtual clock by `ms`.
     pub fn advance(&self, ms: i64) {
-        let Self::Virtual(at) = self else { panic!("the system clock cannot be advanced") };
-        at.fetch_add(ms, Ordering::SeqCst);
+        let Self::Virtual(now) = self else { panic!("the system clock cannot be advanced") };
+        now.fetch_add(ms, Ordering::SeqCst);
     }
 }
 
@@ -124,7 +128,7 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The query without `?`, not decoded.
     pub query: &'a str,
-    /// The value of `Authorization`.
+    /// The value of the field `Authorization`.
     pub authorization: Option<&'a str>,
     /// The body.
     pub body: &'a [u8],
@@ -150,7 +154,7 @@ pub enum Delivery {
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// The fields with lower-case names.
+    /// The header fields with lower-case names.
     pub headers: Vec<(String, String)>,
     /// The body; empty for a persistent connection.
     pub body: Vec<u8>,
@@ -163,12 +167,12 @@ pub struct Response {
 impl Response {
     /// Creates a response with a body of this content type.
     #[must_use]
-    pub fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
-        let headers = vec![("content-type".into(), kind.into())];
+    pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        let headers = vec![("content-type".into(), content_type.into())];
         Self { status, headers, body: body.into(), stream: None, delivery: Delivery::Usual }
     }
 
-    /// Returns the value of a field.
+    /// Returns the value of a header field by its lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -181,18 +185,18 @@ impl Response {
     }
 }
 
-/// The mutable state.
+/// The mutable state of a platform.
 struct State {
     world: World,
     windows: Windows,
     streaming: StreamState,
     planned: Vec<PlannedFault>,
     counts: BTreeMap<String, u64>,
-    /// Every request, `METHOD /path?query`.
+    /// The requests since the last [`Platform::take_log`], as `METHOD /path?query`.
     log: Vec<String>,
     /// Whether problem types have the host `api.x.com`, as some have since 2026.
     uses_newer_host: bool,
-    /// Responses that do not match the OpenAPI document.
+    /// Descriptions of responses that do not match the OpenAPI document.
     mismatches: Vec<String>,
 }
 
@@ -253,30 +257,30 @@ impl Platform {
         self.state().counts.get(endpoint).copied().unwrap_or(0)
     }
 
-    /// Returns the number of all requests.
+    /// Returns the number of requests since the last [`Platform::take_log`].
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.state().log.len() as u64
     }
 
-    /// Returns and clears the log of requests, `METHOD /path?query`.
+    /// Returns the log of requests, as `METHOD /path?query`, and clears it.
     #[must_use]
     pub fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.state().log)
     }
 
-    /// Lets the next `times` requests to an endpoint fail, after the faults that are already
-    /// planned.
+    /// Plans `fault` for the next `times` requests to an endpoint, after the faults that are
+    /// already planned for it.
     pub fn fault(&self, endpoint: &str, fault: Fault, times: u64) {
         self.fault_after(endpoint, 0, fault, times);
     }
 
-    /// As [`Platform::fault`], after `good` successful requests.
+    /// As [`Platform::fault`], after `good` requests without a fault.
     pub fn fault_after(&self, endpoint: &str, good: u64, fault: Fault, times: u64) {
         self.state().planned.push(PlannedFault { endpoint: endpoint.into(), good, fault, times });
     }
 
-    /// Sets whether problem types have the newer host.
+    /// Sets whether problem types have the host `api.x.com`.
     pub fn newer_host(&self, newer: bool) {
         self.state().uses_newer_host = newer;
     }
@@ -286,13 +290,13 @@ impl Platform {
         self.state().planned.clear();
     }
 
-    /// Sets the limit of an endpoint and begins a new window.
+    /// Sets the limit of an endpoint, for apps and users, and begins new windows.
     pub fn limit(&self, endpoint: &str, limit: u64) {
         self.state().windows.set_limit(endpoint, limit);
     }
 
-    /// Returns an app's remaining requests at an endpoint, and the end of the window in Unix
-    /// seconds.
+    /// Returns how many requests an app may still send to an endpoint in this window, and the end
+    /// of the window in Unix seconds.
     #[must_use]
     pub fn remaining(&self, endpoint: &str) -> (u64, i64) {
         let now = self.inner.time.now();

@@ -9,19 +9,20 @@ use super::params::{NEWER_FIELDS, Params};
 use super::query::names_after;
 use super::world::{Account, Media, Post, World};
 
-/// Maximum length of a post's `text` in characters. The note has the full text.
+/// Maximum length of a post's `text` in characters. `note_tweet` has the full text of longer posts.
 const MAX_TEXT_CHARS: usize = 280;
 
 /// The requested fields and expansions.
 pub(super) struct FieldSelection {
-    post: BTreeSet<String>,
-    user: BTreeSet<String>,
-    media: BTreeSet<String>,
-    expand: BTreeSet<String>,
+    post_fields: BTreeSet<String>,
+    user_fields: BTreeSet<String>,
+    media_fields: BTreeSet<String>,
+    expansions: BTreeSet<String>,
 }
 
 impl FieldSelection {
-    /// Reads the requested fields. Unknown names are ignored, as on the real platform.
+    /// Reads the requested fields, in either vocabulary. Unknown names have no effect, as on the
+    /// real platform.
     pub(super) fn from_params(params: &Params) -> Self {
         let list = |name: &str| -> BTreeSet<String> {
             params
@@ -29,35 +30,35 @@ impl FieldSelection {
                 .map(|value| value.split(',').map(str::to_owned).collect())
                 .unwrap_or_default()
         };
-        let older = |name: String| match name.as_str() {
+        let older_name = |name: String| match name.as_str() {
             "referenced_posts" => "referenced_tweets".into(),
             "note_post" => "note_tweet".into(),
             _ => name,
         };
-        let post = list("tweet.fields")
+        let post_fields = list("tweet.fields")
             .into_iter()
-            .chain(list(NEWER_FIELDS).into_iter().map(older))
+            .chain(list(NEWER_FIELDS).into_iter().map(older_name))
             .collect();
-        let expand = list("expansions")
+        let expansions = list("expansions")
             .into_iter()
             .map(|name| name.replace("referenced_posts", "referenced_tweets"));
         Self {
-            post,
-            user: list("user.fields"),
-            media: list("media.fields"),
-            expand: expand.collect(),
+            post_fields,
+            user_fields: list("user.fields"),
+            media_fields: list("media.fields"),
+            expansions: expansions.collect(),
         }
     }
 
-    fn post(&self, name: &str) -> bool {
-        self.post.contains(name)
+    fn has_post_field(&self, name: &str) -> bool {
+        self.post_fields.contains(name)
     }
 
-    /// Returns the JSON of a post.
+    /// Returns the JSON of a post with the older field names.
     pub(super) fn tweet(&self, world: &World, post: &Post) -> Value {
         let mut object = Map::new();
-        let long = post.text.chars().count() > MAX_TEXT_CHARS;
-        let text = if long {
+        let is_long = post.text.chars().count() > MAX_TEXT_CHARS;
+        let text = if is_long {
             post.text.chars().take(MAX_TEXT_CHARS - 1).chain(['…']).collect()
         } else {
             post.text.clone()
@@ -67,7 +68,7 @@ impl FieldSelection {
         let version_ids: Vec<String> = post.version_ids.iter().map(u64::to_string).collect();
         object.insert("edit_history_tweet_ids".into(), json!(version_ids));
         let mut put = |name: &str, value: Value| {
-            if self.post(name) && !value.is_null() {
+            if self.has_post_field(name) && !value.is_null() {
                 object.insert(name.into(), value);
             }
         };
@@ -77,8 +78,8 @@ impl FieldSelection {
         put("lang", json!(post.lang));
         put("possibly_sensitive", json!(false));
         put("reply_settings", json!("everyone"));
-        let replied = post.reply_to.and_then(|id| world.posts.get(&id));
-        put("in_reply_to_user_id", replied.map_or(Value::Null, |to| json!(to.author.to_string())));
+        let parent = post.reply_to.and_then(|id| world.posts.get(&id));
+        put("in_reply_to_user_id", parent.map_or(Value::Null, |to| json!(to.author.to_string())));
         put(
             "public_metrics",
             post.counts.map_or(Value::Null, |counts| {
@@ -97,7 +98,7 @@ impl FieldSelection {
             "referenced_tweets",
             if referenced.is_empty() { Value::Null } else { Value::Array(referenced) },
         );
-        put("note_tweet", if long { json!({"text": post.text}) } else { Value::Null });
+        put("note_tweet", if is_long { json!({"text": post.text}) } else { Value::Null });
         put("entities", entities(world, &text));
         let keys: Vec<&str> = post.media.iter().map(|media| media.key.as_str()).collect();
         put("attachments", if keys.is_empty() { Value::Null } else { json!({"media_keys": keys}) });
@@ -109,11 +110,12 @@ impl FieldSelection {
                 Value::Null
             },
         );
-        let until = rfc3339(post.created_at + 3_600_000);
-        let left = 5_usize.saturating_sub(post.version_ids.len() - 1);
+        let editable_until = rfc3339(post.created_at + 3_600_000);
+        let edits_remaining = 5_usize.saturating_sub(post.version_ids.len() - 1);
         put(
             "edit_controls",
-            json!({"is_edit_eligible": true, "editable_until": until, "edits_remaining": left}),
+            json!({"is_edit_eligible": true, "editable_until": editable_until,
+                "edits_remaining": edits_remaining}),
         );
         Value::Object(object)
     }
@@ -136,7 +138,7 @@ impl FieldSelection {
             ),
         ];
         for (name, value) in fields {
-            if self.user.contains(name) {
+            if self.user_fields.contains(name) {
                 object.insert(name.into(), value);
             }
         }
@@ -148,16 +150,17 @@ impl FieldSelection {
         object.insert("media_key".into(), json!(media.key));
         object.insert("type".into(), json!(media.kind));
         let field = if media.kind == "photo" { "url" } else { "preview_image_url" };
-        if self.media.contains(field) {
+        if self.media_fields.contains(field) {
             object.insert(field.into(), json!(media.url));
         }
-        if let Some(alt) = media.alt.as_ref().filter(|_| self.media.contains("alt_text")) {
+        if let Some(alt) = media.alt.as_ref().filter(|_| self.media_fields.contains("alt_text")) {
             object.insert("alt_text".into(), json!(alt));
         }
         Value::Object(object)
     }
 
-    /// Returns the included objects of these posts, and errors for hidden ones.
+    /// Returns the objects that these posts name and the expansions request, and errors for named
+    /// posts that are missing or hidden.
     pub(super) fn includes(
         &self,
         world: &World,
@@ -167,15 +170,15 @@ impl FieldSelection {
         let (mut users, mut tweets, mut media, mut errors) =
             (BTreeSet::new(), BTreeSet::new(), Vec::new(), Vec::new());
         for post in posts {
-            if self.expand.contains("author_id") {
+            if self.expansions.contains("author_id") {
                 users.insert(post.author);
             }
-            if self.expand.contains("entities.mentions.username") {
-                let named = names_after(&post.text, '@');
-                users.extend(named.iter().filter_map(|(_, name)| Some(world.by_name(name)?.id)));
+            if self.expansions.contains("entities.mentions.username") {
+                let mentions = names_after(&post.text, '@');
+                users.extend(mentions.iter().filter_map(|(_, name)| Some(world.by_name(name)?.id)));
             }
-            let others = [post.reposts, post.quotes, post.reply_to].into_iter().flatten();
-            for id in others.filter(|_| self.expand.contains("referenced_tweets.id")) {
+            let referenced_ids = [post.reposts, post.quotes, post.reply_to].into_iter().flatten();
+            for id in referenced_ids.filter(|_| self.expansions.contains("referenced_tweets.id")) {
                 match world.posts.get(&id).filter(|other| world.can_see(app, other)) {
                     Some(_) => drop(tweets.insert(id)),
                     None => errors.push(json!({"value": id.to_string(),
@@ -187,29 +190,29 @@ impl FieldSelection {
                         "type": super::problems::kind("resource-not-found")})),
                 }
             }
-            if self.expand.contains("attachments.media_keys") {
+            if self.expansions.contains("attachments.media_keys") {
                 media.extend(post.media.iter().map(|medium| self.media_object(medium)));
             }
         }
-        let mut all = Map::new();
+        let mut includes = Map::new();
         let mut put = |name: &str, list: Vec<Value>| {
             if !list.is_empty() {
-                all.insert(name.into(), Value::Array(list));
+                includes.insert(name.into(), Value::Array(list));
             }
         };
         put("users", users.iter().map(|id| self.user(&world.accounts[id])).collect());
         put("tweets", tweets.iter().map(|id| self.tweet(world, &world.posts[id])).collect());
         put("media", media);
-        ((!all.is_empty()).then_some(Value::Object(all)), errors)
+        ((!includes.is_empty()).then_some(Value::Object(includes)), errors)
     }
 }
 
-/// Returns the entities of a text. Positions are in characters.
+/// Returns the entities of a text. Their `start` and `end` are in characters.
 fn entities(world: &World, text: &str) -> Value {
-    let mut all = Map::new();
+    let mut entities = Map::new();
     let mut put = |name: &str, list: Vec<Value>| {
         if !list.is_empty() {
-            all.insert(name.into(), Value::Array(list));
+            entities.insert(name.into(), Value::Array(list));
         }
     };
     let end = |at: usize, name: &str| at + 1 + name.chars().count();
@@ -227,33 +230,33 @@ fn entities(world: &World, text: &str) -> Value {
             })
             .collect(),
     );
-    for (sign, list) in [('#', "hashtags"), ('$', "cashtags")] {
-        let found = names_after(text, sign);
+    for (sign, key) in [('#', "hashtags"), ('$', "cashtags")] {
+        let names = names_after(text, sign);
         put(
-            list,
-            found
+            key,
+            names
                 .iter()
                 .map(|(at, tag)| json!({"start": at, "end": end(*at, tag), "tag": tag}))
                 .collect(),
         );
     }
     let mut urls = Vec::new();
-    let mut from = 0;
-    while let Some(found) = text[from..].find("https://") {
-        let begin = from + found;
+    let mut position = 0;
+    while let Some(offset) = text[position..].find("https://") {
+        let begin = position + offset;
         let length = text[begin..].find(char::is_whitespace).unwrap_or(text.len() - begin);
         let url = &text[begin..begin + length];
         let start = text[..begin].chars().count();
         urls.push(json!({"start": start, "end": start + url.chars().count(), "url": url,
                 "expanded_url": url,
             "display_url": url.trim_start_matches("https://")}));
-        from = begin + length;
+        position = begin + length;
     }
     put("urls", urls);
-    if all.is_empty() { Value::Null } else { Value::Object(all) }
+    if entities.is_empty() { Value::Null } else { Value::Object(entities) }
 }
 
-/// Replaces field names by the newer ones.
+/// Replaces field names by the newer names, in all nested objects.
 pub(super) fn use_newer_names(value: &mut Value) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(use_newer_names),

@@ -5,14 +5,26 @@ use std::collections::BTreeMap;
 
 use brain_base::clock::parse_instant;
 
-use super::endpoint as at;
+use super::endpoint;
 use super::world::World;
 
 /// The parameters of a request.
 pub(super) type Params = BTreeMap<String, String>;
 
-/// An invalid parameter: name, value, reason.
-pub(super) type InvalidParameter = (String, String, String);
+/// An invalid parameter.
+#[derive(Debug)]
+pub(super) struct InvalidParameter {
+    pub(super) name: String,
+    pub(super) value: String,
+    /// The platform's error message.
+    pub(super) message: String,
+}
+
+impl InvalidParameter {
+    pub(super) fn new(name: &str, value: &str, message: String) -> Self {
+        Self { name: name.into(), value: value.into(), message }
+    }
+}
 
 /// The parameters that select fields.
 pub(super) const FIELDS: [&str; 6] =
@@ -23,7 +35,7 @@ pub(super) const NEWER_FIELDS: &str = "post.fields";
 /// Returns the parameters that an endpoint accepts besides [`FIELDS`].
 pub(super) fn accepted(endpoint: &str) -> &'static [&'static str] {
     match endpoint {
-        at::TIMELINE => &[
+        endpoint::TIMELINE => &[
             "since_id",
             "until_id",
             "max_results",
@@ -32,10 +44,10 @@ pub(super) fn accepted(endpoint: &str) -> &'static [&'static str] {
             "start_time",
             "end_time",
         ],
-        at::MENTIONS => {
+        endpoint::MENTIONS => {
             &["since_id", "until_id", "max_results", "pagination_token", "start_time", "end_time"]
         }
-        at::SEARCH => &[
+        endpoint::SEARCH => &[
             "query",
             "start_time",
             "end_time",
@@ -46,10 +58,10 @@ pub(super) fn accepted(endpoint: &str) -> &'static [&'static str] {
             "pagination_token",
             "sort_order",
         ],
-        at::LOOKUPS => &["ids"],
-        at::RULES => &["ids", "max_results", "pagination_token"],
-        at::CHANGE_RULES => &["dry_run", "delete_all"],
-        at::STREAM => &["backfill_minutes", "start_time", "end_time"],
+        endpoint::LOOKUPS => &["ids"],
+        endpoint::RULES => &["ids", "max_results", "pagination_token"],
+        endpoint::CHANGE_RULES => &["dry_run", "delete_all"],
+        endpoint::STREAM => &["backfill_minutes", "start_time", "end_time"],
         _ => &[],
     }
 }
@@ -57,33 +69,34 @@ pub(super) fn accepted(endpoint: &str) -> &'static [&'static str] {
 /// Returns whether an endpoint accepts `name`.
 pub(super) fn accepts(endpoint: &str, name: &str) -> bool {
     let fields = match endpoint {
-        at::RULES | at::CHANGE_RULES => &[][..],
-        at::ME | at::BY_USERNAME => &["user.fields", "expansions", "tweet.fields"],
+        endpoint::RULES | endpoint::CHANGE_RULES => &[][..],
+        endpoint::ME | endpoint::BY_USERNAME => &["user.fields", "expansions", "tweet.fields"],
         _ => &FIELDS,
     };
     let newer = fields.contains(&"tweet.fields") && name == NEWER_FIELDS;
     newer || fields.contains(&name) || accepted(endpoint).contains(&name)
 }
 
-/// Reads a query.
+/// Parses the query of a URL.
 ///
 /// # Errors
-/// A repeated parameter.
+/// When a parameter is repeated.
 pub(super) fn read(query: &str) -> Result<Params, InvalidParameter> {
     let mut params = Params::new();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         if params.insert(name.clone().into_owned(), value.clone().into_owned()).is_some() {
-            return Err(refuse(&name, &value, "comes twice"));
+            return Err(refuse(&name, &value, "occurs twice"));
         }
     }
     Ok(params)
 }
 
 fn refuse(name: &str, value: &str, why: &str) -> InvalidParameter {
-    (name.into(), value.into(), format!("The `{name}` query parameter value [{value}] {why}"))
+    let message = format!("The `{name}` query parameter value [{value}] {why}");
+    InvalidParameter::new(name, value, message)
 }
 
-/// Returns whether `text` is an id.
+/// Returns whether `text` has the form of an id.
 pub(super) fn is_id(text: &str) -> bool {
     (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -91,7 +104,7 @@ pub(super) fn is_id(text: &str) -> bool {
 /// Checks the parameters of a request.
 ///
 /// # Errors
-/// The first invalid parameter.
+/// When a parameter is unknown, invalid or missing. Names the first such parameter.
 pub(super) fn check(
     endpoint: &str,
     params: &Params,
@@ -101,8 +114,9 @@ pub(super) fn check(
     for (name, value) in params {
         if !accepts(endpoint, name) {
             let known: Vec<&str> = accepted(endpoint).iter().chain(&FIELDS).copied().collect();
-            let why = format!("The query parameter [{name}] is not one of [{}]", known.join(","));
-            return Err((name.clone(), value.clone(), why));
+            let message =
+                format!("The query parameter [{name}] is not one of [{}]", known.join(","));
+            return Err(InvalidParameter::new(name, value, message));
         }
         if value.is_empty() {
             return Err(refuse(name, value, "can not be empty"));
@@ -117,8 +131,9 @@ pub(super) fn check(
                 parse_instant(value, false).is_none().then(|| "is not RFC 3339".into())
             }
             "exclude" => {
-                let known = value.split(',').all(|word| ["replies", "retweets"].contains(&word));
-                (!known).then(|| "is not one of [replies,retweets]".into())
+                let all_known =
+                    value.split(',').all(|word| ["replies", "retweets"].contains(&word));
+                (!all_known).then(|| "is not one of [replies,retweets]".into())
             }
             "sort_order" => (!["recency", "relevancy"].contains(&value.as_str()))
                 .then(|| "is not one of [recency,relevancy]".into()),
@@ -138,16 +153,16 @@ pub(super) fn check(
             return Err(refuse(name, value, &why));
         }
     }
-    for needed in ["query", "ids"] {
-        let must = (endpoint, needed) == (at::SEARCH, "query")
-            || (endpoint, needed) == (at::LOOKUPS, "ids");
-        if must && !params.contains_key(needed) {
-            return Err(refuse(needed, "", "can not be empty"));
+    for name in ["query", "ids"] {
+        let is_required = (endpoint, name) == (endpoint::SEARCH, "query")
+            || (endpoint, name) == (endpoint::LOOKUPS, "ids");
+        if is_required && !params.contains_key(name) {
+            return Err(refuse(name, "", "can not be empty"));
         }
     }
-    let by_id = ["since_id", "until_id"].iter().find(|name| params.contains_key(**name));
+    let id_limit = ["since_id", "until_id"].iter().find(|name| params.contains_key(**name));
     if let (Some(name), true) =
-        (by_id, params.contains_key("start_time") || params.contains_key("end_time"))
+        (id_limit, params.contains_key("start_time") || params.contains_key("end_time"))
     {
         return Err(refuse(
             name,
@@ -155,24 +170,27 @@ pub(super) fn check(
             "can not be used together with start_time or end_time",
         ));
     }
-    if endpoint == at::SEARCH {
+    if endpoint == endpoint::SEARCH {
         check_last_week(params, world, now)?;
     }
     Ok(())
 }
 
-/// Checks `max_results`.
+/// Returns what is wrong with `max_results`, if anything.
 fn check_max_results(endpoint: &str, value: &str) -> Option<String> {
     let (min, max) = match endpoint {
-        at::SEARCH => (10, 100),
-        at::RULES => (1, 1000),
+        endpoint::SEARCH => (10, 100),
+        endpoint::RULES => (1, 1000),
         _ => (5, 100),
     };
-    let fits = value.parse::<u32>().is_ok_and(|n| (min..=max).contains(&n));
-    (!fits).then(|| format!("is not between {min} and {max}"))
+    let is_in_range = value.parse::<u32>().is_ok_and(|n| (min..=max).contains(&n));
+    (!is_in_range).then(|| format!("is not between {min} and {max}"))
 }
 
-/// Checks that ids and times of a search are within the last seven days.
+/// Checks that `start_time` and `since_id` of a search are within the last seven days.
+///
+/// # Errors
+/// When one of them is older. Names the first such parameter.
 fn check_last_week(params: &Params, world: &World, now: i64) -> Result<(), InvalidParameter> {
     let begin = now - 7 * 86_400_000;
     if let Some(start) = params.get("start_time")
@@ -185,22 +203,20 @@ fn check_last_week(params: &Params, world: &World, now: i64) -> Result<(), Inval
         ));
     }
     if let Some(since) = params.get("since_id") {
-        let known = since.parse().ok().and_then(|id: u64| world.posts.get(&id));
-        let at = known
+        let post = since.parse().ok().and_then(|id: u64| world.posts.get(&id));
+        let created_at = post
             .map_or_else(|| since.parse().map_or(0, |id: u64| time_of(id)), |post| post.created_at);
-        if at < begin {
-            let why = "must be a tweet id created after the start of the last seven days";
-            return Err((
-                "since_id".into(),
-                since.clone(),
-                format!("'since_id' {why}; use an id that is larger"),
-            ));
+        if created_at < begin {
+            let message = "'since_id' must be a tweet id created after the start of the last seven \
+                days; use an id that is larger";
+            return Err(InvalidParameter::new("since_id", since, message.into()));
         }
     }
     Ok(())
 }
 
-/// Returns the creation time of an id in Unix milliseconds.
+/// Returns the creation time in a post id, in Unix milliseconds. The bits from 22 on count
+/// milliseconds since `EPOCH` of `world.rs`.
 fn time_of(id: u64) -> i64 {
     (id >> 22) as i64 + 1_288_834_974_657
 }

@@ -18,7 +18,7 @@ pub(super) fn kind(name: &str) -> String {
     format!("https://api.twitter.com/2/problems/{name}")
 }
 
-/// Returns a problem without a specific type.
+/// Returns a problem with the type `about:blank`.
 pub(super) fn untyped(status: u16, title: &str) -> Response {
     problem(
         status,
@@ -34,11 +34,13 @@ pub(super) fn too_many() -> Response {
     untyped(429, "Too Many Requests")
 }
 
-pub(super) fn invalid((name, value, why): &InvalidParameter) -> Response {
+/// Returns the error of an invalid parameter.
+pub(super) fn invalid(parameter: &InvalidParameter) -> Response {
+    let InvalidParameter { name, value, message } = parameter;
     problem(
         400,
         &json!({
-            "errors": [{"parameters": {name: [value]}, "message": why}],
+            "errors": [{"parameters": {name: [value]}, "message": message}],
             "title": "Invalid Request",
             "detail": "One or more parameters to your request was invalid.",
             "type": kind("invalid-request"),
@@ -98,7 +100,7 @@ pub(super) enum MissingReason {
     Suspended,
 }
 
-/// Returns an entry of `errors`.
+/// Returns the entry of `errors` for an object that is not in `data`.
 pub(super) fn missing(
     why: &MissingReason,
     resource: &str,
@@ -106,7 +108,7 @@ pub(super) fn missing(
     value: &str,
     id: &str,
 ) -> Value {
-    let (title, detail, of) = match why {
+    let (title, detail, type_name) = match why {
         MissingReason::NotFound => (
             "Not Found Error",
             format!("Could not find {resource} with {parameter}: [{value}]."),
@@ -128,7 +130,7 @@ pub(super) fn missing(
         ("resource_type".to_owned(), json!(resource)),
         ("parameter".to_owned(), json!(parameter)),
         ("resource_id".to_owned(), json!(id)),
-        ("type".to_owned(), json!(kind(of))),
+        ("type".to_owned(), json!(kind(type_name))),
     ]);
     if matches!(why, MissingReason::NotAuthorized) {
         entry.insert("section".to_owned(), json!("data"));

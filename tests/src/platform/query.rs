@@ -1,10 +1,10 @@
 //! A part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`, `to:`, `@handle`,
-//! `#tag`, `is:`, `has:`, `lang:`. Adjacent words must all match and bind closer than `OR`.
-//! Anything else is an error, as on the real platform.
+//! `#tag`, `$tag`, `is:`, `has:`, `lang:`. Adjacent clauses must all match, and they bind more
+//! closely than `OR`. Other operators are an error, as unknown ones are on the real platform.
 
 use super::world::{Post, World};
 
-/// Maximum length of a query in the pay-per-use plan, in characters.
+/// Maximum length of a search query in characters, in the platform's pay-per-use plan.
 pub(super) const MAX_LENGTH: usize = 512;
 
 /// A query.
@@ -13,15 +13,18 @@ pub(super) enum Query {
     All(Vec<Query>),
     Any(Vec<Query>),
     Not(Box<Query>),
+    /// A word in lower case. Punctuation inside it is replaced by spaces.
     Word(String),
+    /// Words in lower case, separated by spaces.
     Phrase(String),
+    /// Name and value. The name of `@handle`, `#tag` and `$tag` is their sign.
     Operator(String, String),
 }
 
-/// Reads a query.
+/// Parses a query.
 ///
 /// # Errors
-/// The platform's error message.
+/// When the query is invalid: the platform's error message.
 pub(super) fn parse(text: &str) -> Result<Query, String> {
     let mut tokens = tokens(text)?;
     tokens.reverse();
@@ -39,6 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Query, String> {
     Ok(query)
 }
 
+/// Returns whether a query, or an alternative in it, has only clauses that exclude or filter.
 fn has_no_positive_clause(query: &Query) -> bool {
     match query {
         Query::Not(_) => true,
@@ -49,6 +53,7 @@ fn has_no_positive_clause(query: &Query) -> bool {
     }
 }
 
+/// Splits a query into its tokens. A token of a phrase has only the opening quotation mark.
 fn tokens(text: &str) -> Result<Vec<String>, String> {
     let (mut tokens, mut chars) = (Vec::new(), text.chars().peekable());
     while let Some(first) = chars.next() {
@@ -75,6 +80,7 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
     Ok(tokens)
 }
 
+/// Parses clauses that `OR` separates. `rest` has the remaining tokens in reverse order.
 fn parse_any(rest: &mut Vec<String>) -> Result<Query, String> {
     let mut parts = vec![parse_all(rest)?];
     while rest.last().is_some_and(|token| token == "OR") {
@@ -141,6 +147,7 @@ fn parse_one(rest: &mut Vec<String>) -> Result<Query, String> {
     }
 }
 
+/// Returns whether `text` has the form of a handle.
 pub(super) fn is_handle(text: &str) -> bool {
     (1..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
@@ -153,15 +160,17 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the names after each `sign` (`@`, `#`, `$`) of a text, with the position of the sign in
-/// characters.
+/// Returns the position of each `sign` (`@`, `#` or `$`) in a text, in characters, and the name
+/// after it. A `sign` without a name is left out.
 pub(super) fn names_after(text: &str, sign: char) -> Vec<(usize, String)> {
     let chars: Vec<char> = text.chars().collect();
-    let part = |c: &char| c.is_alphanumeric() || *c == '_';
-    let begins = |at: &usize| chars[*at] == sign && (*at == 0 || !part(&chars[at - 1]));
-    let name = |at: usize| chars[at + 1..].iter().take_while(|c| part(c)).collect::<String>();
+    let is_name_char = |c: &char| c.is_alphanumeric() || *c == '_';
+    let starts_name =
+        |at: &usize| chars[*at] == sign && (*at == 0 || !is_name_char(&chars[at - 1]));
+    let name =
+        |at: usize| chars[at + 1..].iter().take_while(|c| is_name_char(c)).collect::<String>();
     (0..chars.len())
-        .filter(begins)
+        .filter(starts_name)
         .map(|at| (at, name(at)))
         .filter(|(_, name)| !name.is_empty())
         .collect()
@@ -181,17 +190,17 @@ impl Query {
             Self::Any(parts) => parts.iter().any(|part| part.matches(world, post)),
             Self::Not(part) => !part.matches(world, post),
             Self::Word(phrase) | Self::Phrase(phrase) => {
-                let wanted: Vec<&str> = phrase.split(' ').collect();
-                words(text).windows(wanted.len()).any(|window| window == wanted)
+                let phrase_words: Vec<&str> = phrase.split(' ').collect();
+                words(text).windows(phrase_words.len()).any(|window| window == phrase_words)
             }
             Self::Operator(name, value) => match (name.as_str(), value.as_str()) {
                 ("from", handle) => {
                     world.accounts[&post.author].username.eq_ignore_ascii_case(handle)
                 }
                 ("to", handle) => {
-                    let replied = post.reply_to.and_then(|id| world.posts.get(&id));
-                    replied.is_some_and(|to| {
-                        world.accounts[&to.author].username.eq_ignore_ascii_case(handle)
+                    let parent = post.reply_to.and_then(|id| world.posts.get(&id));
+                    parent.is_some_and(|parent| {
+                        world.accounts[&parent.author].username.eq_ignore_ascii_case(handle)
                     })
                 }
                 ("is", "reply") => post.reply_to.is_some(),

@@ -1,5 +1,5 @@
 //! The platform's OpenAPI document. Validation is stricter than the document: an object may have
-//! listed fields only, so that misspelt fields are found.
+//! only listed fields, except in `allOf`. So validation finds misspelt fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -7,22 +7,23 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-use super::endpoint as at;
+use super::endpoint;
 use crate::shared_data;
 
-/// The prefix of schema references.
-const SCHEMAS: &str = "#/components/schemas/";
+/// The prefix of references to schemas.
+const SCHEMA_PREFIX: &str = "#/components/schemas/";
 
-/// The document.
+/// The OpenAPI document.
 pub struct Schema {
     paths: Value,
     schemas: Map<String, Value>,
-    /// Created on first use.
+    /// By the name of the schema. Each is created on first use.
     validators: Mutex<BTreeMap<String, &'static Validator>>,
 }
 
 impl Schema {
-    /// Returns the document of this process, or reports a skip if the test data does not have it.
+    /// Returns the document, which the process loads once, or reports a skip if the test data does
+    /// not have it.
     pub(super) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Schema>> = OnceLock::new();
         SHARED
@@ -39,21 +40,24 @@ impl Schema {
         let Value::Object(mut schemas) = document["components"]["schemas"].take() else {
             panic!("the document has no schemas");
         };
-        let mut shared = BTreeSet::new();
-        schemas.values().for_each(|schema| collect_included_schemas(schema, false, &mut shared));
+        let mut included_names = BTreeSet::new();
+        schemas
+            .values()
+            .for_each(|schema| collect_included_schemas(schema, false, &mut included_names));
         for (name, schema) in &mut schemas {
             // A schema in an `allOf` must allow the fields of its siblings.
-            if !shared.contains(name.as_str()) && schema.get("discriminator").is_none() {
+            if !included_names.contains(name.as_str()) && schema.get("discriminator").is_none() {
                 forbid_unlisted_fields(schema);
             }
         }
         Self { paths, schemas, validators: Mutex::new(BTreeMap::new()) }
     }
 
-    /// Validates a response of an endpoint.
+    /// Validates the body of a response of an endpoint. A body with a status from 400 on must be a
+    /// problem.
     ///
     /// # Errors
-    /// A description of the first violation.
+    /// When the body does not match: a description of the first violation.
     pub fn validate(&self, endpoint: &str, status: u16, body: &[u8]) -> Result<(), String> {
         let value: Value = serde_json::from_slice(body).map_err(|e| format!("not JSON: {e}"))?;
         if status >= 400 {
@@ -61,10 +65,10 @@ impl Schema {
         }
         let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
         let path = path.replace(":id", "{id}").replace(":username", "{username}");
-        // Rules are created with 201, which the document does not have.
+        // The platform creates rules with status 201; the document has only 200.
         let responses = &self.paths[&path][method.to_lowercase()]["responses"];
         let schema = &responses["200"]["content"]["application/json"]["schema"];
-        let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS));
+        let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMA_PREFIX));
         self.validate_with_errors(
             name.ok_or_else(|| format!("the document does not have {endpoint}"))?,
             &value,
@@ -74,30 +78,34 @@ impl Schema {
     /// Validates a line of the persistent connection.
     ///
     /// # Errors
-    /// A description of the first violation.
+    /// When the line does not match: a description of the first violation.
     pub fn validate_line(&self, line: &Value) -> Result<(), String> {
-        let (method, path) = ("get", at::STREAM);
+        let (method, path) = ("get", endpoint::STREAM);
         let schema =
             &self.paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"];
-        let name =
-            schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS)).unwrap_or_default();
+        let name = schema["$ref"]
+            .as_str()
+            .and_then(|name| name.strip_prefix(SCHEMA_PREFIX))
+            .unwrap_or_default();
         self.validate_with_errors(name, line)
     }
 
     /// Validates a problem by its type.
     ///
     /// # Errors
-    /// A description of the first violation.
+    /// When the type is unknown or the problem does not match: a description of the first
+    /// violation.
     pub fn validate_problem(&self, value: &Value) -> Result<(), String> {
         self.validate_as("Problem", value)?;
         let kind = value["type"].as_str().unwrap_or_default();
-        let named = self.schemas["Problem"]["discriminator"]["mapping"][kind].as_str();
-        match named.and_then(|name| name.strip_prefix(SCHEMAS)) {
+        let reference = self.schemas["Problem"]["discriminator"]["mapping"][kind].as_str();
+        match reference.and_then(|name| name.strip_prefix(SCHEMA_PREFIX)) {
             Some(name) => self.validate_as(name, value),
             None => Err(format!("the document has no problem {kind}")),
         }
     }
 
+    /// Validates `value` by a schema, and each of its `errors` as a problem.
     fn validate_with_errors(&self, name: &str, value: &Value) -> Result<(), String> {
         self.validate_as(name, value)?;
         let errors = value["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -106,7 +114,7 @@ impl Schema {
 
     fn validate_as(&self, name: &str, value: &Value) -> Result<(), String> {
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
-        // There are few of them, and they live as long as the process.
+        // Leaking them is harmless: they are few, and are needed until the process ends.
         let validator: &'static Validator = validators
             .entry(name.into())
             .or_insert_with(|| Box::leak(Box::new(self.validator(name))));
@@ -118,23 +126,25 @@ impl Schema {
     }
 
     fn validator(&self, name: &str) -> Validator {
-        let (mut needed, mut next) = (Map::new(), vec![name.to_owned()]);
-        while let Some(name) = next.pop() {
-            if !needed.contains_key(&name) {
+        let (mut schemas, mut pending) = (Map::new(), vec![name.to_owned()]);
+        while let Some(name) = pending.pop() {
+            if !schemas.contains_key(&name) {
                 let schema =
                     self.schemas.get(&name).unwrap_or_else(|| panic!("the document has no {name}"));
-                references(schema, &mut next);
-                needed.insert(name, schema.clone());
+                references(schema, &mut pending);
+                schemas.insert(name, schema.clone());
             }
         }
-        let whole = json!({"$ref": format!("{SCHEMAS}{name}"), "components": {"schemas": needed}});
+        let document = json!({"$ref": format!("{SCHEMA_PREFIX}{name}"),
+            "components": {"schemas": schemas}});
         jsonschema::draft202012::options()
             .should_validate_formats(true)
-            .build(&whole)
+            .build(&document)
             .expect("not a schema")
     }
 }
 
+/// Appends the names of the schemas to which `schema` refers.
 fn references(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Array(list) => list.iter().for_each(|part| references(part, found)),
@@ -142,7 +152,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
             let name = object
                 .get("$ref")
                 .and_then(Value::as_str)
-                .and_then(|name| name.strip_prefix(SCHEMAS));
+                .and_then(|name| name.strip_prefix(SCHEMA_PREFIX));
             found.extend(name.map(str::to_owned));
             object.values().for_each(|part| references(part, found));
         }
@@ -150,18 +160,23 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Collects the schemas that others include with `allOf`.
-fn collect_included_schemas<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<String>) {
+/// Collects the names of schemas that others include with `allOf`. `is_in_all_of` is whether
+/// `schema` is inside an `allOf`.
+fn collect_included_schemas<'a>(
+    schema: &'a Value,
+    is_in_all_of: bool,
+    found: &mut BTreeSet<String>,
+) {
     match schema {
         Value::Array(list) => {
-            list.iter().for_each(|inner| collect_included_schemas(inner, part, found));
+            list.iter().for_each(|inner| collect_included_schemas(inner, is_in_all_of, found));
         }
         Value::Object(object) => {
             let name = object
                 .get("$ref")
                 .and_then(Value::as_str)
-                .and_then(|name| name.strip_prefix(SCHEMAS));
-            found.extend(name.filter(|_| part).map(str::to_owned));
+                .and_then(|name| name.strip_prefix(SCHEMA_PREFIX));
+            found.extend(name.filter(|_| is_in_all_of).map(str::to_owned));
             let inside = |(key, inner): (&'a String, &'a Value)| {
                 collect_included_schemas(inner, key == "allOf", found);
             };
@@ -171,7 +186,7 @@ fn collect_included_schemas<'a>(schema: &'a Value, part: bool, found: &mut BTree
     }
 }
 
-/// Forbids unlisted fields, except in parts of `allOf`.
+/// Forbids unlisted fields, except in parts of `allOf` and in examples.
 fn forbid_unlisted_fields(schema: &mut Value) {
     match schema {
         Value::Array(list) => list.iter_mut().for_each(forbid_unlisted_fields),
@@ -181,12 +196,12 @@ fn forbid_unlisted_fields(schema: &mut Value) {
             {
                 object.entry("additionalProperties").or_insert(Value::Bool(false));
             }
-            let is_closed = |(key, _): &(&String, &mut Value)| {
+            let has_own_fields = |(key, _): &(&String, &mut Value)| {
                 key.as_str() != "allOf" && key.as_str() != "example"
             };
             object
                 .iter_mut()
-                .filter(is_closed)
+                .filter(has_own_fields)
                 .for_each(|(_, inner)| forbid_unlisted_fields(inner));
         }
         _ => {}

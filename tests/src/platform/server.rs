@@ -1,4 +1,4 @@
-//! A minimal HTTP/1.1 server with one thread per connection. It can produce every connection fault.
+//! A minimal HTTP/1.1 server with one thread per connection. It can produce each [`Delivery`].
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Delivery, Platform, Request, Response, StreamItem, Subscription, control};
 
-/// Maximum time that a silent connection stays open.
+/// Maximum time that a connection without a response stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A platform on a loopback port. Dropping it closes the port.
@@ -18,22 +18,24 @@ pub struct PlatformServer {
 }
 
 impl PlatformServer {
-    /// Serves `platform` on a free port. With `control`, scripts may change it.
+    /// Serves `platform` on a free port. With `allow_control`, scripts may change the platform.
     #[must_use]
-    pub fn start(platform: &Platform, control: bool) -> Self {
+    pub fn start(platform: &Platform, allow_control: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("no free port");
         let address = listener.local_addr().expect("no local address");
         let stop = Arc::new(AtomicBool::new(false));
-        let (platform, stopped) = (platform.clone(), Arc::clone(&stop));
+        let (platform, stop_flag) = (platform.clone(), Arc::clone(&stop));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if stopped.load(Ordering::SeqCst) {
+                if stop_flag.load(Ordering::SeqCst) {
                     return;
                 }
-                let (platform, stopped) = (platform.clone(), Arc::clone(&stopped));
+                let (platform, stop_flag) = (platform.clone(), Arc::clone(&stop_flag));
                 if let Ok(stream) = stream {
                     // A client that disconnects is no error.
-                    std::thread::spawn(move || drop(serve(&stream, &platform, control, &stopped)));
+                    std::thread::spawn(move || {
+                        drop(serve(&stream, &platform, allow_control, &stop_flag));
+                    });
                 }
             }
         });
@@ -61,10 +63,11 @@ impl Drop for PlatformServer {
     }
 }
 
+/// Serves the requests of a connection until one side closes it.
 fn serve(
     stream: &TcpStream,
     platform: &Platform,
-    control: bool,
+    allow_control: bool,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
@@ -104,7 +107,7 @@ fn serve(
             body: &body,
         };
         let answer = match path.strip_prefix("/_control/") {
-            Some(action) if control => control::change(platform, action, &body),
+            Some(action) if allow_control => control::change(platform, action, &body),
             _ => platform.answer(&request),
         };
         if !send(stream, &answer, stop)? || close || stop.load(Ordering::SeqCst) {
@@ -118,7 +121,7 @@ fn send(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::io
     match answer.delivery {
         Delivery::Silence => {
             stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
-            // Wait until the client disconnects.
+            // Returns when the client disconnects, or after the timeout.
             let _ = stream.read(&mut [0; 1]);
             return Ok(false);
         }
@@ -140,15 +143,15 @@ fn send(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::io
         return Ok(false);
     }
     head.push_str(&format!("content-length: {}\r\n\r\n", answer.body.len()));
-    let sent = match answer.delivery {
+    let body_bytes = match answer.delivery {
         Delivery::Cut(bytes) => bytes.min(answer.body.len()),
         _ => answer.body.len(),
     };
-    stream.write_all(&[head.as_bytes(), &answer.body[..sent]].concat())?;
-    Ok(sent == answer.body.len())
+    stream.write_all(&[head.as_bytes(), &answer.body[..body_bytes]].concat())?;
+    Ok(body_bytes == answer.body.len())
 }
 
-/// Sends a stream until the client disconnects or the server stops.
+/// Sends a stream until it ends, the client disconnects, or the server stops.
 fn send_stream(
     mut stream: &TcpStream,
     subscription: &Subscription,
@@ -164,7 +167,7 @@ fn send_stream(
             }
             StreamItem::End => return stream.write_all(b"0\r\n\r\n"),
             StreamItem::Cut => return stream.shutdown(Shutdown::Both),
-            // A disconnected listener frees its connection.
+            // If the client has disconnected, its connection must no longer count.
             StreamItem::Nothing => match stream.read(&mut [0; 1]) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}

@@ -8,7 +8,7 @@ use brain_base::clock::rfc3339;
 use serde_json::{Value, json};
 
 use super::objects::FieldSelection;
-use super::params::Params;
+use super::params::{InvalidParameter, Params};
 use super::problems::{self, kind};
 use super::query::{self, Query};
 use super::world::World;
@@ -27,6 +27,7 @@ struct Rule {
     id: u64,
     value: String,
     tag: Option<String>,
+    /// The parsed `value`.
     query: Query,
 }
 
@@ -45,7 +46,7 @@ impl Rule {
 pub enum StreamItem {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// Nothing within the time limit.
+    /// No item before the wait ended.
     Nothing,
     /// The regular end of the response.
     End,
@@ -55,13 +56,16 @@ pub enum StreamItem {
 
 #[derive(Debug)]
 struct Queue {
-    waiting: VecDeque<StreamItem>,
-    closed: bool,
-    /// The time of the last sent item.
-    last: Instant,
+    items: VecDeque<StreamItem>,
+    /// Whether the listener has disconnected.
+    is_closed: bool,
+    /// When the listener last received an item.
+    last_item_at: Instant,
+    /// The interval of keep-alive bytes, or `None` for no keep-alive.
     keep_alive: Option<Duration>,
 }
 
+/// The items from the platform to a listener.
 #[derive(Debug)]
 struct Channel {
     queue: Mutex<Queue>,
@@ -74,7 +78,7 @@ impl Channel {
     }
 
     fn send(&self, item: StreamItem) {
-        self.queue().waiting.push_back(item);
+        self.queue().items.push_back(item);
         self.changed.notify_all();
     }
 }
@@ -86,30 +90,30 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Waits for the next item for at most `within`.
+    /// Waits for the next item for at most `max_wait`. Keep-alive bytes are an item.
     #[must_use]
-    pub fn next(&self, within: Duration) -> StreamItem {
-        let until = Instant::now() + within;
+    pub fn next(&self, max_wait: Duration) -> StreamItem {
+        let deadline = Instant::now() + max_wait;
         let mut queue = self.channel.queue();
         loop {
-            if let Some(item) = queue.waiting.pop_front() {
-                queue.last = Instant::now();
+            if let Some(item) = queue.items.pop_front() {
+                queue.last_item_at = Instant::now();
                 return item;
             }
             let now = Instant::now();
-            let alive = queue.keep_alive.map(|every| queue.last + every);
-            if alive.is_some_and(|at| at <= now) {
-                queue.last = now;
+            let keep_alive_at = queue.keep_alive.map(|every| queue.last_item_at + every);
+            if keep_alive_at.is_some_and(|at| at <= now) {
+                queue.last_item_at = now;
                 return StreamItem::Bytes(b"\r\n".to_vec());
             }
-            if now >= until {
+            if now >= deadline {
                 return StreamItem::Nothing;
             }
-            let next = alive.map_or(until, |at| at.min(until));
+            let wake_at = keep_alive_at.map_or(deadline, |at| at.min(deadline));
             queue = self
                 .channel
                 .changed
-                .wait_timeout(queue, next - now)
+                .wait_timeout(queue, wake_at - now)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
@@ -118,7 +122,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.channel.queue().closed = true;
+        self.channel.queue().is_closed = true;
     }
 }
 
@@ -130,75 +134,75 @@ struct Listener {
 /// Rules and listeners.
 pub(super) struct StreamState {
     rules: Vec<Rule>,
-    last_id: u64,
+    /// The id of the last created rule.
+    last_rule_id: u64,
     listeners: Vec<Listener>,
     /// The interval of keep-alive bytes, or `None` for no keep-alive.
     keep_alive: Option<Duration>,
-    /// Connections that count although their listener is gone.
-    stale: usize,
+    /// The number of connections that count although their listener has disconnected.
+    stale_connections: usize,
     /// Sent lines that no test has read yet.
-    sent: Vec<Value>,
+    unread_lines: Vec<Value>,
 }
 
 impl Default for StreamState {
     fn default() -> Self {
         Self {
             rules: Vec::new(),
-            last_id: 1_273_026_480_692_322_304,
+            last_rule_id: 1_273_026_480_692_322_304,
             listeners: Vec::new(),
             keep_alive: Some(KEEP_ALIVE),
-            stale: 0,
-            sent: Vec::new(),
+            stale_connections: 0,
+            unread_lines: Vec::new(),
         }
     }
 }
 
-fn answer(status: u16, value: &Value) -> Response {
+fn json_response(status: u16, value: &Value) -> Response {
     Response::new(status, "application/json; charset=utf-8", value.to_string())
 }
 
 impl StreamState {
+    /// Answers a request for the rules.
     pub(super) fn rules(&self, params: &Params, now: i64) -> Response {
-        let only: Option<Vec<u64>> =
+        let requested_ids: Option<Vec<u64>> =
             params.get("ids").map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect());
         let rules: Vec<Value> = self
             .rules
             .iter()
-            .filter(|rule| only.as_ref().is_none_or(|ids| ids.contains(&rule.id)))
+            .filter(|rule| requested_ids.as_ref().is_none_or(|ids| ids.contains(&rule.id)))
             .map(Rule::json)
             .collect();
         let mut body = json!({"meta": {"sent": rfc3339(now), "result_count": rules.len()}});
         if !rules.is_empty() {
             body["data"] = Value::Array(rules);
         }
-        answer(200, &body)
+        json_response(200, &body)
     }
 
+    /// Answers a request that adds or deletes rules. With `dry_run`, the rules do not change.
     pub(super) fn change(&mut self, body: &[u8], params: &Params, now: i64) -> Response {
-        let dry = params.get("dry_run").is_some_and(|value| value == "true");
-        let before = dry.then(|| self.rules.clone());
+        let is_dry_run = params.get("dry_run").is_some_and(|value| value == "true");
+        let rules_before = is_dry_run.then(|| self.rules.clone());
         let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-        let done = if let Some(add) = body["add"].as_array() {
+        let response = if let Some(add) = body["add"].as_array() {
             self.add(add, now)
         } else if body["delete"].is_object() {
             self.delete(&body["delete"], now)
         } else {
-            problems::invalid(&(
-                "add".into(),
-                String::new(),
-                "'add' or 'delete' must be there".into(),
-            ))
+            let message = "'add' or 'delete' is required".into();
+            problems::invalid(&InvalidParameter::new("add", "", message))
         };
-        if let Some(before) = before {
-            self.rules = before;
+        if let Some(rules) = rules_before {
+            self.rules = rules;
         }
-        done
+        response
     }
 
-    fn add(&mut self, add: &[Value], now: i64) -> Response {
-        let (mut created_rules, mut errors, mut invalid) = (Vec::new(), Vec::new(), 0);
-        for each in add {
-            let value = each["value"].as_str().unwrap_or_default();
+    fn add(&mut self, new_rules: &[Value], now: i64) -> Response {
+        let (mut created_rules, mut errors, mut invalid_count) = (Vec::new(), Vec::new(), 0);
+        for new_rule in new_rules {
+            let value = new_rule["value"].as_str().unwrap_or_default();
             if let Some(known) = self.rules.iter().find(|rule| rule.value == value) {
                 errors.push(
                     json!({"value": value, "id": known.id.to_string(), "title": "DuplicateRule",
@@ -206,25 +210,25 @@ impl StreamState {
                 );
                 continue;
             }
-            let parsed = if value.is_empty() || value.chars().count() > MAX_RULE_LENGTH {
+            let query = if value.is_empty() || value.chars().count() > MAX_RULE_LENGTH {
                 Err("Rule length must be in range 1 to 1024.".to_owned())
             } else {
                 query::parse(value)
             };
-            let title = if self.rules.len() >= MAX_RULES {
+            let result = if self.rules.len() >= MAX_RULES {
                 Err(("RulesCapExceeded", "rule-cap", String::new()))
             } else {
-                parsed.map_err(|why| ("UnprocessableEntity", "invalid-rules", why))
+                query.map_err(|why| ("UnprocessableEntity", "invalid-rules", why))
             };
-            match title {
-                Err((title, of, why)) => {
-                    invalid += 1;
-                    errors.push(json!({"title": title, "detail": why, "type": kind(of)}));
+            match result {
+                Err((title, type_name, why)) => {
+                    invalid_count += 1;
+                    errors.push(json!({"title": title, "detail": why, "type": kind(type_name)}));
                 }
                 Ok(query) => {
-                    self.last_id += 1;
-                    let tag = each["tag"].as_str().map(str::to_owned);
-                    let rule = Rule { id: self.last_id, value: value.into(), tag, query };
+                    self.last_rule_id += 1;
+                    let tag = new_rule["tag"].as_str().map(str::to_owned);
+                    let rule = Rule { id: self.last_rule_id, value: value.into(), tag, query };
                     created_rules.push(rule.json());
                     self.rules.push(rule);
                 }
@@ -232,36 +236,38 @@ impl StreamState {
         }
         let created = created_rules.len();
         let mut body = json!({"meta": {"sent": rfc3339(now), "summary": {"created": created,
-            "not_created": errors.len(), "valid": add.len() - invalid, "invalid": invalid}}});
+            "not_created": errors.len(), "valid": new_rules.len() - invalid_count,
+            "invalid": invalid_count}}});
         if !created_rules.is_empty() {
             body["data"] = Value::Array(created_rules);
         }
         if !errors.is_empty() {
             body["errors"] = Value::Array(errors);
         }
-        answer(if created == 0 { 200 } else { 201 }, &body)
+        json_response(if created == 0 { 200 } else { 201 }, &body)
     }
 
     fn delete(&mut self, delete: &Value, now: i64) -> Response {
-        let listed = |name: &str| -> Vec<String> {
+        let texts = |name: &str| -> Vec<String> {
             let list = delete[name].as_array().map(Vec::as_slice).unwrap_or_default();
-            list.iter().filter_map(|each| each.as_str().map(str::to_owned)).collect()
+            list.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
         };
-        let (ids, values) = (listed("ids"), listed("values"));
-        let before = self.rules.len();
+        let (ids, values) = (texts("ids"), texts("values"));
+        let count_before = self.rules.len();
         self.rules
             .retain(|rule| !ids.contains(&rule.id.to_string()) && !values.contains(&rule.value));
-        let deleted = before - self.rules.len();
-        let missed = ids.len() + values.len() - deleted;
-        answer(
+        let deleted = count_before - self.rules.len();
+        let not_deleted = ids.len() + values.len() - deleted;
+        json_response(
             200,
             &json!({"meta": {"sent": rfc3339(now),
-                "summary": {"deleted": deleted, "not_deleted": missed}}}),
+                "summary": {"deleted": deleted, "not_deleted": not_deleted}}}),
         )
     }
 
+    /// Answers a request for the persistent connection.
     pub(super) fn connect(&mut self, fields: FieldSelection) -> Response {
-        self.listeners.retain(|listener| !listener.channel.queue().closed);
+        self.listeners.retain(|listener| !listener.channel.queue().is_closed);
         if self.rules.is_empty() {
             return problems::connection(
                 409,
@@ -269,14 +275,14 @@ impl StreamState {
                 "There are no rules for this stream.",
             );
         }
-        if self.listeners.len() + self.stale > 0 {
+        if self.listeners.len() + self.stale_connections > 0 {
             let detail = "This stream is currently at the maximum allowed connection limit.";
             return problems::connection(429, "TooManyConnections", detail);
         }
         let queue = Queue {
-            waiting: VecDeque::new(),
-            closed: false,
-            last: Instant::now(),
+            items: VecDeque::new(),
+            is_closed: false,
+            last_item_at: Instant::now(),
             keep_alive: self.keep_alive,
         };
         let channel = Arc::new(Channel { queue: Mutex::new(queue), changed: Condvar::new() });
@@ -287,7 +293,7 @@ impl StreamState {
         }
     }
 
-    /// Sends a post to all listeners if a rule matches it.
+    /// Sends a public post to all listeners if a rule matches it.
     pub(super) fn notify(&mut self, world: &World, id: u64) {
         let post = &world.posts[&id];
         let matching: Vec<Value> = self
@@ -303,7 +309,7 @@ impl StreamState {
         if matching.is_empty() {
             return;
         }
-        self.listeners.retain(|listener| !listener.channel.queue().closed);
+        self.listeners.retain(|listener| !listener.channel.queue().is_closed);
         for listener in &self.listeners {
             let mut line =
                 json!({"data": listener.fields.tweet(world, post), "matching_rules": matching});
@@ -311,7 +317,7 @@ impl StreamState {
                 line["includes"] = includes;
             }
             listener.channel.send(StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
-            self.sent.push(line);
+            self.unread_lines.push(line);
         }
     }
 
@@ -331,7 +337,7 @@ impl Platform {
     #[must_use]
     pub fn listeners(&self) -> usize {
         let mut state = self.state();
-        state.streaming.listeners.retain(|listener| !listener.channel.queue().closed);
+        state.streaming.listeners.retain(|listener| !listener.channel.queue().is_closed);
         state.streaming.listeners.len()
     }
 
@@ -361,24 +367,25 @@ impl Platform {
         state.streaming.send_to_all(&StreamItem::End);
     }
 
-    /// Breaks all connections. With `stale`, they still count until [`Platform::free_stale`].
+    /// Breaks all connections. With `stale`, one connection still counts as open until
+    /// [`Platform::free_stale`].
     pub fn cut_streams(&self, stale: bool) {
         let mut state = self.state();
         state.streaming.send_to_all(&StreamItem::Cut);
-        state.streaming.stale += usize::from(stale);
+        state.streaming.stale_connections += usize::from(stale);
     }
 
-    /// Frees stale connections.
+    /// Stops counting broken connections as open.
     pub fn free_stale(&self) {
-        self.state().streaming.stale = 0;
+        self.state().streaming.stale_connections = 0;
     }
 
     /// Returns the lines sent since the last call, validated against the document.
     ///
     /// # Errors
-    /// The first mismatch.
+    /// When a line does not match: a description of the first violation.
     pub fn sent(&self) -> Result<Vec<Value>, String> {
-        let sent = std::mem::take(&mut self.state().streaming.sent);
+        let sent = std::mem::take(&mut self.state().streaming.unread_lines);
         if let Some(schema) = self.inner.schema {
             sent.iter().try_for_each(|line| schema.validate_line(line))?;
         }

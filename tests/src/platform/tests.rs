@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// 11:00:45.123 UTC on 21 November 2026, in Unix milliseconds.
 const NOW: i64 = 1_795_258_845_123;
 
+/// Sends a `GET` request with the app's token.
 fn get(platform: &Platform, path: &str, query: &str) -> Response {
     let bearer = format!("Bearer {APP_TOKEN}");
     platform.answer(&Request {
@@ -17,11 +19,12 @@ fn get(platform: &Platform, path: &str, query: &str) -> Response {
     })
 }
 
+/// Returns the ids of a response's `data`.
 fn ids(answer: &Response) -> Vec<String> {
     crate::texts(&answer.json()["data"], "id")
 }
 
-/// A platform with the accounts `me` and `other`.
+/// Returns a platform, and the ids of its accounts `me` and `other`.
 fn platform() -> (Platform, String, String) {
     let platform = Platform::new(Time::at(NOW));
     let (me, other) = (platform.account("me"), platform.account("other"));
@@ -31,7 +34,7 @@ fn platform() -> (Platform, String, String) {
 #[test]
 fn invalid_tokens_and_parameters_are_rejected() {
     let (platform, me, _) = platform();
-    let ask = |token: Option<&str>, path: &str| {
+    let status_and_remaining = |token: Option<&str>, path: &str| {
         let answer = platform.answer(&Request {
             method: "GET",
             path,
@@ -41,15 +44,19 @@ fn invalid_tokens_and_parameters_are_rejected() {
         (answer.status, answer.header("x-rate-limit-remaining").map(str::to_owned))
     };
     let (app, user) = (format!("Bearer {APP_TOKEN}"), format!("Bearer {USER_TOKEN}"));
-    assert_eq!(ask(None, "/2/users/me"), (401, None));
-    assert_eq!(ask(Some("Bearer nonsense"), "/2/users/me"), (401, None));
-    assert_eq!(ask(Some(APP_TOKEN), "/2/users/me"), (401, None), "the scheme is missing");
-    assert_eq!(ask(Some(&app), "/2/users/me").0, 403);
-    assert_eq!(ask(Some(&user), "/2/users/me").0, 200);
-    assert_eq!(ask(Some(&user), "/2/tweets/search/stream/rules").0, 403);
-    assert_eq!(ask(Some(&app), "/2/nothing").0, 404);
+    assert_eq!(status_and_remaining(None, "/2/users/me"), (401, None));
+    assert_eq!(status_and_remaining(Some("Bearer nonsense"), "/2/users/me"), (401, None));
+    assert_eq!(
+        status_and_remaining(Some(APP_TOKEN), "/2/users/me"),
+        (401, None),
+        "the scheme is missing"
+    );
+    assert_eq!(status_and_remaining(Some(&app), "/2/users/me").0, 403);
+    assert_eq!(status_and_remaining(Some(&user), "/2/users/me").0, 200);
+    assert_eq!(status_and_remaining(Some(&user), "/2/tweets/search/stream/rules").0, 403);
+    assert_eq!(status_and_remaining(Some(&app), "/2/nothing").0, 404);
     let timeline = format!("/2/users/{me}/tweets");
-    assert_eq!(ask(Some(&app), &timeline), (200, Some("9999".into())));
+    assert_eq!(status_and_remaining(Some(&app), &timeline), (200, Some("9999".into())));
     for (path, query) in [
         (timeline.as_str(), "max_results=4"),
         (&timeline, "max_results=101"),
@@ -74,7 +81,7 @@ fn invalid_tokens_and_parameters_are_rejected() {
         assert_eq!(refused.status, 400, "{path}?{query}");
         assert_eq!(refused.json()["title"], "Invalid Request");
     }
-    assert_eq!(platform.requests(), 26);
+    assert_eq!(platform.requests(), 8 + 18, "all requests count");
 }
 
 #[test]
@@ -95,25 +102,25 @@ fn parameters_match_the_document() {
     ] {
         let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
         let path = path.replace(":id", "{id}").replace(":username", "{username}");
-        let listed =
+        let parameters =
             document["paths"][path][method.to_lowercase()]["parameters"].as_array().unwrap();
-        let resolved = |each: &Value| match each["$ref"].as_str() {
+        let resolve_reference = |parameter: &Value| match parameter["$ref"].as_str() {
             Some(name) => document.pointer(name.trim_start_matches('#')).unwrap().clone(),
-            None => each.clone(),
+            None => parameter.clone(),
         };
-        let names: Vec<String> = listed
+        let names: Vec<String> = parameters
             .iter()
-            .map(resolved)
+            .map(resolve_reference)
             .filter(|each| each["in"] == "query")
             .map(|each| each["name"].as_str().unwrap().to_owned())
             .collect();
         assert!(names.iter().all(|name| params::accepts(endpoint, name)), "{endpoint}: {names:?}");
-        let ours = params::accepted(endpoint)
+        let accepted_names = params::accepted(endpoint)
             .iter()
             .chain(&params::FIELDS)
             .filter(|name| params::accepts(endpoint, name));
         assert!(
-            ours.clone().all(|name| names.iter().any(|known| known == name)),
+            accepted_names.clone().all(|name| names.iter().any(|known| known == name)),
             "{endpoint}: {names:?}"
         );
     }
@@ -138,23 +145,23 @@ fn timelines_mentions_and_searches_return_matching_posts() {
     assert_eq!(second.json()["meta"].get("next_token"), None);
     let other_list =
         get(&platform, &format!("/2/users/{me}/mentions"), &format!("pagination_token={token}"));
-    assert_eq!(other_list.status, 400, "a token is for one list");
+    assert_eq!(other_list.status, 400, "a token is valid for one list only");
 
     assert_eq!(ids(&get(&platform, &format!("/2/users/{me}/mentions"), "")), [hello.as_str()]);
-    let found = |query: &str| {
+    let search = |query: &str| {
         let query: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
         let answer = get(&platform, "/2/tweets/search/recent", &format!("query={query}"));
         assert_eq!(answer.status, 200, "{query}");
         if answer.json().get("data").is_none() { Vec::new() } else { ids(&answer) }
     };
-    assert_eq!(found("hello"), [hello.as_str()]);
-    assert_eq!(found("#rust -from:me"), [hello.as_str()]);
-    assert_eq!(found("\"nothing for\" OR #Rust"), [quiet.as_str(), hello.as_str()]);
-    assert_eq!(found("from:other -@me"), [quiet.as_str()]);
-    assert_eq!(found("(hello OR nothing) -\"for you\""), [hello.as_str()]);
-    assert_eq!(found("hell"), Vec::<String>::new());
+    assert_eq!(search("hello"), [hello.as_str()]);
+    assert_eq!(search("#rust -from:me"), [hello.as_str()]);
+    assert_eq!(search("\"nothing for\" OR #Rust"), [quiet.as_str(), hello.as_str()]);
+    assert_eq!(search("from:other -@me"), [quiet.as_str()]);
+    assert_eq!(search("(hello OR nothing) -\"for you\""), [hello.as_str()]);
+    assert_eq!(search("hell"), Vec::<String>::new());
     platform.time().advance(7 * 86_400_000 + 1);
-    assert_eq!(found("hello"), Vec::<String>::new(), "seven days are over");
+    assert_eq!(search("hello"), Vec::<String>::new(), "seven days are over");
     let empty = get(&platform, "/2/tweets/search/recent", "query=hello").json();
     assert_eq!(empty, json!({"meta": {"result_count": 0}}));
 }
@@ -180,24 +187,33 @@ fn requested_fields_are_returned_in_both_vocabularies() {
     assert_eq!(keys, ["edit_history_tweet_ids", "id", "text"]);
     let fields = "created_at,author_id,public_metrics,conversation_id,referenced_tweets,entities,\
                   attachments,lang,note_tweet,withheld,edit_controls,made_up";
-    let rest = "expansions=author_id,referenced_tweets.id,attachments.media_keys&\
+    let other_params = "expansions=author_id,referenced_tweets.id,attachments.media_keys&\
                 user.fields=public_metrics,description&media.fields=url,alt_text";
-    let full =
-        get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
+    let full = get(
+        &platform,
+        &format!("/2/tweets/{id}"),
+        &format!("tweet.fields={fields}&{other_params}"),
+    )
+    .json();
     assert_eq!(full["data"]["public_metrics"]["retweet_count"], 0);
     assert!(full["data"]["note_tweet"]["text"].as_str().unwrap().len() > 400);
     assert_eq!(full["includes"]["tweets"][0]["id"], json!(quoted));
     assert_eq!(full["includes"]["users"][0]["public_metrics"]["followers_count"], 100);
     assert_eq!(full["data"]["entities"]["mentions"][0]["username"], "other");
     let newer =
-        get(&platform, &format!("/2/tweets/{id}"), &format!("post.fields={fields}&{rest}")).json();
+        get(&platform, &format!("/2/tweets/{id}"), &format!("post.fields={fields}&{other_params}"))
+            .json();
     assert_eq!(newer["data"]["public_metrics"]["repost_count"], 0);
     assert!(
         newer["data"]["edit_history_post_ids"].is_array() && newer["includes"]["posts"].is_array()
     );
     platform.delete(&quoted);
-    let partial =
-        get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
+    let partial = get(
+        &platform,
+        &format!("/2/tweets/{id}"),
+        &format!("tweet.fields={fields}&{other_params}"),
+    )
+    .json();
     assert_eq!(partial["errors"][0]["title"], "Not Found Error");
     assert_eq!(
         partial["data"]["id"],
@@ -207,10 +223,10 @@ fn requested_fields_are_returned_in_both_vocabularies() {
 }
 
 #[test]
-fn hidden_posts_and_accounts_have_an_error() {
+fn hidden_posts_and_accounts_return_errors() {
     let (platform, me, other) = platform();
     let (first, theirs) = (platform.post(&me, "first"), platform.post(&other, "theirs"));
-    let look = |id: &str| {
+    let text_or_error = |id: &str| {
         let answer = get(&platform, &format!("/2/tweets/{id}"), "");
         assert_eq!(answer.status, 200);
         let title = answer.json()["errors"][0]["title"].as_str().map(str::to_owned);
@@ -218,27 +234,33 @@ fn hidden_posts_and_accounts_have_an_error() {
     };
     platform.time().advance(1000);
     let second = platform.edit(&first, "second");
-    assert_eq!((look(&first).as_str(), look(&second).as_str()), ("first", "second"));
+    assert_eq!(
+        (text_or_error(&first).as_str(), text_or_error(&second).as_str()),
+        ("first", "second")
+    );
     assert_eq!(ids(&get(&platform, &format!("/2/users/{me}/tweets"), "")), [second.as_str()]);
     platform.delete(&second);
     assert_eq!(
-        (look(&first).as_str(), look("17").as_str()),
+        (text_or_error(&first).as_str(), text_or_error("17").as_str()),
         ("Not Found Error", "Not Found Error")
     );
     platform.change_account(&other, |account| account.protected = true);
-    assert_eq!(look(&theirs), "Authorization Error");
+    assert_eq!(text_or_error(&theirs), "Authorization Error");
     let both = get(&platform, "/2/tweets", &format!("ids={theirs},17")).json();
     assert_eq!(both["errors"].as_array().map(Vec::len), Some(2));
-    let of = |id: &str| {
+    let timeline_error = |id: &str| {
         get(&platform, &format!("/2/users/{id}/tweets"), "").json()["errors"][0]["title"].clone()
     };
-    assert_eq!((of(&other), of("17")), (json!("Authorization Error"), json!("Not Found Error")));
+    assert_eq!(
+        (timeline_error(&other), timeline_error("17")),
+        (json!("Authorization Error"), json!("Not Found Error"))
+    );
     platform.change_account(&other, |account| account.suspended = true);
-    assert_eq!(of(&other), "Forbidden");
+    assert_eq!(timeline_error(&other), "Forbidden");
 }
 
 #[test]
-fn rate_limit_windows_are_fixed() {
+fn rate_limit_windows_last_fifteen_minutes() {
     let (platform, me, _) = platform();
     let path = format!("/2/users/{me}/mentions");
     platform.limit(endpoint::MENTIONS, 2);
@@ -247,7 +269,7 @@ fn rate_limit_windows_are_fixed() {
     assert_eq!(
         get(&platform, &format!("/2/users/{me}/tweets"), "").status,
         200,
-        "each endpoint has its own"
+        "each endpoint has its own window"
     );
     let refused = get(&platform, &path, "");
     let reset: i64 = refused.header("x-rate-limit-reset").unwrap().parse().unwrap();
@@ -296,9 +318,10 @@ fn planned_faults_occur_in_order() {
 #[test]
 fn responses_that_do_not_match_the_document_are_found() {
     let Some(schema) = Schema::shared() else { return };
-    let fits = |value: &Value| schema.validate(endpoint::LOOKUP, 200, value.to_string().as_bytes());
+    let validate =
+        |value: &Value| schema.validate(endpoint::LOOKUP, 200, value.to_string().as_bytes());
     let post = json!({"data": {"id": "17", "text": "x", "edit_history_tweet_ids": ["17"]}});
-    fits(&post).unwrap();
+    validate(&post).unwrap();
     for (name, wrong) in [
         ("id", json!(17)),
         ("id", json!("12345678901234567890")),
@@ -309,15 +332,15 @@ fn responses_that_do_not_match_the_document_are_found() {
     ] {
         let mut changed = post.clone();
         changed["data"][name] = wrong;
-        assert!(fits(&changed).is_err(), "{changed}");
+        assert!(validate(&changed).is_err(), "{changed}");
     }
-    assert!(fits(&json!({"data": null})).is_err());
+    assert!(validate(&json!({"data": null})).is_err());
     assert!(
-        fits(&json!({"errors": [{"title": "x",
+        validate(&json!({"errors": [{"title": "x",
         "type": "https://api.twitter.com/2/problems/resource-not-found"}]}))
         .is_err()
     );
-    assert!(fits(&json!({"errors": [{"title": "x", "type": "https://example.org"}]})).is_err());
+    assert!(validate(&json!({"errors": [{"title": "x", "type": "https://example.org"}]})).is_err());
     assert!(schema.validate_problem(&json!({"title": "x"})).is_err());
     // Dropping a platform with a mismatch panics.
     let (platform, me, _) = platform();
@@ -349,17 +372,22 @@ fn matching_posts_are_streamed() {
     };
     let connect = || get(&platform, "/2/tweets/search/stream", "tweet.fields=author_id");
     assert_eq!(connect().status, 409, "there are no rules");
-    let made = change(json!({"add": [{"value": "cat", "tag": "cats"}, {"value": "cat"},
+    let created = change(json!({"add": [{"value": "cat", "tag": "cats"}, {"value": "cat"},
             {"value": "has:images"}]}));
-    assert_eq!((made.status, made.json()["meta"]["summary"]["created"].as_u64()), (201, Some(1)));
-    assert_eq!(made.json()["errors"][0]["title"], "DuplicateRule");
+    assert_eq!(
+        (created.status, created.json()["meta"]["summary"]["created"].as_u64()),
+        (201, Some(1))
+    );
+    assert_eq!(created.json()["errors"][0]["title"], "DuplicateRule");
     assert_eq!(platform.rules(), ["cat"]);
-    let mut connected = connect();
-    let subscription = connected.stream.take().unwrap();
+    let mut response = connect();
+    let subscription = response.stream.take().unwrap();
     assert_eq!(connect().status, 429, "only one connection is allowed");
     let id = platform.post(&other, "a cat");
     platform.post(&other, "a dog");
-    let StreamItem::Bytes(line) = subscription.next(Duration::ZERO) else { panic!("nothing came") };
+    let StreamItem::Bytes(line) = subscription.next(Duration::ZERO) else {
+        panic!("no line was sent")
+    };
     assert!(line.ends_with(b"\r\n"));
     let line: Value = serde_json::from_slice(&line).unwrap();
     assert_eq!(
@@ -378,9 +406,9 @@ fn matching_posts_are_streamed() {
     drop(subscription);
     assert_eq!(platform.listeners(), 0);
     platform.cut_streams(true);
-    assert_eq!(connect().status, 429, "the closed connection still counts");
+    assert_eq!(connect().status, 429, "the broken connection still counts");
     platform.free_stale();
     assert_eq!(connect().status, 200);
-    let gone = change(json!({"delete": {"values": ["cat", "dog"]}}));
-    assert_eq!(gone.json()["meta"]["summary"], json!({"deleted": 1, "not_deleted": 1}));
+    let deleted = change(json!({"delete": {"values": ["cat", "dog"]}}));
+    assert_eq!(deleted.json()["meta"]["summary"], json!({"deleted": 1, "not_deleted": 1}));
 }

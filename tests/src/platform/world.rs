@@ -1,5 +1,5 @@
-//! Accounts and posts. As on the real platform, post ids contain the time, so a later post has a
-//! larger id.
+//! Accounts and posts. As on the real platform, post ids contain the creation time, so a later post
+//! has a larger id.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use brain_base::clock::rfc3339;
 
 use super::Platform;
 
-/// The zero of time in ids, in Unix milliseconds.
+/// The time from which post ids count milliseconds, in Unix milliseconds.
 const EPOCH: i64 = 1_288_834_974_657;
 
 /// An account.
@@ -27,7 +27,7 @@ pub struct Account {
     pub protected: bool,
     /// Whether the platform has suspended it.
     pub suspended: bool,
-    /// Whether it was closed.
+    /// Whether its owner closed it.
     pub gone: bool,
     /// Whether it is verified.
     pub verified: bool,
@@ -55,7 +55,7 @@ pub struct Counts {
 /// A picture or video.
 #[derive(Debug, Clone)]
 pub struct Media {
-    /// Its key, `3_17`.
+    /// Its key, for example `3_17`.
     pub key: String,
     /// `photo`, `video` or `animated_gif`.
     pub kind: String,
@@ -70,7 +70,7 @@ pub struct Media {
 pub struct Post {
     /// Its id.
     pub id: u64,
-    /// Its author.
+    /// The id of the author's account.
     pub author: u64,
     /// Its whole text.
     pub text: String,
@@ -78,11 +78,11 @@ pub struct Post {
     pub created_at: i64,
     /// Its counts, if the platform reports them.
     pub counts: Option<Counts>,
-    /// The post that it replies to.
+    /// The id of the post that it replies to.
     pub reply_to: Option<u64>,
-    /// The post that it quotes.
+    /// The id of the post that it quotes.
     pub quotes: Option<u64>,
-    /// The post that it reposts.
+    /// The id of the post that it reposts.
     pub reposts: Option<u64>,
     /// The ids of all its versions, oldest first.
     pub version_ids: Vec<u64>,
@@ -92,7 +92,7 @@ pub struct Post {
     pub withheld: bool,
     /// Its pictures and videos.
     pub media: Vec<Media>,
-    /// Its language.
+    /// Its language code, for example `en`.
     pub lang: String,
 }
 
@@ -111,6 +111,7 @@ impl Post {
 /// Accounts and posts.
 #[derive(Default)]
 pub(super) struct World {
+    /// By id.
     pub(super) accounts: BTreeMap<u64, Account>,
     /// By id.
     pub(super) posts: BTreeMap<u64, Post>,
@@ -130,23 +131,25 @@ impl World {
         self.accounts.values().next()
     }
 
-    /// Returns whether everybody can see a post.
+    /// Returns whether every client can see a post.
     pub(super) fn is_public(&self, post: &Post) -> bool {
         let author = &self.accounts[&post.author];
         !(post.deleted || author.protected || author.suspended || author.gone)
     }
 
-    /// Returns whether the token of an app, or of the first account, may see a post.
+    /// Returns whether a client may see a post. The client has an app's token if `app` is true, and
+    /// the token of the first account otherwise.
     pub(super) fn can_see(&self, app: bool, post: &Post) -> bool {
-        let is_author = !app
+        let is_active_author = !app
             && self
                 .token_owner()
                 .is_some_and(|owner| owner.id == post.author && !owner.suspended && !owner.gone);
-        self.is_public(post) || (is_author && !post.deleted)
+        self.is_public(post) || (is_active_author && !post.deleted)
     }
 
+    /// Returns an unused post id with this creation time.
     fn new_post_id(&mut self, created_at: i64) -> u64 {
-        let mut id = u64::try_from(created_at - EPOCH).expect("after 2010") << 22;
+        let mut id = u64::try_from(created_at - EPOCH).expect("the time is before `EPOCH`") << 22;
         while self.posts.contains_key(&id) {
             id += 1;
         }
@@ -162,7 +165,7 @@ impl Platform {
         let world = &mut state.world;
         assert!(world.by_name(username).is_none(), "{username} is taken");
         world.account_count += 1;
-        // Larger than the integers that JSON numbers hold exactly.
+        // Larger than 2^53, so clients that parse ids as floating-point numbers fail.
         let id = 1_500_000_000_000_000_000 + world.account_count;
         let account = Account {
             id,
@@ -182,7 +185,7 @@ impl Platform {
 
     /// Changes an account.
     pub fn change_account(&self, id: &str, change: impl FnOnce(&mut Account)) {
-        change(self.state().world.accounts.get_mut(&number(id)).expect("an account"));
+        change(self.state().world.accounts.get_mut(&parse_id(id)).expect("an account"));
     }
 
     /// Returns the id of the account with this handle.
@@ -191,7 +194,7 @@ impl Platform {
         self.state().world.by_name(username).map(|account| account.id.to_string())
     }
 
-    /// Creates a post now and returns its id. Matching listeners receive it.
+    /// Creates a post now and returns its id. Listeners receive it if a rule matches it.
     pub fn post(&self, author: &str, text: &str) -> String {
         self.post_at(author, text, self.time().now())
     }
@@ -205,7 +208,7 @@ impl Platform {
 
     /// Creates a post with this id.
     pub fn post_as(&self, id: &str, author: &str, text: &str, created_at: i64) {
-        let (id, author) = (number(id), number(author));
+        let (id, author) = (parse_id(id), parse_id(author));
         let mut state = self.state();
         let state = &mut *state;
         assert!(state.world.accounts.contains_key(&author), "no account {author}");
@@ -230,7 +233,7 @@ impl Platform {
 
     /// Changes a post.
     pub fn change(&self, id: &str, change: impl FnOnce(&mut Post)) {
-        change(self.state().world.posts.get_mut(&number(id)).expect("a post"));
+        change(self.state().world.posts.get_mut(&parse_id(id)).expect("a post"));
     }
 
     /// Sets the likes of a post.
@@ -243,7 +246,7 @@ impl Platform {
         let now = self.time().now();
         let mut state = self.state();
         let world = &mut state.world;
-        let former = world.posts[&number(id)].clone();
+        let former = world.posts[&parse_id(id)].clone();
         let new = world.new_post_id(now);
         let mut version_ids = former.version_ids.clone();
         version_ids.push(new);
@@ -257,7 +260,7 @@ impl Platform {
     /// Deletes a post, with all its versions.
     pub fn delete(&self, id: &str) {
         let mut state = self.state();
-        for version in state.world.posts[&number(id)].version_ids.clone() {
+        for version in state.world.posts[&parse_id(id)].version_ids.clone() {
             state.world.posts.get_mut(&version).expect("a version").deleted = true;
         }
     }
@@ -268,6 +271,6 @@ impl Platform {
     }
 }
 
-fn number(id: &str) -> u64 {
+fn parse_id(id: &str) -> u64 {
     id.parse().unwrap_or_else(|_| panic!("{id} is no id of this platform"))
 }

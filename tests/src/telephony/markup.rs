@@ -27,20 +27,20 @@ const VERBS: [(&str, &[&str]); 5] = [
 /// The parsed response: what the caller hears and how the call continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VoiceResponse {
-    /// Spoken sentences.
+    /// The spoken sentences, in order.
     pub say: Vec<String>,
-    /// The path that receives speech or keys.
+    /// The path that receives the caller's speech or keys.
     pub gather_action: Option<String>,
-    /// The path that is called if the caller is silent.
+    /// The path that the provider requests next if the caller is silent.
     pub redirect: Option<String>,
     /// The paths that receive a recording and its transcript.
     pub recording_actions: Option<(String, String)>,
-    /// Whether the call ends.
+    /// Whether the provider ends the call.
     pub ends: bool,
 }
 
 impl VoiceResponse {
-    /// Parses an HTTP response.
+    /// Parses the markup of an HTTP response.
     #[must_use]
     pub fn read(answer: &Answer) -> Self {
         assert_eq!(answer.header("content-type"), Some("text/xml; charset=utf-8"), "{answer:?}");
@@ -53,9 +53,9 @@ impl VoiceResponse {
         let mut response = Self::default();
         let verbs: Vec<Node<'_, '_>> =
             document.root_element().children().filter(Node::is_element).collect();
-        for (at, verb) in verbs.iter().enumerate() {
+        for (index, verb) in verbs.iter().enumerate() {
             check_attributes(*verb);
-            let attribute = |name: &str| {
+            let path_attribute = |name: &str| {
                 let value = verb.attribute(name).unwrap_or_else(|| panic!("no {name}: {text}"));
                 assert!(value.starts_with("/voice"), "{name}={value}");
                 value.to_owned()
@@ -63,7 +63,7 @@ impl VoiceResponse {
             match verb.tag_name().name() {
                 "Say" => response.say.push(spoken_text(*verb)),
                 "Gather" => {
-                    response.gather_action = Some(attribute("action"));
+                    response.gather_action = Some(path_attribute("action"));
                     for inner in verb.children().filter(Node::is_element) {
                         check_attributes(inner);
                         assert_eq!(
@@ -74,13 +74,13 @@ impl VoiceResponse {
                         response.say.push(spoken_text(inner));
                     }
                     assert!(
-                        at + 1 < verbs.len(),
-                        "a Gather is the last verb, so the call would end: {text}"
+                        index + 1 < verbs.len(),
+                        "a <Gather> is the last verb, so silence would end the call: {text}"
                     );
                 }
                 "Record" => {
                     response.recording_actions =
-                        Some((attribute("action"), attribute("transcribeCallback")));
+                        Some((path_attribute("action"), path_attribute("transcribeCallback")));
                 }
                 "Redirect" => response.redirect = Some(verb.text().unwrap_or_default().to_owned()),
                 _ => response.ends = true,
@@ -89,13 +89,14 @@ impl VoiceResponse {
         response
     }
 
-    /// Returns all sentences.
+    /// Returns the spoken sentences, joined by spaces.
     #[must_use]
     pub fn text(&self) -> String {
         self.say.join(" ")
     }
 }
 
+/// Asserts that the provider has this verb with these attributes.
 fn check_attributes(verb: Node<'_, '_>) {
     let name = verb.tag_name().name();
     let known = VERBS.iter().find(|(known, _)| *known == name);

@@ -1,5 +1,6 @@
-//! A fake telephony provider: it sends signed calls to `/voice` and parses the responses. It is as
-//! strict as the real one: an unknown verb or attribute, or a call without an end, fails the test.
+//! A fake telephony provider: it sends signed requests to `/voice` and parses the responses. It is
+//! as strict as the real one: an unknown verb or attribute, or no verb after a `<Gather>`, fails
+//! the test.
 
 mod markup;
 
@@ -15,9 +16,9 @@ use crate::http::{self, Answer};
 
 pub use markup::VoiceResponse;
 
-/// The key of signatures.
+/// The account's token, which is the key of signatures.
 pub const TOKEN: &str = "a-token-of-the-telephony-account";
-/// The address that the provider calls.
+/// The public base URL of brain, to which the provider sends requests.
 pub const PUBLIC: &str = "https://brain.example.org";
 /// A number that tests may allow to ask questions.
 pub const KNOWN: &str = "+4915112345678";
@@ -30,13 +31,14 @@ pub const OURS: &str = "+4930901820";
 #[must_use]
 pub fn sign(token: &str, url: &str, form: &[(&str, &str)]) -> String {
     let sorted: BTreeSet<_> = form.iter().collect();
-    let mut code = Hmac::<Sha1>::new_from_slice(token.as_bytes()).expect("any key is good");
-    code.update(url.as_bytes());
+    let mut mac =
+        Hmac::<Sha1>::new_from_slice(token.as_bytes()).expect("a key may have any length");
+    mac.update(url.as_bytes());
     for (name, value) in sorted {
-        code.update(name.as_bytes());
-        code.update(value.as_bytes());
+        mac.update(name.as_bytes());
+        mac.update(value.as_bytes());
     }
-    STANDARD.encode(code.finalize().into_bytes())
+    STANDARD.encode(mac.finalize().into_bytes())
 }
 
 /// Encodes a form.
@@ -66,15 +68,16 @@ pub fn posted(address: SocketAddr, path: &str, form: &[(&str, &str)], signature:
 /// A call in progress.
 pub struct Call {
     address: SocketAddr,
-    /// The call's id.
+    /// The provider's id of the call.
     pub sid: String,
+    /// The caller's phone number.
     from: String,
     /// The last response.
     pub response: VoiceResponse,
 }
 
 impl Call {
-    /// Starts a call.
+    /// Starts a call from `number`.
     #[must_use]
     pub fn from(address: SocketAddr, number: &str, sid: &str) -> Self {
         let mut call = Self::resume(address, number, sid);
@@ -82,13 +85,13 @@ impl Call {
         call
     }
 
-    /// Continues an earlier call.
+    /// Creates a call that continues an earlier one. Sends nothing yet.
     #[must_use]
     pub fn resume(address: SocketAddr, number: &str, sid: &str) -> Self {
         Self { address, sid: sid.into(), from: number.into(), response: VoiceResponse::default() }
     }
 
-    /// Returns the slug of this call's page on `day`.
+    /// Returns the slug of this call's page. `day` is the date of the call, `2026-11-21`.
     #[must_use]
     pub fn slug(&self, day: &str) -> String {
         format!("calls/{day}-{}", self.sid[self.sid.len() - 12..].to_ascii_lowercase())
@@ -114,7 +117,7 @@ impl Call {
         self.request(&action, &[("Digits", key)])
     }
 
-    /// Continues after silence of the caller.
+    /// Sends the request that follows silence of the caller.
     pub fn stay_silent(&mut self) -> &VoiceResponse {
         let next = self
             .response
@@ -124,7 +127,7 @@ impl Call {
         self.request(&next, &[])
     }
 
-    /// Sends a recording.
+    /// Sends the URL of a recording of this many seconds.
     pub fn send_recording(&mut self, id: &str, seconds: &str) -> &VoiceResponse {
         let (action, _) = self
             .response
@@ -143,14 +146,15 @@ impl Call {
         )
     }
 
-    /// Sends a request of the provider to `path` with its usual fields and `more`.
+    /// Sends a request to `path` with the provider's usual fields and `more`. Expects status 200
+    /// and parses the response.
     pub fn request(&mut self, path: &str, more: &[(&str, &str)]) -> &VoiceResponse {
         let answer = self.send(path, more).expect(200);
         self.response = VoiceResponse::read(&answer);
         &self.response
     }
 
-    /// As [`Call::request`], but returns the HTTP response.
+    /// As [`Call::request`], but returns the HTTP response, whatever its status.
     #[must_use]
     pub fn send(&self, path: &str, more: &[(&str, &str)]) -> Answer {
         let mut form = vec![

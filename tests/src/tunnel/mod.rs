@@ -1,5 +1,5 @@
-//! Fakes for tunnels: agents and the telephony provider, on a loopback port or as an
-//! [`HttpClient`], and a process starter that starts nothing.
+//! Fakes for tunnels: an agent's API on a loopback port; an [`HttpClient`] that reaches agents and
+//! the telephony provider; and a process starter that starts nothing.
 
 mod programs;
 
@@ -37,17 +37,17 @@ pub fn ngrok_tunnel(url: &str, port: u16) -> Value {
         "uri": "/api/tunnels"})
 }
 
-/// Answers by address, or by path for a local server. Clones share one state.
+/// Status and body of each answer, by URL, or by path in a [`FakeAgent`]. Clones share one state.
 #[derive(Clone, Default)]
 pub struct Answers(Arc<Mutex<HashMap<String, (u16, String)>>>);
 
 impl Answers {
-    /// Sets the answer of `url`.
+    /// Sets the answer at `url`, which is a path in a [`FakeAgent`].
     pub fn put(&self, url: &str, status: u16, body: &Value) {
         self.0.lock().unwrap().insert(url.into(), (status, body.to_string()));
     }
 
-    /// Removes the answer of `url`.
+    /// Removes the answer at `url`.
     pub fn remove(&self, url: &str) {
         self.0.lock().unwrap().remove(url);
     }
@@ -63,8 +63,9 @@ pub struct PhoneNumber(Arc<Mutex<NumberState>>);
 
 struct NumberState {
     voice_url: String,
-    /// The number of requests to refuse.
+    /// The number of requests that are still to be refused.
     refusals: usize,
+    /// The number of changes by brain.
     changes: usize,
 }
 
@@ -81,7 +82,7 @@ impl PhoneNumber {
         self.0.lock().unwrap().voice_url.clone()
     }
 
-    /// Changes the voice webhook outside of brain, as in the provider's console.
+    /// Sets the voice webhook as a user does in the provider's console.
     pub fn set_voice_url(&self, url: &str) {
         self.0.lock().unwrap().voice_url = url.into();
     }
@@ -97,10 +98,11 @@ impl PhoneNumber {
         self.0.lock().unwrap().refusals = times;
     }
 
+    /// Answers a request for the number, or one that changes it if there is a form.
     fn answer(&self, form: Option<&[u8]>) -> (u16, Value) {
-        let mut line = self.0.lock().unwrap();
-        if line.refusals > 0 {
-            line.refusals -= 1;
+        let mut number = self.0.lock().unwrap();
+        if number.refusals > 0 {
+            number.refusals -= 1;
             return (
                 503,
                 json!({"code": 20503, "message": "Service unavailable", "more_info": "",
@@ -114,12 +116,12 @@ impl PhoneNumber {
                 .query_pairs()
                 .find(|(name, _)| name == "VoiceUrl")
                 .map(|(_, url)| url.into_owned());
-            line.voice_url = url.unwrap_or_default();
-            line.changes += 1;
+            number.voice_url = url.unwrap_or_default();
+            number.changes += 1;
         }
         (
             200,
-            json!({"sid": "PN", "phone_number": "+15005550006", "voice_url": line.voice_url,
+            json!({"sid": "PN", "phone_number": "+15005550006", "voice_url": number.voice_url,
                 "voice_method": "POST",
             "voice_application_sid": "", "trunk_sid": null}),
         )
@@ -129,34 +131,34 @@ impl PhoneNumber {
 /// Computes the proof of the public listener for a host name and a challenge.
 pub type ProofFn = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
-/// A fake network that reaches only these answers.
+/// A fake network that reaches only `answers` and `number`.
 #[derive(Clone)]
 pub struct FakeNetwork {
-    /// Answers by full address.
+    /// Answers by full URL.
     pub answers: Answers,
     /// The number at the provider's API.
     pub number: PhoneNumber,
-    /// The public listener that proves the `https` addresses in `answers`, if one is connected.
+    /// The listener to which all healthy `https` URLs in `answers` lead, if any.
     pub prover: Arc<Mutex<Option<ProofFn>>>,
 }
 
 impl FakeNetwork {
-    /// Creates a network without answers.
+    /// Creates a network that reaches only `number`.
     #[must_use]
     pub fn new(number: PhoneNumber) -> Self {
         Self { answers: Answers::default(), number, prover: Arc::default() }
     }
 
-    /// Returns the `/health` body with the listener's proof, if this address forwards to the
-    /// listener.
+    /// Returns the `/health` body with the listener's proof, if this URL leads to the listener and
+    /// the request asks for a proof.
     fn proof_answer(&self, call: &HttpRequest<'_>, body: &str) -> Option<String> {
         let challenge =
             call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;
         let prover = self.prover.lock().unwrap().clone()?;
         let is_healthy =
             serde_json::from_str::<Value>(body).is_ok_and(|health| health == healthy());
-        let leads_here = call.url.scheme() == "https" && is_healthy;
-        let proof = leads_here.then(|| prover(call.url.host_str()?, challenge)).flatten()?;
+        let leads_to_listener = call.url.scheme() == "https" && is_healthy;
+        let proof = leads_to_listener.then(|| prover(call.url.host_str()?, challenge)).flatten()?;
         Some(json!({"status": "ok", "proof": proof}).to_string())
     }
 }
@@ -181,7 +183,7 @@ impl HttpClient for FakeNetwork {
 pub struct FakeAgent {
     /// Answers by path.
     pub answers: Answers,
-    /// The address.
+    /// The address of the API.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
@@ -193,20 +195,20 @@ impl FakeAgent {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (answers, stop) = (Answers::default(), Arc::new(AtomicBool::new(false)));
-        let (known, stopped) = (answers.clone(), Arc::clone(&stop));
+        let (known_answers, stop_flag) = (answers.clone(), Arc::clone(&stop));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if stopped.load(Ordering::SeqCst) {
+                if stop_flag.load(Ordering::SeqCst) {
                     return;
                 }
                 // A client that disconnects is no error.
-                let _ = stream.and_then(|stream| serve(&stream, &known));
+                let _ = stream.and_then(|stream| serve(&stream, &known_answers));
             }
         });
         Self { answers, address, stop }
     }
 
-    /// Returns the base address.
+    /// Returns the base URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

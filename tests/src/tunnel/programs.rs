@@ -10,9 +10,11 @@ use brain_tunnel::{Child, Launch, Starter};
 #[derive(Default)]
 struct ProgramsState {
     is_missing: bool,
-    started: Vec<Launch>,
-    stopped: usize,
+    launches: Vec<Launch>,
+    stop_count: usize,
+    /// The exit reason of the last started program, or `None` while it runs.
     exit_reason: Option<String>,
+    /// Unread output of the last started program.
     lines: Vec<String>,
     /// The exit reason and the output of programs that exit at once.
     early_exit: Option<(String, Vec<String>)>,
@@ -23,10 +25,10 @@ struct ProgramsState {
 pub struct FakePrograms(Arc<Mutex<ProgramsState>>);
 
 impl FakePrograms {
-    /// Returns the started commands.
+    /// Returns the command lines of the started programs, in order.
     #[must_use]
     pub fn started(&self) -> Vec<String> {
-        self.0.lock().unwrap().started.iter().map(|launch| launch.command.join(" ")).collect()
+        self.0.lock().unwrap().launches.iter().map(|launch| launch.command.join(" ")).collect()
     }
 
     /// Returns the environment variables of the last started program.
@@ -34,17 +36,17 @@ impl FakePrograms {
     pub fn variables(&self) -> Vec<(String, String)> {
         let state = self.0.lock().unwrap();
         let variables =
-            state.started.last().map(|launch| launch.variables.clone()).unwrap_or_default();
+            state.launches.last().map(|launch| launch.variables.clone()).unwrap_or_default();
         variables.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
     }
 
-    /// Returns the number of stopped programs.
+    /// Returns how often a program was stopped.
     #[must_use]
     pub fn stopped(&self) -> usize {
-        self.0.lock().unwrap().stopped
+        self.0.lock().unwrap().stop_count
     }
 
-    /// Sets whether the program is missing.
+    /// Sets whether each program is missing.
     pub fn set_missing(&self, is_missing: bool) {
         self.0.lock().unwrap().is_missing = is_missing;
     }
@@ -69,7 +71,7 @@ impl Starter for FakePrograms {
         if state.is_missing {
             return Err(Error::new(ErrorKind::NotFound, "the program is missing"));
         }
-        state.started.push(launch.clone());
+        state.launches.push(launch.clone());
         let (exit_reason, lines) = state
             .early_exit
             .clone()
@@ -94,6 +96,6 @@ impl Child for FakePrograms {
     }
 
     fn stop(&self) {
-        self.0.lock().unwrap().stopped += 1;
+        self.0.lock().unwrap().stop_count += 1;
     }
 }

@@ -1,6 +1,6 @@
 //! `brain collector digest`: lists new posts by author.
 //!
-//! All texts come from outside, so they are cleaned and cut to one line.
+//! Names and texts come from outside, so they are cleaned, and cut to one line each.
 
 use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 
@@ -16,7 +16,7 @@ fn author_name(author: &DigestAuthor) -> String {
     }
 }
 
-/// Lists pages with their relation to the author.
+/// Lists pages with their relation to an author or a post.
 fn page_list(pages: &[NamedPage]) -> String {
     let names = pages.iter().map(|page| {
         let name = page_name(&page.source_id, &page.slug);
@@ -34,7 +34,7 @@ fn short_time(at: &str) -> String {
     minute(at).get(5..).unwrap_or_default().to_owned()
 }
 
-/// Prints a post: time, likes and text; below it the pages and the text in pictures.
+/// Prints a post: its time, likes and text, then its pages and the text in its pictures.
 fn write_post(t: &mut Text, post: &DigestPost) {
     let at = short_time(post.created_at.as_deref().unwrap_or(&post.collected_at));
     let likes = post
@@ -49,8 +49,9 @@ fn write_post(t: &mut Text, post: &DigestPost) {
         t.prose("      ", 6, &format!("about {}", page_list(&post.pages)));
     }
     if let Some(text) = post.image_text.as_deref().filter(|text| !text.is_empty()) {
-        let text = t.cut(text, 6 + 12);
-        t.raw(&format!("      in picture: {text}"));
+        let lead = "      in picture: ";
+        let text = t.cut(text, width(lead));
+        t.raw(&format!("{lead}{text}"));
     }
 }
 
@@ -119,7 +120,7 @@ impl Show for Digest {
     }
 }
 
-/// Prints a heading and its lines, cut to the width. Prints nothing without lines.
+/// Prints a heading and its lines, cut to the width of the terminal. Prints nothing without lines.
 fn write_section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>) {
     for (n, line) in lines.enumerate() {
         if n == 0 {

@@ -64,7 +64,7 @@ const ALERTS: &[Column] = &[
     Column::flexible("MESSAGE", 20),
 ];
 
-/// Removes from an alert's message what other columns show: kind, post and author.
+/// Removes the kind, post and author from an alert's message, because other columns show them.
 fn short_message(kind: &str, id: &str, message: &str) -> String {
     let details = match kind {
         "deletion" => message.strip_prefix("DELETION_DETECTED:"),
@@ -75,7 +75,7 @@ fn short_message(kind: &str, id: &str, message: &str) -> String {
         .and_then(|details| details.strip_prefix(id))
         .and_then(|details| details.strip_prefix(':'));
     match (details, kind) {
-        // The author comes before the text.
+        // The details are `AUTHOR:TEXT`.
         (Some(details), "deletion") => {
             details.split_once(':').map_or(details, |(_, text)| text).to_owned()
         }

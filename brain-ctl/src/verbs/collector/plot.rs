@@ -7,28 +7,32 @@ use brain_protocol::{Curve, Metrics, Snapshot};
 use super::when;
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
-/// Maximum width.
+/// Maximum width of the drawing in columns.
 const MAX_WIDTH: usize = 100;
-/// Width without a terminal.
+/// Width of the drawing in columns without a terminal.
 const DEFAULT_WIDTH: usize = 72;
-/// Minimum width of a curve.
+/// Minimum width of a curve in columns.
 const MIN_WIDTH: usize = 8;
 
 /// The characters of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A panel: its name, its height in lines, its metric.
-type Panel = (&'static str, usize, fn(&Metrics) -> u64);
+/// The drawing of one metric.
+struct Panel {
+    name: &'static str,
+    /// The height in lines.
+    lines: usize,
+    metric: fn(&Metrics) -> u64,
+}
 
 /// The panels from top to bottom.
 const PANELS: [Panel; 3] = [
-    ("likes", 8, |metrics| metrics.like_count),
-    ("reposts", 4, |metrics| metrics.retweet_count),
-    ("replies", 4, |metrics| metrics.reply_count),
+    Panel { name: "likes", lines: 8, metric: |metrics| metrics.like_count },
+    Panel { name: "reposts", lines: 4, metric: |metrics| metrics.retweet_count },
+    Panel { name: "replies", lines: 4, metric: |metrics| metrics.reply_count },
 ];
 
-/// Draws `values` in at most `columns` characters. If a character stands for several values, it
-/// shows the last one.
+/// Draws `values` in up to `columns` characters. A character for several values shows the last.
 pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
     let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else {
         return String::new();
@@ -97,29 +101,29 @@ fn scale(value: i128, low: i128, high: i128, max: usize) -> usize {
     usize::try_from(at).unwrap_or(0)
 }
 
-/// Returns the time of each snapshot in milliseconds, or its index if a time is unreadable.
+/// Returns the times of the snapshots in milliseconds; their indices if any time is unreadable.
 fn times(snapshots: &[Snapshot]) -> Vec<i64> {
-    let read: Option<Vec<i64>> =
+    let times: Option<Vec<i64>> =
         snapshots.iter().map(|snapshot| when::millis(&snapshot.timestamp)).collect();
-    read.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
+    times.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
 }
 
-/// Draws one metric over time. `label_width` is the width of the axis labels.
+/// Draws one metric over time: `values` at `times`, in `columns` characters after labels of
+/// `label_width` characters.
 fn draw_panel(
     t: &mut Text,
-    name: &str,
-    lines: usize,
+    panel: &Panel,
     values: &[u64],
     times: &[i64],
     label_width: usize,
     columns: usize,
 ) {
     let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
-    t.raw(&format!("{} {first} -> {last}", t.paint.bold(name)));
+    t.raw(&format!("{} {first} -> {last}", t.paint.bold(panel.name)));
     let (low, high) =
         (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
     // Values that never change need one line.
-    let lines = if low == high { 1 } else { lines };
+    let lines = if low == high { 1 } else { panel.lines };
     let mut canvas = Canvas::new(columns, lines);
     let (from, to) =
         (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
@@ -184,16 +188,17 @@ impl Show for Curve {
             }
             [first, .., last] => (first, last),
         };
-        let numbers = PANELS.map(|(_, _, number)| {
-            self.snapshots.iter().map(|snapshot| number(&snapshot.metrics)).collect::<Vec<u64>>()
+        let values = PANELS.map(|panel| {
+            let value = |snapshot: &Snapshot| (panel.metric)(&snapshot.metrics);
+            self.snapshots.iter().map(value).collect::<Vec<u64>>()
         });
-        let largest = numbers.iter().flatten().max().copied().unwrap_or(0);
+        let largest = values.iter().flatten().max().copied().unwrap_or(0);
         let label_width = largest.to_string().len();
         let width = t.width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH);
         let columns = width.saturating_sub(label_width + 2).max(MIN_WIDTH);
         let times = times(&self.snapshots);
-        for ((name, lines, _), values) in PANELS.iter().zip(&numbers) {
-            draw_panel(t, name, *lines, values, &times, label_width, columns);
+        for (panel, values) in PANELS.iter().zip(&values) {
+            draw_panel(t, panel, values, &times, label_width, columns);
         }
         draw_axis(
             t,
@@ -204,7 +209,7 @@ impl Show for Curve {
         );
     }
 
-    /// Prints the likes of each snapshot.
+    /// Prints the time and the likes of each snapshot.
     fn quiet(&self, t: &mut Text) {
         for snapshot in &self.snapshots {
             t.line(&format!("{} {}", snapshot.timestamp, snapshot.metrics.like_count));

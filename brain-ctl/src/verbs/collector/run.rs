@@ -13,13 +13,14 @@ use crate::{
 /// Prints event lines until the reader of standard output closes it.
 #[derive(Default)]
 struct LinePrinter {
-    /// The last line.
+    /// The last event, with a line end.
     last: String,
     /// The error that ended the output.
     error: Option<io::Error>,
 }
 
 impl LinePrinter {
+    /// Keeps an event as the last one, and prints it if `print`.
     fn add(&mut self, line: &str, print: bool) {
         self.last = format!("{}\n", clean(line));
         if print && self.error.is_none() {
@@ -28,7 +29,8 @@ impl LinePrinter {
     }
 }
 
-/// Runs the collector and prints event lines; with `--quiet` only the last, with `--json` none.
+/// Runs the collector and prints its event lines; with `--quiet` only the last one, with `--json`
+/// the result instead.
 pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
     let mut lines = LinePrinter::default();
     let print = !context.json && !context.quiet;

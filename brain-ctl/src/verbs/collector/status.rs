@@ -5,18 +5,18 @@ use brain_protocol::{CollectorRun, CollectorStatusReply, Curve, RateLimit};
 use super::{plot::sparkline, when};
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
-/// Columns of a label with its space.
-const LABEL: usize = 10;
+/// Columns of a label with the space after it.
+const LABEL_WIDTH: usize = 10;
 /// Columns of a sparkline.
-const SPARK: usize = 16;
+const SPARK_WIDTH: usize = 16;
 
 /// Prints a labelled value, wrapped with a hanging indent.
 fn field(t: &mut Text, label: &str, value: &str) {
-    let lead = format!("{} ", t.paint.dim(&pad(label, LABEL - 1)));
-    t.prose(&lead, LABEL, value);
+    let lead = format!("{} ", t.paint.dim(&pad(label, LABEL_WIDTH - 1)));
+    t.prose(&lead, LABEL_WIDTH, value);
 }
 
-/// Describes a run in a line.
+/// Describes a run in one line.
 fn run_summary(run: &CollectorRun) -> String {
     let streams = run.streams.iter().map(|stream| match &stream.skipped {
         None => format!("{} {} ({} new)", stream.stream, stream.total, stream.new),
@@ -54,11 +54,11 @@ fn write_growing_post(t: &mut Text, curve: &Curve) {
     let likes: Vec<u64> =
         curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
     let (first, last) = (likes.first().copied().unwrap_or(0), likes.last().copied().unwrap_or(0));
-    let spark = pad(&sparkline(&likes, SPARK), SPARK);
+    let spark = pad(&sparkline(&likes, SPARK_WIDTH), SPARK_WIDTH);
     let numbers = format!("{first} -> {last}");
     let head = format!("  {}  {numbers}  ", t.paint.cyan(&spark));
-    let text =
-        t.cut(&format!("{} {}", curve.author, curve.preview), 2 + SPARK + 2 + width(&numbers) + 2);
+    let used_columns = 2 + SPARK_WIDTH + 2 + width(&numbers) + 2;
+    let text = t.cut(&format!("{} {}", curve.author, curve.preview), used_columns);
     t.raw(format!("{head}{text}").trim_end());
     t.raw(&format!("  {}", t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))));
 }
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// 10:18 on that day.
+    /// 2026-11-21 10:18 UTC.
     const NOW: i64 = 1_795_255_200 + 18 * 60;
 
     fn render(status: &CollectorStatusReply, columns: usize) -> String {

@@ -12,7 +12,8 @@ pub(super) fn now() -> i64 {
     since.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
 }
 
-/// Returns the Unix milliseconds of an RFC 3339 time in UTC, as the daemon writes it.
+/// Returns the Unix milliseconds of an RFC 3339 time in UTC, as the daemon writes it; `None` for
+/// another text.
 pub(super) fn millis(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| -> Option<i64> {
         let digits = text.get(from..to)?;
@@ -32,22 +33,22 @@ pub(super) fn millis(text: &str) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + thousandths)
 }
 
-/// Formats the local time of day of a Unix second, `10:45`.
+/// Formats a Unix second as local time of day: `10:45`.
 pub(super) fn clock(second: i64) -> String {
     let time = Timestamp::from_second(second).unwrap_or_default();
     time.to_zoned(zone()).strftime("%H:%M").to_string()
 }
 
-/// Formats the difference between two Unix seconds: `in 12 min`, `3 h ago`.
-pub(super) fn relative(then: i64, now: i64) -> String {
-    let seconds = then.abs_diff(now);
+/// Formats the difference of a Unix second from now: `in 12 min`, `3 h ago`.
+pub(super) fn relative(time: i64, now: i64) -> String {
+    let seconds = time.abs_diff(now);
     let span = match seconds {
         0..60 => format!("{seconds} s"),
         60..5400 => format!("{} min", seconds / 60),
         5400..172_800 => format!("{} h", seconds / 3600),
         _ => format!("{} d", seconds / 86_400),
     };
-    if then >= now { format!("in {span}") } else { format!("{span} ago") }
+    if time >= now { format!("in {span}") } else { format!("{span} ago") }
 }
 
 #[cfg(test)]
@@ -56,7 +57,7 @@ mod tests {
 
     #[test]
     fn times_are_parsed() {
-        for (text, want) in [
+        for (text, expected) in [
             ("1970-01-01T00:00:00.000Z", Some(0)),
             ("2026-11-21T10:00:00.500Z", Some(1_795_255_200_500)),
             ("2026-11-21T10:00:00Z", Some(1_795_255_200_000)),
@@ -68,7 +69,7 @@ mod tests {
             ("été de 2026, vers midiZ", None),
             ("", None),
         ] {
-            assert_eq!(millis(text), want, "{text}");
+            assert_eq!(millis(text), expected, "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Prints ideas and runs as text and JSON. Text from models and pages is cleaned.
+//! Prints ideas and runs as text and JSON. In text for a terminal, control characters are replaced.
 
 use brain_protocol::{
     ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRunsReply, IdeasReply, usd,
@@ -10,7 +10,7 @@ use crate::{
     output::{Column, Paint, Show, Table, Text, minute, page_name},
 };
 
-/// Number of ideas to show if none passes and no limit is given.
+/// Maximum number of ideas to show if none passes and no limit is given.
 const MAX_FAILING: usize = 5;
 
 /// The JSON form of an answer; documented fields come first, in order.
@@ -33,12 +33,12 @@ pub(super) struct Answer<'a> {
     save_problem: Option<&'a str>,
     degraded: Option<&'a str>,
     notes: &'a [String],
-    /// The file that has the prompts.
+    /// The path of the file to which the prompts were written.
     prompts_file: Option<&'a str>,
     /// Whether the text omits the prompts: on a terminal, or because a file has them.
     #[serde(skip)]
     hides_prompts: bool,
-    /// The requested number of ideas.
+    /// The requested maximum number of ideas.
     #[serde(skip)]
     limit: Option<u32>,
     #[serde(skip)]
@@ -46,7 +46,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Converts a reply; `limit` is the requested number of ideas.
+    /// Converts a reply; `limit` is the requested maximum number of ideas.
     pub(super) fn of(reply: &'a IdeasReply, limit: Option<u32>) -> Self {
         Self {
             profile: reply.profile,
@@ -73,8 +73,8 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Sets where the prompts go. The text omits them on a terminal, and if `file` has them. JSON
-    /// always has them.
+    /// Sets where the prompts go. The text omits them if standard output is a terminal, or if
+    /// `file` has them. JSON always has them.
     pub(super) fn with_prompts(self, file: Option<&'a str>, is_terminal: bool) -> Self {
         Self { prompts_file: file, hides_prompts: is_terminal || file.is_some(), ..self }
     }
@@ -85,7 +85,7 @@ impl<'a> Answer<'a> {
     }
 
     /// Returns the ideas to print: all if a limit was requested (the daemon applied it), else the
-    /// passing ones, else the best.
+    /// passing ones. If none passes, returns the best [`MAX_FAILING`], or all if none was judged.
     fn visible_ideas(&self) -> &'a [Idea] {
         let passing = self.ideas.iter().take_while(|idea| idea.passes).count();
         let is_judged = self.ideas.iter().any(|idea| idea.judge.is_some());
@@ -186,20 +186,20 @@ impl Show for Answer<'_> {
 
 /// Formats the prompts for a file.
 pub(super) fn prompts_text(prompts: &[IdeaPrompt]) -> String {
-    let one = |(at, prompt): (usize, &IdeaPrompt)| {
-        format!("{}\n\n{}\n\n", prompt_head(at, prompts), prompt.text.trim_end())
+    let with_head = |(index, prompt): (usize, &IdeaPrompt)| {
+        format!("{}\n\n{}\n\n", prompt_head(index, prompts), prompt.text.trim_end())
     };
-    prompts.iter().enumerate().map(one).collect()
+    prompts.iter().enumerate().map(with_head).collect()
 }
 
-/// Returns the line above the prompt with this index.
-fn prompt_head(at: usize, prompts: &[IdeaPrompt]) -> String {
-    let names = prompts.get(at).map(|prompt| {
+/// Returns the line above the prompt with the index `index`, from 0.
+fn prompt_head(index: usize, prompts: &[IdeaPrompt]) -> String {
+    let names = prompts.get(index).map(|prompt| {
         let close = page_name(&prompt.close_source_id, &prompt.close_slug);
         let far = page_name(&prompt.far_source_id, &prompt.far_slug);
         format!(": {close} × {far}")
     });
-    format!("Prompt {} of {}{}", at + 1, prompts.len(), names.unwrap_or_default())
+    format!("Prompt {} of {}{}", index + 1, prompts.len(), names.unwrap_or_default())
 }
 
 const CROSS_COLUMNS: &[Column] = &[
@@ -264,6 +264,7 @@ struct Row {
     crosses: u32,
     cost: Cost,
     saved_slug: Option<String>,
+    /// The actual cost in millionths of a dollar.
     #[serde(skip)]
     spent: u64,
 }
@@ -288,7 +289,7 @@ impl Runs {
     }
 }
 
-const COLUMNS: &[Column] = &[
+const RUN_COLUMNS: &[Column] = &[
     Column::fixed("RUN").painted(Paint::cyan),
     Column::fixed("STATUS"),
     Column::fixed("CROSSES").optional(2),
@@ -299,7 +300,7 @@ const COLUMNS: &[Column] = &[
 
 impl Show for Runs {
     fn text(&self, t: &mut Text) {
-        let mut table = Table::new(COLUMNS);
+        let mut table = Table::new(RUN_COLUMNS);
         for run in &self.runs {
             let crosses = format!("{}/{}", run.crosses_done, run.crosses);
             let cost = format!("${}", usd(run.spent));
@@ -432,9 +433,9 @@ pub(super) mod tests {
             "saved_slug",
             "status",
         ] {
-            let found = json[at..].find(&format!("\"{name}\":"));
-            assert!(found.is_some(), "{name} after {at} in {json}");
-            at += found.unwrap_or(0);
+            let offset = json[at..].find(&format!("\"{name}\":"));
+            assert!(offset.is_some(), "{name} after {at} in {json}");
+            at += offset.unwrap_or(0);
         }
         let value: serde_json::Value = serde_json::from_str(&json).expect("json");
         let cost = serde_json::json!({

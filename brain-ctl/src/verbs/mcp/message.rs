@@ -8,7 +8,7 @@ use serde_json::{Value, json, value::RawValue};
 
 /// Invalid JSON (JSON-RPC 2.0 section 5.1).
 const PARSE_ERROR: i32 = -32700;
-/// Not a valid message.
+/// Not a valid JSON-RPC message.
 const INVALID_REQUEST: i32 = -32600;
 /// Internal error.
 const INTERNAL_ERROR: i32 = -32603;
@@ -29,9 +29,9 @@ pub(super) enum Message {
     Cancelled(Value),
     /// Another notification.
     Notification,
-    /// An answer; without an `id` its request is unknown.
+    /// An answer.
     Answer {
-        /// The id of the request.
+        /// The id of the request, or `None` if the answer names none.
         id: Option<Value>,
         /// Whether the request succeeded.
         success: bool,
@@ -77,7 +77,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Vec<u8>> {
         }
         Err(_) => return Err(invalid_message(None)),
     };
-    // MCP permits only integers and texts. The daemon could not answer with another id.
+    // MCP permits only integers and strings. The daemon could not answer with another id.
     if raw.jsonrpc != "2.0" || raw.id.as_ref().is_some_and(|id| !id.is_string() && !id.is_i64()) {
         return Err(invalid_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
     }
@@ -112,25 +112,25 @@ pub(super) fn too_long(id: Option<&Value>) -> Vec<u8> {
     error(id, INVALID_REQUEST, &message)
 }
 
-/// Returns the error answer to a request whose id belongs to an unanswered request.
+/// Returns the error answer to a request that has the id of an unanswered request.
 pub(super) fn duplicate_id(id: &Value) -> Vec<u8> {
     error(Some(id), INVALID_REQUEST, "an unanswered request has the same id: use different ids")
 }
 
-/// Returns the error answer if the daemon's answer is too long.
+/// Returns the error answer to a request if the daemon's answer is too long.
 pub(super) fn answer_too_long(id: &Value) -> Vec<u8> {
     let message = format!("the answer has more than {} bytes; request a part of it", MAX_MESSAGE);
     error(Some(id), INTERNAL_ERROR, &message)
 }
 
-/// Returns the error answer if the daemon ended before it answered.
+/// Returns the error answer to a request if the daemon ended before it answered.
 pub(super) fn unanswered(id: &Value) -> Vec<u8> {
     let message = "the daemon was restarted or stopped before it answered; \
                    check whether the call took effect before you repeat it";
     error(Some(id), INTERNAL_ERROR, message)
 }
 
-/// Returns the error answer if no daemon runs.
+/// Returns the error answer to a request if connecting to the daemon failed with `fault`.
 pub(super) fn unreachable(id: &Value, fault: &Fault) -> Vec<u8> {
     let mut message = fault.message.clone();
     if let Some(hint) = &fault.hint {

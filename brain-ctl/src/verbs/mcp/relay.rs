@@ -1,9 +1,10 @@
 //! Relays messages between a client and the daemon, across restarts of the daemon.
 //!
-//! One thread reads from the client and one from the daemon. A third handles all messages, so each
-//! answer is written whole and each request is answered once. After a lost connection, the relay
-//! reconnects at the next request: a stopped daemon stays stopped until it is needed, and a daemon
-//! at its connection limit can close idle clients.
+//! One thread reads from the client, and one from each connection to the daemon. The caller's
+//! thread handles all messages, so each answer is written whole and each request gets at most one
+//! answer. After a lost connection, the relay reconnects at the next request. So a stopped daemon
+//! stays stopped until a request needs it, and a daemon at its connection limit can close idle
+//! clients.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -20,13 +21,13 @@ use super::{
     message::{self, Message},
 };
 
-/// Maximum messages in the queue of the handling thread. Messages can be large, so it is small.
+/// Maximum messages in the queue of the handling thread. It is low because messages can be large.
 const MAX_QUEUED: usize = 4;
 /// Maximum unanswered requests. Without this limit, relay and daemon could both block on writing.
 const MAX_PENDING: usize = 16;
 /// Time limit for answers after the end of the client's input.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time to wait for a request that gets an error answer because no daemon runs.
+/// Time to wait for a first request if connecting failed. That request gets an error answer.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit for a new daemon to initialise the session.
 const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,9 +35,9 @@ const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Why the relay failed.
 #[derive(Debug)]
 pub(super) enum RelayError {
-    /// The client closed its end of standard output, or writing failed.
+    /// Writing to the client failed, for example because it closed the pipe.
     Output(io::Error),
-    /// No daemon can be reached.
+    /// Connecting to the daemon failed.
     Fault(Fault),
 }
 
@@ -121,7 +122,8 @@ where
     /// Serves the client until the end of `input`.
     ///
     /// # Errors
-    /// See [`RelayError`].
+    /// `Output` if writing to the client fails. `Fault` if the first connection fails, or if a new
+    /// daemon has another protocol.
     pub(super) fn run(
         mut self,
         mut input: impl BufRead + Send + 'static,
@@ -183,7 +185,7 @@ where
         }
     }
 
-    /// Waits for the first request and answers that the daemon is unreachable.
+    /// Waits for a first request, for at most [`UNREACHABLE_TIMEOUT`], and answers it with `fault`.
     fn answer_unreachable(&mut self, fault: &Fault) -> Result<(), RelayError> {
         let deadline = Instant::now() + UNREACHABLE_TIMEOUT;
         while let Ok(event) =
@@ -212,7 +214,7 @@ where
         };
         match message::parse(&line) {
             Err(answer) => self.send_to_client(&answer),
-            // The client could not assign two answers with the same id.
+            // The client could not tell apart two answers with the same id.
             Ok(Message::Request { id, .. })
                 if self.pending.iter().any(|request| request.id == id) =>
             {
@@ -270,7 +272,8 @@ where
     fn handle_daemon_line(&mut self, connection: u32, line: Line) -> Result<(), RelayError> {
         let mut take_pending = |id: &Value| {
             let mut pending = self.pending.iter();
-            let at = pending.position(|it| it.connection == connection && it.id == *id)?;
+            let at = pending
+                .position(|request| request.connection == connection && request.id == *id)?;
             Some(self.pending.remove(at))
         };
         match line {
@@ -285,11 +288,11 @@ where
                             (self.initialize, self.initialized) = (request.initialize, None);
                         }
                         Some(_) => {}
-                        // The client cancelled the request.
+                        // The request was cancelled or already has an answer.
                         None => return Ok(()),
                     },
                     Ok(_) => {}
-                    // An ending daemon can write an incomplete line.
+                    // A daemon that ends can write an incomplete line.
                     Err(_) => return Ok(()),
                 }
                 line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Calls `systemctl --user`.
+//! Calls the systemd manager of the user: `systemctl --user`, `systemd-run` and `loginctl`.
 
 use std::{
     env,
@@ -18,26 +18,29 @@ pub(super) const UNITS: [&str; 2] = ["brain-daemon.socket", "brain-daemon.servic
 pub(super) struct State {
     /// `active`, `inactive`, `failed`, `activating` …
     pub(super) active: String,
-    /// `enabled`, `disabled` …
-    pub(super) enabled: String,
+    /// Whether it starts at login.
+    pub(super) is_enabled: bool,
+    /// The path of the unit file, empty if there is none.
+    pub(super) file: String,
     /// The main process, if it runs.
     pub(super) pid: Option<u32>,
     /// The daemon's status text.
     pub(super) status_text: String,
 }
 
-/// Checks that a systemd user manager runs. `alternative` completes the hint with a way that needs
-/// no systemd.
+/// Checks that a systemd manager of the user runs. `alternative` completes the hint with a way that
+/// needs no systemd.
 ///
 /// # Errors
-/// Returns the reason why none runs, and how to start one.
+/// `unreachable` if no manager answers or systemctl does not exist, with a hint what to do. `io` if
+/// systemctl cannot be run.
 pub(super) fn require(alternative: &str) -> Result<(), Fault> {
     let (is_success, _, errors) = run(&["show-environment"])?;
     if is_success {
         return Ok(());
     }
     let reason = errors.lines().next().unwrap_or("no output");
-    let mut hint = "keep it running: loginctl enable-linger".to_owned();
+    let mut hint = "keep the manager running: loginctl enable-linger".to_owned();
     // systemctl needs this variable to find the manager, and `su` and `sudo` do not set it.
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         hint.push_str("; then: export XDG_RUNTIME_DIR=/run/user/$(id -u)");
@@ -54,7 +57,7 @@ pub(super) fn require(alternative: &str) -> Result<(), Fault> {
 /// Runs a command of systemctl, for example `daemon-reload`.
 ///
 /// # Errors
-/// Returns the error output of systemctl.
+/// `io` with the error output of systemctl if the command fails. The faults of [`run`].
 pub(super) fn systemctl(arguments: &[&str]) -> Result<(), Fault> {
     let (is_success, _, errors) = run(arguments)?;
     if is_success {
@@ -70,16 +73,17 @@ pub(super) fn systemctl(arguments: &[&str]) -> Result<(), Fault> {
 /// Returns the state of a unit.
 ///
 /// # Errors
-/// Returns a fault if systemctl fails.
+/// The faults of [`run`]. A failure of systemctl gives a state with empty fields.
 pub(super) fn state(unit: &str) -> Result<State, Fault> {
-    let (_, properties, _) =
-        run(&["show", unit, "--property=ActiveState,UnitFileState,MainPID,StatusText"])?;
+    let properties = "--property=ActiveState,UnitFileState,FragmentPath,MainPID,StatusText";
+    let (_, properties, _) = run(&["show", unit, properties])?;
     let mut state = State::default();
     for line in properties.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
         match key {
             "ActiveState" => state.active = value.to_owned(),
-            "UnitFileState" => state.enabled = value.to_owned(),
+            "FragmentPath" => state.file = value.to_owned(),
+            "UnitFileState" => state.is_enabled = value == "enabled",
             "MainPID" => state.pid = value.parse().ok().filter(|pid| *pid != 0),
             "StatusText" => state.status_text = value.to_owned(),
             _ => {}
@@ -98,8 +102,8 @@ pub(super) fn is_linger_enabled() -> Option<bool> {
     Some(output.stdout.starts_with(b"yes"))
 }
 
-/// Returns whether the user manager can run a service with these settings (`PrivateUsers=yes`). It
-/// runs one that does nothing.
+/// Returns whether the manager can run a service with these settings, for example
+/// `PrivateUsers=yes`. To find out, starts a service that does nothing.
 pub(super) fn allows<'a>(settings: impl Iterator<Item = &'a str>) -> bool {
     let mut command = Command::new("systemd-run");
     command.args(["--user", "--wait", "--quiet", "--collect"]);
@@ -110,6 +114,9 @@ pub(super) fn allows<'a>(settings: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// Runs systemctl. Returns whether it succeeded, its standard output and its standard error.
+///
+/// # Errors
+/// `unreachable` if systemctl does not exist, and `io` if it cannot be run.
 fn run(arguments: &[&str]) -> Result<(bool, String, String), Fault> {
     let mut command = Command::new("systemctl");
     command.arg("--user").args(arguments).stdin(Stdio::null());

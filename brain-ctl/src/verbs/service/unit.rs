@@ -4,9 +4,11 @@ use std::path::Path;
 
 use brain_protocol::{Fault, FaultCode};
 
-/// The first line of installed units; other units are not changed.
+/// The beginning of the first line of each file that `install` writes. A unit file without it is
+/// changed only with `--force`.
 pub(super) const MARKER: &str = "# Written by `brain service install`";
 
+/// The rest of the introduction, after [`MARKER`].
 const NOTICE: &str = ", which overwrites it. Put your own settings into a drop-in: \
     `systemctl --user edit brain-daemon`.";
 
@@ -20,7 +22,7 @@ pub(super) const RESTRICTIONS: &str = "private-users.conf";
 /// Maximum length of a socket path in bytes.
 const MAX_SOCKET_PATH: usize = 107;
 
-/// The values of an installation in its units.
+/// The paths of an installation that its units contain.
 pub(super) struct Paths<'a> {
     /// The daemon's program.
     pub(super) program: &'a Path,
@@ -33,11 +35,12 @@ pub(super) struct Paths<'a> {
 /// Renders the service unit.
 ///
 /// # Errors
-/// Returns a fault if a path cannot be written into a unit.
+/// `usage` if a path cannot be written into a unit.
 pub(super) fn service(paths: &Paths<'_>) -> Result<String, Fault> {
     let mut lines = vec![format!("ExecStart={}", quoted(paths.program)?)];
     if let Some(home) = paths.home {
         let home = quoted(home)?;
+        // The opening quotation mark belongs before the name of the variable.
         lines.push(format!("Environment=\"BRAIN_HOME={}", &home[1..]));
     }
     Ok(render(SERVICE, "ExecStart=", &lines))
@@ -46,9 +49,9 @@ pub(super) fn service(paths: &Paths<'_>) -> Result<String, Fault> {
 /// Renders the socket unit.
 ///
 /// # Errors
-/// Returns a fault if the path cannot be written into a unit, or is too long for a socket.
+/// `usage` if the path cannot be written into a unit, or is too long for a socket.
 pub(super) fn socket(paths: &Paths<'_>) -> Result<String, Fault> {
-    let path = writable(paths.socket)?;
+    let path = unit_text(paths.socket)?;
     if path.len() > MAX_SOCKET_PATH {
         return Err(Fault::new(
             FaultCode::Usage,
@@ -69,10 +72,12 @@ pub(super) fn restriction_settings() -> impl Iterator<Item = &'static str> {
 
 /// Renders the drop-in with the restrictions that need user namespaces.
 pub(super) fn restrictions() -> String {
+    // No line begins with a line feed, so no line is replaced.
     render(PRIVATE_USERS, "\n", &[])
 }
 
-/// Replaces the introduction of `template` with the marker, and the line of `key` with `lines`.
+/// Replaces the introduction of `template` with brain's, and each line that begins with `key` with
+/// `lines`.
 fn render(template: &str, key: &str, lines: &[String]) -> String {
     let mut text = format!("{MARKER}{NOTICE}\n");
     for line in template.lines().skip_while(|line| line.starts_with('#')) {
@@ -91,12 +96,12 @@ fn render(template: &str, key: &str, lines: &[String]) -> String {
 
 /// Quotes a path for systemd.
 fn quoted(path: &Path) -> Result<String, Fault> {
-    let text = writable(path)?.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    let text = unit_text(path)?.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     Ok(format!("\"{text}\""))
 }
 
 /// Returns the path as text if a unit can contain it.
-fn writable(path: &Path) -> Result<&str, Fault> {
+fn unit_text(path: &Path) -> Result<&str, Fault> {
     path.to_str()
         .filter(|text| !text.chars().any(char::is_control) && !text.ends_with(['\\', ' ']))
         .ok_or_else(|| {

@@ -18,7 +18,7 @@ use crate::{
     output::{clean, write_stdout},
 };
 
-/// Models by name, as `brain model install` knows them.
+/// The names of models that `brain model install` knows.
 const MODELS: [&str; 4] = [
     "all-minilm-l6-v2",
     "snowflake-arctic-embed-xs",
@@ -26,16 +26,19 @@ const MODELS: [&str; 4] = [
     "paraphrase-multilingual-minilm-l12-v2",
 ];
 
-/// What a home has before its daemon starts for the first time.
+/// Names of files that a home can have before its daemon starts for the first time.
 const OWN_FILES: [&str; 3] = ["run", "setup.json", "config.toml"];
 
-/// What setup will do.
+/// The answers to the questions.
 pub(super) struct Answers {
     pub(super) home: Home,
+    /// Whether systemd runs the daemon.
     pub(super) service: bool,
+    /// The directory of notes to keep in sync.
     pub(super) notes: Option<PathBuf>,
-    /// The chosen clients, and what connecting each will change.
+    /// The chosen clients, each with its plan.
     pub(super) plans: Vec<ClientPlan>,
+    /// The model for search by meaning.
     pub(super) model: Option<String>,
     /// Whether foreign entries of AI clients may be replaced.
     pub(super) replace: bool,
@@ -46,7 +49,8 @@ impl Answers {
     /// the user ends the questions.
     ///
     /// # Errors
-    /// `usage` if an option is wrong, or an answer is missing without a terminal.
+    /// `usage` if an answer is missing without a terminal and without `--yes`. The fault of an
+    /// option that cannot be used.
     pub(super) fn collect(setup: &Setup, is_terminal: bool) -> Result<Option<Self>, Fault> {
         if !is_terminal && !setup.yes {
             let missing = setup.missing();
@@ -59,10 +63,10 @@ impl Answers {
             }
         }
         let mut questions = Questions { number: 0, is_asking: is_terminal && !setup.yes };
-        match questions.all(setup) {
+        match questions.ask_all(setup) {
             Ok(answers) => Ok(Some(answers)),
-            Err(Ended::Quit) => Ok(None),
-            Err(Ended::Fault(fault)) => Err(fault),
+            Err(NoAnswers::Quit) => Ok(None),
+            Err(NoAnswers::Fault(fault)) => Err(fault),
         }
     }
 }
@@ -70,14 +74,14 @@ impl Answers {
 impl Setup {
     /// Returns the options that answer questions and are not given.
     fn missing(&self) -> Vec<&'static str> {
-        let given = [
+        let options = [
             ("--home", self.home.is_some()),
             ("--service", self.service.is_some()),
             ("--notes", self.notes.is_some()),
             ("--connect", !self.connect.is_empty()),
             ("--model", self.model.is_some()),
         ];
-        given.iter().filter(|(_, is_given)| !is_given).map(|(name, _)| *name).collect()
+        options.iter().filter(|(_, is_given)| !is_given).map(|(name, _)| *name).collect()
     }
 }
 
@@ -85,13 +89,14 @@ impl Setup {
 pub(super) type ClientPlan = (&'static AiClient, Result<Plan, Fault>);
 
 /// Why there are no answers.
-enum Ended {
+enum NoAnswers {
     /// The user closed the input.
     Quit,
+    /// An option or a default cannot be used, or the terminal failed.
     Fault(Fault),
 }
 
-impl From<Fault> for Ended {
+impl From<Fault> for NoAnswers {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
@@ -99,14 +104,16 @@ impl From<Fault> for Ended {
 
 /// Asks one question after the other.
 struct Questions {
+    /// The number of the current question, from 1.
     number: usize,
+    /// Whether to ask the user. Otherwise, a question without an option gets its default.
     is_asking: bool,
 }
 
 impl Questions {
-    fn all(&mut self, setup: &Setup) -> Result<Answers, Ended> {
+    fn ask_all(&mut self, setup: &Setup) -> Result<Answers, NoAnswers> {
         if self.is_asking {
-            say("Five questions. Enter takes the answer in brackets; Ctrl-D changes nothing.\n")?;
+            print("Five questions. Enter takes the answer in brackets; Ctrl-D changes nothing.\n")?;
         }
         let default = home(None)?;
         let home = self.answer(
@@ -124,20 +131,20 @@ impl Questions {
             service,
             "Should systemd run brain, from login on? Without it, commands start brain.",
             service_default,
-            yes_or_no,
+            parse_yes_or_no,
         )?;
         let notes = self.answer(
             setup.notes.clone(),
             "Which directory of markdown notes should brain keep in sync?",
             "none",
-            |text| notes(text, &home),
+            |text| parse_notes(text, &home),
         )?;
-        let (plans, may_replace) = self.clients(setup, &home)?;
+        let (plans, may_replace) = self.ask_clients(setup, &home)?;
         let model = self.answer(
             setup.model.clone(),
             "Which model for search by meaning? all-minilm-l6-v2 is a download of 91 MB.",
             "none",
-            model,
+            parse_model,
         )?;
         Ok(Answers { home, service, notes, plans, model, replace: setup.replace || may_replace })
     }
@@ -145,56 +152,60 @@ impl Questions {
     /// Returns the parsed option, the answer of the user, or the default.
     fn answer<T>(
         &mut self,
-        given: Option<String>,
+        option: Option<String>,
         question: &str,
         default: &str,
         parse: impl Fn(&str) -> Result<T, Fault>,
-    ) -> Result<T, Ended> {
+    ) -> Result<T, NoAnswers> {
         self.number += 1;
-        if let Some(given) = given {
-            return Ok(parse(&given)?);
+        if let Some(option) = option {
+            return Ok(parse(&option)?);
         }
         if !self.is_asking {
             return Ok(parse(default)?);
         }
         loop {
-            say(&format!("\n{} of 5  {question} [{default}] ", self.number))?;
-            let Some(line) = read_line() else { return Err(Ended::Quit) };
+            print(&format!("\n{} of 5  {question} [{default}] ", self.number))?;
+            let Some(line) = read_line() else { return Err(NoAnswers::Quit) };
             let text = if line.is_empty() { default } else { &line };
             match parse(text) {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => {
                     let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-                    say(&format!("        {}{hint}\n", fault.message))?;
+                    print(&format!("        {}{hint}\n", fault.message))?;
                 }
             }
         }
     }
 
-    /// Shows what the connections will change, and returns the chosen ones, and whether foreign
-    /// entries may be replaced.
-    fn clients(&mut self, setup: &Setup, home: &Home) -> Result<(Vec<ClientPlan>, bool), Ended> {
+    /// Asks which clients to connect, after it shows what each connection changes. Returns the
+    /// plans of the chosen clients, and whether the user agreed to replace a foreign entry.
+    fn ask_clients(
+        &mut self,
+        setup: &Setup,
+        home: &Home,
+    ) -> Result<(Vec<ClientPlan>, bool), NoAnswers> {
         let server = server(home)?;
         let installed: Vec<&'static AiClient> =
             CLIENTS.iter().filter(|client| client.is_installed()).collect();
         let names: Vec<&str> = installed.iter().map(|client| client.name).collect();
         if self.is_asking && setup.connect.is_empty() {
-            say(&format!("\n        AI clients on this machine: {}\n", listed(&names)))?;
+            print(&format!("\n        AI clients on this machine: {}\n", joined_names(&names)))?;
             for client in &installed {
                 let lines = match client.plan(&server) {
                     Ok(plan) => plan.description(),
                     Err(fault) => vec![fault.message],
                 };
-                say(&format!("        {} {}\n", client.label, lines.join("\n          ")))?;
+                print(&format!("        {} {}\n", client.label, lines.join("\n          ")))?;
             }
         }
-        let given = (!setup.connect.is_empty()).then(|| setup.connect.join(","));
+        let option = (!setup.connect.is_empty()).then(|| setup.connect.join(","));
         let default = if installed.is_empty() { "none" } else { "all" };
         let chosen = self.answer(
-            given,
+            option,
             "Which of them should use brain? Names, all, or none",
             default,
-            |text| clients(text, &installed),
+            |text| parse_clients(text, &installed),
         )?;
         let mut plans = Vec::new();
         let mut may_replace = false;
@@ -202,10 +213,13 @@ impl Questions {
             let plan = client.plan(&server);
             let foreign = plan.as_ref().ok().and_then(|plan| plan.foreign.clone());
             if let Some(foreign) = foreign.filter(|_| self.is_asking && !setup.replace) {
-                say(&format!("\n        {} has another \"brain\", for {foreign}\n", client.label))?;
-                say("        Replace it? [no] ")?;
+                print(&format!(
+                    "\n        {} has another \"brain\", for {foreign}\n",
+                    client.label
+                ))?;
+                print("        Replace it? [no] ")?;
                 match read_line() {
-                    None => return Err(Ended::Quit),
+                    None => return Err(NoAnswers::Quit),
                     Some(line) if line.to_lowercase().starts_with('y') => may_replace = true,
                     Some(_) => continue,
                 }
@@ -216,25 +230,32 @@ impl Questions {
     }
 }
 
-fn listed(names: &[&str]) -> String {
+/// Returns the names as a list, or a text that says that there are none.
+fn joined_names(names: &[&str]) -> String {
     if names.is_empty() { "none was found".to_owned() } else { names.join(", ") }
 }
 
-fn say(text: &str) -> Result<(), Fault> {
+/// Prints a text to standard output.
+fn print(text: &str) -> Result<(), Fault> {
     write_stdout(text.as_bytes()).map_err(|e| fail::stdout(&e))
 }
 
 /// Returns the typed line, or `None` at the end of the input.
 fn read_line() -> Option<String> {
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned())
+    let result = io::stdin().lock().read_line(&mut line);
+    result.is_ok_and(|bytes| bytes > 0).then(|| line.trim().to_owned())
 }
 
-/// Returns the home at `dir`, or the one of the environment.
+/// Returns the home at `dir`, or without `dir` the home of the environment.
+///
+/// # Errors
+/// `conflict` if `dir` is not the default home and has files that are not brain's. `io` if `dir`
+/// cannot be used.
 pub(super) fn home(dir: Option<&Path>) -> Result<Home, Fault> {
     let Some(dir) = dir else { return Home::find() };
-    let path = std::path::absolute(expanded(dir)).map_err(|e| fail::file("use", dir, &e))?;
+    let path =
+        std::path::absolute(with_home_expanded(dir)).map_err(|e| fail::file("use", dir, &e))?;
     if path.exists() && !path.is_dir() {
         return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", path.display()))
             .hint("give a directory, which may not exist yet"));
@@ -253,15 +274,15 @@ pub(super) fn home(dir: Option<&Path>) -> Result<Home, Fault> {
     Ok(Home::at(&path))
 }
 
-/// Replaces `~` at the beginning, which the shell does not do here.
-fn expanded(path: &Path) -> PathBuf {
+/// Replaces `~` at the beginning of `path`, because no shell did it.
+fn with_home_expanded(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), env::var_os("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
         _ => path.to_owned(),
     }
 }
 
-fn yes_or_no(text: &str) -> Result<bool, Fault> {
+fn parse_yes_or_no(text: &str) -> Result<bool, Fault> {
     match text.to_lowercase().as_str() {
         "y" | "yes" => Ok(true),
         "n" | "no" => Ok(false),
@@ -269,11 +290,12 @@ fn yes_or_no(text: &str) -> Result<bool, Fault> {
     }
 }
 
-fn notes(text: &str, home: &Home) -> Result<Option<PathBuf>, Fault> {
+/// Parses the directory of notes, or `none`.
+fn parse_notes(text: &str, home: &Home) -> Result<Option<PathBuf>, Fault> {
     if text == "none" {
         return Ok(None);
     }
-    let path = expanded(Path::new(text));
+    let path = with_home_expanded(Path::new(text));
     let dir = path.canonicalize().map_err(|e| fail::file("read", &path, &e))?;
     if !dir.is_dir() {
         return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", dir.display()))
@@ -290,7 +312,10 @@ fn notes(text: &str, home: &Home) -> Result<Option<PathBuf>, Fault> {
 }
 
 /// Returns the clients that the text names. They must be installed.
-fn clients(text: &str, installed: &[&'static AiClient]) -> Result<Vec<&'static AiClient>, Fault> {
+fn parse_clients(
+    text: &str,
+    installed: &[&'static AiClient],
+) -> Result<Vec<&'static AiClient>, Fault> {
     let names: Vec<&str> =
         text.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty()).collect();
     match names.as_slice() {
@@ -301,17 +326,17 @@ fn clients(text: &str, installed: &[&'static AiClient]) -> Result<Vec<&'static A
     let mut chosen = Vec::new();
     for name in names {
         let Some(client) = AiClient::find(name) else {
-            let known: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+            let known_names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
             return Err(fail::usage(format!("\"{}\" is no client that brain knows", clean(name)))
-                .hint(format!("known: {}, all, none", known.join(", "))));
+                .hint(format!("known: {}, all, none", known_names.join(", "))));
         };
         if !installed.iter().any(|found| found.name == client.name) {
-            let found: Vec<&str> = installed.iter().map(|client| client.name).collect();
+            let found_names: Vec<&str> = installed.iter().map(|client| client.name).collect();
             return Err(Fault::new(
                 FaultCode::Conflict,
                 format!("{} is not installed on this machine", client.label),
             )
-            .hint(format!("found: {}", listed(&found))));
+            .hint(format!("found: {}", joined_names(&found_names))));
         }
         if !chosen.iter().any(|known: &&AiClient| known.name == client.name) {
             chosen.push(client);
@@ -320,7 +345,8 @@ fn clients(text: &str, installed: &[&'static AiClient]) -> Result<Vec<&'static A
     Ok(chosen)
 }
 
-fn model(text: &str) -> Result<Option<String>, Fault> {
+/// Parses the name, path or URL of a model, or `none`.
+fn parse_model(text: &str) -> Result<Option<String>, Fault> {
     match text {
         "none" => Ok(None),
         _ if MODELS.contains(&text) || text.contains('/') => Ok(Some(text.to_owned())),
@@ -368,17 +394,18 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_are_refused_with_what_is_right() {
+    fn wrong_answers_are_refused_with_a_reason() {
         for (fault, part) in [
-            (yes_or_no("perhaps").err(), "neither yes nor no"),
-            (model("gpt").err(), "no model"),
-            (clients("emacs", &[]).err(), "no client"),
-            (clients("cursor", &[]).err(), "not installed"),
-            (notes("/no/such/dir", &Home::at(Path::new("/b"))).err(), "cannot read"),
+            (parse_yes_or_no("perhaps").err(), "neither yes nor no"),
+            (parse_model("gpt").err(), "no model"),
+            (parse_clients("emacs", &[]).err(), "no client"),
+            (parse_clients("cursor", &[]).err(), "not installed"),
+            (parse_notes("/no/such/dir", &Home::at(Path::new("/b"))).err(), "cannot read"),
         ] {
-            assert!(fault.as_ref().is_some_and(|it| it.message.contains(part)), "{fault:?}");
+            let has_part = fault.as_ref().is_some_and(|fault| fault.message.contains(part));
+            assert!(has_part, "{fault:?}");
         }
-        assert_eq!(model("none"), Ok(None));
-        assert!(clients("none", &[]).is_ok_and(|chosen| chosen.is_empty()));
+        assert_eq!(parse_model("none"), Ok(None));
+        assert!(parse_clients("none", &[]).is_ok_and(|chosen| chosen.is_empty()));
     }
 }

@@ -11,7 +11,8 @@ use crate::{
     output::{Outcome, clean},
 };
 
-/// Undoes the setup of a home: of the named clients, or of everything.
+/// Undoes the setup of a home. Disconnects the clients in `names`; without names, disconnects all
+/// clients and removes the service.
 pub(super) fn run(context: &Context, home: &Home, names: &[String]) -> Result<Outcome, Fault> {
     if let Some(unknown) = names.iter().find(|name| AiClient::find(name).is_none()) {
         let message = format!("\"{}\" is no client that brain knows", clean(unknown));
@@ -20,12 +21,12 @@ pub(super) fn run(context: &Context, home: &Home, names: &[String]) -> Result<Ou
     let mut record = Record::load(home)?;
     let mut parts = Vec::new();
     let is_chosen = |client: &str| names.is_empty() || names.iter().any(|name| name == client);
-    let mut kept = Vec::new();
-    // The newest change first, so that each one finds what it left.
+    let mut remaining = Vec::new();
+    // The newest change is undone first, so that each file still is as that change left it.
     for connection in std::mem::take(&mut record.connections).into_iter().rev() {
-        let client = AiClient::find(&connection.client).filter(|it| is_chosen(it.name));
+        let client = AiClient::find(&connection.client).filter(|client| is_chosen(client.name));
         let Some(client) = client else {
-            kept.push(connection);
+            remaining.push(connection);
             continue;
         };
         match client.disconnect(&connection) {
@@ -36,12 +37,12 @@ pub(super) fn run(context: &Context, home: &Home, names: &[String]) -> Result<Ou
             )),
             Err(fault) => {
                 parts.push(part(client.name, "failed", message_of(&fault)));
-                kept.push(connection);
+                remaining.push(connection);
             }
         }
     }
-    kept.reverse();
-    record.connections = kept;
+    remaining.reverse();
+    record.connections = remaining;
     parts.dedup_by(|a: &mut Part, b| a.name == b.name && a.status == b.status);
     if names.is_empty() && record.service {
         match run_brain(context, home, &["service", "uninstall"]) {

@@ -71,8 +71,20 @@ const MONTHS: [[&str; 4]; 12] = [
     ["December", "Dezember", "décembre", "diciembre"],
 ];
 
-/// A meeting: its id, year, month, day, person and topic.
-type Meeting = (String, usize, usize, usize, usize, usize);
+/// A meeting.
+struct Meeting {
+    /// The id of its page.
+    id: String,
+    year: usize,
+    /// The month, from 0.
+    month: usize,
+    /// The day of the month, from 1.
+    day: usize,
+    /// The index of the person in [`PEOPLE`].
+    person: usize,
+    /// The index of the topic in [`TOPICS`].
+    topic: usize,
+}
 
 /// Returns all sets.
 pub(crate) fn sets() -> Vec<Set> {
@@ -83,9 +95,9 @@ fn talk(rng: &mut Rng, count: usize) -> String {
     (0..count).map(|_| format!("{} ", TALK[rng.below(TALK.len())])).collect()
 }
 
-/// Returns meetings of three years with their pages, and pages of people. The day is in the
-/// frontmatter, in the slug, or in a dated line.
-fn world(rng: &mut Rng) -> (Vec<Doc>, Vec<Meeting>) {
+/// Returns pages of people, of meetings in three years and of notes, and the meetings. A meeting's
+/// day is in the frontmatter, in the slug, or in the frontmatter and a dated line.
+fn pages_and_meetings(rng: &mut Rng) -> (Vec<Doc>, Vec<Meeting>) {
     let page = |id: &str, title: String, text: String, frontmatter: String| Doc {
         id: id.to_owned(),
         title,
@@ -116,7 +128,7 @@ fn world(rng: &mut Rng) -> (Vec<Doc>, Vec<Meeting>) {
         let text = format!("Attendees: {link}\n\n{}{line}\n{}", talk(rng, 3), talk(rng, 5));
         let title = format!("{} with {}", TOPICS[topic], PEOPLE[person].split(' ').next().unwrap());
         docs.push(page(&id, title, text, format!("type: meeting\n{frontmatter}")));
-        meetings.push((id, year, month, day, person, topic));
+        meetings.push(Meeting { id, year, month, day, person, topic });
     }
     for number in 0..60 {
         let id = format!("notes/n{number}");
@@ -131,12 +143,13 @@ fn person_id(number: usize) -> String {
     format!("people/p{number}")
 }
 
+/// Returns the set of questions about months, days and quarters.
 fn periods() -> Set {
     let mut rng = Rng(20_261_127);
-    let (docs, meetings) = world(&mut rng);
+    let (docs, meetings) = pages_and_meetings(&mut rng);
     let mut questions = Vec::new();
-    let ids = |wanted: &dyn Fn(&Meeting) -> bool| -> Vec<String> {
-        meetings.iter().filter(|m| wanted(m)).map(|m| m.0.clone()).collect()
+    let ids = |is_answer: &dyn Fn(&Meeting) -> bool| -> Vec<String> {
+        meetings.iter().filter(|m| is_answer(m)).map(|m| m.id.clone()).collect()
     };
     for number in 0..36 {
         let (year, month) = (2023 + number / 12, number % 12);
@@ -149,9 +162,10 @@ fn periods() -> Set {
             4 => format!("meetings of {english} {year}"),
             _ => format!("{year}-{:02}", month + 1),
         };
-        questions.push((text, ids(&|m| (m.1, m.2) == (year, month))));
+        questions.push((text, ids(&|m| (m.year, m.month) == (year, month))));
     }
-    for (number, (id, year, month, day, person, topic)) in meetings.iter().step_by(4).enumerate() {
+    for (number, meeting) in meetings.iter().step_by(4).enumerate() {
+        let Meeting { id, year, month, day, person, topic } = meeting;
         let [english, german, french, spanish] = MONTHS[*month];
         let (name, topic) = (PEOPLE[*person], TOPICS[*topic]);
         let text = match number % 6 {
@@ -162,38 +176,39 @@ fn periods() -> Set {
             4 => format!("{year}-{:02}-{day:02}", month + 1),
             _ => format!("{name} on {english} {day}, {year}"),
         };
-        let on_day = ids(&|m| (m.1, m.2, m.3) == (*year, *month, *day));
+        let on_day = ids(&|m| (m.year, m.month, m.day) == (*year, *month, *day));
         questions.push((text, on_day));
-        // Others on the same topic with the same person are in other years.
+        // The meetings of a month have different topics.
         let text = match number % 4 {
             0 => format!("What did we say about the {topic} in {english} {year}?"),
             1 => format!("{topic} between {english} {year} and {english} {year}"),
             2 => format!("{topic} im {german} {year}"),
             _ => format!("What did {name} say in Q{} {year}?", month / 3 + 1),
         };
-        let wanted = match number % 4 {
-            3 => ids(&|m| (m.1, m.2 / 3, m.4) == (*year, month / 3, *person)),
+        let answers = match number % 4 {
+            3 => ids(&|m| (m.year, m.month / 3, m.person) == (*year, month / 3, *person)),
             _ => vec![id.clone()],
         };
-        questions.push((text, wanted));
+        questions.push((text, answers));
     }
     questions.retain(|(_, answers)| (1..=5).contains(&answers.len()));
     questions.truncate(100);
     Set::new("dates", docs, &questions)
 }
 
+/// Returns the set of questions about the last and the first meeting with a person.
 fn last_and_first() -> Set {
     let mut rng = Rng(20_261_128);
-    let (docs, meetings) = world(&mut rng);
+    let (docs, meetings) = pages_and_meetings(&mut rng);
     let mut by_person: BTreeMap<usize, Vec<&Meeting>> = BTreeMap::new();
     for meeting in &meetings {
-        by_person.entry(meeting.4).or_default().push(meeting);
+        by_person.entry(meeting.person).or_default().push(meeting);
     }
     let mut questions = Vec::new();
-    for (person, mut met) in by_person {
-        met.sort_by_key(|m| (m.1, m.2, m.3));
+    for (person, mut meetings) in by_person {
+        meetings.sort_by_key(|m| (m.year, m.month, m.day));
         let name = PEOPLE[person];
-        let (first, last) = (met[0].0.clone(), met[met.len() - 1].0.clone());
+        let (first, last) = (meetings[0].id.clone(), meetings[meetings.len() - 1].id.clone());
         for (text, answer) in [
             (format!("When did I last meet {name}?"), &last),
             (format!("Wann habe ich {name} zuletzt getroffen?"), &last),

@@ -1,11 +1,10 @@
 //! Parts of sentences in several scripts, for generated notes.
 
-/// Parts of sentences of one language, separated by `|`.
+/// Parts of sentences of one language. `|` separates the alternatives of a field.
 pub(crate) struct Lexicon {
-    /// Ends the name of the set.
+    /// The code of the language, which ends the name of the set.
     pub(crate) code: &'static str,
-    /// Orders of the parts of a sentence: `s`ubject, `v`erb, `o`bject, `p`lace, `t`ime. Other
-    /// characters are literal.
+    /// Orders of the parts of a sentence: `s`ubject, `v`erb, `o`bject, `p`lace, `t`ime.
     pub(crate) orders: &'static str,
     /// Conjunctions between two sentences.
     pub(crate) joints: &'static str,

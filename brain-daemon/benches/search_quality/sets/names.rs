@@ -26,7 +26,7 @@ const THINGS: [&str; 10] = [
     "Choir",
     "Repair Shop",
 ];
-/// Sentences that ask about a name.
+/// Sentences that ask about a name, which replaces `NAME`.
 const SENTENCES: [&str; 8] = [
     "how does NAME work",
     "what do we know about NAME?",
@@ -38,7 +38,7 @@ const SENTENCES: [&str; 8] = [
     "I need the page of NAME now",
 ];
 
-/// Names and rare words of a language, for mistyped questions.
+/// Names and rare words of a language, for mistyped questions. `|` separates the words of a field.
 struct Vocabulary {
     code: &'static str,
     first: &'static str,
@@ -129,8 +129,8 @@ fn names(rng: &mut Rng) -> Names {
     Names { people, things: (0..100).map(|number| thing(number, rng)).collect() }
 }
 
-/// Returns pages of people and things, and of calls that have their names in title and text. Every
-/// page also has the names of others.
+/// Returns pages of people, of things, and of calls. The page of a call has the names of a person
+/// and a thing. Every page also names others.
 fn pages(names: &Names, rng: &mut Rng) -> Vec<Doc> {
     let prose = |rng: &mut Rng, count: usize| -> String {
         (0..count).map(|_| format!("{}. ", sentence(&LEXICONS[0], rng))).collect()
@@ -252,12 +252,13 @@ fn half_typed() -> Set {
     Set::new("names-half-typed", docs, &questions)
 }
 
-/// Returns notes of all languages in [`VOCABULARIES`] that have a name as title and two rare words
-/// in the text, with the words of each note.
+/// Returns notes of all languages in [`VOCABULARIES`], each with the code of its language and its
+/// rare words: notes that have a name as title and two rare words, and notes without rare words.
 fn notes(rng: &mut Rng) -> Vec<(Doc, &'static str, Vec<&'static str>)> {
     let mut out = Vec::new();
     for vocabulary in &VOCABULARIES {
-        let Some(lexicon) = LEXICONS.iter().find(|it| it.code == vocabulary.code) else { continue };
+        let lexicon = LEXICONS.iter().find(|lexicon| lexicon.code == vocabulary.code);
+        let Some(lexicon) = lexicon else { continue };
         let parts = |text: &'static str| text.split('|').map(str::trim).collect::<Vec<_>>();
         let (first, last) = (parts(vocabulary.first), parts(vocabulary.last));
         let words = parts(vocabulary.words);
@@ -326,7 +327,7 @@ fn mistyped_words() -> Set {
     Set::new("typos-words", notes.into_iter().map(|note| note.0).collect(), &questions)
 }
 
-/// Returns `word` with one wrong letter, or with two if it is long.
+/// Returns `word` with one typing error, or with one or two if it has ten letters or more.
 fn mistyped(word: &str, rng: &mut Rng) -> String {
     let mut letters: Vec<char> = word.to_lowercase().chars().collect();
     let errors = if letters.len() >= 10 { 1 + rng.below(2) } else { 1 };

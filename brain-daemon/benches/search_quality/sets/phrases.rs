@@ -14,28 +14,28 @@ const QUESTIONS: usize = 100;
 
 /// Returns a set for each language.
 pub(crate) fn sets() -> Vec<Set> {
-    LEXICONS.iter().map(phrases).collect()
+    LEXICONS.iter().map(phrase_set).collect()
 }
 
-fn phrases(lexicon: &Lexicon) -> Set {
+fn phrase_set(lexicon: &Lexicon) -> Set {
     let mut rng = Rng(20_261_123);
     let docs: Vec<Doc> = (0..NOTES).map(|number| note(lexicon, number, &mut rng)).collect();
     let mut questions = Vec::new();
     while questions.len() < QUESTIONS {
         let text = &docs[rng.below(docs.len())].text;
         let Some(phrase) = phrase(lexicon, text, &mut rng) else { continue };
-        let same = docs.iter().filter(|doc| doc.text.contains(&phrase));
-        let same: Vec<String> = same.map(|doc| doc.id.clone()).collect();
+        let answers = docs.iter().filter(|doc| doc.text.contains(&phrase));
+        let answers: Vec<String> = answers.map(|doc| doc.id.clone()).collect();
         // A phrase that is in many notes identifies none of them.
-        if same.len() <= MAX_ANSWERS {
-            questions.push((phrase, same));
+        if answers.len() <= MAX_ANSWERS {
+            questions.push((phrase, answers));
         }
     }
     Set::new(&format!("phrase-{}", lexicon.code), docs, &questions)
 }
 
-/// Returns four to six words of `text`, or a run of characters in a script without spaces; `None`
-/// if they cross the end of a sentence.
+/// Returns four to six words of `text`, or 8 to 24 characters in a script without spaces. `None` if
+/// they cross the end of a sentence or a heading, or if the text is too short.
 fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
     let length = 4 + rng.below(3);
     let pieces: Vec<&str> = match lexicon.space {
@@ -56,15 +56,15 @@ fn phrase(lexicon: &Lexicon, text: &str, rng: &mut Rng) -> Option<String> {
 fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
     // One note in eight is long.
     let sentences = if number.is_multiple_of(8) { 60 } else { 6 } + rng.below(14);
-    let title = part(lexicon.objects, rng);
+    let title = random_part(lexicon.objects, rng);
     let mut text = String::new();
     for index in 0..sentences {
         if index % 12 == 11 {
-            text.push_str(&format!("\n\n## {}\n\n", part(lexicon.places, rng)));
+            text.push_str(&format!("\n\n## {}\n\n", random_part(lexicon.places, rng)));
         }
         text.push_str(&sentence(lexicon, rng));
         if rng.below(3) == 0 {
-            let joint = part(lexicon.joints, rng);
+            let joint = random_part(lexicon.joints, rng);
             let more = sentence(lexicon, rng);
             text.push_str(&format!("{}{joint}{}{more}", lexicon.space, lexicon.space));
         }
@@ -81,21 +81,21 @@ fn note(lexicon: &Lexicon, number: usize, rng: &mut Rng) -> Doc {
 
 /// Returns a sentence without its end.
 pub(super) fn sentence(lexicon: &Lexicon, rng: &mut Rng) -> String {
-    let parts: Vec<&str> = part(lexicon.orders, rng)
+    let parts: Vec<&str> = random_part(lexicon.orders, rng)
         .chars()
         .map(|kind| match kind {
-            's' => part(lexicon.subjects, rng),
-            'v' => part(lexicon.verbs, rng),
-            'o' => part(lexicon.objects, rng),
-            'p' => part(lexicon.places, rng),
-            _ => part(lexicon.times, rng),
+            's' => random_part(lexicon.subjects, rng),
+            'v' => random_part(lexicon.verbs, rng),
+            'o' => random_part(lexicon.objects, rng),
+            'p' => random_part(lexicon.places, rng),
+            _ => random_part(lexicon.times, rng),
         })
         .collect();
     parts.join(lexicon.space)
 }
 
-/// Returns one of `parts`.
-fn part(parts: &'static str, rng: &mut Rng) -> &'static str {
+/// Returns a random one of `parts`, which `|` separates.
+fn random_part(parts: &'static str, rng: &mut Rng) -> &'static str {
     let all: Vec<&str> = parts.split('|').collect();
     all[rng.below(all.len())]
 }

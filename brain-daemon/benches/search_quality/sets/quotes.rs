@@ -72,8 +72,8 @@ fn pick<'a>(of: &[&'a str], rng: &mut Rng) -> &'a str {
     of[rng.below(of.len())]
 }
 
-/// Notes of meetings in which people speak about things. For each word pair, either all
-/// notes contain the two words next to each other, or no note does.
+/// Returns a set with notes of meetings in which people speak about things. For each word pair,
+/// either the two words are adjacent in all notes about it, or in none.
 fn quotes_in_prose() -> Set {
     let mut rng = Rng(20_261_124);
     let mut docs = Vec::new();
@@ -85,15 +85,16 @@ fn quotes_in_prose() -> Set {
         let talk = |rng: &mut Rng, count: usize| -> String {
             (0..count).map(|_| format!("{} ", pick(&TALK, rng))).collect()
         };
-        let together = PAIRS.iter().position(|pair| *pair == (first, second)).unwrap_or(0) % 3 != 0;
-        let said = if together {
+        let are_adjacent =
+            PAIRS.iter().position(|pair| *pair == (first, second)).unwrap_or(0) % 3 != 0;
+        let statement = if are_adjacent {
             format!("{person} said that the {first} {second} {verdict}.")
         } else {
             format!("{person} said that the {second} for the {first} {verdict}.")
         };
         let length = 2 + rng.below(12);
         let text = format!(
-            "{}{said} {}\n\n{}",
+            "{}{statement} {}\n\n{}",
             talk(&mut rng, length),
             talk(&mut rng, length),
             talk(&mut rng, 3)
@@ -111,7 +112,7 @@ fn quotes_in_prose() -> Set {
     Set::new("quote-in-prose", docs, &questions)
 }
 
-/// People, companies and places whose names have apostrophes or Hebrew marks.
+/// Returns a set with people whose names have apostrophes or Hebrew marks.
 fn names_with_apostrophes() -> Set {
     const FIRST: [&str; 8] = ["Maeve", "Conor", "Bianca", "Luc", "Shira", "Kai", "Amina", "Rory"];
     /// The surname as the page has it, and other spellings of it.
@@ -153,7 +154,8 @@ fn names_with_apostrophes() -> Set {
     Set::new("apostrophe-names", docs, &questions)
 }
 
-/// Pairs of words that differ only in accents. The question has the accents.
+/// Returns a set with pairs of words that differ only in accents. The questions have the words that
+/// have accents.
 fn accents() -> Set {
     const WORDS: [(&str, &str); 20] = [
         ("má", "mà"),

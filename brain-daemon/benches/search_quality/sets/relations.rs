@@ -9,7 +9,7 @@ const COMPANIES: usize = 30;
 /// Meetings of each language.
 const MEETINGS: usize = 60;
 
-/// The relations of people to a company, in the order of [`Language::verbs`].
+// The relations of people to a company: indices into [`Language::verbs`].
 const FOUND: usize = 0;
 const INVEST: usize = 1;
 const WORK: usize = 2;
@@ -24,15 +24,15 @@ struct Language {
     verbs: [(&'static str, &'static str); 4],
     /// The title of the list of a meeting's people, and a sentence about another person.
     meeting: [&'static str; 2],
-    /// Questions with one relation: what is asked for, and the text with `C` or `P`.
-    one: &'static [(Ask, &'static str)],
+    /// Questions with one relation: the kind of the answers, and the text with `C` or `P`.
+    one: &'static [(Answers, &'static str)],
     /// Questions with two relations.
-    two: &'static [(Ask, &'static str)],
+    two: &'static [(Answers, &'static str)],
 }
 
-/// What a question asks for.
+/// The kind of a question's answers.
 #[derive(Clone, Copy)]
-enum Ask {
+enum Answers {
     /// People with this relation to `C`.
     People(usize),
     /// Meetings of `P`.
@@ -42,7 +42,7 @@ enum Ask {
     /// Meetings of the people with this relation to `C`.
     MeetingsOf(usize),
 }
-use Ask::{Colleagues, Meetings, MeetingsOf, People};
+use Answers::{Colleagues, Meetings, MeetingsOf, People};
 
 const LANGUAGES: [Language; 4] = [
     Language {
@@ -197,14 +197,14 @@ pub(crate) fn sets() -> Vec<Set> {
 
 /// The people, companies and meetings of a language.
 struct World {
-    /// Ids and titles.
+    // Ids and titles.
     people: Vec<(String, String)>,
     companies: Vec<(String, String)>,
     meetings: Vec<(String, String)>,
     /// For each company, the people of each relation.
     roles: Vec<[Vec<usize>; 4]>,
     /// The people of each meeting, and the person who was absent.
-    attended: Vec<(Vec<usize>, usize)>,
+    attendance: Vec<(Vec<usize>, usize)>,
 }
 
 impl World {
@@ -228,14 +228,14 @@ impl World {
             .collect();
         let roles = (0..COMPANIES)
             .map(|number| {
-                // Six people belong to a company; investors and advisors belong to another one.
+                // Six people belong to a company. Its investors and advisors belong to others.
                 let own = number * 6;
-                let other = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
+                let member = |step: usize, place: usize| (number + step) % COMPANIES * 6 + place;
                 [
                     vec![own],
-                    vec![other(3, 1), other(7, 4)],
+                    vec![member(3, 1), member(7, 4)],
                     vec![own + 1, own + 2, own + 3],
-                    vec![other(11, 4), other(5, 5)],
+                    vec![member(11, 4), member(5, 5)],
                 ]
             })
             .collect();
@@ -245,20 +245,20 @@ impl World {
                 id(meetings_in, &format!("{brand} {}", 100 + number))
             })
             .collect();
-        let attended = (0..MEETINGS)
+        let attendance = (0..MEETINGS)
             .map(|number| {
                 let count = 2 + rng.below(3);
-                let mut who: Vec<usize> = (0..count)
+                let mut attendees: Vec<usize> = (0..count)
                     .map(|_| rng.below(people.len()))
                     .chain([number % COMPANIES * 6])
                     .collect();
-                who.sort_unstable();
-                who.dedup();
-                let absent = (who[0] + 1) % people.len();
-                (who, absent)
+                attendees.sort_unstable();
+                attendees.dedup();
+                let absent = (attendees[0] + 1) % people.len();
+                (attendees, absent)
             })
             .collect();
-        Self { people, companies, meetings, roles, attended }
+        Self { people, companies, meetings, roles, attendance }
     }
 
     fn docs(&self, language: &Language) -> Vec<Doc> {
@@ -271,30 +271,30 @@ impl World {
                 let (sentence, title) = language.verbs[role];
                 match (number + role) % 4 {
                     // In a sentence on the company's page.
-                    0 => people.iter().for_each(|&who| {
-                        let who = link(&self.people[who]);
-                        let sentence = sentence.replace('P', &who).replace('C', &company.1);
+                    0 => people.iter().for_each(|&person| {
+                        let name = link(&self.people[person]);
+                        let sentence = sentence.replace('P', &name).replace('C', &company.1);
                         text.insert_str(0, &format!("{sentence}.\n\n"));
                     }),
                     // In a sentence on the person's page.
-                    1 => people.iter().for_each(|&who| {
-                        let name = self.people[who].1.split(' ').next().unwrap_or_default();
+                    1 => people.iter().for_each(|&person| {
+                        let name = self.people[person].1.split(' ').next().unwrap_or_default();
                         let sentence = sentence.replace('C', "\u{1}").replace('P', name);
                         let sentence = sentence.replace('\u{1}', &link(company));
-                        texts[who].push_str(&format!("{sentence}.\n\n"));
+                        texts[person].push_str(&format!("{sentence}.\n\n"));
                     }),
                     2 => {
                         let people: Vec<String> = people
                             .iter()
-                            .map(|&who| format!("\"{}\"", link(&self.people[who])))
+                            .map(|&person| format!("\"{}\"", link(&self.people[person])))
                             .collect();
                         let key = title.to_lowercase();
                         frontmatter.push_str(&format!("{key}: [{}]\n", people.join(", ")));
                     }
                     _ => {
                         text.push_str(&format!("## {title}\n\n"));
-                        for &who in people {
-                            text.push_str(&format!("- {}\n", link(&self.people[who])));
+                        for &person in people {
+                            text.push_str(&format!("- {}\n", link(&self.people[person])));
                         }
                         text.push('\n');
                     }
@@ -305,11 +305,11 @@ impl World {
         for (person, text) in self.people.iter().zip(texts) {
             docs.push(doc(person, text, String::new()));
         }
-        for (meeting, (who, absent)) in self.meetings.iter().zip(&self.attended) {
+        for (meeting, (attendees, absent)) in self.meetings.iter().zip(&self.attendance) {
             let [title, note] = language.meeting;
             let mut text = format!("## {title}\n\n");
-            for &who in who {
-                text.push_str(&format!("- {}\n", link(&self.people[who])));
+            for &person in attendees {
+                text.push_str(&format!("- {}\n", link(&self.people[person])));
             }
             let note = note.replacen('P', &link(&self.people[*absent]), 1);
             docs.push(doc(meeting, format!("{text}\n## 2\n\n{note}.\n"), String::new()));
@@ -317,16 +317,16 @@ impl World {
         docs
     }
 
-    fn questions(&self, forms: &[(Ask, &str)]) -> Vec<(String, Vec<String>)> {
+    fn questions(&self, forms: &[(Answers, &str)]) -> Vec<(String, Vec<String>)> {
         let mut out = Vec::new();
-        for (form, (ask, text)) in forms.iter().enumerate() {
+        for (form, (kind, text)) in forms.iter().enumerate() {
             for round in 0..8 {
                 let company = (form * 7 + round * 11) % COMPANIES;
-                let person = match ask {
+                let person = match kind {
                     Colleagues(role, _) => self.roles[company][*role][0],
                     _ => company * 6,
                 };
-                let answers: Vec<&String> = match ask {
+                let answers: Vec<&String> = match kind {
                     People(role) => self.ids(&self.roles[company][*role]),
                     Colleagues(_, role) => self.ids(&self.roles[company][*role]),
                     Meetings => self.meetings_of(&[person]),
@@ -336,7 +336,7 @@ impl World {
                 if answers.is_empty() {
                     continue;
                 }
-                let name = |text: &str| {
+                let filled = |text: &str| {
                     // Placeholders stand alone; other words may begin with the letters.
                     let words: Vec<String> = text
                         .split(' ')
@@ -350,19 +350,20 @@ impl World {
                         .collect();
                     words.join(" ")
                 };
-                out.push((name(text), answers));
+                out.push((filled(text), answers));
             }
         }
         out
     }
 
     fn ids(&self, people: &[usize]) -> Vec<&String> {
-        people.iter().map(|&who| &self.people[who].0).collect()
+        people.iter().map(|&person| &self.people[person].0).collect()
     }
 
     fn meetings_of(&self, people: &[usize]) -> Vec<&String> {
-        let of = self.meetings.iter().zip(&self.attended);
-        of.filter(|(_, (who, _))| who.iter().any(|who| people.contains(who)))
+        let meetings = self.meetings.iter().zip(&self.attendance);
+        meetings
+            .filter(|(_, (attendees, _))| attendees.iter().any(|person| people.contains(person)))
             .map(|(meeting, _)| &meeting.0)
             .collect()
     }

@@ -1,8 +1,8 @@
 //! The admin token: the owner's token for the admin API and the consent page.
 //!
-//! It is the secret `admin-token` (see [`brain_base::secrets`]), created at the first start. It is
-//! read at the start and when `brain token admin` replaces it. Edits of its file take effect at the
-//! next start.
+//! The token is the secret `admin-token` (see [`brain_base::secrets`]). The first start creates it,
+//! each start reads it, and `brain token admin --rotate` replaces it. Edits of its file take effect
+//! at the next start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,13 +18,14 @@ use brain_base::secrets::{FoundSecret, Origin, Secrets};
 use brain_store::Hash;
 
 /// The name of the secret.
-const NAME: &str = "admin-token";
-/// The minimum length of a token that the owner chose, in characters.
+const SECRET_NAME: &str = "admin-token";
+/// The minimum length of the token, in characters.
 const MIN_LENGTH: usize = 24;
 
 /// Holds the admin token, or the reason why there is none.
 pub(crate) struct AdminTokenHolder {
     secrets: Arc<Secrets>,
+    /// The file that the configuration names.
     configured: Option<PathBuf>,
     loaded: RwLock<Result<LoadedToken, Fault>>,
 }
@@ -58,7 +59,7 @@ impl LoadedToken {
 }
 
 impl AdminTokenHolder {
-    /// Reads the token, or creates it at the first start.
+    /// Reads the token, or creates it at the first start. Logs a failure; then there is no token.
     pub(crate) fn open(
         secrets: Arc<Secrets>,
         configured: Option<PathBuf>,
@@ -74,7 +75,7 @@ impl AdminTokenHolder {
     }
 
     fn load(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
-        match self.secrets.find(NAME, self.configured.as_deref())? {
+        match self.secrets.find(SECRET_NAME, self.configured.as_deref())? {
             Some(found) => LoadedToken::new(found),
             None => self.create(random),
         }
@@ -82,12 +83,12 @@ impl AdminTokenHolder {
 
     fn create(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
         let secret = random::secret(random, "brain_ad_")?;
-        let path = self.secrets.store(NAME, &secret)?;
+        let path = self.secrets.store(SECRET_NAME, &secret)?;
         tracing::info!(path = %path.display(), "admin token created");
         LoadedToken::new(FoundSecret { secret, origin: Origin::Home(path) })
     }
 
-    /// Compares the digest of a token with the admin token's, in constant time.
+    /// Returns whether `hash` is the digest of the admin token. Compares in constant time.
     pub(crate) fn matches(&self, hash: &Hash) -> bool {
         let loaded = self.loaded.read();
         loaded.as_ref().is_ok_and(|loaded| bool::from(loaded.hash.ct_eq(hash)))
@@ -109,7 +110,7 @@ impl AdminTokenHolder {
 
     fn rotate(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
         let mut loaded = self.loaded.write();
-        match self.secrets.find(NAME, self.configured.as_deref()) {
+        match self.secrets.find(SECRET_NAME, self.configured.as_deref()) {
             Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
                 let message =
                     format!("the admin token comes from {origin}, so brain does not change it");
@@ -140,8 +141,8 @@ impl Access {
     /// Returns the admin token, or replaces it on request.
     ///
     /// # Errors
-    /// The reason why there is no token; [`FaultCode::Conflict`] if it must be replaced but comes
-    /// from outside the home.
+    /// The reason why there is no token. [`FaultCode::Conflict`] if the token must be replaced but
+    /// comes from outside the home. The fault of the secrets if the token cannot be stored.
     pub fn admin_token(&self, request: &AdminToken) -> Result<AdminTokenReply, Fault> {
         if request.rotate {
             let reply = self.admin_token.rotate(&*self.random)?;

@@ -12,8 +12,8 @@ impl Access {
     /// Returns the caller that a bearer token authenticates. Does not block.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidToken`] if the token is unknown, has expired, was revoked, or is for
-    /// another service.
+    /// [`FaultCode::InvalidToken`] if the token is unknown, is a refresh token, has expired, was
+    /// revoked, or is for another service, or if its client was revoked.
     pub fn bearer(&self, token: &str) -> Result<Caller, Fault> {
         let hash = digest(token);
         if self.admin_token.matches(&hash) {

@@ -2,8 +2,8 @@
 //!
 //! `brain open` asks for a code over the control socket, whose peer is checked. The code opens one
 //! session, once, within a minute. The browser has the id of the session; this process has the
-//! SHA-256 of the id. Sessions are in memory only: they end with the daemon, with a new admin
-//! token, and by sign-out.
+//! SHA-256 of the id. Sessions are in memory only. They end after 12 hours, by sign-out, with a new
+//! admin token, and with the daemon.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -20,8 +20,9 @@ use brain_store::Hash;
 const CODE_MS: i64 = 60 * 1000;
 /// How long a session lasts, in milliseconds.
 const SESSION_MS: i64 = 12 * 60 * 60 * 1000;
-/// Maximum number of codes and of sessions. A new one replaces the oldest.
+/// Maximum number of codes. A new one replaces the oldest.
 const MAX_CODES: usize = 16;
+/// Maximum number of sessions. A new one replaces the oldest.
 const MAX_SESSIONS: usize = 32;
 
 /// The session of a browser.
@@ -29,9 +30,9 @@ const MAX_SESSIONS: usize = 32;
 pub struct BrowserSession {
     /// The CSRF token. Every change must have it; only brain's own pages contain it.
     pub csrf_token: Secret,
-    /// When it was opened, in Unix milliseconds.
+    /// When the session was opened, in Unix milliseconds.
     pub opened_at: i64,
-    /// When it ends, in Unix milliseconds.
+    /// When the session ends, in Unix milliseconds.
     pub expires_at: i64,
 }
 
@@ -39,12 +40,12 @@ pub struct BrowserSession {
 pub(crate) struct BrowserSessions {
     inner: Mutex<Inner>,
     /// Notifies the subscribers when sessions end.
-    ended: watch::Sender<()>,
+    end_notifier: watch::Sender<()>,
 }
 
 impl Default for BrowserSessions {
     fn default() -> Self {
-        Self { inner: Mutex::default(), ended: watch::Sender::new(()) }
+        Self { inner: Mutex::default(), end_notifier: watch::Sender::new(()) }
     }
 }
 
@@ -76,7 +77,7 @@ impl BrowserSessions {
         inner.codes.clear();
         let closed = std::mem::take(&mut inner.sessions).len();
         drop(inner);
-        self.ended.send_replace(());
+        self.end_notifier.send_replace(());
         closed
     }
 }
@@ -123,7 +124,7 @@ impl Access {
         let now = self.clock.now();
         let mut inner = self.browsers.inner.lock();
         inner.forget_expired(now);
-        // Found by digest, so the time of the look-up tells nothing about existing codes.
+        // Digests are compared, so the time of the look-up reveals nothing about existing codes.
         let hash = digest(code);
         let Some(at) = inner.codes.iter().position(|code| code.hash == hash) else {
             return Ok(None);
@@ -133,7 +134,7 @@ impl Access {
         let csrf_token = Secret::new(random::text::<32>(&*self.random)?);
         if inner.sessions.len() >= MAX_SESSIONS {
             inner.sessions.remove(0);
-            self.browsers.ended.send_replace(());
+            self.browsers.end_notifier.send_replace(());
         }
         let session = BrowserSession { csrf_token, opened_at: now, expires_at: now + SESSION_MS };
         inner.sessions.push((digest(&id), session));
@@ -162,12 +163,12 @@ impl Access {
     pub fn browser_sign_out(&self, id: &str) {
         let hash = digest(id);
         self.browsers.inner.lock().sessions.retain(|(known, _)| *known != hash);
-        self.browsers.ended.send_replace(());
+        self.browsers.end_notifier.send_replace(());
     }
 
     /// Returns a receiver that changes when sessions end, except by their age.
     #[must_use]
     pub fn browser_sessions_ended(&self) -> watch::Receiver<()> {
-        self.browsers.ended.subscribe()
+        self.browsers.end_notifier.subscribe()
     }
 }

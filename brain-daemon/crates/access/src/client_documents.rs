@@ -92,7 +92,7 @@ impl ClientDocuments {
     /// `invalid_client` with the reason, which reveals nothing about the local network.
     pub(crate) fn metadata(&self, id: &str, now: i64) -> Result<ClientMetadata, OAuthFault> {
         let refuse = |reason: &str| OAuthFault::new(OAuthError::InvalidClient, reason);
-        // Neither cached nor counted, because nothing is fetched.
+        // An invalid address is neither cached nor counted, because nothing is fetched.
         if !has_path(id) || net::check_document_address(id).is_err() {
             return Err(refuse(INVALID_ADDRESS));
         }
@@ -139,8 +139,8 @@ impl Cache {
         while self.fetches.front().is_some_and(|(at, _)| *at + WINDOW_MS <= now) {
             self.fetches.pop_front();
         }
-        let of_host = self.fetches.iter().filter(|(_, other)| other == host).count();
-        if of_host >= MAX_FETCHES_PER_HOST || self.fetches.len() >= MAX_FETCHES {
+        let from_host = self.fetches.iter().filter(|(_, other)| other == host).count();
+        if from_host >= MAX_FETCHES_PER_HOST || self.fetches.len() >= MAX_FETCHES {
             return Err("too many client documents were requested; try again in a minute");
         }
         self.fetches.push_back((now, host.to_owned()));
@@ -201,7 +201,7 @@ struct RawDocument {
 /// Parses the document at `id`.
 ///
 /// # Errors
-/// Why it does not describe a client.
+/// The message for the user if the document does not describe a client that brain can use.
 fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     let raw: RawDocument =
         serde_json::from_slice(body).map_err(|_| "the client's document is not a JSON object")?;
@@ -239,10 +239,10 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
              support. Register it yourself: brain clients register",
         );
     }
-    let named = texts(&raw.grant_types);
+    let names = texts(&raw.grant_types);
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
     let is_named =
-        |kind: &GrantType| named.is_empty() || named.iter().any(|name| name == kind.as_str());
+        |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
     let grant_types: Vec<GrantType> = allowed.into_iter().filter(is_named).collect();
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code");
@@ -250,7 +250,7 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     Ok(ClientMetadata { name, redirect_uris, grant_types })
 }
 
-/// Returns the strings of a list, or a single string. Other values are ignored.
+/// Returns the strings of a list, or a single string. Ignores other values.
 fn texts(value: &Option<Value>) -> Vec<String> {
     match value {
         Some(Value::String(text)) => vec![text.clone()],
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn invalid_redirect_addresses_are_ignored() {
-        let odd = json!([
+        let uris = json!([
             "cursor://x/cb",
             "javascript:alert(1)",
             "http://evil.example/",
@@ -313,11 +313,11 @@ mod tests {
             "https://a.example/#x",
             "http://127.0.0.1/cb"
         ]);
-        assert_eq!(with("redirect_uris", odd).unwrap().redirect_uris, ["http://127.0.0.1/cb"]);
-        for none in [json!([]), json!(["cursor://x/cb"]), json!(7), json!(null), json!({})] {
+        assert_eq!(with("redirect_uris", uris).unwrap().redirect_uris, ["http://127.0.0.1/cb"]);
+        for unusable in [json!([]), json!(["cursor://x/cb"]), json!(7), json!(null), json!({})] {
             assert!(
-                with("redirect_uris", none.clone()).unwrap_err().contains("redirect"),
-                "{none}"
+                with("redirect_uris", unusable.clone()).unwrap_err().contains("redirect"),
+                "{unusable}"
             );
         }
     }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_path() {
+    fn a_document_address_has_a_path() {
         assert!(is_address(ID) && has_path(ID) && !is_address("brain_cl_x"));
         for id in ["https://app.example", "https://app.example/", "https://"] {
             assert!(is_address(id) && !has_path(id), "{id}");

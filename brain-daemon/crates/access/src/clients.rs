@@ -26,8 +26,8 @@ impl Access {
     /// Registers a client, and returns its secret, which is shown only now.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidRequest`] with the field; [`FaultCode::UnknownSource`]; the fault of the
-    /// store.
+    /// [`FaultCode::InvalidRequest`] if a field is invalid; [`FaultCode::UnknownSource`] if a
+    /// source is not registered; the fault of the store or of the randomness.
     pub fn client_register(&self, request: ClientRegister) -> Result<ClientRegisterReply, Fault> {
         let name = validate_name(&request.name)?;
         let grant_types = select_grant_types(&request)?;
@@ -68,17 +68,17 @@ impl Access {
         })
     }
 
-    /// Lists clients, the oldest first. Revoked ones only on request.
+    /// Lists clients, the oldest first. Lists revoked clients only on request.
     ///
     /// # Errors
     /// None.
     pub fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
         let table = self.table();
         let is_listed = |client: &ClientEntry| request.all || client.is_active();
-        let mut found: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
-        found.sort_by_key(|(id, client)| (client.record.created_at, *id));
+        let mut clients: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
+        clients.sort_by_key(|(id, client)| (client.record.created_at, *id));
         Ok(Clients {
-            clients: found.into_iter().map(|(id, client)| client_info(id, client)).collect(),
+            clients: clients.into_iter().map(|(id, client)| client_info(id, client)).collect(),
         })
     }
 
@@ -86,8 +86,8 @@ impl Access {
     /// once.
     ///
     /// # Errors
-    /// As [`Access::client_register`]; [`FaultCode::UnknownClient`]; [`FaultCode::Conflict`] if the
-    /// client is revoked, or several clients have this name.
+    /// As [`Access::client_register`]. [`FaultCode::UnknownClient`] if there is no such client;
+    /// [`FaultCode::Conflict`] if the client is revoked, or several clients have this name.
     pub fn client_update(&self, request: ClientUpdate) -> Result<ClientReply, Fault> {
         let ttl = request.token_ttl.map(validate_ttl).transpose()?;
         let sources = request.sources.map(|sources| self.granted_sources(&sources)).transpose()?;
@@ -111,7 +111,7 @@ impl Access {
         if after != before {
             tracing::info!(client = id, scopes = %after.scopes, "a client was changed");
             let clients = vec![(id.clone(), Some(after))];
-            // The owner can reduce access even if the disk is full.
+            // Permits the change even if the disk is full, because it can reduce access.
             let only_reduces_access = true;
             self.apply(
                 &mut lock,
@@ -124,8 +124,9 @@ impl Access {
     /// Revokes a client with all its tokens.
     ///
     /// # Errors
-    /// [`FaultCode::UnknownClient`]; [`FaultCode::Conflict`] if several clients have this name;
-    /// [`FaultCode::ConfirmationNeeded`]; the fault of the store.
+    /// [`FaultCode::UnknownClient`] if there is no such client; [`FaultCode::Conflict`] if several
+    /// clients have this name; [`FaultCode::ConfirmationNeeded`] without `yes`; the fault of the
+    /// store.
     pub fn client_revoke(&self, request: &ClientRevoke) -> Result<ClientReply, Fault> {
         let mut lock = self.lock();
         let (id, client) = self.named_client(&request.client)?;
@@ -158,7 +159,7 @@ impl Access {
         tokens_revoked: u64,
     ) -> Result<ClientReply, Fault> {
         let table = self.table();
-        let client = table.client(id).ok_or_else(|| unknown(id))?;
+        let client = table.client(id).ok_or_else(|| unknown_client(id))?;
         Ok(ClientReply { status: status.into(), client: client_info(id, client), tokens_revoked })
     }
 
@@ -173,10 +174,11 @@ fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault>
     if let Some(client) = table.client(text) {
         return Ok((text.to_owned(), client.record.clone()));
     }
-    let named: Vec<_> = table.clients().filter(|(_, client)| client.record.name == text).collect();
-    let active: Vec<_> = named.iter().copied().filter(|(_, c)| c.is_active()).collect();
-    match if active.is_empty() { named } else { active }.as_slice() {
-        [] => Err(unknown(text)),
+    let matches: Vec<_> =
+        table.clients().filter(|(_, client)| client.record.name == text).collect();
+    let active: Vec<_> = matches.iter().copied().filter(|(_, c)| c.is_active()).collect();
+    match if active.is_empty() { matches } else { active }.as_slice() {
+        [] => Err(unknown_client(text)),
         [(id, client)] => Ok(((*id).clone(), client.record.clone())),
         several => {
             let mut ids: Vec<&str> = several.iter().map(|(id, _)| id.as_str()).collect();
@@ -188,7 +190,7 @@ fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault>
     }
 }
 
-fn unknown(text: &str) -> Fault {
+fn unknown_client(text: &str) -> Fault {
     Fault::new(FaultCode::UnknownClient, format!("there is no client \"{}\"", printable(text)))
         .hint("`brain clients list` shows them all")
 }
@@ -216,6 +218,10 @@ fn grant_names(kinds: &[GrantType]) -> Vec<String> {
     kinds.iter().map(|kind| kind.as_str().to_owned()).collect()
 }
 
+/// Returns the valid name of a client or token.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if the name is invalid.
 pub(crate) fn validate_name(text: &str) -> Result<String, Fault> {
     validate::name(text)
         .map_err(|reason| invalid(reason, "give a short name, for example \"my phone\""))
@@ -232,6 +238,9 @@ fn validate_ttl(seconds: u32) -> Result<u32, Fault> {
 }
 
 /// Returns the grant types of a new client, each once, in their usual order.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if a client cannot have these grant types.
 fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
     let requested = match (request.grant_types.as_slice(), request.public) {
         ([], false) => &[GrantType::ClientCredentials][..],
@@ -255,15 +264,19 @@ fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault>
     Ok(kinds)
 }
 
+/// Checks the redirect addresses of a client with the grant types `kinds`.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] if an address is missing, superfluous or invalid.
 fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
-    let by_consent = kinds.contains(&GrantType::AuthorizationCode);
-    if by_consent && uris.is_empty() {
+    let needs_consent = kinds.contains(&GrantType::AuthorizationCode);
+    if needs_consent && uris.is_empty() {
         return Err(invalid(
             "a client that asks for consent needs a redirect address",
             "name at least one redirect_uri, https://… or http://localhost/…",
         ));
     }
-    if !by_consent && !uris.is_empty() {
+    if !needs_consent && !uris.is_empty() {
         return Err(invalid(
             "redirect_uris are for clients that ask for consent",
             "add the grant type authorization_code, or leave out redirect_uris",
@@ -290,6 +303,9 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
 }
 
 /// Refuses a list of sources together with the scope `admin`, which reaches every source.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`] for this combination.
 pub(crate) fn check_sources(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
         return Err(invalid(

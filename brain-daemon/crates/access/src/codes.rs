@@ -10,7 +10,7 @@ use brain_store::Hash;
 
 /// How long a code is valid, in milliseconds.
 const LIFETIME_MS: i64 = 60 * 1000;
-/// How long a code is remembered, in milliseconds, to recognise its second use.
+/// How long a code is remembered, in milliseconds, so that a second use is recognised.
 const RETENTION_MS: i64 = 10 * 60 * 1000;
 /// The maximum number of remembered codes. The owner consents to each of them by hand.
 const MAX_CODES: usize = 1000;
@@ -18,7 +18,7 @@ const MAX_CODES: usize = 1000;
 /// A code, and the owner's consent.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthorizationCode {
-    /// The client that can exchange it.
+    /// The id of the client that can exchange the code.
     pub(crate) client_id: String,
     /// The address to which the browser was redirected.
     pub(crate) redirect_uri: String,
@@ -34,12 +34,12 @@ pub(crate) struct AuthorizationCode {
     pub(crate) family: u64,
     /// The time of the consent, in Unix milliseconds.
     pub(crate) created_at: i64,
-    /// Whether it was exchanged.
+    /// Whether the code was exchanged.
     pub(crate) is_used: bool,
 }
 
 impl AuthorizationCode {
-    /// Returns whether its 60 seconds are over.
+    /// Returns whether the code has expired at `now`, in Unix milliseconds.
     pub(crate) fn has_expired(&self, now: i64) -> bool {
         now - self.created_at >= LIFETIME_MS
     }
@@ -50,7 +50,7 @@ impl AuthorizationCode {
 pub(crate) struct CodeStore(HashMap<Hash, AuthorizationCode>);
 
 impl CodeStore {
-    /// Adds a code and removes old ones.
+    /// Adds a code. Removes codes older than 10 minutes, and the oldest code at the limit.
     pub(crate) fn put(&mut self, hash: Hash, code: AuthorizationCode) {
         let now = code.created_at;
         self.0.retain(|_, code| now - code.created_at < RETENTION_MS);

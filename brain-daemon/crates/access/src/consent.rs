@@ -25,7 +25,7 @@ use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
 
 /// How a client became known (`registered_by`): by its metadata document.
-const METADATA: &str = "metadata";
+const BY_METADATA: &str = "metadata";
 
 /// A validated request for the owner's consent.
 struct ConsentRequest {
@@ -44,11 +44,11 @@ impl Access {
     /// Returns the question for the owner. May block.
     ///
     /// # Errors
-    /// Why the request is refused.
+    /// [`AuthorizeError`] with the reason if the request is refused.
     pub fn consent(&self, request: &AuthorizeRequest) -> Result<Consent, AuthorizeError> {
         let valid = self.validate_request(request, self.client_metadata(request)?)?;
         let client_host =
-            (valid.client.registered_by == METADATA).then(|| redirect_uri::host(&valid.id));
+            (valid.client.registered_by == BY_METADATA).then(|| redirect_uri::host(&valid.id));
         Ok(Consent {
             client_host,
             client_name: valid.client.name,
@@ -67,7 +67,8 @@ impl Access {
     /// the address to redirect the browser to, with an authorization code. May block.
     ///
     /// # Errors
-    /// As [`Access::consent`].
+    /// As [`Access::consent`]. Also [`AuthorizeError::Page`] if `scopes` exceed the requested ones,
+    /// or if the store or the randomness fails.
     pub fn approve(
         &self,
         request: &AuthorizeRequest,
@@ -126,6 +127,11 @@ impl Access {
         Ok(self.error_redirect(request, &valid.redirect_uri, &fault))
     }
 
+    /// Checks a request. `metadata` is the metadata of a client that a document describes.
+    ///
+    /// # Errors
+    /// [`AuthorizeError::Redirect`] if the client is trusted and its address is known, else
+    /// [`AuthorizeError::Page`].
     fn validate_request(
         &self,
         request: &AuthorizeRequest,
@@ -175,10 +181,11 @@ impl Access {
         })
     }
 
-    /// Returns the metadata of a client whose id is the address of its document. May fetch it.
+    /// Returns the metadata of a client whose id is the address of its document. May fetch the
+    /// document. `None` if the record in the store must be used.
     ///
     /// # Errors
-    /// Why there is no metadata, if the store does not have the client either.
+    /// The reason why there is no metadata, if the store does not have the client either.
     fn client_metadata(
         &self,
         request: &AuthorizeRequest,
@@ -187,7 +194,7 @@ impl Access {
         let Some(id) = request.client_id.as_deref() else { return Ok(None) };
         let stored = self.active_client(id);
         if !client_documents::is_address(id)
-            || stored.as_ref().is_some_and(|client| client.registered_by != METADATA)
+            || stored.as_ref().is_some_and(|client| client.registered_by != BY_METADATA)
         {
             return Ok(None);
         }
@@ -235,7 +242,7 @@ impl Access {
             grant_types: Vec::new(),
             redirect_uris: Vec::new(),
             token_ttl: DEFAULT_TOKEN_TTL,
-            registered_by: METADATA.into(),
+            registered_by: BY_METADATA.into(),
             created_at: self.clock.now(),
             last_used_at: None,
             revoked_at: None,

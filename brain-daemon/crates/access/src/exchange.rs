@@ -29,7 +29,7 @@ const REFRESH_TTL_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 const GRACE_MS: i64 = 10_000;
 /// The maximum number of a client's tokens of one kind. Older ones are removed.
 const MAX_TOKENS: usize = 1000;
-/// The digest that stands for a missing secret. No text has this digest.
+/// The digest that stands for a missing secret. No known text has this digest.
 const NO_SECRET: Hash = [0; 32];
 
 /// An authenticated client, and the resource that it requested.
@@ -61,7 +61,9 @@ impl Access {
     /// Issues tokens. May block.
     ///
     /// # Errors
-    /// The codes of RFC 6749 section 5.2, `invalid_target`, `server_error`.
+    /// `invalid_client`, `unauthorized_client`, `invalid_request`, `invalid_grant` and
+    /// `invalid_scope` as in RFC 6749 section 5.2. `invalid_target` if the resource is not this
+    /// service. `server_error` if the store or the randomness fails.
     pub fn exchange(
         &self,
         credentials: &Credentials,
@@ -109,7 +111,7 @@ impl Access {
     /// tokens and tokens of other clients are ignored. May block.
     ///
     /// # Errors
-    /// `invalid_client`, `server_error`.
+    /// `invalid_client` if the credentials are wrong, and `server_error` if the store fails.
     pub fn revoke(&self, credentials: &Credentials, token: &Secret) -> Result<(), OAuthFault> {
         let mut lock = self.lock();
         self.authenticate_client(credentials)?;
@@ -139,21 +141,22 @@ impl Access {
     /// secret take the same time and return the same error.
     fn authenticate_client(&self, credentials: &Credentials) -> Result<ClientRecord, OAuthFault> {
         // Some libraries send an empty secret for a public client.
-        let presented =
+        let presented_secret =
             credentials.secret.as_ref().map(Secret::expose).filter(|secret| !secret.is_empty());
-        let hash = digest(presented.unwrap_or_default());
+        let hash = digest(presented_secret.unwrap_or_default());
         let table = self.table();
         let client = table.active_client(&credentials.client_id);
-        let expected = client.and_then(|client| client.record.secret);
-        let is_same = bool::from(expected.unwrap_or(NO_SECRET).ct_eq(&hash));
+        let stored_hash = client.and_then(|client| client.record.secret);
+        let is_same = bool::from(stored_hash.unwrap_or(NO_SECRET).ct_eq(&hash));
         match client {
-            Some(client) if is_same || (expected.is_none() && presented.is_none()) => {
+            Some(client) if is_same || (stored_hash.is_none() && presented_secret.is_none()) => {
                 Ok(client.record.clone())
             }
             _ => Err(OAuthFault::new(OAuthError::InvalidClient, "unknown client, or wrong secret")),
         }
     }
 
+    /// Exchanges an authorization code. Revokes the code's tokens if it was used before.
     fn exchange_code(
         &self,
         lock: &mut ChangeLock,
@@ -202,6 +205,7 @@ impl Access {
         Ok(issued)
     }
 
+    /// Exchanges a refresh token. Revokes its family if it is no longer valid.
     fn refresh(
         &self,
         lock: &mut ChangeLock,
@@ -265,7 +269,7 @@ impl Access {
         self.apply(lock, update)
     }
 
-    /// Creates tokens. They are durable, together with `update`, before they are returned.
+    /// Creates tokens. Stores them durably, together with `update`, before it returns them.
     fn issue(
         &self,
         lock: &mut ChangeLock,

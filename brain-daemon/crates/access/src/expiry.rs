@@ -9,8 +9,8 @@ use brain_store::{ClientRecord, GrantUpdate, TokenKind, TokenRecord};
 
 /// One day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// How long revoked clients, expired personal tokens and unused clients that registered themselves
-/// are kept, in milliseconds.
+/// How long these are kept, in milliseconds: revoked clients, expired or revoked personal tokens,
+/// and unused clients that registered themselves.
 const RETENTION_MS: i64 = 90 * DAY_MS;
 /// Personal tokens that expire within this time are reported, in milliseconds. Tokens with a
 /// shorter lifetime are reported during its last quarter.
@@ -23,12 +23,12 @@ pub struct AccessSummary {
     pub clients: usize,
     /// The number of valid personal tokens.
     pub tokens: usize,
-    /// Valid personal tokens that expire within 14 days, and in the last quarter of their lifetime:
-    /// name and time in Unix milliseconds, the earliest first.
+    /// Valid personal tokens that expire within 14 days and are in the last quarter of their
+    /// lifetime: name and time in Unix milliseconds, the earliest first.
     pub expiring: Vec<(String, i64)>,
     /// Names of valid personal tokens that never expire.
     pub without_expiry: Vec<String>,
-    /// Why there is no admin token.
+    /// The reason if there is no admin token.
     pub admin_token_problem: Option<Fault>,
 }
 
@@ -38,9 +38,9 @@ impl Access {
     pub fn summary(&self) -> AccessSummary {
         let now = self.clock.now();
         let table = self.table();
-        let personal = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
+        let is_valid = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
         let tokens: Vec<&TokenRecord> =
-            table.tokens().map(|(_, token)| token).filter(personal).collect();
+            table.tokens().map(|(_, token)| token).filter(is_valid).collect();
         let mut expiring: Vec<(String, i64)> = tokens
             .iter()
             .filter_map(|token| {
@@ -84,7 +84,8 @@ impl Access {
         self.apply(&mut lock, GrantUpdate { clients, ..GrantUpdate::default() })
     }
 
-    /// Removes expired clients and tokens. Returns their number.
+    /// Removes clients and tokens whose retention is over, and the tokens of these clients. Returns
+    /// their number.
     ///
     /// # Errors
     /// The fault of the store; then nothing is removed.
@@ -94,7 +95,7 @@ impl Access {
         let mut update = GrantUpdate { only_reduces_access: true, ..GrantUpdate::default() };
         {
             let table = self.table();
-            let expired = table.clients().filter(|(_, client)| is_client_expired(client, now));
+            let expired = table.clients().filter(|(_, client)| is_client_removable(client, now));
             update.clients = expired.map(|(id, _)| (id.clone(), None)).collect();
             let is_orphan = |token: &TokenRecord| {
                 token
@@ -104,7 +105,7 @@ impl Access {
             };
             let expired = table
                 .tokens()
-                .filter(|(_, token)| is_token_expired(token, now) || is_orphan(token));
+                .filter(|(_, token)| is_token_removable(token, now) || is_orphan(token));
             update.tokens = expired.map(|(hash, _)| (*hash, None)).collect();
         }
         let count = update.clients.len() + update.tokens.len();
@@ -116,12 +117,13 @@ impl Access {
     }
 }
 
-/// Returns how long before its end a token is reported, in milliseconds.
+/// Returns how long before its end a token is reported. All times are milliseconds.
 fn warning_time(created_at: i64, end: i64) -> i64 {
     ((end - created_at) / 4).min(EXPIRY_WARNING_MS)
 }
 
-fn is_client_expired(client: &ClientEntry, now: i64) -> bool {
+/// Returns whether the retention of a client is over at `now`.
+fn is_client_removable(client: &ClientEntry, now: i64) -> bool {
     let record = &client.record;
     let last_active = || client.last_used().unwrap_or(record.created_at);
     match record.revoked_at {
@@ -130,7 +132,8 @@ fn is_client_expired(client: &ClientEntry, now: i64) -> bool {
     }
 }
 
-fn is_token_expired(token: &TokenRecord, now: i64) -> bool {
+/// Returns whether the retention of a token is over at `now`.
+fn is_token_removable(token: &TokenRecord, now: i64) -> bool {
     let ended = match (token.revoked_at, token.expires_at) {
         (Some(revoked), Some(end)) => Some(revoked.min(end)),
         (revoked, end) => revoked.or(end),
@@ -138,7 +141,7 @@ fn is_token_expired(token: &TokenRecord, now: i64) -> bool {
     match token.kind {
         TokenKind::Personal => ended.is_some_and(|at| at + RETENTION_MS <= now),
         TokenKind::Access => ended.is_some_and(|at| at + DAY_MS <= now),
-        // An exchanged or revoked token is kept until its expiry, to recognise its reuse.
+        // An exchanged or revoked token is kept until its expiry, so that its reuse is recognised.
         TokenKind::Refresh => token.expires_at.is_some_and(|end| end <= now),
     }
 }

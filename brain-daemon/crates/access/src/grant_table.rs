@@ -25,7 +25,7 @@ fn visibility(sources: &[String]) -> Visibility {
     if sources.is_empty() {
         return Visibility::All;
     }
-    // An invalid name shows nothing, rather than everything.
+    // A list of invalid names shows no source, rather than every source.
     Visibility::Only(sources.iter().filter_map(|id| SourceId::parse(id.as_str()).ok()).collect())
 }
 
@@ -39,9 +39,9 @@ pub(crate) fn intersection(one: &Visibility, other: &Visibility) -> Visibility {
     }
 }
 
-/// Returns `wanted` if `granted` covers it, else `granted`.
-pub(crate) fn cap_scopes(granted: Scopes, wanted: Scopes) -> Scopes {
-    if granted.cover(wanted) { wanted } else { granted }
+/// Returns `requested` if `granted` covers it, else `granted`.
+pub(crate) fn cap_scopes(granted: Scopes, requested: Scopes) -> Scopes {
+    if granted.cover(requested) { requested } else { granted }
 }
 
 /// A client in memory.
@@ -191,11 +191,11 @@ impl GrantTable {
         max: usize,
         now: i64,
     ) {
-        let of_client = |t: &TokenRecord| t.kind == kind && t.client.as_deref() == Some(client);
+        let is_of_client = |t: &TokenRecord| t.kind == kind && t.client.as_deref() == Some(client);
         let mut rows: Vec<(bool, i64, Hash)> = self
             .tokens()
             .filter(|(hash, token)| {
-                of_client(token) && !update.tokens.iter().any(|(h, _)| h == *hash)
+                is_of_client(token) && !update.tokens.iter().any(|(h, _)| h == *hash)
             })
             .map(|(hash, token)| (is_live(token, now), token.created_at, *hash))
             .collect();

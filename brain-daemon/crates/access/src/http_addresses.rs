@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::{Access, OAuthError, OAuthFault};
 
-/// The issuer when no listener is known.
+/// The issuer if neither an address nor a listener is known.
 const DEFAULT_ISSUER: &str = "http://127.0.0.1:3131";
 
 /// The addresses of the HTTP listeners, and the problems with them.
@@ -24,7 +24,7 @@ pub struct HttpAddresses {
     pub exposed: Vec<String>,
 }
 
-/// The open HTTP listeners.
+/// The addresses of the HTTP listeners, and the resources that they serve.
 pub(crate) struct ListenerState {
     addresses: HttpAddresses,
     /// The result of [`Access::resources`].
@@ -32,8 +32,8 @@ pub(crate) struct ListenerState {
 }
 
 impl Access {
-    /// Sets the addresses of the HTTP listeners: before the first request, and when a listener that
-    /// was missing is open.
+    /// Sets the addresses of the HTTP listeners. Called before the first request, and when a
+    /// missing listener opens.
     pub fn set_http_addresses(&self, addresses: HttpAddresses) {
         let resources = self.resources(&addresses);
         *self.listeners.write() = Some(ListenerState { addresses, resources });
@@ -70,8 +70,9 @@ impl Access {
         let listeners = [addresses.local, addresses.public].into_iter().flatten();
         let mut bases = vec![self.issuer_at(addresses)];
         bases.extend(listeners.flat_map(listener_urls));
-        let both = |base: String| [format!("{base}/"), format!("{base}/mcp")];
-        let urls = bases.into_iter().flat_map(both).filter_map(|text| Url::parse(&text).ok());
+        let resource_urls = |base: String| [format!("{base}/"), format!("{base}/mcp")];
+        let urls =
+            bases.into_iter().flat_map(resource_urls).filter_map(|text| Url::parse(&text).ok());
         urls.map(String::from).collect()
     }
 

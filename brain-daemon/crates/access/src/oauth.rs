@@ -152,7 +152,8 @@ pub struct AuthorizeRequest {
 pub struct Consent {
     /// The id of the client.
     pub client_id: String,
-    /// The host of the client's metadata document, which identifies the client.
+    /// The host of the client's metadata document, if a document describes the client. The host
+    /// identifies the client.
     pub client_host: Option<String>,
     /// The name of the client. Untrusted, unless the owner registered the client.
     pub client_name: String,
@@ -193,6 +194,6 @@ pub struct RegistrationRequest {
     pub scope: Option<String>,
     /// The grant types. Unknown ones are ignored.
     pub grant_types: Vec<String>,
-    /// How the client wants to authenticate. It is registered with `none`.
+    /// How the client wants to authenticate. The client is registered with `none`.
     pub token_endpoint_auth_method: Option<String>,
 }

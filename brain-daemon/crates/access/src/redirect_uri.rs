@@ -9,25 +9,26 @@ use url::Url;
 
 /// The maximum length of an address, in bytes.
 const MAX_LENGTH: usize = 2000;
-/// The names of this machine.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// Schemes that do more than open an address in a browser.
-const HARMFUL: [&str; 9] =
+/// The hosts of loopback addresses.
+const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// Schemes that are always refused, because they run code, show local data or are not redirects.
+const REFUSED_SCHEMES: [&str; 9] =
     ["javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss"];
 
 /// Why an address cannot be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedirectError {
-    /// It is invalid or harmful, for this reason.
+    /// The address is invalid or harmful, for this reason.
     Invalid(&'static str),
-    /// It has a private scheme such as `cursor://`. It is harmless, but any program can claim it.
+    /// The address has a private scheme such as `cursor://`. It is harmless, but any program can
+    /// claim the scheme.
     PrivateScheme,
 }
 
 /// Checks that an address can be registered.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason if the address cannot be registered.
 pub(crate) fn check(uri: &str) -> Result<(), RedirectError> {
     if uri.is_empty() || uri.len() > MAX_LENGTH {
         return Err(RedirectError::Invalid("a redirect address has 1 to 2,000 characters"));
@@ -53,14 +54,15 @@ pub(crate) fn check(uri: &str) -> Result<(), RedirectError> {
         "https" | "http" => Err(RedirectError::Invalid(
             "a redirect address begins with https://, or with http:// and this machine's name",
         )),
-        scheme if HARMFUL.contains(&scheme) || !uri.contains("://") => {
+        scheme if REFUSED_SCHEMES.contains(&scheme) || !uri.contains("://") => {
             Err(RedirectError::Invalid("a redirect address begins with https://"))
         }
         _ => Err(RedirectError::PrivateScheme),
     }
 }
 
-/// Returns whether `presented` is the registered address.
+/// Returns whether `presented` is the registered address, apart from the port of a loopback
+/// address.
 pub(crate) fn matches(registered: &str, presented: &str) -> bool {
     if registered == presented {
         return true;
@@ -85,16 +87,17 @@ pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, String)]) -> Strin
     format!("{uri}{separator}{query}")
 }
 
-/// Returns the text between `://` and the path.
+/// Returns the text between `://` and the path, query or fragment.
 fn authority(uri: &str) -> Option<&str> {
     let (_, rest) = uri.split_once("://")?;
     Some(&rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())])
 }
 
-/// Returns the host, and the text after the port, of a loopback address.
+/// Returns the host, and the text after the port, of a loopback address; `None` for other
+/// addresses.
 fn loopback(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
-    let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
+    let host = LOOPBACK_HOSTS.into_iter().find(|host| rest.starts_with(host))?;
     let rest = &rest[host.len()..];
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (port, rest) = rest.split_at(end);
@@ -269,12 +272,12 @@ mod tests {
             which in 0..REGISTERED.len(),
             at in 0_usize..40,
             cut in 0_usize..4,
-            put in "[a-zA-Z0-9:/?#@.\\\\%&=*\\[\\] \r\n\u{e4}-]{0,6}",
+            inserted in "[a-zA-Z0-9:/?#@.\\\\%&=*\\[\\] \r\n\u{e4}-]{0,6}",
         ) {
             let registered = REGISTERED[which];
             let at = at.min(registered.len());
             let end = (at + cut).min(registered.len());
-            let presented = format!("{}{put}{}", &registered[..at], &registered[end..]);
+            let presented = format!("{}{inserted}{}", &registered[..at], &registered[end..]);
             if matches(registered, &presented) {
                 let (one, other) = (Url::parse(registered).unwrap(),
                     Url::parse(&presented).unwrap());

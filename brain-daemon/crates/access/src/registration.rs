@@ -25,7 +25,9 @@ impl Access {
     /// this. May block.
     ///
     /// # Errors
-    /// `invalid_redirect_uri`, `invalid_client_metadata`, `invalid_scope`, `server_error`.
+    /// `invalid_redirect_uri`, `invalid_scope` or `invalid_client_metadata` if that field cannot be
+    /// registered. `invalid_client_metadata` if too many clients have registered themselves.
+    /// `server_error` if the store or the randomness fails.
     pub fn register_dynamic_client(
         &self,
         request: &RegistrationRequest,
@@ -46,8 +48,8 @@ impl Access {
         let grant_types = allowed_grant_types(&request.grant_types)?;
         let scopes = parse_scopes(request.scope.as_deref())?;
         let now = self.clock.now();
-        let number = random::text::<16>(&*self.random).map_err(brain_protocol::Fault::from)?;
-        let id = format!("brain_cl_{number}");
+        let text = random::text::<16>(&*self.random).map_err(brain_protocol::Fault::from)?;
+        let id = format!("brain_cl_{text}");
         let record = ClientRecord {
             name,
             secret: None,
@@ -63,7 +65,7 @@ impl Access {
         };
         let mut lock = self.lock();
         let mut update = GrantUpdate::default();
-        make_room(&self.table(), &mut update, now)?;
+        remove_surplus_client(&self.table(), &mut update, now)?;
         update.clients.push((id.clone(), Some(record)));
         self.apply(&mut lock, update)?;
         tracing::info!(client = id, "a client registered itself");
@@ -75,18 +77,25 @@ impl Access {
     }
 }
 
-/// Adds the removal of an unused client to `update` if the limit is reached.
-fn make_room(table: &GrantTable, update: &mut GrantUpdate, now: i64) -> Result<(), OAuthFault> {
+/// Adds the removal of the oldest unused client to `update` if the limit is reached.
+///
+/// # Errors
+/// `invalid_client_metadata` if the limit is reached and no client can be removed.
+fn remove_surplus_client(
+    table: &GrantTable,
+    update: &mut GrantUpdate,
+    now: i64,
+) -> Result<(), OAuthFault> {
     let dynamic = || table.clients().filter(|(_, client)| client.record.registered_by == DYNAMIC);
     if dynamic().count() < MAX_CLIENTS {
         return Ok(());
     }
-    let idle = dynamic()
+    let oldest_unused = dynamic()
         .filter(|(_, client)| {
             client.last_used().is_none() && client.record.created_at + UNUSED_MS <= now
         })
         .min_by_key(|(_, client)| client.record.created_at);
-    let (id, _) = idle.ok_or_else(|| {
+    let (id, _) = oldest_unused.ok_or_else(|| {
         OAuthFault::new(
             OAuthError::InvalidClientMetadata,
             "too many clients have registered themselves; try again in an hour",
@@ -119,13 +128,13 @@ fn usable_redirect_uris(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
     Ok(out)
 }
 
-/// Returns those of the requested grant types that a client without a secret can have. If none is
-/// requested, returns all of them.
+/// Returns the requested grant types that a client without a secret can have. If none is requested,
+/// returns all that it can have.
 fn allowed_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
-    let named =
+    let is_requested =
         |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
-    let kinds: Vec<GrantType> = allowed.into_iter().filter(named).collect();
+    let kinds: Vec<GrantType> = allowed.into_iter().filter(is_requested).collect();
     if !kinds.contains(&GrantType::AuthorizationCode) {
         return Err(OAuthFault::new(
             OAuthError::InvalidClientMetadata,
@@ -135,6 +144,7 @@ fn allowed_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     Ok(kinds)
 }
 
+/// Parses the requested scopes: `read` and `write` if none are requested.
 fn parse_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
     let Some(text) = scope.filter(|text| !text.trim().is_empty()) else {
         return Ok(Scopes::READ_WRITE);

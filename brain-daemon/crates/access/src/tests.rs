@@ -63,7 +63,7 @@ impl Random for CountingRandom {
     }
 }
 
-/// A network that has the given documents and lists all fetches.
+/// A network that has the given documents and records the addresses of all fetches.
 #[derive(Default)]
 struct FakeNetwork {
     documents: Mutex<HashMap<String, Result<Document, NetError>>>,
@@ -123,7 +123,7 @@ impl Fixture {
         fixture
     }
 
-    /// Makes the disk count as full, or as empty again.
+    /// Makes the disk count as full if `full`, otherwise as empty, and opens the service again.
     fn fill_the_disk(&mut self, full: bool) {
         self.min_free_bytes = if full { u64::MAX / 2 } else { 0 };
         self.reopen();
@@ -224,8 +224,8 @@ impl Fixture {
     /// Consents to all requested scopes and returns the code.
     fn code(&self, request: &AuthorizeRequest) -> Secret {
         let scopes = self.access().consent(request).unwrap().scopes;
-        let to = self.access().approve(request, scopes).unwrap();
-        Secret::new(parameters(&to).remove("code").unwrap())
+        let redirect = self.access().approve(request, scopes).unwrap();
+        Secret::new(parameters(&redirect).remove("code").unwrap())
     }
 
     fn redeem(&self, credentials: &Credentials, code: &Secret) -> Result<IssuedTokens, OAuthFault> {

@@ -14,20 +14,21 @@ use brain_base::random;
 use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
 
 /// One day in seconds.
-const DAY: u64 = 24 * 60 * 60;
+const DAY_SECONDS: u64 = 24 * 60 * 60;
 /// The default lifetime of a token, in seconds.
-const DEFAULT_TTL: u64 = 90 * DAY;
+const DEFAULT_TTL: u64 = 90 * DAY_SECONDS;
 /// The default lifetime of a token with the scope `admin`, in seconds.
-const DEFAULT_ADMIN_TTL: u64 = 30 * DAY;
+const DEFAULT_ADMIN_TTL: u64 = 30 * DAY_SECONDS;
 /// The allowed lifetimes, in seconds: one minute to ten years.
-const TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * 24 * 60 * 60;
+const ALLOWED_TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * DAY_SECONDS;
 
 impl Access {
     /// Creates a personal token, which is shown only now.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidRequest`] with the field; [`FaultCode::UnknownSource`];
-    /// [`FaultCode::Conflict`] if a valid token has this name; the fault of the store.
+    /// [`FaultCode::InvalidRequest`] if a field is invalid; [`FaultCode::UnknownSource`] if a
+    /// source is not registered; [`FaultCode::Conflict`] if a valid token has this name; the fault
+    /// of the store or of the randomness.
     pub fn token_create(&self, request: &TokenCreate) -> Result<TokenCreateReply, Fault> {
         let name = validate_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
@@ -39,7 +40,7 @@ impl Access {
         };
         // 0 means that the token never expires.
         let lifetime = Some(request.expires_in.unwrap_or(default)).filter(|&seconds| seconds != 0);
-        if lifetime.is_some_and(|seconds| !TTL.contains(&seconds)) {
+        if lifetime.is_some_and(|seconds| !ALLOWED_TTL.contains(&seconds)) {
             return Err(invalid(
                 "the lifetime of a token is a minute to ten years",
                 "for example 90d, or never",
@@ -87,43 +88,43 @@ impl Access {
         let table = self.table();
         let is_listed =
             |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
-        let mut found: Vec<_> = table.tokens().filter(|(_, token)| is_listed(token)).collect();
-        found.sort_by_key(|(hash, token)| (token.created_at, *hash));
+        let mut tokens: Vec<_> = table.tokens().filter(|(_, token)| is_listed(token)).collect();
+        tokens.sort_by_key(|(hash, token)| (token.created_at, *hash));
         Ok(Tokens {
-            tokens: found.into_iter().map(|(hash, token)| info(&table, hash, token)).collect(),
+            tokens: tokens.into_iter().map(|(hash, token)| info(&table, hash, token)).collect(),
         })
     }
 
     /// Revokes a token, and with a refresh token all tokens of its family.
     ///
     /// # Errors
-    /// [`FaultCode::UnknownToken`]; the fault of the store.
+    /// [`FaultCode::UnknownToken`] if there is no such token; the fault of the store.
     pub fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevokeReply, Fault> {
         let now = self.clock.now();
         let mut lock = self.lock();
         let mut update = GrantUpdate::default();
-        let (hash, revoked) = {
+        let (hash, is_newly_revoked) = {
             let table = self.table();
             let (hash, token) = find(&table, &request.token, now)?;
-            let revoked = token.revoked_at.is_none();
+            let is_newly_revoked = token.revoked_at.is_none();
             if token.kind == TokenKind::Refresh {
                 // Its holder may have exchanged it for other tokens.
                 table.revoke(&mut update, now, |other| other.family == token.family);
-            } else if revoked {
+            } else if is_newly_revoked {
                 update.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..token })));
                 update.only_reduces_access = true;
             }
-            (hash, revoked)
+            (hash, is_newly_revoked)
         };
         self.apply(&mut lock, update)?;
         let table = self.table();
-        let (_, token) = table.token(&hash).ok_or_else(|| unknown(&request.token))?;
+        let (_, token) = table.token(&hash).ok_or_else(|| unknown_token(&request.token))?;
         let info = info(&table, &hash, &token.record);
-        if revoked {
+        if is_newly_revoked {
             tracing::info!(token = info.id, "a token was revoked");
         }
         Ok(TokenRevokeReply {
-            status: if revoked { "revoked" } else { "already_revoked" }.into(),
+            status: if is_newly_revoked { "revoked" } else { "already_revoked" }.into(),
             info,
         })
     }
@@ -137,36 +138,36 @@ fn live_token(table: &GrantTable, name: &str, now: i64) -> Option<(Hash, TokenRe
     tokens.find(|(_, token)| has_name(token)).map(|(hash, token)| (*hash, token.clone()))
 }
 
-/// Returns the valid token with this name, else the token with this id, else the newest token that
-/// had this name.
+/// Returns the valid personal token with this name, else any token with this id, else the newest
+/// personal token with this name.
 fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord), Fault> {
     let by_id = || table.tokens().find(|(hash, _)| id(hash) == text);
     let by_name = || {
-        let named = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
+        let has_name = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
         table
             .tokens()
-            .filter(|(_, token)| named(token))
+            .filter(|(_, token)| has_name(token))
             .max_by_key(|(hash, token)| (token.created_at, *hash))
     };
     if let Some(found) = live_token(table, text, now) {
         return Ok(found);
     }
     let found = by_id().or_else(by_name).map(|(hash, token)| (*hash, token.clone()));
-    found.ok_or_else(|| unknown(text))
+    found.ok_or_else(|| unknown_token(text))
 }
 
-fn unknown(text: &str) -> Fault {
+fn unknown_token(text: &str) -> Fault {
     // The text may be a token, which must not appear in an error.
-    let named = if text.starts_with("brain_") {
+    let name = if text.starts_with("brain_") {
         "of this name".into()
     } else {
         format!("\"{}\"", printable(text))
     };
-    Fault::new(FaultCode::UnknownToken, format!("there is no token {named}"))
+    Fault::new(FaultCode::UnknownToken, format!("there is no token {name}"))
         .hint("`brain token list --all` shows names and ids; the token itself is not a name")
 }
 
-/// Returns the id of a token: the first bytes of its digest.
+/// Returns the id of a token: the first 8 bytes of its digest, in hexadecimal.
 fn id(hash: &Hash) -> String {
     hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -45,7 +45,7 @@ fn is_visible(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace() || hidden)
 }
 
-/// Returns up to 80 characters of untrusted text, escaped for printing.
+/// Returns the first 80 characters of untrusted text, escaped for printing.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }
@@ -65,10 +65,10 @@ impl Access {
         let mut out: Vec<String> = Vec::new();
         for id in sources {
             if !registered.iter().any(|(known, _)| known == id) {
-                let known: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
+                let names: Vec<&str> = registered.iter().map(|(id, _)| id.as_str()).collect();
                 let hint = format!(
                     "registered: {}; `brain sources add {id} --path <path>`",
-                    known.join(", ")
+                    names.join(", ")
                 );
                 return Err(Fault::new(
                     FaultCode::UnknownSource,
@@ -76,7 +76,7 @@ impl Access {
                 )
                 .hint(hint));
             }
-            if !out.iter().any(|seen| seen == id.as_str()) {
+            if !out.iter().any(|name| name == id.as_str()) {
                 out.push(id.to_string());
             }
         }

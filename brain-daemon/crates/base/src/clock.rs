@@ -25,7 +25,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Formats Unix milliseconds as RFC 3339 in UTC: `2026-11-21T10:30:45.123Z`.
+/// Formats Unix milliseconds as RFC 3339 in UTC: `2026-11-21T10:30:45.123Z`. A time outside of the
+/// calendar's range becomes `<ms>ms`.
 #[must_use]
 pub fn rfc3339(ms: i64) -> String {
     match Timestamp::from_millisecond(ms) {
@@ -34,7 +35,8 @@ pub fn rfc3339(ms: i64) -> String {
     }
 }
 
-/// Formats the UTC day of Unix milliseconds: `2026-11-21`.
+/// Formats the UTC day of Unix milliseconds: `2026-11-21`. A time outside of the calendar's range
+/// becomes `1970-01-01`.
 #[must_use]
 pub fn day(ms: i64) -> String {
     match Timestamp::from_millisecond(ms) {
@@ -58,7 +60,8 @@ pub fn local_day(ms: i64) -> String {
     }
 }
 
-/// Returns the local day of Unix milliseconds.
+/// Returns the local day of Unix milliseconds. For a time outside of the calendar's range, returns
+/// the day of the epoch.
 #[must_use]
 pub fn local_date(ms: i64) -> Date {
     Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(zone()).date()
@@ -74,7 +77,8 @@ pub fn local_time(ms: i64) -> String {
     }
 }
 
-/// Parses a local day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds.
+/// Parses a local day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds. Returns `None`
+/// for other texts.
 ///
 /// For a day, returns its first millisecond, or its last one if `end` is set.
 #[must_use]

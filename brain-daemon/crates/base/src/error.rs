@@ -22,7 +22,7 @@ pub enum Error {
     /// The system has no random data, so no secret can be created.
     #[error("the system has no random data: {0}")]
     NoRandomData(String),
-    /// The configured interval of this task does not divide a day into whole minutes.
+    /// The configured interval of this task is not a number of whole minutes that divides a day.
     #[error("{0}.every does not divide a day into whole minutes")]
     UnevenInterval(&'static str),
     /// The configured file of a secret does not exist.
@@ -55,7 +55,7 @@ pub enum Error {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The file's permissions.
         mode: u32,
     },
     /// The file of a secret is not UTF-8.
@@ -108,7 +108,10 @@ fn hint_for(error: &Error) -> Option<String> {
             "make the directory writable, or free space on its disk, and retry".into()
         }
         Error::Exposed { path, .. } => {
-            format!("`chmod 600 {}`; if others may have read it, create a new one", path.display())
+            format!(
+                "`chmod 600 {}`; if others may have read it, replace the secret",
+                path.display()
+            )
         }
         Error::NotText(_) => "a secret is one line of text".into(),
         Error::NotOneLine(_) => {

@@ -82,7 +82,7 @@ impl Home {
         self.root.join("pages")
     }
 
-    /// Returns the directory of sockets and logs.
+    /// Returns the directory of sockets, logs and the shutdown record.
     #[must_use]
     pub fn run(&self) -> PathBuf {
         self.root.join("run")
@@ -107,17 +107,18 @@ impl Home {
         self.run().join("brain.sock")
     }
 
-    /// Creates the required directories with mode 0700. Does nothing on a read-only file system.
+    /// Creates the home, `run` and `pages` with mode 0700. Creates nothing in a home on a read-only
+    /// file system.
     ///
     /// # Errors
-    /// When a directory cannot be created or its mode not set.
+    /// The I/O error if the home or `run` cannot be created, or if the mode of `run` cannot be set.
     pub fn prepare(&self) -> io::Result<()> {
         create_private_dir(&self.root)?;
         if self.is_read_only() {
             return Ok(());
         }
         create_private_dir(&self.run())?;
-        // Pages are stored even if their files cannot be written; writes report that.
+        // The store keeps pages even if their files cannot be written; writes of pages report that.
         let _ = create_private_dir(&self.pages());
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
     }
@@ -134,19 +135,21 @@ impl Home {
     /// Keeps the directory open, so that [`Home::has_moved`] detects a move or replacement.
     ///
     /// # Errors
-    /// When the directory cannot be opened.
+    /// The I/O error if the directory cannot be opened.
     pub fn keep_open(self) -> io::Result<Self> {
         let directory = Some(Arc::new(File::open(&self.root)?));
         Ok(Self { directory, ..self })
     }
 
-    /// Returns whether the path of the home does not lead to the open directory any more.
+    /// Returns whether the path of the home no longer leads to the open directory. Always `false`
+    /// without [`Home::keep_open`].
     #[must_use]
     pub fn has_moved(&self) -> bool {
         !self.is_at(&self.root)
     }
 
-    /// Returns whether `path` leads to the open directory.
+    /// Returns whether `path` leads to the open directory. Without [`Home::keep_open`], returns
+    /// whether `path` is the path of the home.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
         let id = |meta: Metadata| (meta.dev(), meta.ino());
@@ -171,7 +174,8 @@ impl Home {
     /// Returns the socket path for a home on a read-only file system, and creates its directory.
     ///
     /// # Errors
-    /// When the directory cannot be created, or is not private to the owner.
+    /// The I/O error if the directory cannot be created. `PermissionDenied` if the directory is not
+    /// private to this user.
     pub fn socket_outside(&self) -> io::Result<PathBuf> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let uid = rustix::process::geteuid().as_raw();
@@ -189,7 +193,7 @@ impl Home {
 /// Creates a directory with mode 0700 if it does not exist.
 ///
 /// # Errors
-/// When the directory cannot be created.
+/// The I/O error if the directory cannot be created.
 pub fn create_private_dir(dir: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
@@ -197,7 +201,7 @@ pub fn create_private_dir(dir: &Path) -> io::Result<()> {
 /// Returns the bytes that this user can still write to the disk of `path`.
 ///
 /// # Errors
-/// When the file system of `path` cannot be queried.
+/// The I/O error if the file system of `path` cannot be queried.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))

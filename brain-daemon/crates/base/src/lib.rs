@@ -1,5 +1,5 @@
-//! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller,
-//! and the states of its background workers.
+//! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller and
+//! permission, priority of threads, and the states of the background workers.
 //!
 //! Every crate of the daemon may use it. It knows neither pages nor the store nor features.
 

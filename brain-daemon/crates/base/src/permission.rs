@@ -1,7 +1,7 @@
 //! Decides whether a caller may run an operation.
 //!
-//! Every interface and every operation calls [`permit`]. Which pages a permitted caller sees is
-//! decided by the store, from [`Visibility`](crate::caller::Visibility).
+//! Only [`permit`] makes this decision, in every interface. The store decides which pages a
+//! permitted caller sees, from [`Visibility`](crate::caller::Visibility).
 
 use brain_protocol::{Fault, OperationInfo, Scope};
 
@@ -28,7 +28,7 @@ pub const HTTP_OPERATIONS: [OperationInfo; 4] = [INGEST, ADMINISTRATION, CONSENT
 /// Checks that `caller` may run `operation`.
 ///
 /// # Errors
-/// [`Error::MissingScope`], converted to a [`Fault`], because the interfaces call this function.
+/// [`Error::MissingScope`] as a [`Fault`] if no scope of the caller covers the operation's scope.
 pub fn permit(caller: &Caller, operation: OperationInfo) -> Result<(), Fault> {
     let OperationInfo { name, scope } = operation;
     if caller.scopes().cover(scope.into()) {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::caller::{COLLECTOR, Visibility};
 
-    /// Operations for callers with the scope `read`. A change of this list changes access.
+    /// Operations that need the scope `read`. The list changes only if access is meant to change.
     const READ: [&str; 24] = [
         "status",
         "get",
@@ -72,7 +72,7 @@ mod tests {
         "attachments --get",
     ];
 
-    /// Operations for callers with the scope `write`.
+    /// Operations that need the scope `write`.
     const WRITE: [&str; 15] = [
         "capture",
         "put",
@@ -114,14 +114,15 @@ mod tests {
     #[test]
     fn a_caller_may_run_the_operations_of_its_scope() {
         for &operation in OPERATIONS.iter().chain(&HTTP_OPERATIONS) {
-            let needed = match operation.name {
+            let required = match operation.name {
                 name if READ.contains(&name) => Scope::Read,
                 name if WRITE.contains(&name) => Scope::Write,
                 _ => Scope::Admin,
             };
-            for (caller, held) in callers() {
+            for (caller, highest) in callers() {
                 let permitted = permit(&caller, operation);
-                assert_eq!(permitted.is_ok(), held >= needed, "{} {operation:?}", caller.name);
+                let has_scope = highest >= required;
+                assert_eq!(permitted.is_ok(), has_scope, "{} {operation:?}", caller.name);
                 let code = permitted.err().map(|fault| fault.code);
                 assert!(code.is_none_or(|code| code == FaultCode::Forbidden), "{operation:?}");
             }

@@ -12,7 +12,7 @@ pub trait Random: Send + Sync {
     /// Fills `bytes` with random data.
     ///
     /// # Errors
-    /// [`Error::NoRandomData`]. No secret may be created then.
+    /// [`Error::NoRandomData`] if the source fails. No secret may be created then.
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Error>;
 }
 
@@ -44,7 +44,7 @@ pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Returns a random number.
+/// Returns a random number of 64 bits.
 ///
 /// # Errors
 /// As [`Random::fill`].

@@ -1,4 +1,5 @@
-//! The schedule of background tasks: fixed minutes of the day (UTC), no two in one minute. No I/O.
+//! The schedule of background tasks: each starts at fixed minutes of the day (UTC). Detects tasks
+//! that start in the same minute. No I/O.
 
 use crate::Error;
 
@@ -8,7 +9,7 @@ const MINUTE_MS: i64 = 60_000;
 /// A task that starts every `every` minutes, first at minute `at` of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduledTask {
-    /// Its name, which is its configuration section.
+    /// The name of the task, which is its configuration section.
     pub name: &'static str,
     /// Minutes between two starts: a divisor of a day.
     every: u32,
@@ -17,10 +18,12 @@ pub struct ScheduledTask {
 }
 
 impl ScheduledTask {
-    /// Creates a task. `every_seconds` is the configured interval, `at` the minutes after the hour.
+    /// Creates a task. `every_seconds` is the configured interval. `at` is the minute of the first
+    /// start after midnight, modulo the interval.
     ///
     /// # Errors
-    /// [`Error::UnevenInterval`] when the interval does not divide a day into whole minutes.
+    /// [`Error::UnevenInterval`] if the interval is not a number of whole minutes that divides a
+    /// day.
     pub fn new(name: &'static str, every_seconds: u64, at: u32) -> Result<Self, Error> {
         let every = u32::try_from(every_seconds / 60).unwrap_or(u32::MAX);
         if !every_seconds.is_multiple_of(60)
@@ -54,7 +57,8 @@ impl ScheduledTask {
         now - self.last_start(now) < MINUTE_MS
     }
 
-    /// Returns the schedule as a cron expression with seconds.
+    /// Returns the schedule as a cron expression with seconds. If cron cannot express the interval,
+    /// the expression fires each minute.
     #[must_use]
     pub fn cron(&self) -> String {
         let (hours, at) = (self.every.div_ceil(60), self.at);
@@ -68,8 +72,8 @@ impl ScheduledTask {
                 (at / 60..24).step_by(hours as usize).map(|h| h.to_string()).collect();
             return format!("0 {} {} * * *", at % 60, list.join(","));
         }
-        // Cron cannot express 45 or 48 minutes. It fires each minute, and the receiver checks
-        // whether the task is due.
+        // Cron cannot express, for example, 45 or 48 minutes. The receiver checks whether the task
+        // is due.
         "0 * * * * *".into()
     }
 }
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hourly_task_restarts_each_day() {
+    fn a_task_of_several_hours_starts_alike_each_day() {
         // Every three hours, ten minutes after the hour.
         let task = task("monitor", 3 * 60, 10);
         assert_eq!(

@@ -2,8 +2,8 @@
 //!
 //! A secret `some-name` is the variable `BRAIN_SOME_NAME`, else the file of its `*_file` key in the
 //! configuration, else the systemd credential `some-name`, else `secrets/some-name` in the home. A
-//! file that other users can read is rejected. Values never appear in logs or errors: they are read
-//! into a [`Secret`].
+//! file that other users can read is rejected, except a credential. Values never appear in logs or
+//! errors, because they are [`Secret`]s.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -71,8 +71,9 @@ impl Secrets {
     /// has the secret.
     ///
     /// # Errors
-    /// If the first place with the secret cannot be read or is not valid; [`Error::Exposed`] if
-    /// other users can read it. Later places are not tried.
+    /// The error of the first place with the secret if the secret cannot be read or is not valid.
+    /// [`Error::Exposed`] if other users can read its file. [`Error::MissingFile`] if the
+    /// configured file does not exist. Later places are not tried.
     pub fn find(
         &self,
         name: &str,
@@ -102,7 +103,7 @@ impl Secrets {
     /// secret, never a part.
     ///
     /// # Errors
-    /// [`Error::Unwritable`].
+    /// [`Error::Unwritable`] if the file cannot be written.
     pub fn store(&self, name: &str, secret: &Secret) -> Result<PathBuf, Error> {
         let path = self.dir.join(name);
         match self.write(name, &path, secret) {
@@ -182,7 +183,7 @@ mod tests {
         Secrets::new(dir.join("secrets"), Box::new(read_variable))
     }
 
-    fn put(path: &Path, text: &str, mode: u32) {
+    fn write_file(path: &Path, text: &str, mode: u32) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -199,29 +200,29 @@ mod tests {
             dir.path(),
             &[("CREDENTIALS_DIRECTORY", &credentials), ("BRAIN_SOME_NAME", " v \n")],
         );
-        let found = |secrets: &Secrets, file: Option<&Path>| {
-            let found = secrets.find("some-name", file).unwrap();
-            found.map(|f| (f.secret.expose().to_owned(), f.origin))
+        let find = |secrets: &Secrets, file: Option<&Path>| {
+            let secret = secrets.find("some-name", file).unwrap();
+            secret.map(|found| (found.secret.expose().to_owned(), found.origin))
         };
 
-        assert_eq!(found(&bare, None), None);
-        put(&at("secrets/some-name"), "home\n", 0o600);
+        assert_eq!(find(&bare, None), None);
+        write_file(&at("secrets/some-name"), "home\n", 0o600);
         assert_eq!(
-            found(&credential, None).unwrap(),
+            find(&credential, None).unwrap(),
             ("home".into(), Origin::Home(at("secrets/some-name")))
         );
-        put(&at("credentials/some-name"), "cred", 0o440);
-        assert_eq!(found(&bare, None).unwrap().0, "home");
+        write_file(&at("credentials/some-name"), "cred", 0o440);
+        assert_eq!(find(&bare, None).unwrap().0, "home");
         let origin = Origin::Credential(at("credentials/some-name"));
-        assert_eq!(found(&credential, None).unwrap(), ("cred".into(), origin));
-        put(&at("mine"), "file", 0o400);
+        assert_eq!(find(&credential, None).unwrap(), ("cred".into(), origin));
+        write_file(&at("mine"), "file", 0o400);
         let mine = at("mine");
         assert_eq!(
-            found(&credential, Some(&mine)).unwrap(),
+            find(&credential, Some(&mine)).unwrap(),
             ("file".into(), Origin::Configured(at("mine")))
         );
         assert_eq!(
-            found(&all, Some(&mine)).unwrap(),
+            find(&all, Some(&mine)).unwrap(),
             ("v".into(), Origin::Variable("BRAIN_SOME_NAME".into()))
         );
         assert_eq!(code(bare.find("some-name", Some(&at("other"))).unwrap_err()), FaultCode::Io);
@@ -232,7 +233,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (secrets, path) = (with(dir.path(), &[]), dir.path().join("secrets/some-name"));
         for mode in [0o644, 0o640, 0o604, 0o660] {
-            put(&path, "hunter2", mode);
+            write_file(&path, "hunter2", mode);
             let fault = Fault::from(secrets.find("some-name", None).unwrap_err());
             assert_eq!(fault.code, FaultCode::Forbidden);
             let hint = fault.hint.clone().unwrap();
@@ -240,11 +241,11 @@ mod tests {
             assert!(!format!("{fault:?}").contains("hunter2"));
         }
         for (text, mode) in [("", 0o600), (" \n", 0o600), ("two\nlines\n", 0o600)] {
-            put(&path, text, mode);
+            write_file(&path, text, mode);
             let error = secrets.find("some-name", None).unwrap_err();
             assert_eq!(code(error), FaultCode::Io, "{text:?}");
         }
-        put(&path, &"x".repeat(5000), 0o600);
+        write_file(&path, &"x".repeat(5000), 0o600);
         assert_eq!(code(secrets.find("some-name", None).unwrap_err()), FaultCode::Io);
     }
 
@@ -252,7 +253,7 @@ mod tests {
     fn a_stored_secret_is_readable_only_by_the_owner() {
         let dir = tempfile::tempdir().unwrap();
         let secrets = with(dir.path(), &[]);
-        put(&dir.path().join("secrets/some-name.new"), "left by a crash", 0o644);
+        write_file(&dir.path().join("secrets/some-name.new"), "left by a crash", 0o644);
         fs::set_permissions(dir.path().join("secrets"), fs::Permissions::from_mode(0o755)).unwrap();
         let path = secrets.store("some-name", &Secret::new("one")).unwrap();
         assert_eq!(secrets.find("some-name", None).unwrap().unwrap().secret.expose(), "one");

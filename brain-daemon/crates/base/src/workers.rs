@@ -33,7 +33,7 @@ impl WorkerStates {
         self.update(name, |worker| worker.failure = None);
     }
 
-    /// Returns all workers, in the order in which they were started.
+    /// Returns all workers, in the order in which they were added.
     #[must_use]
     pub fn list(&self) -> Vec<WorkerStatus> {
         self.workers().clone()

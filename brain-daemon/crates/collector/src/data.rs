@@ -1,7 +1,7 @@
 //! The collector's data directory. Files are replaced atomically.
 //!
-//! A write creates `<path>.tmp` and renames it, so after a crash the old file is intact. Temporary
-//! files are ignored, and removed when a run begins.
+//! A write creates `<path>.tmp` and renames it, so after a crash the old file is intact. Readers
+//! ignore temporary files. The run after an interrupted one removes them.
 
 mod engagement;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use super::record::{COLLECTED_AT, LAST_UPDATED};
 use super::{PostId, Record, Stream, disk, preview};
 use brain_base::clock::rfc3339;
 
-/// Directories with additional data of posts, which is removed when a post is redacted.
+/// Directories with additional data of posts. The data of a post is removed when it is redacted.
 const ATTACHMENT_DIRS: [&str; 4] = ["ratings", "images", "outbound", "articles"];
 /// The field with the time at which a deletion was found.
 const DETECTED_AT: &str = "detected_at";
@@ -53,7 +53,7 @@ impl Data {
     /// Creates the directories with access for the owner only.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a directory cannot be created.
     pub fn prepare(&self) -> Result<(), DataFault> {
         for stream in Stream::ALL {
             disk::make_dir(&self.root.join("tweets").join(stream.as_str()))?;
@@ -70,7 +70,7 @@ impl Data {
             .map(String::as_str)
             .chain(["", "deletions", "engagement"])
             .chain(ATTACHMENT_DIRS);
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         for dir in dirs {
             // A missing directory has nothing to remove.
             for entry in fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten() {
@@ -84,17 +84,17 @@ impl Data {
     /// Flushes everything written so far to disk.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if flushing fails.
     pub fn sync(&self) -> Result<(), DataFault> {
         let root = fs::File::open(&self.root).map_err(disk::fault(&self.root))?;
         rustix::fs::syncfs(&root).map_err(|error| disk::fault(&self.root)(error.into()))
     }
 
-    /// Returns the post in a stream; `None` if it is not stored. A damaged file is moved to
-    /// `<name>.damaged` and named in the error.
+    /// Returns the post in a stream; `None` if it is not stored.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read, or if it is damaged. A damaged file is moved to
+    /// `<name>.damaged`, and the error names it.
     pub fn post(&self, stream: Stream, id: &PostId) -> Result<Option<Record>, DataFault> {
         self.record(&self.post_file(stream, id), id)
     }
@@ -105,7 +105,7 @@ impl Data {
     /// # Errors
     /// If a file cannot be read, or if all are damaged.
     pub fn find_post(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
-        let mut found: Option<Record> = None;
+        let mut newest: Option<Record> = None;
         let mut streams = Vec::new();
         let mut damage = None;
         for stream in Stream::ALL {
@@ -119,14 +119,14 @@ impl Data {
             };
             let Some(record) = record else { continue };
             streams.push(stream);
-            if found
+            if newest
                 .as_ref()
                 .is_none_or(|known| known.instant(LAST_UPDATED) < record.instant(LAST_UPDATED))
             {
-                found = Some(record);
+                newest = Some(record);
             }
         }
-        match (found, damage) {
+        match (newest, damage) {
             (Some(record), _) => Ok(Some((record, streams))),
             (None, Some(fault)) => Err(fault),
             (None, None) => Ok(None),
@@ -136,17 +136,17 @@ impl Data {
     /// Writes a post.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the file cannot be written.
     pub fn put_post(&self, stream: Stream, record: &Record) -> Result<(), DataFault> {
         let bytes = bytes(record.fields());
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         disk::replace(&self.post_file(stream, record.id()), &bytes, false)
     }
 
     /// Writes the posts of a page.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a file cannot be written.
     pub fn put_posts<'a>(
         &self,
         stream: Stream,
@@ -157,7 +157,7 @@ impl Data {
         if files.is_empty() {
             return Ok(());
         }
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         disk::replace_all(&self.root, &files)
     }
 
@@ -170,7 +170,7 @@ impl Data {
     /// Returns the recorded deletion of a post.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read or is damaged.
     pub fn deletion(&self, id: &PostId) -> Result<Option<Deletion>, DataFault> {
         let Some(record) = self.record(&self.file("deletions", id), id)? else { return Ok(None) };
         let text = |name| record.str(name).map(str::to_owned);
@@ -184,11 +184,11 @@ impl Data {
         }))
     }
 
-    /// Records a deletion durably: the post, `detected_at` and `reason`. With `redact`, only id and
-    /// times are kept, here and in all other files of the post.
+    /// Records a deletion durably: the post, `detected_at` (Unix milliseconds) and `reason`. With
+    /// `redact`, keeps only id, times and reason, here and in the other records of the post.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a file cannot be written or removed.
     pub fn put_deletion(
         &self,
         post: &Record,
@@ -203,16 +203,18 @@ impl Data {
             strip_to_minimum(&mut fields);
         }
         {
-            let _writing = disk::lock_writes();
+            let _write_lock = disk::lock_writes();
             disk::replace(&self.file("deletions", post.id()), &bytes(&fields), true)?;
         }
         if redact { self.redact(post.id()) } else { Ok(()) }
     }
 
-    /// Reduces all files of a deleted post to id and times. Can be repeated.
+    /// Reduces the records of a deleted post to id, times and reason, and removes its other files.
+    /// Does nothing if no deletion is recorded. Can be repeated.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if a file cannot be read, written or removed. The damage, if the
+    /// record of the deletion is damaged.
     pub fn redact(&self, id: &PostId) -> Result<(), DataFault> {
         let deletion = self.record(&self.file("deletions", id), id)?;
         let Some(mut redacted) = deletion.map(|record| record.fields().clone()) else {
@@ -222,7 +224,7 @@ impl Data {
         let mut records = Stream::ALL.map(|stream| self.post_file(stream, id)).to_vec();
         records.push(self.file("deletions", id));
         let redacted = bytes(&redacted);
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         for path in &records {
             if disk::read(path)?.is_some_and(|found| found != redacted) {
                 disk::replace(path, &redacted, true)?;
@@ -247,7 +249,7 @@ impl Data {
     /// `outbound`, `articles`.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read or is damaged.
     pub fn attachment(&self, kind: &str, id: &PostId) -> Result<Option<Value>, DataFault> {
         let path = self.file(kind, id);
         let Some(bytes) = disk::read(&path)? else { return Ok(None) };
@@ -256,17 +258,18 @@ impl Data {
             .map_err(|error| disk::move_aside(&path, &error.to_string()))
     }
 
-    /// Writes a value beside a post.
+    /// Writes a value beside a post, `data/<kind>/<id>.json`.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the file cannot be written.
     pub fn put_attachment(&self, kind: &str, id: &PostId, value: &Value) -> Result<(), DataFault> {
         disk::make_dir(&self.root.join(kind))?;
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         disk::replace(&self.file(kind, id), value.to_string().as_bytes(), false)
     }
 
-    /// Counts the posts in a directory such as `tweets/own`, `deletions` or `engagement`.
+    /// Counts the posts in a directory such as `tweets/own`, `deletions` or `engagement`. Returns 0
+    /// if the directory cannot be read.
     #[must_use]
     pub fn count(&self, dir: &str) -> u64 {
         self.ids(dir).map_or(0, |ids| ids.len() as u64)
@@ -289,10 +292,10 @@ impl Data {
         Ok(entries.map_err(disk::fault(&path))?.into_iter().filter_map(id).collect())
     }
 
-    /// Returns the engagement curve of a post.
+    /// Returns the engagement curve of a post; `None` if neither snapshots nor the post are stored.
     ///
     /// # Errors
-    /// If a file cannot be read.
+    /// If a file cannot be read, or if it is damaged and has no intact copy.
     pub fn curve(&self, id: &PostId) -> Result<Option<Curve>, DataFault> {
         let snapshots = self.snapshots(id)?;
         let record = self.find_post(id)?.map(|(record, _)| record);
@@ -324,7 +327,7 @@ impl Data {
         self.root.join(format!("{dir}/{id}.json"))
     }
 
-    /// Reads the post in a file and checks that its id matches the file name.
+    /// Reads the post in a file and checks that its id is `id`. Moves a damaged file aside.
     fn record(&self, path: &Path, id: &PostId) -> Result<Option<Record>, DataFault> {
         let Some(bytes) = disk::read(path)? else { return Ok(None) };
         let value = serde_json::from_slice(&bytes)
@@ -344,7 +347,7 @@ impl DataFault {
     }
 }
 
-/// Removes everything from a post except id and times.
+/// Removes everything from a post except [`REDACTED_FIELDS`].
 fn strip_to_minimum(fields: &mut Map<String, Value>) {
     fields.retain(|name, _| REDACTED_FIELDS.contains(&name.as_str()));
 }

@@ -68,11 +68,11 @@ fn verdict_of_success(id: &PostId, body: &Map<String, Value>) -> Verdict {
 
 /// Returns whether a post is `id` or an edited version of it.
 fn is_version(id: &PostId, post: &Value) -> bool {
-    let is = |value: &Value| value.as_str() == Some(id.as_str());
+    let is_id = |value: &Value| value.as_str() == Some(id.as_str());
     let history = ["edit_history_tweet_ids", "edit_history_post_ids"]
         .iter()
         .filter_map(|name| post.get(*name)?.as_array());
-    post.get("id").is_some_and(is) || history.flatten().any(is)
+    post.get("id").is_some_and(is_id) || history.flatten().any(is_id)
 }
 
 /// Interprets an answer without `data`. Without `errors`, the post is gone. With `errors`, one of

@@ -49,21 +49,21 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, DataFault> {
 
 /// Reads at most `max` bytes from the end of a file; `None` if it does not exist.
 pub(super) fn read_end(path: &Path, max: u64) -> Result<Option<Vec<u8>>, DataFault> {
-    let end = |file: File| {
+    let read_tail = |file: File| {
         let size = file.metadata()?.len();
         let mut bytes = vec![0; usize::try_from(size.min(max)).unwrap_or(0)];
         file.read_exact_at(&mut bytes, size.saturating_sub(max))?;
         Ok(bytes)
     };
     match File::open(path) {
-        Ok(file) => end(file).map(Some).map_err(fault(path)),
+        Ok(file) => read_tail(file).map(Some).map_err(fault(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(fault(path)(error)),
     }
 }
 
-/// Replaces a file atomically by way of `<path>.tmp`. With `durable`, it is flushed to disk. The
-/// caller must hold [`lock_writes`].
+/// Replaces a file atomically by way of `<path>.tmp`. With `durable`, flushes the new file to disk.
+/// The caller must hold [`lock_writes`].
 pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), DataFault> {
     let temporary = with_suffix(path, TEMP_SUFFIX);
     let write = || {
@@ -84,33 +84,34 @@ pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), Da
     })
 }
 
-/// Replaces many files of one directory: writes all, flushes them together, then renames them.
-/// Without the common flush, ext4 flushes each file at its rename, which takes a third more CPU
-/// time. The new files survive a power loss.
+/// Replaces many files: writes all, flushes the file system of `dir`, then renames them. Without
+/// the common flush, ext4 flushes each file at its rename, which takes a third more CPU time. The
+/// bytes of the new files are on disk before their names. The caller must hold [`lock_writes`].
 pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), DataFault> {
-    let mut written = Vec::with_capacity(files.len());
-    let result = write_all(dir, files, &mut written);
+    let mut temporaries = Vec::with_capacity(files.len());
+    let result = write_and_rename(dir, files, &mut temporaries);
     if result.is_err() {
-        // Renamed files have no temporary name left.
-        written.iter().for_each(|temporary| drop(fs::remove_file(temporary)));
+        // A file that was already renamed has no temporary name, so it stays.
+        temporaries.iter().for_each(|temporary| drop(fs::remove_file(temporary)));
     }
     result
 }
 
-fn write_all(
+/// Does the work of [`replace_all`]. Adds the paths of the temporary files to `temporaries`.
+fn write_and_rename(
     dir: &Path,
     files: &[(PathBuf, Vec<u8>)],
-    written: &mut Vec<PathBuf>,
+    temporaries: &mut Vec<PathBuf>,
 ) -> Result<(), DataFault> {
     for (path, bytes) in files {
         let temporary = with_suffix(path, TEMP_SUFFIX);
         let result = write_new(&temporary, bytes);
-        written.push(temporary);
+        temporaries.push(temporary);
         result.map_err(fault(path))?;
     }
-    let all = File::open(dir).map_err(fault(dir))?;
-    rustix::fs::syncfs(&all).map_err(|error| fault(dir)(error.into()))?;
-    for ((path, _), temporary) in files.iter().zip(written) {
+    let directory = File::open(dir).map_err(fault(dir))?;
+    rustix::fs::syncfs(&directory).map_err(|error| fault(dir)(error.into()))?;
+    for ((path, _), temporary) in files.iter().zip(temporaries) {
         fs::rename(temporary, path).map_err(fault(path))?;
     }
     Ok(())
@@ -130,18 +131,19 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Appends `lines`, each with its line end. First adds the missing line end after a crash.
+/// Appends `lines`, each with its line end. If a crash cut off the last line of the file, first
+/// adds the missing line end.
 pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), DataFault> {
-    let _writing = lock_writes();
+    let _write_lock = lock_writes();
     let add = || {
         let mut file =
             File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
-        let mut last = [b'\n'];
+        let mut last_byte = [b'\n'];
         if file.metadata()?.len() > 0 {
             file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
+            file.read_exact(&mut last_byte)?;
         }
-        let text = if last == [b'\n'] { lines.to_owned() } else { format!("\n{lines}") };
+        let text = if last_byte == [b'\n'] { lines.to_owned() } else { format!("\n{lines}") };
         file.write_all(text.as_bytes())?;
         if durable { file.sync_all() } else { Ok(()) }
     };

@@ -1,4 +1,4 @@
-//! A fake HTTP client for tests, answered by a function.
+//! A fake HTTP client for tests. A function makes its answers.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) struct RecordedRequest {
 type Response = Result<HttpResponse, NetError>;
 type Answers = dyn Fn(&RecordedRequest) -> Response + Send + Sync;
 
-/// A client that answers by a function and records requests.
+/// A client that records requests and answers them with the results of a function.
 pub(super) struct FakeClient {
     answers: Box<Answers>,
     requests: Mutex<Vec<RecordedRequest>>,

@@ -1,4 +1,5 @@
-//! Rules, messages and backoff of the persistent connection. Opens no connection and never waits.
+//! Rules, messages and backoff of the persistent connection. Does not open that connection, and
+//! never waits for its backoff.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,12 +28,12 @@ pub struct Rule {
     pub tag: String,
     /// The query, in the platform's syntax.
     pub value: String,
-    /// The stream of the posts that it matches.
+    /// The stream of the posts that the rule matches.
     pub stream: Stream,
 }
 
 impl Rule {
-    /// Returns the stream of its posts, and the query if it is a search.
+    /// Returns the stream of the rule's posts, and the query if the rule is a search.
     #[must_use]
     pub fn destination(&self) -> (Stream, Option<String>) {
         (self.stream, Some(self.value.clone()).filter(|_| self.stream == Stream::Searches))
@@ -48,8 +49,8 @@ pub fn configured_rules(settings: &Settings) -> Vec<Rule> {
         rules.push(rule(format!("{TAG_PREFIX}own"), format!("from:{handle}"), Stream::Own));
         rules.push(rule(format!("{TAG_PREFIX}mentions"), format!("@{handle}"), Stream::Mentions));
     }
-    for (nth, search) in settings.searches.iter().enumerate() {
-        rules.push(rule(format!("{TAG_PREFIX}search:{nth}"), search.clone(), Stream::Searches));
+    for (index, search) in settings.searches.iter().enumerate() {
+        rules.push(rule(format!("{TAG_PREFIX}search:{index}"), search.clone(), Stream::Searches));
     }
     rules
 }
@@ -82,18 +83,18 @@ fn plan_changes(configured_rules: &[Rule], platform_rules: &[PlatformRule]) -> R
         other.value == rule.value && (other.tag == rule.tag || !is_ours(&other.tag))
     };
     // Two configured rules may have the same value, which the platform accepts only once.
-    let is_first = |nth: usize| {
-        configured_rules[..nth].iter().all(|rule| rule.value != configured_rules[nth].value)
+    let is_first = |index: usize| {
+        configured_rules[..index].iter().all(|rule| rule.value != configured_rules[index].value)
     };
     let is_current = |other: &PlatformRule| {
         (0..configured_rules.len())
-            .any(|nth| is_first(nth) && matches(&configured_rules[nth], other))
+            .any(|index| is_first(index) && matches(&configured_rules[index], other))
     };
     let is_stale = |other: &&PlatformRule| is_ours(&other.tag) && !is_current(other);
     let is_missing = |rule: &Rule| !platform_rules.iter().any(|other| matches(rule, other));
     let delete = platform_rules.iter().filter(is_stale).map(|rule| rule.id.clone()).collect();
     let add = (0..configured_rules.len())
-        .filter(|&nth| is_first(nth) && is_missing(&configured_rules[nth]))
+        .filter(|&index| is_first(index) && is_missing(&configured_rules[index]))
         .collect();
     RuleChanges { delete, add }
 }
@@ -112,7 +113,7 @@ impl Rules {
     /// Updates the platform's rules to the configured ones.
     ///
     /// # Errors
-    /// The platform's fault. Rejected rules are listed in `refused` instead.
+    /// The platform's fault. A rejected rule is no error; `refused` lists it.
     pub fn synchronize(
         platform: &mut Platform<'_>,
         configured_rules: Vec<Rule>,
@@ -128,24 +129,25 @@ impl Rules {
         if !add.is_empty() {
             let new: Vec<Value> = add
                 .iter()
-                .map(|&nth| {
-                    json!({"value": rules.configured_rules[nth].value,
-                    "tag": rules.configured_rules[nth].tag})
+                .map(|&index| {
+                    json!({"value": rules.configured_rules[index].value,
+                    "tag": rules.configured_rules[index].tag})
                 })
                 .collect();
             let body =
                 platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;
             rules.record_ids(&parse_rules(body.get("data")));
             let errors = body.get("errors").and_then(Value::as_array);
-            rules.refused = errors.into_iter().flatten().map(describe_rejection).collect();
+            rules.refused = errors.into_iter().flatten().map(describe_error).collect();
         }
         Ok(rules)
     }
 
     fn record_ids(&mut self, platform_rules: &[PlatformRule]) {
         for PlatformRule { id, value, .. } in platform_rules {
-            if let Some(nth) = self.configured_rules.iter().position(|rule| rule.value == *value) {
-                self.by_id.insert(id.clone(), nth);
+            let index = self.configured_rules.iter().position(|rule| rule.value == *value);
+            if let Some(index) = index {
+                self.by_id.insert(id.clone(), index);
             }
         }
     }
@@ -163,9 +165,9 @@ impl Rules {
         let mut destinations = Vec::new();
         for (id, tag) in matching {
             let by_tag = || self.configured_rules.iter().position(|rule| rule.tag == *tag);
-            let Some(nth) = self.by_id.get(id).copied().or_else(by_tag) else { continue };
+            let Some(index) = self.by_id.get(id).copied().or_else(by_tag) else { continue };
             // A value that is configured twice is one rule at the platform.
-            let value = &self.configured_rules[nth].value;
+            let value = &self.configured_rules[index].value;
             for destination in self
                 .configured_rules
                 .iter()
@@ -214,8 +216,8 @@ fn parse_rules(data: Option<&Value>) -> Vec<PlatformRule> {
     data.and_then(Value::as_array).into_iter().flatten().filter_map(rule).collect()
 }
 
-/// Formats the platform's message about a rejected rule.
-fn describe_rejection(error: &Value) -> String {
+/// Formats an error of the platform: a rejected rule, or the end of the connection.
+fn describe_error(error: &Value) -> String {
     let text = |name| error.get(name).and_then(Value::as_str);
     let details = error.get("details").and_then(|all| all.get(0)?.as_str());
     let reason = text("detail").or(details).or(text("title")).unwrap_or("not accepted");
@@ -258,7 +260,7 @@ pub fn message(line: &[u8]) -> Message {
     }
     // With a post, errors concern related objects. Without one, they concern the connection.
     match body.get("errors").and_then(|errors| errors.get(0)) {
-        Some(error) => Message::Ending(describe_rejection(error)),
+        Some(error) => Message::Ending(describe_error(error)),
         None => Message::Unknown,
     }
 }
@@ -266,8 +268,10 @@ pub fn message(line: &[u8]) -> Message {
 /// Splits received bytes into lines. Skips lines that are too long.
 #[derive(Debug, Default)]
 pub struct LineSplitter {
+    /// The beginning of a line whose end has not arrived.
     partial: Vec<u8>,
-    skipping: bool,
+    /// Whether the current line is too long and is skipped.
+    is_skipping: bool,
 }
 
 impl LineSplitter {
@@ -275,16 +279,16 @@ impl LineSplitter {
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
-            if !self.skipping {
+            if !self.is_skipping {
                 self.partial.extend_from_slice(part);
             }
             if self.partial.len() > MAX_LINE_BYTES {
                 self.partial = Vec::new();
-                self.skipping = true;
+                self.is_skipping = true;
             }
             if part.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.partial);
-                if !std::mem::take(&mut self.skipping) {
+                if !std::mem::take(&mut self.is_skipping) {
                     lines.push(line);
                 }
             }
@@ -305,31 +309,35 @@ pub enum ConnectionEnd {
 /// Computes the delay before the next attempt, as the platform's documentation requires.
 #[derive(Debug, Default)]
 pub struct Backoff {
+    /// The last delay after a network error.
     network: Duration,
+    /// The last delay after an HTTP error.
     http: Duration,
+    /// The last delay after a rate limit.
     limited: Duration,
 }
 
 impl Backoff {
+    // Shortest and longest delay of each kind.
     const NETWORK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(16));
     const HTTP: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(320));
     const LIMITED: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(960));
     /// Delay after a refusal that only the owner can resolve.
     const HOUR: Duration = Duration::from_secs(60 * 60);
     /// A connection of this length resets the backoff.
-    const GOOD: Duration = Duration::from_secs(20);
+    const STABLE_DURATION: Duration = Duration::from_secs(20);
 
-    /// Returns the delay after an attempt, given how it ended and how long it lasted. `now` is Unix
+    /// Returns the delay after an attempt that ended with `end` after `duration`. `now` is Unix
     /// seconds.
-    pub fn after(&mut self, ended: ConnectionEnd, duration: Duration, now: i64) -> Duration {
-        let was_good = duration >= Self::GOOD;
-        if was_good {
+    pub fn after(&mut self, end: ConnectionEnd, duration: Duration, now: i64) -> Duration {
+        let was_stable = duration >= Self::STABLE_DURATION;
+        if was_stable {
             *self = Self::default();
         }
         let doubled =
-            |wait: Duration, (least, max): (Duration, Duration)| (wait * 2).clamp(least, max);
-        match ended {
-            ConnectionEnd::Network if was_good => Duration::ZERO,
+            |delay: Duration, (min, max): (Duration, Duration)| (delay * 2).clamp(min, max);
+        match end {
+            ConnectionEnd::Network if was_stable => Duration::ZERO,
             ConnectionEnd::Network => {
                 self.network = (self.network + Self::NETWORK.0).min(Self::NETWORK.1);
                 self.network

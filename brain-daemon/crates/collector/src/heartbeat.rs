@@ -24,10 +24,11 @@ impl Heartbeat {
         Self { path: home.join("integrations").join(id).join("heartbeat.jsonl"), version }
     }
 
-    /// Appends a line: `ts` (seconds), `event`, `source_version`, `status`, `details`.
+    /// Appends a line: `ts` (`now` in whole seconds as RFC 3339), `event`, `source_version`,
+    /// `status`, `details`. `now` is Unix milliseconds.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the line cannot be written.
     pub fn beat(
         &self,
         now: i64,
@@ -38,9 +39,9 @@ impl Heartbeat {
         if let Some(dir) = self.path.parent() {
             disk::make_dir(dir)?;
         }
-        let seconds = rfc3339(now.div_euclid(1000) * 1000).replace(".000Z", "Z");
+        let whole_second = rfc3339(now.div_euclid(1000) * 1000).replace(".000Z", "Z");
         let line = json!({
-            "ts": seconds,
+            "ts": whole_second,
             "event": event,
             "source_version": self.version,
             "status": status,

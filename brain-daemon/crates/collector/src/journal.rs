@@ -78,10 +78,10 @@ impl Journal {
         Self { path: dir.join("journal.jsonl") }
     }
 
-    /// Appends events durably. First adds the missing line end after a crash.
+    /// Appends events durably, with the time `at` in Unix milliseconds.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// The I/O error with its path if the lines cannot be written.
     pub fn append(&self, at: i64, events: &[JournalEvent]) -> Result<(), DataFault> {
         if events.is_empty() {
             return Ok(());
@@ -89,7 +89,7 @@ impl Journal {
         let at = rfc3339(at);
         let lines: String = events
             .iter()
-            .map(|event| line(&Entry { at: at.clone(), event: event.clone() }))
+            .map(|event| format_line(&Entry { at: at.clone(), event: event.clone() }))
             .collect();
         disk::append(&self.path, &lines, true)
     }
@@ -101,11 +101,11 @@ impl Journal {
     /// If the file cannot be read.
     pub fn since(&self, since: i64) -> Result<Vec<Entry>, DataFault> {
         let Some(file) = self.open()? else { return Ok(Vec::new()) };
-        let mut found = self.read_backwards(file, since).map_err(disk::fault(&self.path))?;
-        found.reverse();
-        let mut seen = HashSet::new();
-        found.retain(|entry| seen.insert(entry.event.clone()));
-        Ok(found)
+        let mut entries = self.read_backwards(file, since).map_err(disk::fault(&self.path))?;
+        entries.reverse();
+        let mut distinct_events = HashSet::new();
+        entries.retain(|entry| distinct_events.insert(entry.event.clone()));
+        Ok(entries)
     }
 
     /// Rebuilds a missing journal from the stored posts and deletions.
@@ -142,8 +142,8 @@ impl Journal {
             ));
         }
         entries.sort_by_key(|(at, _)| *at);
-        let lines: String = entries.iter().map(|(_, entry)| line(entry)).collect();
-        let _writing = disk::lock_writes();
+        let lines: String = entries.iter().map(|(_, entry)| format_line(entry)).collect();
+        let _write_lock = disk::lock_writes();
         disk::replace(&self.path, lines.as_bytes(), true)
     }
 
@@ -155,19 +155,19 @@ impl Journal {
         }
     }
 
-    /// Returns the entries at or after `since`, newest first. Stops at the first block without
-    /// such an entry, so a few entries out of order hide nothing.
+    /// Returns the entries at or after `since`, newest first. Stops at the first block whose
+    /// entries are all older, so a few entries out of order hide nothing.
     fn read_backwards(&self, mut file: File, since: i64) -> io::Result<Vec<Entry>> {
-        let mut found = Vec::new();
-        // The end of the line that began before the current block.
-        let mut line_end = Vec::new();
+        let mut recent_entries = Vec::new();
+        // The rest of the line that begins before the block that was read last.
+        let mut line_rest = Vec::new();
         let mut end = file.metadata()?.len();
         while end > 0 {
             let begin = end.saturating_sub(BLOCK_BYTES);
             let mut block = Vec::new();
             file.seek(SeekFrom::Start(begin))?;
             Read::by_ref(&mut file).take(end - begin).read_to_end(&mut block)?;
-            block.append(&mut line_end);
+            block.append(&mut line_rest);
             // The first line of a block may have begun before it.
             let first_line = match begin {
                 0 => 0,
@@ -179,20 +179,20 @@ impl Journal {
             let entry_count = entries.len();
             let is_recent =
                 |entry: &Entry| parse_instant(&entry.at, false).is_some_and(|at| at >= since);
-            let before = found.len();
-            found.extend(entries.into_iter().filter(is_recent));
-            if entry_count > 0 && found.len() == before {
+            let former_count = recent_entries.len();
+            recent_entries.extend(entries.into_iter().filter(is_recent));
+            if entry_count > 0 && recent_entries.len() == former_count {
                 break;
             }
             block.truncate(first_line);
-            (line_end, end) = (block, begin);
+            (line_rest, end) = (block, begin);
         }
-        Ok(found)
+        Ok(recent_entries)
     }
 }
 
-/// Formats an entry; this cannot fail.
-fn line(entry: &Entry) -> String {
+/// Formats an entry as a line; this cannot fail.
+fn format_line(entry: &Entry) -> String {
     serde_json::to_string(entry).map(|line| line + "\n").unwrap_or_default()
 }
 

@@ -62,6 +62,6 @@ pub struct Settings {
     pub ask_authors: bool,
     /// Whether to request the URLs of pictures and videos.
     pub ask_media: bool,
-    /// Whether to reduce deleted posts to id and times.
+    /// Whether to reduce deleted posts to id, times and reason.
     pub redact: bool,
 }

@@ -33,7 +33,7 @@ pub enum Line {
         old: u64,
         /// Current likes.
         new: u64,
-        /// Whole minutes between the snapshots, rounded down, at least 0.
+        /// Whole minutes between the snapshots, rounded down; printed as at least 0.
         minutes: i64,
     },
     /// `STREAM_SKIPPED:<stream>:<reason>[:<reset>]`.
@@ -42,7 +42,7 @@ pub enum Line {
         stream: &'static str,
         /// The reason.
         reason: &'static str,
-        /// The time of the reset, in Unix seconds.
+        /// The time at which the rate limit ends, in Unix seconds.
         reset: Option<i64>,
     },
     /// `RUN_COMPLETE:<timestamp>:tweets_stored=<N>:deletions=<N>:velocity_alerts=<N>`.
@@ -97,15 +97,15 @@ impl fmt::Display for Line {
     }
 }
 
-/// Returns the beginning of a text on one line, at most 80 characters. Line breaks and control
-/// characters become spaces.
+/// Returns the beginning of a text on one line, at most 80 characters. A run of line breaks,
+/// control characters and bidirectional marks becomes one space.
 #[must_use]
 pub fn preview(text: &str) -> String {
     one_line(text, MAX_PREVIEW_CHARS)
 }
 
-/// Returns at most `max` characters of a text on one line. A run of line breaks and control
-/// characters becomes one space.
+/// Returns at most `max` characters of a text on one line. A run of line breaks, control characters
+/// and bidirectional marks becomes one space.
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let mut last_was_unsafe = false;
     let plain = text.chars().filter_map(|c| {

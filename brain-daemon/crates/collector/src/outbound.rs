@@ -37,17 +37,17 @@ pub struct Watch {
     pub id: PostId,
     /// Mentioned accounts, by handle.
     pub mentions: Vec<String>,
-    /// The time of writing, or of arrival if unknown.
+    /// The time at which the post was written or, if unknown, arrived.
     start: i64,
     checks: Vec<Check>,
-    reported: Vec<Alert>,
+    reported_alerts: Vec<Alert>,
 }
 
 impl Watch {
     /// Starts watching a post.
     #[must_use]
     pub fn new(id: PostId, mentions: Vec<String>, start: i64) -> Self {
-        Self { id, mentions, start, checks: Vec::new(), reported: Vec::new() }
+        Self { id, mentions, start, checks: Vec::new(), reported_alerts: Vec::new() }
     }
 
     /// Returns whether a check is due. A late check replaces all missed ones.
@@ -65,12 +65,12 @@ impl Watch {
             .is_some_and(|check| check.at >= self.start + CHECK_TIMES_MS[CHECK_TIMES_MS.len() - 1])
     }
 
-    /// Records a check and returns new alerts, each kind once.
+    /// Records a check. Returns its alerts of kinds that no earlier check had.
     pub fn record_check(&mut self, now: i64, metrics: Option<Metrics>) -> Vec<Alert> {
         self.checks.push(Check { at: now, metrics });
         let mut new = metrics.map(|metrics| alerts(&metrics)).unwrap_or_default();
-        new.retain(|alert| self.reported.iter().all(|reported| reported.name != alert.name));
-        self.reported.extend(new.iter().cloned());
+        new.retain(|alert| self.reported_alerts.iter().all(|other| other.name != alert.name));
+        self.reported_alerts.extend(new.iter().cloned());
         new
     }
 
@@ -84,7 +84,7 @@ impl Watch {
             .map(|check| json!({"at": rfc3339(check.at), "metrics": check.metrics}))
             .collect();
         let alerts: Vec<Value> = self
-            .reported
+            .reported_alerts
             .iter()
             .map(|alert| json!({"alert": alert.name, "message": alert.message}))
             .collect();
@@ -98,7 +98,8 @@ impl Watch {
         })
     }
 
-    /// Returns the growth of likes, replies and quotes per minute since the post was written.
+    /// Returns the growth of likes, replies and quotes per minute from the start to the last check
+    /// with metrics, rounded to one decimal. `null` without such a check.
     fn per_minute(&self) -> Value {
         let last = self.checks.iter().rev().find_map(|check| Some((check.at, check.metrics?)));
         let Some((at, metrics)) = last.filter(|(at, _)| *at > self.start) else {

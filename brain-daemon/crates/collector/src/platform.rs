@@ -55,7 +55,8 @@ impl Page {
     /// Parses a page from a successful answer, or one post of the persistent connection.
     ///
     /// # Errors
-    /// [`FaultReason::Unreadable`].
+    /// [`FaultReason::Unreadable`] if `body` is not an object with posts in `data`, or reports a
+    /// failure.
     pub fn read(body: &[u8]) -> Result<Self, PlatformFault> {
         page(parse_object(body)?)
     }
@@ -149,7 +150,7 @@ impl<'a> Platform<'a> {
         self.user_page(Endpoint::Timeline, user, "tweets", with, next)
     }
 
-    /// Returns a page of `GET /2/users/:id/mentions`.
+    /// Returns a page of `GET /2/users/:id/mentions`; `next` as in [`Platform::timeline`].
     ///
     /// # Errors
     /// The platform's fault.
@@ -162,7 +163,8 @@ impl<'a> Platform<'a> {
         self.user_page(Endpoint::Mentions, user, "mentions", with, next)
     }
 
-    /// Returns a page of `GET /2/tweets/search/recent`, limited to posts after `since` if given.
+    /// Returns a page of `GET /2/tweets/search/recent`, limited to posts after `since` if given;
+    /// `next` as in [`Platform::timeline`].
     ///
     /// # Errors
     /// The platform's fault.
@@ -185,7 +187,9 @@ impl<'a> Platform<'a> {
     /// `GET /2/tweets/:id`: checks whether a post exists.
     ///
     /// # Errors
-    /// If the endpoint is exhausted or the run must end. Other failures are [`Verdict::Unknown`].
+    /// If further lookups would fail, too: the endpoint is exhausted, the run must end, the app has
+    /// no access, or several lookups in a row got no answer. Other failures are
+    /// [`Verdict::Unknown`].
     pub fn lookup(&mut self, id: &PostId) -> Result<Verdict, PlatformFault> {
         let url = self.url(&["tweets", id.as_str()], &[]);
         let answer = match self.send(Endpoint::Lookup, &url, None) {
@@ -325,6 +329,7 @@ impl<'a> Platform<'a> {
         self.check_reserve(endpoint)?;
         self.requests += 1;
         let body = body.map(Value::to_string);
+        // `content-type` is sent only with a body.
         let header_count = if body.is_some() { 2 } else { 1 };
         let bearer = Secret::new(format!("Bearer {}", self.token.expose()));
         let call = HttpRequest {
@@ -348,7 +353,7 @@ impl<'a> Platform<'a> {
     /// Checks that the reserve allows a request.
     ///
     /// # Errors
-    /// [`FaultReason::RateLimited`].
+    /// [`FaultReason::RateLimited`] if only the reserve is left.
     pub fn check_reserve(&self, endpoint: Endpoint) -> Result<(), PlatformFault> {
         let allowed = self.rates.check(endpoint, (self.now)().div_euclid(1000));
         allowed.map_err(|reset| PlatformFault::at_reserve(endpoint.as_str(), reset))
@@ -364,7 +369,8 @@ impl<'a> Platform<'a> {
         self.rates.clamp_resets((self.now)().div_euclid(1000));
     }
 
-    /// Interprets a refusal. A rate limit blocks the endpoint, whatever the headers say.
+    /// Interprets a refusal. A rate limit blocks the endpoint, even if the headers say that
+    /// requests remain.
     pub fn refusal(&mut self, endpoint: Endpoint, answer: &HttpResponse) -> PlatformFault {
         let now = (self.now)().div_euclid(1000);
         let fault = PlatformFault::from_response(answer, now, self.token.expose());

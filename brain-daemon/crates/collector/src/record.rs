@@ -8,16 +8,16 @@ use brain_base::clock::parse_instant;
 
 /// When the collector last saw the post.
 pub const LAST_UPDATED: &str = "last_updated";
-/// When the collector first saw it; never overwritten.
+/// When the collector first saw the post; never overwritten.
 pub const COLLECTED_AT: &str = "_collected_at";
 /// The author, as far as known: an object with `username`, `name` and other requested fields.
 pub const AUTHOR: &str = "_author";
 /// Pictures and videos, as far as known: an array of media objects.
 pub const MEDIA: &str = "_media";
-/// The searches that found it.
+/// The searches that found the post.
 pub const SEARCHES: &str = "_searches";
 
-/// Maximum number of digits; ids are below 2^63.
+/// Maximum number of digits of an id. The platform's ids are below 2^63, which has 19 digits.
 const MAX_ID_DIGITS: usize = 19;
 
 /// A post id: 1 to 19 digits (`TweetId` of the platform's OpenAPI document). May exceed 2^53, so it
@@ -25,7 +25,7 @@ const MAX_ID_DIGITS: usize = 19;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PostId(String);
 
-/// A user id, by the same rules.
+/// A user id: 1 to 19 digits, like a [`PostId`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UserId(String);
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number of requests that are left unused in each rate limit window.
 pub const RESERVE: u64 = 2;
-/// Maximum length of a rate limit window, in seconds, plus one for the platform's clock.
+/// Maximum length of a rate limit window: 15 minutes, and one second for the platform's clock.
 pub const WINDOW_S: i64 = 901;
 
 /// An endpoint with its own rate limit.
@@ -97,15 +97,16 @@ impl Rates {
         }
     }
 
-    /// Records a 429: blocks the endpoint until its reset, or for one window. Returns the reset.
+    /// Records a 429: blocks the endpoint until the known reset, or for one window if that is
+    /// unknown or past. Returns the end of the block, in Unix seconds.
     pub fn record_exhausted(&mut self, endpoint: Endpoint, now: i64) -> i64 {
         let window = now.saturating_add(WINDOW_S);
-        let known = self
+        let known_reset = self
             .0
             .get(endpoint.as_str())
             .map(|allowance| allowance.reset)
             .filter(|reset| *reset > now);
-        let reset = known.unwrap_or(window).min(window);
+        let reset = known_reset.unwrap_or(window).min(window);
         self.0.insert(endpoint.as_str().to_owned(), Allowance { remaining: 0, reset });
         reset
     }
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn requests_stop_at_the_reserve_until_the_reset() {
-        for (remaining, reset, free) in [
+        for (remaining, reset, expected) in [
             ("3", NOW + 60, Ok(())),
             ("2", NOW + 60, Err(NOW + 60)),
             ("0", NOW + 60, Err(NOW + 60)),
@@ -152,7 +153,7 @@ mod tests {
             ("0", i64::MAX, Err(NOW + WINDOW_S)),
         ] {
             let rates = rates_with(remaining, reset);
-            assert_eq!(rates.check(Endpoint::Timeline, NOW), free, "{remaining} until {reset}");
+            assert_eq!(rates.check(Endpoint::Timeline, NOW), expected, "{remaining} until {reset}");
             assert_eq!(rates.check(Endpoint::Mentions, NOW), Ok(()), "another endpoint");
         }
     }

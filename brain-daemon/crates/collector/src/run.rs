@@ -41,7 +41,7 @@ pub trait RunListener {
     /// Receives a new post after it was stored.
     fn new_post(&self, stream: Stream, post: &Record);
 
-    /// Receives the progress, in requests. `false` ends the run at the next safe point.
+    /// Receives the progress, in steps. Returns `false` to end the run at the next safe point.
     fn should_continue(&self, done: u64, total: u64) -> bool;
 }
 
@@ -70,7 +70,8 @@ impl Drop for Lock {
     }
 }
 
-/// The report of a run. `Err` only if it could not begin or be recorded.
+/// The report of a run. `Err` if the run could not begin, or if a file could not be read or
+/// written.
 pub type RunResult = Result<CollectorRun, DataFault>;
 
 /// The cause of an early end.
@@ -108,15 +109,16 @@ struct RunState<'a> {
     platform: Platform<'a>,
     /// Whether the platform rejected the requested related objects.
     without_expansions: bool,
-    /// All posts of this run.
+    /// The ids of all posts of this run.
     present: HashSet<PostId>,
-    /// Posts with metrics.
+    /// Posts of this run with metrics.
     observed: Vec<ObservedPost>,
     /// New states of complete streams; empty until all missing posts were looked up.
     streams: BTreeMap<String, StreamState>,
     report: CollectorRun,
-    /// Completed steps and known steps.
+    /// Completed steps.
     done: u64,
+    /// Known steps.
     total: u64,
 }
 
@@ -124,16 +126,19 @@ impl Run<'_> {
     /// Pulls the streams once.
     ///
     /// # Errors
-    /// If the directory is unusable or locked by another run (`WouldBlock`).
+    /// If another run has locked the directory (`WouldBlock`), or if a file cannot be read or
+    /// written.
     pub fn execute(&self, listener: &dyn RunListener) -> RunResult {
         let (data, journal) = (Data::new(&self.settings.dir), Journal::new(&self.settings.dir));
         data.prepare()?;
         let _lock = self.lock()?;
         let (state, damage) = State::load(&data)?;
-        // Only an interrupted run leaves temporary files. To find them, large directories are read.
-        let ended =
+        // Only an interrupted run leaves temporary files. A search for them reads large
+        // directories.
+        let last_report =
             state.last_report.as_ref().filter(|last| last.reason.as_deref() != Some(STORAGE));
-        if damage.is_some() || state.last_started != ended.map(|last| last.started_at.clone()) {
+        let last_ended = last_report.map(|last| last.started_at.clone());
+        if damage.is_some() || state.last_started != last_ended {
             data.remove_leftovers();
         }
         journal.rebuild(&data)?;
@@ -157,8 +162,8 @@ impl Run<'_> {
         // The same time as in the state, which identifies an unfinished run.
         run_state.report = CollectorRun { warnings, ..new_report(rfc3339(started)) };
         run_state.total = 2 + self.settings.searches.len() as u64;
-        let ended = run_state.pull_and_compare(&state);
-        run_state.end(ended)
+        let result = run_state.pull_and_compare(&state);
+        run_state.end(result)
     }
 
     /// Locks the directory. The kernel releases the lock if the process dies.
@@ -218,8 +223,8 @@ impl<'a> RunState<'a> {
     }
 
     /// Records and reports the end of the run.
-    fn end(mut self, ended: Result<(), StopCause>) -> RunResult {
-        let ended = match ended {
+    fn end(mut self, result: Result<(), StopCause>) -> RunResult {
+        let result = match result {
             // Tracking needs no further requests.
             Err(StopCause::Refused(fault)) => {
                 self.track_metrics().and(Err(StopCause::Refused(fault)))
@@ -228,7 +233,7 @@ impl<'a> RunState<'a> {
         };
         let at = rfc3339(self.clock.now());
         let listener = self.listener;
-        let (ended, reason) = match ended {
+        let (run_result, reason) = match result {
             Ok(()) => (self.save_state(&at, None), None),
             Err(StopCause::Refused(fault)) => {
                 let (reason, message) =
@@ -249,7 +254,7 @@ impl<'a> RunState<'a> {
                 (Err(fault), None)
             }
         };
-        listener.line(&match (&ended, reason) {
+        listener.line(&match (&run_result, reason) {
             (Ok(report), None) => Line::Complete {
                 at,
                 stored: report.tweets_stored,
@@ -259,7 +264,7 @@ impl<'a> RunState<'a> {
             (Ok(_), Some(reason)) => Line::Failed { at, reason },
             (Err(_), _) => Line::Failed { at, reason: STORAGE },
         });
-        ended
+        run_result
     }
 
     /// Saves the state for the next run. A failed run keeps the former streams.
@@ -308,7 +313,7 @@ impl<'a> RunState<'a> {
     }
 }
 
-/// Redacts deletions that were recorded before redaction was enabled.
+/// Redacts all recorded deletions. A run does this once after redaction is enabled.
 fn redact_all(data: &Data, warnings: &mut Vec<String>) -> Result<(), DataFault> {
     for id in data.ids("deletions")? {
         match data.redact(&id) {

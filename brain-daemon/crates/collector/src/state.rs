@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Data, DataFault, PostId, Rates, Stream, disk};
 
-/// Locked while the state is read, changed and written.
+/// Held by [`State::change`], so that two changes do not overlap.
 static STATE_LOCK: Mutex<()> = Mutex::new(());
 
 /// The collected account.
@@ -31,7 +31,7 @@ pub struct StreamState {
     /// The platform's token for older posts.
     #[serde(default)]
     pub next_token: Option<String>,
-    /// When the pull ended.
+    /// When the last complete pull ended, in RFC 3339.
     #[serde(default)]
     pub completed_at: Option<String>,
 }
@@ -42,9 +42,9 @@ pub struct StreamState {
 pub struct State {
     /// The account found by `setup`.
     pub user: Option<Account>,
-    /// When the last run ended.
+    /// When the last run ended, in RFC 3339.
     pub last_run: Option<String>,
-    /// When the last run began, whatever its result.
+    /// When the last run began, whatever its result, in RFC 3339.
     pub last_started: Option<String>,
     /// The report of the last finished run.
     pub last_report: Option<CollectorRun>,
@@ -52,15 +52,16 @@ pub struct State {
     pub streams: BTreeMap<String, StreamState>,
     /// The last known rate limits.
     pub rate_limits: Rates,
-    /// Whether the last run redacted deleted posts, so that all recorded ones are redacted.
+    /// Whether the last run redacted deleted posts, so that all posts recorded as deleted are
+    /// redacted.
     pub redacted: bool,
-    /// The newest post of the persistent connection.
+    /// The id of the newest post of the persistent connection.
     pub stream_newest_id: Option<String>,
 }
 
 impl State {
-    /// Loads the state. A missing file means a first run; a damaged one is moved aside and
-    /// described by the second value.
+    /// Loads the state. Returns the default for a missing or damaged file. A damaged file is moved
+    /// aside and described by the second value.
     ///
     /// # Errors
     /// If the file exists and cannot be read.
@@ -73,7 +74,7 @@ impl State {
         })
     }
 
-    /// Loads the state without side effects, so that the next run still reports a damaged file.
+    /// Loads the state without moving a damaged file, so that the next run still reports it.
     ///
     /// # Errors
     /// If the file exists and cannot be read.
@@ -98,7 +99,7 @@ impl State {
     /// Saves the state durably.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// If the file cannot be written.
     pub fn save(&self, data: &Data) -> Result<(), DataFault> {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| disk::fault(&data.state_file())(error.into()))?;
@@ -120,7 +121,7 @@ impl State {
         Ok(state)
     }
 
-    /// Returns the ids of a stream's last complete pull.
+    /// Returns the valid ids in a stream's state: see [`StreamState::ids`].
     #[must_use]
     pub fn previous_ids(&self, stream: Stream) -> Vec<PostId> {
         let state = self.streams.get(stream.as_str());
@@ -150,7 +151,7 @@ mod tests {
         let previous_ids = ["9007199254740993", "17"].map(|id| PostId::parse(id).unwrap());
         assert_eq!(state.previous_ids(Stream::Own), previous_ids);
         assert_eq!(state.previous_ids(Stream::Mentions), []);
-        // A file of a newer or older version.
+        // A file of another version has unknown fields and lacks known ones.
         fs::write(
             data.state_file(),
             r#"{"later": 1, "streams": {"own": {"ids": ["17"], "later": []}}}"#,
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_state_is_moved_aside_and_empty() {
+    fn a_damaged_file_is_moved_aside_and_loaded_as_default() {
         let dir = tempfile::tempdir().unwrap();
         let data = Data::new(dir.path());
         data.prepare().unwrap();

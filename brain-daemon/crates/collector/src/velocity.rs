@@ -1,15 +1,15 @@
 //! Detects posts whose likes grow unusually fast. No I/O.
 
-/// Minimum likes for which doubling counts.
+/// Minimum number of old likes for which doubling counts.
 const MIN_LIKES: u64 = 50;
-/// A larger gain always counts.
-const MIN_GAIN: u64 = 100;
+/// Maximum gain of likes that is no alert by itself.
+const MAX_USUAL_GAIN: u64 = 100;
 
-/// Returns whether the step from `old` to `new` likes is an alert: at least doubled with 50 or
-/// more, or more than 100 gained.
+/// Returns whether the step from `old` to `new` likes is an alert: 50 or more likes at least
+/// doubled, or the post gained more than 100.
 #[must_use]
 pub fn is_velocity_alert(old: u64, new: u64) -> bool {
-    (old >= MIN_LIKES && new >= old.saturating_mul(2)) || new.saturating_sub(old) > MIN_GAIN
+    (old >= MIN_LIKES && new >= old.saturating_mul(2)) || new.saturating_sub(old) > MAX_USUAL_GAIN
 }
 
 #[cfg(test)]

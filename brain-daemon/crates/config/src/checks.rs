@@ -1,4 +1,4 @@
-//! Checks that compare keys with each other.
+//! Checks that the rule of a single key cannot make.
 
 use brain_base::schedule;
 use brain_protocol::Fault;
@@ -6,7 +6,10 @@ use brain_protocol::Fault;
 use super::{Config, invalid};
 
 impl Config {
-    /// Checks the rules that involve several keys.
+    /// Makes all checks of this module.
+    ///
+    /// # Errors
+    /// `invalid_config` for the first check that fails.
     pub(super) fn check(&self) -> Result<(), Fault> {
         self.check_schedule()?;
         self.check_vision_model()?;
@@ -46,12 +49,12 @@ impl Config {
         ))
     }
 
-    /// Checks that the numbers of callers have a country code.
+    /// Checks that each caller is a number with a country code, or a name at the provider.
     fn check_callers(&self) -> Result<(), Fault> {
-        let is_complete = |caller: &String| {
+        let is_full = |caller: &String| {
             ["+", "00", "client:", "sip:"].iter().any(|prefix| caller.starts_with(prefix))
         };
-        match self.voice.callers.iter().find(|caller| !is_complete(caller)) {
+        match self.voice.callers.iter().find(|caller| !is_full(caller)) {
             None => Ok(()),
             Some(caller) => {
                 Err(invalid(format!("voice.callers: \"{caller}\" is not a full number")).hint(

@@ -2,9 +2,9 @@
 //!
 //! Each key of `config.toml` has a default and can be overridden by `BRAIN_<SECTION>_<KEY>`.
 //! `sections` declares every key once: its type, rule, default and description. The error for
-//! unknown keys, `brain config show` and a test of the documentation use them. `rules` turns text
-//! into values and `loader` reads file and environment. `checks` compares keys with each other.
-//! Values are parsed once, when they are loaded.
+//! unknown keys, `brain config show` and a test of the documentation use these declarations.
+//! `rules` turns text into values, and `loader` reads file and environment. `checks` has the checks
+//! that the rule of a single key cannot make. Values are parsed once, when they are loaded.
 
 mod checks;
 mod edit;
@@ -76,16 +76,18 @@ pub struct Config {
     passed_socket: Option<PathBuf>,
     /// The default control socket of a home on a read-only file system.
     outside_socket: Option<PathBuf>,
-    /// The file, and its text when it was read.
-    file: (PathBuf, String),
+    /// The path of the file.
+    file_path: PathBuf,
+    /// The text of the file when it was read.
+    file_text: String,
 }
 
 impl Config {
     /// Reads the file at `path`, which need not exist, and overrides its values by those of `env`.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] with the key, its value and the rule; for an unknown key, with
-    /// the most similar known one.
+    /// [`FaultCode::InvalidConfig`] if the file cannot be read or is not TOML, a key is unknown, or
+    /// values break a rule. The fault names the key.
     pub fn load(path: &Path, env: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
         let text = loader::read_file(path)?;
         Self::from_text(path, &text, env)
@@ -129,7 +131,8 @@ impl Config {
             search,
             passed_socket: None,
             outside_socket: None,
-            file: (path.to_owned(), text.to_owned()),
+            file_path: path.to_owned(),
+            file_text: text.to_owned(),
         };
         config.check()?;
         Ok(config)
@@ -140,7 +143,7 @@ impl Config {
         self.entries.iter().map(|entry| (entry.key, entry.text.as_str(), &entry.origin))
     }
 
-    /// Returns whether the key is not set.
+    /// Returns whether this known key is not set.
     #[must_use]
     pub fn is_default(&self, section: &str, name: &str) -> bool {
         self.entries().any(|(key, _, origin)| {
@@ -148,18 +151,17 @@ impl Config {
         })
     }
 
-    /// Returns whether the text of the file has changed since it was read. The environment of a
-    /// process cannot change.
+    /// Returns whether the text of the file has changed since it was read; `false` if it cannot be
+    /// read now. The environment of a process cannot change.
     #[must_use]
     pub fn has_changed_file(&self) -> bool {
-        let (path, text) = &self.file;
-        loader::read_file(path).is_ok_and(|now| now != *text)
+        loader::read_file(&self.file_path).is_ok_and(|now| now != self.file_text)
     }
 
     /// Returns the path of the file, even if there is none.
     #[must_use]
     pub fn file(&self) -> &Path {
-        &self.file.0
+        &self.file_path
     }
 
     /// Sets the control socket that systemd passed in.
@@ -181,7 +183,7 @@ impl Config {
     }
 
     /// Returns the control socket: the one that systemd passed in, else `BRAIN_SOCKET`, else
-    /// `daemon.socket`, else the one in the home.
+    /// `daemon.socket`, else the default of a home that cannot hold one, else the one in the home.
     #[must_use]
     pub fn socket(&self, home: &Home) -> PathBuf {
         if let Some(path) = &self.passed_socket {
@@ -208,7 +210,7 @@ impl Config {
         self.ratings_job
     }
 
-    /// Returns the tasks that start at fixed minutes.
+    /// Returns the enabled tasks that start at fixed minutes.
     #[must_use]
     pub fn planned_jobs(&self) -> Vec<ScheduledTask> {
         let collector = self.collector.enabled.then_some(self.collector_job);
@@ -227,7 +229,7 @@ impl Config {
         i64::try_from(self.backup.every.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Returns the public address without a trailing slash, which is the OAuth issuer.
+    /// Returns the configured public address, which is the OAuth issuer, without a trailing slash.
     #[must_use]
     pub fn http_base_url(&self) -> Option<&str> {
         self.http.base_url.as_deref()

@@ -19,7 +19,7 @@ pub struct Key {
     pub name: &'static str,
     /// The text of its default.
     pub default: &'static str,
-    /// What it does, as text for users.
+    /// The description of what the key does, for users.
     pub description: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Entry {
 /// The file and the environment while their keys are read.
 pub(super) struct Loader<'a> {
     path: &'a Path,
-    /// The keys of the file that are not read yet.
+    /// The keys of the file that were not read yet.
     file: toml::Table,
     env: &'a dyn Fn(&str) -> Option<String>,
     entries: Vec<Entry>,
@@ -85,8 +85,8 @@ impl<'a> Loader<'a> {
         rule: &Rule<impl Fn(&str) -> Result<T, String>>,
     ) -> Result<T, Fault> {
         let name = format!("{}.{}", key.section, key.name);
-        let parse = |text: &str, file_path: &str| {
-            (rule.parse)(text).map_err(|reason| invalid(format!("{file_path}: {reason}")))
+        let parse = |text: &str, origin: &str| {
+            (rule.parse)(text).map_err(|reason| invalid(format!("{origin}: {reason}")))
         };
         let mut entry = Entry { key, text: key.default.to_owned(), origin: Origin::Default };
         let mut value = parse(key.default, &format!("the default of {name}"))?;
@@ -149,14 +149,14 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Reads the file at `path`; empty if there is none.
+/// Returns the text of the file at `path`, or an empty text if there is no file.
 ///
 /// # Errors
 /// [`FaultCode::InvalidConfig`] if the file cannot be read.
 pub(super) fn read_file(path: &Path) -> Result<String, Fault> {
     match std::fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        read => read.map_err(|e| {
+        result => result.map_err(|e| {
             Fault::new(FaultCode::InvalidConfig, format!("{}: {e}", path.display()))
                 .hint("make that file readable, or set BRAIN_HOME to another directory")
         }),
@@ -174,6 +174,7 @@ fn parse_toml(text: &str, path: &Path) -> Result<toml::Table, Fault> {
     })
 }
 
+/// Returns the fault for an unknown name, with the most similar known one as a hint.
 fn unknown(message: String, given: &str, known: impl Iterator<Item = &'static str>) -> Fault {
     let fault = invalid(message);
     match brain_protocol::nearest(given, known) {

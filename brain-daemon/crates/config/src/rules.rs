@@ -1,4 +1,7 @@
 //! Rules of values: how their texts are parsed, and why a text is refused. No I/O.
+//!
+//! The comment of a function that returns a rule says which texts the rule accepts. "Empty: none"
+//! means that the value of an empty text is `None`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,10 +12,13 @@ use url::{Host, Url};
 
 use super::values::{Dollars, HomePath, HttpUrl, Rate, parse_handle};
 
-/// The units of a time span, in seconds.
+/// The units of a time span in seconds, largest first.
 const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
+/// The maximum period of a rate, in seconds.
 const DAY_S: u64 = 24 * 60 * 60;
+/// The maximum number of calls of a rate.
 const MAX_CALLS: u32 = 1_000_000;
+/// The maximum amount of money, in millionths of a US dollar.
 const MAX_MILLIONTHS: u64 = 100_000_000_000;
 
 /// The TOML types that a key accepts besides strings, whole numbers and booleans.
@@ -29,7 +35,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Returns the text of a value in the file. `None` for a TOML type that the key refuses.
+    /// Returns the text of a value in the file, or `None` for a TOML type that the key refuses.
     pub(super) fn text_of(self, value: &toml::Value) -> Option<String> {
         Some(match value {
             toml::Value::String(text) => text.clone(),
@@ -81,9 +87,9 @@ pub(super) fn day_pattern() -> Rule<impl Fn(&str) -> Result<String, String>> {
     scalar(|text| {
         let text = text.trim();
         let slug = |day| format_day(parse_day(day)?, text).map(|slug| slug.to_lowercase());
-        let days = ["2024-02-29", "2026-11-21"].map(slug);
-        let is_slug = days.iter().flatten().filter(|slug| Slug::parse(slug.as_str()).is_ok());
-        if is_slug.count() == days.len() && days[0] != days[1] {
+        let slugs = ["2024-02-29", "2026-11-21"].map(slug);
+        let valid = slugs.iter().flatten().filter(|slug| Slug::parse(slug.as_str()).is_ok());
+        if valid.count() == slugs.len() && slugs[0] != slugs[1] {
             return Ok(text.to_owned());
         }
         Err("is not a slug with a day, such as daily/%Y-%m-%d".to_owned())
@@ -95,6 +101,7 @@ pub(super) fn path() -> Rule<impl Fn(&str) -> Result<Option<HomePath>, String>> 
     scalar(|text| Ok(non_empty(text).map(|text| HomePath(text.to_owned()))))
 }
 
+/// Returns a text without surrounding white space, or `None` if nothing is left.
 fn non_empty(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }
@@ -107,7 +114,7 @@ pub(super) fn number<T: TryFrom<u64>>(
     scalar(move |text| parse_number(text, low, high))
 }
 
-/// A whole number from 0 to `high`; 0: none.
+/// A whole number from 0 to `high`; the value of 0 is `None`.
 pub(super) fn limit<T: TryFrom<u64> + Default + PartialEq>(
     high: u64,
 ) -> Rule<impl Fn(&str) -> Result<Option<T>, String>> {
@@ -151,7 +158,7 @@ pub(super) fn span(low: u64, high: u64) -> Rule<impl Fn(&str) -> Result<Duration
     })
 }
 
-/// Returns the seconds of a text with digits and a unit.
+/// Returns the seconds of a text that has digits and a unit.
 fn parse_span(text: &str) -> Option<u64> {
     let unit = text.chars().next_back()?;
     let digits = &text[..text.len() - unit.len_utf8()];
@@ -166,7 +173,7 @@ fn format_span(seconds: u64) -> String {
     unit.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
 }
 
-/// A maximum number of calls in a period, such as `100/10s`; `off`: none.
+/// A maximum number of calls in a period of at most a day, such as `100/10s`; `off`: none.
 pub(super) fn rate() -> Rule<impl Fn(&str) -> Result<Option<Rate>, String>> {
     scalar(|text| match text {
         "off" => Ok(None),
@@ -234,7 +241,7 @@ pub(super) fn safe_url() -> Rule<impl Fn(&str) -> Result<String, String>> {
     })
 }
 
-/// A base URL without TLS: a service on this machine or in its network; empty: none.
+/// A base URL without TLS, for a service on this machine or in its network; empty: none.
 pub(super) fn http_url() -> Rule<impl Fn(&str) -> Result<Option<HttpUrl>, String>> {
     scalar(|text| match text {
         "" => Ok(None),
@@ -281,7 +288,7 @@ pub(super) fn endpoint() -> Rule<impl Fn(&str) -> Result<Option<Url>, String>> {
     })
 }
 
-/// Returns an HTTP address of scheme, host and path only.
+/// Parses an HTTP address of scheme, host, port and path only.
 fn parse_url(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https")
@@ -294,13 +301,13 @@ fn parse_url(text: &str) -> Option<Url> {
     })
 }
 
-/// A list with commas.
+/// A list of texts, separated by commas.
 pub(super) fn list() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
     scalar(|text| Ok(text.split(',').filter_map(non_empty).map(str::to_owned).collect()))
 }
 
-/// A list of texts: an array in the file, a JSON array in the environment. A text must not be
-/// empty.
+/// A list of texts: an array in the file, a JSON array in the environment. A text must not be empty
+/// or have control characters.
 pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
     let parse = |text: &str| {
         parse_texts(text)
@@ -318,7 +325,7 @@ fn parse_texts(text: &str) -> Option<Vec<String>> {
     trimmed.collect()
 }
 
-/// User ids with commas or spaces; an array of numbers in the file.
+/// User ids, separated by commas or white space; also an array of numbers in the file.
 pub(super) fn user_ids() -> Rule<impl Fn(&str) -> Result<Vec<u32>, String>> {
     let parse = |text: &str| {
         let ids = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|id| !id.is_empty());

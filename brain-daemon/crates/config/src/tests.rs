@@ -174,7 +174,7 @@ fn environment_overrides_the_file_and_is_the_origin() {
     assert_eq!(origin("log"), Origin::Default);
 }
 
-/// Asserts that the file's key refuses each of `values`, which are TOML.
+/// Asserts that the file's key refuses each of `values` (TOML), with a message that has `expected`.
 fn assert_refused(section: &str, name: &str, values: &[&str], expected: &str) {
     for value in values {
         let fault = load(&format!("[{section}]\n{name} = {value}\n")).unwrap_err();
@@ -233,7 +233,7 @@ fn texts_are_an_array_in_the_file_and_json_in_a_variable() {
 }
 
 #[test]
-fn handle_has_the_platform_s_form() {
+fn handle_has_the_form_of_the_platform() {
     for (given, expected) in [
         ("garry", Some("garry")),
         ("@Garry_1", Some("Garry_1")),
@@ -344,7 +344,7 @@ fn outbound_needs_the_stream() {
 }
 
 #[test]
-fn address_that_gets_a_token_must_be_safe() {
+fn platform_address_must_be_https_or_local() {
     let with = |url: &str| load(&format!("[collector]\nplatform_api = \"{url}\"\n"));
     for good in
         ["https://api.x.com", "http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:1"]
@@ -413,13 +413,13 @@ fn model_address_has_scheme_host_and_path_only() {
 }
 
 #[test]
-fn images_need_a_vision_model() {
+fn images_need_a_provider_and_a_vision_model() {
     let images = ("BRAIN_COLLECTOR_IMAGES", "true");
     let provider = ("BRAIN_LLM_PROVIDER", "openai");
-    for lacking in
+    for incomplete in
         [vec![images], vec![images, provider], vec![images, ("BRAIN_LLM_VISION_MODEL", "v")]]
     {
-        assert!(load_env(&lacking).unwrap_err().message.contains("collector.images"));
+        assert!(load_env(&incomplete).unwrap_err().message.contains("collector.images"));
     }
     assert!(load_env(&[images, provider, ("BRAIN_LLM_VISION_MODEL", "v")]).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Types of values that the standard library does not have.
+//! Types of configuration values that the standard library does not have.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ impl fmt::Display for HttpUrl {
     }
 }
 
-/// Returns a handle without its `@`. `None` unless it matches the platform's
+/// Returns a handle without its `@`, or `None` if it does not match the platform's
 /// `^[A-Za-z0-9_]{1,15}$`.
 #[must_use]
 pub fn parse_handle(text: &str) -> Option<&str> {

@@ -90,16 +90,17 @@ impl AskService {
             cost: Spending::default(),
             degraded: results.degraded,
         };
-        // Without passages no call is made.
+        // Without passages, the model is not asked.
         if results.hits.is_empty() {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
             let source = request.source.as_ref();
-            if let Some(found) = self.search.answer_by_links(caller, &request.question, source)? {
+            let link_answer = self.search.answer_by_links(caller, &request.question, source)?;
+            if let Some(link_answer) = link_answer {
                 return Ok(AskReply {
                     passages: results.hits,
-                    ..direct::answer(found, unanswered)
+                    ..direct::answer(link_answer, unanswered)
                 });
             }
             let hint = "no language model is configured, so only the passages are shown; to get \
@@ -146,12 +147,12 @@ impl AskService {
     fn stream_answer(
         &self,
         model: &Model,
-        text: &str,
+        question_text: &str,
         passages: &[Passage],
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<ModelAnswer, Fault> {
-        let prompt = passages::prompt(text, passages);
+        let prompt = passages::prompt(question_text, passages);
         let request = question(&prompt);
         let mut filter = AnswerFilter::new(passages.len());
         let mut text = String::new();
@@ -171,9 +172,9 @@ impl AskService {
         }
         text.truncate(text.trim_end().len());
         let problem = match reply {
-            Err(fault) if text.is_empty() => return Err(ask_fault(&fault, budget)),
-            Err(fault) => {
-                Some(format!("the answer is incomplete: {}; {}", fault.message, fault.hint))
+            Err(error) if text.is_empty() => return Err(ask_fault(&error, budget)),
+            Err(error) => {
+                Some(format!("the answer is incomplete: {}; {}", error.message, error.hint))
             }
             Ok(Reply { finish: Finish::Length, .. }) if text.is_empty() => {
                 return Err(ask_fault(&ModelError::truncated(), budget));
@@ -200,11 +201,11 @@ impl AskService {
         let since = instant(request.since.as_deref(), false)?;
         let until = instant(request.until.as_deref(), true)?;
         let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
-        self.models.ledger.read(since, until, limit).map_err(|fault| cost_fault(&fault))
+        self.models.ledger.read(since, until, limit).map_err(|error| cost_fault(&error))
     }
 }
 
-/// Returns the question to the model.
+/// Returns the question to the model, with this prompt.
 fn question(prompt: &str) -> Question<'_> {
     Question {
         purpose: "ask",
@@ -217,7 +218,9 @@ fn question(prompt: &str) -> Question<'_> {
     }
 }
 
+/// The hint if no page can be read for the question.
 const NO_PAGES_HINT: &str = "no page matches the question; try other words: `brain search \"…\"`";
+/// The hint if the answer has no citation.
 const UNCITED_HINT: &str = "the answer cites none of your passages: it may be the model's own \
     knowledge, so compare it with the passages";
 
@@ -229,10 +232,11 @@ struct ModelAnswer {
     /// The part of the question that the passages do not answer.
     unknown: Option<String>,
     is_partial: bool,
-    /// Why it is incomplete.
+    /// The reason why the answer is incomplete.
     problem: Option<String>,
 }
 
+/// Returns the citation of the passage with this number, from 1.
 fn citation(number: u32, passages: &[Passage]) -> Option<Citation> {
     let Passage { hit, .. } = passages.get(number.checked_sub(1)? as usize)?;
     let Hit { slug, source_id, title, line, .. } = hit;
@@ -245,19 +249,19 @@ fn citation(number: u32, passages: &[Passage]) -> Option<Citation> {
     })
 }
 
-/// Converts a model fault, with hints for this command.
-fn ask_fault(fault: &ModelError, budget: &Budget) -> Fault {
+/// Converts a failure of the model, with hints for this command and the cost so far.
+fn ask_fault(error: &ModelError, budget: &Budget) -> Fault {
     let spent = budget.spent();
-    match fault.kind {
+    match error.kind {
         ModelErrorKind::Budget => Fault::new(
             FaultCode::OverBudget,
             match spent.actual {
-                0 => format!("not asked: {}", fault.message),
-                // A gateway failed, so the model may have worked and charged.
+                0 => format!("not asked: {}", error.message),
+                // An earlier call failed at a gateway, so the model may have charged for it.
                 actual => {
                     format!(
                         "not asked again: {} ({} USD may be spent already)",
-                        fault.message,
+                        error.message,
                         usd(actual)
                     )
                 }
@@ -268,20 +272,20 @@ fn ask_fault(fault: &ModelError, budget: &Budget) -> Fault {
                N`",
         ),
         _ if spent.actual > 0 => {
-            let mut fault = model_fault(fault);
+            let mut fault = model_fault(error);
             fault
                 .message
                 .push_str(&format!(" (the failed call may have cost {} USD)", usd(spent.actual)));
             fault
         }
-        _ => model_fault(fault),
+        _ => model_fault(error),
     }
 }
 
-fn cost_fault(fault: &CostError) -> Fault {
-    let code = match fault {
+fn cost_fault(error: &CostError) -> Fault {
+    let code = match error {
         CostError::OverBudget { .. } => FaultCode::OverBudget,
         CostError::Ledger { .. } => FaultCode::Io,
     };
-    Fault::new(code, fault.to_string()).hint("check that file; see `brain doctor`")
+    Fault::new(code, error.to_string()).hint("check that file; see `brain doctor`")
 }

@@ -1,8 +1,8 @@
-//! The audit log: a record of every call over the network, kept for 90 days.
+//! The audit log: records of calls over the network, kept for 90 days.
 //!
 //! Records contain no values of parameters and no secrets. Calls are buffered in memory and
-//! written once a second, so a crash can lose the last second. Calls of unknown callers are
-//! limited, so that they cannot fill the disk.
+//! written once a second, so a crash can lose the last second. Of unknown callers, only some calls
+//! a minute are recorded, so that they cannot fill the disk.
 
 mod buffer;
 
@@ -26,24 +26,24 @@ pub struct Audit {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     /// Calls that are not written yet.
-    waiting: Mutex<CallBuffer>,
+    buffer: Mutex<CallBuffer>,
     /// Held while calls are being written, so that a list does not miss them.
-    writing: Mutex<()>,
+    write_lock: Mutex<()>,
 }
 
-/// The criteria of a list request.
+/// The criteria of a list request. Times are in Unix milliseconds, both inclusive.
 struct Filter<'a> {
     since: i64,
     until: i64,
     client: Option<&'a str>,
-    failed: bool,
+    only_failed: bool,
 }
 
 impl Filter<'_> {
     fn matches(&self, call: &AuditRecord) -> bool {
         (self.since..=self.until).contains(&call.at)
             && self.client.is_none_or(|client| client == call.client)
-            && (!self.failed || call.status >= 400)
+            && (!self.only_failed || call.status >= 400)
     }
 }
 
@@ -51,41 +51,37 @@ impl Audit {
     /// Creates the service with an empty buffer.
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, waiting: Mutex::default(), writing: Mutex::default() }
+        Self { store, clock, buffer: Mutex::default(), write_lock: Mutex::default() }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, CallBuffer> {
-        self.waiting.lock()
+    fn buffer(&self) -> MutexGuard<'_, CallBuffer> {
+        self.buffer.lock()
     }
 
-    fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock()
-    }
-
-    /// Records a call. It is written within a second. Does not block.
+    /// Adds a call to the buffer. Does not wait for the disk.
     pub fn record(&self, call: AuditRecord) {
-        self.waiting().record(self.clock.now(), call);
+        self.buffer().record(self.clock.now(), call);
     }
 
     /// Returns whether calls wait to be written.
     #[must_use]
     pub fn has_waiting(&self) -> bool {
-        let mut waiting = self.waiting();
-        waiting.advance(self.clock.now());
-        !waiting.calls.is_empty()
+        let mut buffer = self.buffer();
+        buffer.advance(self.clock.now());
+        !buffer.calls.is_empty()
     }
 
     /// Writes the buffered calls.
     ///
     /// # Errors
-    /// The fault of the store; then the calls stay in the buffer.
+    /// If the store cannot be written. The calls then stay in the buffer.
     pub fn write(&self) -> Result<(), Fault> {
-        let _writing = self.writing();
+        let _write_guard = self.write_lock.lock();
         let now = self.clock.now();
         let (calls, dropped) = {
-            let mut waiting = self.waiting();
-            waiting.advance(now);
-            (waiting.take(), waiting.take_dropped())
+            let mut buffer = self.buffer();
+            buffer.advance(now);
+            (buffer.take(), buffer.take_dropped())
         };
         if dropped > 0 {
             tracing::warn!(dropped, "audit buffer full; oldest calls dropped");
@@ -98,7 +94,7 @@ impl Audit {
         let result = self.store.write(move |draft| draft.add_calls(now, &written));
         if result.is_err() {
             // The writer has dropped its reference, so nothing is copied.
-            self.waiting().put_back(Arc::unwrap_or_clone(calls));
+            self.buffer().put_back(Arc::unwrap_or_clone(calls));
         }
         Ok(result?)
     }
@@ -107,12 +103,12 @@ impl Audit {
     /// unrecorded calls of unknown callers.
     ///
     /// # Errors
-    /// As [`Audit::write`].
+    /// The same as for [`Audit::write`].
     pub fn close(&self) -> Result<(), Fault> {
         {
-            let mut waiting = self.waiting();
-            waiting.advance(self.clock.now());
-            waiting.summarize_unknown();
+            let mut buffer = self.buffer();
+            buffer.advance(self.clock.now());
+            buffer.summarize_unknown();
         }
         self.write()
     }
@@ -120,7 +116,7 @@ impl Audit {
     /// Removes a batch of records that are older than 90 days. Returns whether more may remain.
     ///
     /// # Errors
-    /// The fault of the store.
+    /// If the store cannot be written.
     pub fn purge(&self) -> Result<bool, Fault> {
         let before = self.clock.now() - RETENTION_MS;
         Ok(self.store.write(move |draft| draft.forget_calls(before))?)
@@ -129,23 +125,24 @@ impl Audit {
     /// Lists recorded calls, the newest first, including those that are not written yet.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidRequest`] for an unreadable time; the fault of the store.
+    /// [`FaultCode::InvalidRequest`] if `since` or `until` is not a time; the fault of the store if
+    /// it cannot be read.
     pub fn list(&self, request: &AuditList) -> Result<brain_protocol::Audit, Fault> {
-        let instant = |text: &Option<String>, end: bool, or: i64| match text {
+        let instant = |text: &Option<String>, end: bool, default: i64| match text {
             Some(text) => parse_instant(text, end).ok_or_else(|| not_a_time(text)),
-            None => Ok(or),
+            None => Ok(default),
         };
         let filter = Filter {
             since: instant(&request.since, false, i64::MIN)?,
             until: instant(&request.until, true, i64::MAX)?,
             client: request.client.as_deref(),
-            failed: request.failed,
+            only_failed: request.failed,
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let mut to_skip = request.skip;
         let mut found: Vec<AuditRecord> = Vec::new();
-        // Keeps the call if it is in the reply, and returns whether the next one is needed.
-        let mut keep = |call: AuditRecord| {
+        // Adds the call if it is part of the reply, and returns whether the next one is needed.
+        let mut add = |call: AuditRecord| {
             match (filter.matches(&call), to_skip) {
                 (false, _) => {}
                 (true, 0) => found.push(call),
@@ -154,12 +151,12 @@ impl Audit {
             found.len() <= limit
         };
         let (needs_more, reader) = {
-            let _writing = self.writing();
-            let needs_more = self.waiting().calls.iter().rev().cloned().all(&mut keep);
+            let _write_guard = self.write_lock.lock();
+            let needs_more = self.buffer().calls.iter().rev().cloned().all(&mut add);
             (needs_more, self.store.read(Visibility::All)?)
         };
         if needs_more {
-            reader.calls_since(filter.since, keep)?;
+            reader.calls_since(filter.since, add)?;
         }
         let truncated = found.len() > limit;
         found.truncate(limit);
@@ -215,7 +212,7 @@ mod tests {
         open_on_disk(dir, clock, 0)
     }
 
-    /// With a disk that counts as full when fewer bytes are free.
+    /// Opens the audit log on a disk that counts as full if fewer bytes are free.
     fn open_on_disk(dir: &Path, clock: &MockClock, min_free_bytes: u64) -> Audit {
         let options = StoreOptions {
             cache_bytes: 4 << 20,
@@ -243,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn written_and_waiting_calls_are_listed_newest_first() {
+    fn written_and_buffered_calls_are_listed_newest_first() {
         let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let audit = open(dir.path(), &clock);
         audit.record(call(NOW, "a", 202));
@@ -262,7 +259,7 @@ mod tests {
         let few = audit.list(&AuditList { limit: 2, ..AuditList::default() }).unwrap();
         assert!(few.truncated && few.calls.len() == 2);
         assert!(!audit.list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated);
-        // Written calls survive a crash; waiting ones are written by `close`.
+        // Written calls survive a crash; `close` writes the buffered ones.
         drop(audit);
         let audit = open(dir.path(), &clock);
         assert_eq!(clients(&audit, &everything()), ["c", "b", "a"]);
@@ -349,8 +346,9 @@ mod tests {
             audit.record(call(NOW, "a", 200));
         }
         audit.write().unwrap();
-        let counted =
-            |client: &str| clients(&audit, &everything()).iter().filter(|it| *it == client).count();
+        let counted = |client: &str| {
+            clients(&audit, &everything()).iter().filter(|name| *name == client).count()
+        };
         assert_eq!(
             (counted(AuditRecord::UNKNOWN), counted("a")),
             (60, 100),
@@ -360,7 +358,7 @@ mod tests {
         clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
         assert!(
             audit.has_waiting(),
-            "the summary of the past minute is waiting, without another call"
+            "the summary of the past minute waits to be written, without another call"
         );
         audit.write().unwrap();
         let newest = audit.list(&everything()).unwrap().calls.swap_remove(0);

@@ -51,8 +51,8 @@ impl BackupService {
     }
 }
 
-/// Verifies the backup `file`, without a brain. Returns the reply, and the sources with a directory
-/// outside of the home.
+/// Verifies the backup `file`, without a brain. Returns the reply, and the ids and directories of
+/// sources with a directory outside of the home.
 ///
 /// # Errors
 /// The reason why the file is not a valid backup.
@@ -61,20 +61,20 @@ pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>)
     Ok((reply("sound", file, &report), report.directories))
 }
 
-/// Builds the reply about a verified backup.
+/// Builds the reply about a backup that was written, verified or restored: see `status`.
 pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupReply {
     let mut warnings = Vec::new();
     if report.schema < SCHEMA {
         warnings.push(format!(
-            "it has schema {}, older than this program's {SCHEMA}: \
+            "the backup has schema {}, older than this program's {SCHEMA}: \
              it is migrated when it is restored",
             report.schema
         ));
     }
     if report.missing_attachments > 0 {
         warnings.push(format!(
-            "{} files of pages are not in it: they were missing or damaged when it was made; \
-             `brain doctor` names them",
+            "{} files of pages are not in the backup: they were missing or damaged when it was \
+             made; `brain doctor` names them",
             report.missing_attachments
         ));
     }
@@ -95,8 +95,8 @@ pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupR
 /// Turns a failure to read a backup into a fault. The store of the brain is not affected.
 pub(crate) fn backup_fault(error: StoreError) -> Fault {
     match error {
-        StoreError::Damaged(what) => {
-            Fault::new(FaultCode::StoreDamaged, format!("no sound backup: {what}")).hint(
+        StoreError::Damaged(reason) => {
+            Fault::new(FaultCode::StoreDamaged, format!("no sound backup: {reason}")).hint(
                 "this file cannot be restored; look at another one: `brain backup verify FILE`",
             )
         }
@@ -104,12 +104,12 @@ pub(crate) fn backup_fault(error: StoreError) -> Fault {
             FaultCode::StoreLocked,
             format!("{file_path} is the store of a running brain"),
         )
-        .hint("`brain backup FILE` makes a copy of it to look at"),
+        .hint("`brain backup FILE` makes a copy of this store"),
         other => Fault::from(other),
     }
 }
 
-/// Turns a failure to write the requested file into a fault.
+/// Turns a failure to write a backup or an export into a fault.
 pub(crate) fn target_fault(error: StoreError) -> Fault {
     match error {
         StoreError::ReadOnly(_) => Fault::from(error)
@@ -120,7 +120,7 @@ pub(crate) fn target_fault(error: StoreError) -> Fault {
     }
 }
 
-/// Returns the path of a request. Refuses a relative one.
+/// Returns the path of a request. Refuses a relative path with `usage`.
 pub(crate) fn absolute(path: &str) -> Result<PathBuf, Fault> {
     let path = PathBuf::from(path);
     match path.is_absolute() {

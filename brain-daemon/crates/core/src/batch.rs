@@ -1,5 +1,5 @@
-//! Reads files on all cores, and stores them in batches with one commit each. While one batch is
-//! stored, the next one is read.
+//! Reads files on several threads, and stores them in batches with one commit each. While one batch
+//! is stored, the next one is read.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 
 use brain_base::threads::lower_priority;
 
-/// Files in one commit. A commit writes each leaf of a table once, however many rows of it changed,
-/// so large batches write less. But a capture waits while a batch is stored: about 250 ms with
-/// 100,000 pages.
+/// Maximum number of files in one commit. A commit writes each leaf of a table once, however many
+/// of its rows changed, so large batches write less. But a capture waits while a batch is stored:
+/// about 250 ms with 100,000 pages.
 pub(crate) const BATCH: usize = 2000;
-/// Bytes of files in one commit, to limit the memory. A text that is all links takes 35 times its
-/// length, and two batches are in memory at the same time.
+/// Bytes of files after which a batch ends, to limit the memory. A text that is all links takes 35
+/// times its length in memory, and two batches are in memory at the same time.
 const BATCH_BYTES: u64 = 4_000_000;
 /// The maximum number of failures that a reply names.
 const MAX_NAMED: usize = 1000;
@@ -24,7 +24,7 @@ const MAX_OTHERS: usize = 5;
 /// Files that could not be stored.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    /// The first failures.
+    /// The first failures, at most [`MAX_NAMED`].
     pub(crate) named: Vec<ImportFailure>,
     /// The number of all failures.
     pub(crate) total: u64,
@@ -43,7 +43,7 @@ impl Failures {
 /// items. While one batch is stored, the next one is read.
 ///
 /// # Errors
-/// The first error of `store`. Nothing is read or stored after it.
+/// The first error of `store`. No batch is stored after it.
 pub(crate) fn in_batches<I: Sync, O: Send>(
     items: &[I],
     bytes: impl Fn(&I) -> u64,
@@ -54,7 +54,7 @@ pub(crate) fn in_batches<I: Sync, O: Send>(
     std::thread::scope(|scope| {
         let (send, batches_read) = sync_channel(0);
         scope.spawn(move || {
-            // Sending fails after an error of `store`.
+            // After an error of `store`, sending fails, which ends the reading.
             batches.into_iter().all(|batch| send.send(on_all_cores(batch, read)).is_ok())
         });
         for batch in batches_read {
@@ -80,8 +80,8 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
     out
 }
 
-/// Returns why the file at `path` cannot have `slug`, if other files would get the same slug. `all`
-/// are the paths of all files with that slug.
+/// Returns the reason why the file at `path` cannot have `slug`: other files would get it too.
+/// Returns `None` if there are no others. `all` are the paths of all files with that slug.
 pub(crate) fn slug_conflict(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
     let others: Vec<&str> =
         all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
@@ -95,7 +95,8 @@ pub(crate) fn slug_conflict(path: &str, slug: &Slug, all: &[&str]) -> Option<Str
     Some(format!("it would have the slug \"{slug}\", and so would {}{more}", others.join(", ")))
 }
 
-/// Calls `work` for each item on all cores. Returns the results in the order of the items.
+/// Calls `work` for each item, on one thread per core, at most 8. Returns the results in the order
+/// of the items.
 pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
@@ -129,18 +130,18 @@ mod tests {
     #[test]
     fn batches_keep_the_order_and_stop_at_the_first_failure() {
         let items: Vec<u64> = (0..4234).collect();
-        let mut seen = Vec::new();
+        let mut batch_sizes = Vec::new();
         in_batches(
             &items,
             |_| 1,
             |n| n * 2,
             |batch| {
-                seen.push(batch.len());
+                batch_sizes.push(batch.len());
                 Ok(())
             },
         )
         .unwrap();
-        assert_eq!(seen, [2000, 2000, 234]);
+        assert_eq!(batch_sizes, [2000, 2000, 234]);
         let mut order = Vec::new();
         in_batches(
             &items,
@@ -154,7 +155,7 @@ mod tests {
         .unwrap();
         assert_eq!(order, items);
         let mut stored = 0;
-        let ended = in_batches(
+        let result = in_batches(
             &items,
             |_| 1,
             |n| *n,
@@ -163,6 +164,6 @@ mod tests {
                 Err(Fault::new(FaultCode::Cancelled, "enough"))
             },
         );
-        assert_eq!((ended.unwrap_err().code, stored), (FaultCode::Cancelled, 1));
+        assert_eq!((result.unwrap_err().code, stored), (FaultCode::Cancelled, 1));
     }
 }

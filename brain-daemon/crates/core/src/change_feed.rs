@@ -1,11 +1,12 @@
-//! Tells interfaces that something changed: pages, or the number of waiting jobs.
+//! Notifies interfaces of commits of the store, and of changes to the number of waiting jobs.
 
 use std::sync::Arc;
 
 use brain_store::CommitHook;
 use tokio::sync::watch;
 
-/// A counter of changes that interfaces can wait for. It says that something changed, not what.
+/// A counter of changes that interfaces can wait for. It tells that something changed, but not the
+/// change itself.
 #[derive(Debug)]
 pub struct ChangeFeed(watch::Sender<u64>);
 
@@ -20,7 +21,7 @@ impl ChangeFeed {
         *self.0.borrow()
     }
 
-    /// Returns a receiver of the number. It counts the present value as seen.
+    /// Returns a receiver of the number. The receiver waits for changes after this call.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.0.subscribe()
@@ -31,7 +32,7 @@ impl ChangeFeed {
         self.0.send_modify(|changes| *changes += 1);
     }
 
-    /// Returns a hook that counts each commit after `hook` got its changes.
+    /// Returns a hook that passes the changes of a commit to `hook`, and then counts the commit.
     pub(crate) fn hook(self: &Arc<Self>, hook: CommitHook) -> CommitHook {
         let feed = Arc::clone(self);
         Box::new(move |changes| {

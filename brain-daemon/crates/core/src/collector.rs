@@ -45,9 +45,9 @@ pub(crate) struct CollectorState {
     last_attempt: Mutex<Option<i64>>,
     /// The status of the persistent connection.
     stream: Mutex<Option<StreamStatus>>,
-    /// Wakes the pattern worker after new posts.
+    /// Wakes the worker of the analyses after new posts.
     collected: Notify,
-    /// State of the optional analyses, locked while they run.
+    /// Cache of the optional analyses, locked while they run.
     analyses: Mutex<analyses::AnalysisCache>,
 }
 
@@ -64,7 +64,7 @@ impl CollectorState {
     /// Reserves the directory for `operation`.
     ///
     /// # Errors
-    /// `busy`, naming the active operation.
+    /// `busy` if another operation is active. The fault names it.
     fn begin(&self, operation: &'static str, now: i64) -> Result<DirectoryGuard<'_>, Fault> {
         let mut active = self.active.lock();
         if let Some((other, since)) = *active {
@@ -120,12 +120,12 @@ impl CollectorService {
         }
     }
 
-    /// Returns the notification for [`CollectorService::run_analyses`].
+    /// Returns the notification of new posts, for the caller of [`CollectorService::run_analyses`].
     pub fn collected(&self) -> &Notify {
         &self.state.collected
     }
 
-    /// Returns whether a token file exists, readable or not.
+    /// Returns whether a token is configured, readable or not.
     #[must_use]
     pub fn has_token(&self) -> bool {
         !matches!(self.platform_token(), Ok(None))
@@ -159,7 +159,7 @@ impl CollectorService {
     }
 }
 
-/// Converts a file error.
+/// Converts an error of the collector's files.
 fn data_fault(fault: &DataFault) -> Fault {
     let code = match fault.error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => FaultCode::DiskFull,

@@ -9,11 +9,11 @@ use crate::{Brain, Caller, preferred};
 use brain_page::normalize_tag;
 use brain_store::{PageEntry, Reader};
 
-/// Maximum number of pages found by title. Titles are searched if fewer pages match by slug.
+/// Maximum number of pages found by title. Titles are only searched if fewer pages match by slug.
 const MAX_BY_TITLE: usize = 20;
 
 impl Brain {
-    /// Returns completions of a word on the command line.
+    /// Returns at most [`MAX_COMPLETIONS`] completions of a word on the command line.
     pub(crate) fn complete(
         &self,
         caller: &Caller,
@@ -30,17 +30,17 @@ impl Brain {
                     1 => "1 page".to_owned(),
                     _ => format!("{pages} pages"),
                 };
-                counts.map(|(tag, pages)| value(tag, count(pages))).collect()
+                counts.map(|(tag, pages)| completion(tag, count(pages))).collect()
             }
             CompletionKind::Type => {
                 let types = reader.page_types()?.into_iter();
-                types.map(|name| value(name, String::new())).collect()
+                types.map(|name| completion(name, String::new())).collect()
             }
             CompletionKind::Source => {
                 let sources = reader.sources()?.into_iter();
                 sources
                     .map(|(id, record)| {
-                        value(
+                        completion(
                             id.to_string(),
                             record.path.unwrap_or_else(|| "pages of the home".into()),
                         )
@@ -52,13 +52,15 @@ impl Brain {
                 let jobs = self.ingest.job_list(&list)?.jobs.into_iter();
                 let description = |state: &str, client: &str| format!("{state}, from {client}");
                 jobs.map(|job| {
-                    value(job.job_id.to_string(), description(job.status.as_str(), &job.client))
+                    let description = description(job.status.as_str(), &job.client);
+                    completion(job.job_id.to_string(), description)
                 })
                 .collect()
             }
             CompletionKind::Client => {
                 let clients = self.access.client_list(&ClientList { all: false })?.clients;
-                clients.into_iter().map(|client| value(client.client_name, client.scope)).collect()
+                let clients = clients.into_iter();
+                clients.map(|client| completion(client.client_name, client.scope)).collect()
             }
         };
         if request.kind != CompletionKind::Page {
@@ -68,7 +70,7 @@ impl Brain {
         Ok(Completions { values })
     }
 
-    /// Returns pages by slug, then by title, and the sources whose pages can be named.
+    /// Returns pages by slug, then by title, then the sources that can precede a slug, as `ID:`.
     fn complete_page(
         &self,
         caller: &Caller,
@@ -76,23 +78,23 @@ impl Brain {
         text: &str,
     ) -> Result<Vec<CompletionValue>, Fault> {
         let visible = reader.sources()?;
-        let usual = preferred(&visible);
+        let default_source = preferred(&visible);
         let mut sources: Vec<SourceId> = visible.into_iter().map(|(id, _)| id).collect();
-        sources.sort_by_key(|id| *id != usual);
-        let (named, beginning) = match text.split_once(':') {
-            Some((source, beginning)) => {
+        sources.sort_by_key(|id| *id != default_source);
+        let (has_source, prefix) = match text.split_once(':') {
+            Some((source, prefix)) => {
                 sources.retain(|id| id.as_str() == source);
-                (true, beginning)
+                (true, prefix)
             }
             None => (false, text),
         };
         let mut found: Vec<PageEntry> = Vec::new();
         for source in &sources {
             let limit = MAX_COMPLETIONS.saturating_sub(found.len());
-            found.extend(reader.beginning_with(source, beginning, limit)?);
+            found.extend(reader.beginning_with(source, prefix, limit)?);
         }
         if found.len() < MAX_BY_TITLE {
-            let by_title = self.search.titles(caller, &sources, beginning, MAX_BY_TITLE)?;
+            let by_title = self.search.titles(caller, &sources, prefix, MAX_BY_TITLE)?;
             for id in by_title {
                 let page = reader.by_id(id)?;
                 found.extend(page.filter(|page| found.iter().all(|it| it.2.id != page.2.id)));
@@ -101,21 +103,22 @@ impl Brain {
         let mut values: Vec<CompletionValue> = found
             .into_iter()
             .map(|(source, slug, record)| {
-                // A word that names a source is completed with that source.
-                let usual = if named { "" } else { usual.as_str() };
-                value(page_name(usual, &source, &slug), record.title)
+                // The completion of a word with a source must also have the source.
+                let omitted_source = if has_source { "" } else { default_source.as_str() };
+                completion(page_name(omitted_source, &source, &slug), record.title)
             })
             .collect();
-        if !named && !text.is_empty() {
-            let others = sources.iter().filter(|id| **id != usual && id.as_str().starts_with(text));
-            values.extend(others.map(|id| value(format!("{id}:"), "source".into())));
+        if !has_source && !text.is_empty() {
+            let others = sources.iter().filter(|id| **id != default_source);
+            let matching = others.filter(|id| id.as_str().starts_with(text));
+            values.extend(matching.map(|id| completion(format!("{id}:"), "source".into())));
         }
         Ok(values)
     }
 }
 
-/// Returns a value whose description is one line.
-fn value(value: String, description: String) -> CompletionValue {
+/// Returns a completion. Replaces control characters in its description by spaces.
+fn completion(value: String, description: String) -> CompletionValue {
     let description = match description.contains(char::is_control) {
         true => description.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
         false => description,

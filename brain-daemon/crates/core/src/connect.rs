@@ -2,7 +2,8 @@
 //!
 //! Like a client, the test knows only the address and how to authenticate. So it finds the problems
 //! of a client, even if the endpoint is this brain behind a tunnel. Remote text is untrusted: the
-//! report cuts and cleans it. Remote addresses must be public.
+//! report cuts and cleans it. `Target::must_be_public` decides which discovered addresses the test
+//! may call.
 //!
 //! `discover` finds the authorization server, `authorize` gets a token, `rpc` sends MCP requests,
 //! `session_checks` checks the replies, and `explain` describes failures.
@@ -23,7 +24,7 @@ use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
 use brain_access::Access;
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
-/// The endpoint and the network.
+/// The tested endpoint, and the HTTP client for the test.
 struct Target<'a> {
     net: &'a dyn HttpClient,
     url: Url,
@@ -39,13 +40,13 @@ impl Target<'_> {
         is_loopback(&self.url)
     }
 
-    /// Returns scheme, host and port.
+    /// Returns scheme, host and port of the endpoint.
     fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
-    /// Returns whether a discovered address must be public. Exceptions are the hosts of endpoint
-    /// and issuer, and this machine if the endpoint is on it.
+    /// Returns whether a discovered address must be public. Exceptions are the endpoint's host, the
+    /// host of this brain's issuer, and this machine if the endpoint is on it.
     fn must_be_public(&self, url: &Url) -> bool {
         let issuer = Url::parse(&self.issuer).ok();
         let trusted = [Some(&self.url), issuer.as_ref()];
@@ -53,7 +54,7 @@ impl Target<'_> {
         !(is_trusted || self.is_local() && is_loopback(url))
     }
 
-    /// Reads `url`.
+    /// Sends a GET request to a discovered address.
     fn get(&self, url: &Url) -> Result<HttpResponse, NetError> {
         self.net.call(&HttpRequest {
             url,
@@ -89,6 +90,10 @@ impl ConnectService {
     }
 
     /// Tests an MCP endpoint. Blocks for up to some minutes if every step is slow.
+    ///
+    /// # Errors
+    /// `invalid_request` if the address is not that of an endpoint. A failed step is part of the
+    /// report.
     pub(crate) fn test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
         let target = Target {
@@ -106,6 +111,7 @@ impl ConnectService {
         })
     }
 
+    /// Runs the steps in order. Returns `None` after a failed step.
     fn run_steps(
         &self,
         target: &Target<'_>,
@@ -124,7 +130,10 @@ impl ConnectService {
     }
 }
 
-/// Parses the endpoint.
+/// Parses the address of an endpoint.
+///
+/// # Errors
+/// `invalid_request` if it is not a plain URL with `https` or `http`.
 fn endpoint(text: &str) -> Result<Url, Fault> {
     let refuse = |why: &str| {
         let hint = "enter it as in a client, for example https://brain.example.org/mcp or \
@@ -135,12 +144,10 @@ fn endpoint(text: &str) -> Result<Url, Fault> {
         )
         .hint(hint))
     };
-    let Ok(url) = Url::parse(text) else {
-        return refuse("it begins with neither https:// nor http://");
+    let web_url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let Some(url) = web_url else {
+        return refuse("it is not a valid URL that begins with https:// or http://");
     };
-    if !matches!(url.scheme(), "http" | "https") {
-        return refuse("it begins with neither https:// nor http://");
-    }
     if !url.username().is_empty() || url.password().is_some() {
         return refuse("it has a user name or password");
     }
@@ -160,7 +167,7 @@ mod tests {
     use brain_net::Client;
 
     #[test]
-    fn an_endpoint_is_a_plain_address() {
+    fn an_endpoint_is_a_plain_web_url() {
         for good in [
             "https://brain.example.org/mcp",
             "http://127.0.0.1:3131/mcp",
@@ -185,14 +192,14 @@ mod tests {
     #[test]
     fn only_trusted_hosts_may_be_private() {
         let net = Client::new();
-        let at = |url: &str| Target {
+        let target = |url: &str| Target {
             net: &net,
             url: Url::parse(url).unwrap(),
             url_text: url.into(),
             issuer: "https://brain.example.org".into(),
         };
         let must_be_public =
-            |from: &str, to: &str| at(from).must_be_public(&Url::parse(to).unwrap());
+            |endpoint: &str, url: &str| target(endpoint).must_be_public(&Url::parse(url).unwrap());
         assert!(!must_be_public("https://other.example/mcp", "https://other.example/x"));
         assert!(!must_be_public("https://other.example/mcp", "https://brain.example.org/x"));
         assert!(!must_be_public("http://127.0.0.1:3131/mcp", "http://localhost:8765/x"));

@@ -1,4 +1,4 @@
-//! `doctor`: runs all checks and reports what is wrong and what helps.
+//! `doctor`: runs all checks and reports problems with their remedies.
 //!
 //! Each check runs on its own thread with a deadline, so a check that hangs becomes a finding.
 
@@ -18,7 +18,7 @@ use crate::health::{Finding, Health, HealthCheck};
 use crate::index::IndexFollower;
 use crate::{FileService, PageService};
 
-/// How long one check may take.
+/// Maximum time of the checks, which run in parallel.
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
@@ -49,7 +49,7 @@ const ORDER: [&str; 24] = [
     "clock",
 ];
 
-/// Asks all services for their health, and repairs what a program can repair.
+/// Runs the checks of all services. On request, it first repairs files, index and socket.
 pub(crate) struct DoctorService {
     /// The services that have checks.
     pub(crate) services: Vec<Arc<dyn Health>>,
@@ -60,10 +60,12 @@ pub(crate) struct DoctorService {
 }
 
 impl DoctorService {
+    /// Repairs files, index and socket if `request.fix` is set, then runs all checks. The health
+    /// score is 100, less 25 for each failure and 5 for each warning, but not below 0.
     pub(crate) fn doctor(&self, request: &Doctor) -> DoctorReply {
         if request.fix && !self.process.env.home.has_moved() {
             self.files.replay_outbox();
-            // The checks report what cannot be repaired.
+            // The checks below report the files that were not repaired.
             if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {
                 tracing::warn!(%fault, "doctor could not repair all files");
             }
@@ -91,33 +93,32 @@ impl DoctorService {
     }
 }
 
-/// Runs checks in parallel. Each one must end within `deadline`.
+/// Runs checks in parallel. A check without a finding within `deadline` fails.
 fn run_checks(checks: Vec<HealthCheck>, deadline: Duration) -> Vec<Check> {
     let until = Instant::now() + deadline;
     let running: Vec<_> = checks
         .into_iter()
         .map(|check| {
             let name = check.name;
-            let (sender, finding) = sync_channel(1);
+            let (sender, receiver) = sync_channel(1);
             let thread = std::thread::Builder::new().name("doctor".into());
-            // The check releases its service first: the receiver of the finding may close the
-            // brain.
+            // The check releases its service before it sends: the caller may then close the brain.
             let started = thread.spawn(move || sender.send(check.run()));
-            (name, started.map(|_| finding))
+            (name, started.map(|_| receiver))
         })
         .collect();
     running
         .into_iter()
-        .map(|(name, started)| {
-            let left = until.saturating_duration_since(Instant::now());
-            let found = match started {
-                Ok(finding) => finding.recv_timeout(left).map_err(|e| match e {
+        .map(|(name, receiver)| {
+            let remaining = until.saturating_duration_since(Instant::now());
+            let finding = match receiver {
+                Ok(receiver) => receiver.recv_timeout(remaining).map_err(|e| match e {
                     RecvTimeoutError::Timeout => format!("no answer within {deadline:?}"),
                     RecvTimeoutError::Disconnected => "a defect in brain ended this check".into(),
                 }),
                 Err(error) => Err(format!("no thread for this check: {error}")),
             };
-            check(name, found)
+            check(name, finding)
         })
         .collect()
 }
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_hangs_is_a_finding_and_delays_no_other() {
+    fn a_check_that_hangs_fails_and_delays_no_other() {
         let service = Arc::new(());
         let hangs = |_: &()| {
             std::thread::sleep(Duration::from_secs(600));

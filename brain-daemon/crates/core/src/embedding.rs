@@ -1,8 +1,8 @@
 //! Search by meaning: the configured embedder, page vectors, and pages near a question.
 //!
 //! The store's commit hook removes the vectors of changed and deleted pages before the commit is
-//! acknowledged. A worker makes new ones. After a start, missing vectors are found by comparing
-//! keys with the store.
+//! acknowledged. A worker makes new vectors. After a start, it finds missing vectors by comparing
+//! their keys with the store.
 
 mod background_throttle;
 mod commit_hook;
@@ -41,7 +41,7 @@ pub(crate) use commit_hook::combine_hooks;
 pub(crate) use models::installed;
 pub(crate) use state::EmbeddingState;
 
-/// How long a search waits for a question's vector.
+/// Maximum time that a search waits for the vectors of its question, and for the reranker.
 pub(super) const QUERY_DEADLINE: Duration = Duration::from_secs(2);
 
 /// The pages of a caller with access to some sources only.
@@ -49,7 +49,7 @@ pub(super) const QUERY_DEADLINE: Duration = Duration::from_secs(2);
 pub(super) struct CallerPages {
     /// The visible sources.
     pub(super) sources: Vec<SourceId>,
-    /// The ids of their pages, ascending.
+    /// The ids of the pages in these sources, ascending.
     pub(super) pages: Vec<u64>,
 }
 
@@ -75,14 +75,14 @@ pub(super) struct VectorResults {
 /// Why vector results are incomplete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Degradation {
-    /// Percentage of pages with vectors, if any can be searched.
+    /// Percentage of pages with vectors. `None` if no vectors can be searched.
     pub(super) share: Option<u64>,
     /// The problem in words. May contain local paths and addresses.
     pub(super) why: Option<String>,
 }
 
 impl Degradation {
-    /// Formats one line. Only callers that can run `doctor` see the problem.
+    /// Formats the degradation as one line. Only callers that may run `doctor` see `why`.
     pub(super) fn text(&self, caller: &Caller) -> String {
         let why = self.why.as_deref().filter(|_| permit(caller, Doctor::INFO).is_ok());
         match (self.share, why) {
@@ -124,7 +124,7 @@ pub(super) struct MeaningStatus {
 pub(super) struct RoundResult {
     /// Pages that got vectors.
     pub(super) pages: u64,
-    /// Their windows.
+    /// Windows of these pages.
     pub(super) windows: u64,
 }
 

@@ -17,8 +17,8 @@ pub trait EventLines: Send + Sync {
     fn emit(&self, line: &str);
 }
 
-/// Standard output. It may be unread, because the journal has the same events. After one timeout,
-/// lines are dropped until the pipe has room again.
+/// Standard output. A program need not read it, because the journal has the same events. After one
+/// timeout, lines are dropped until the pipe has room again.
 #[derive(Debug, Default)]
 pub struct StandardOutput {
     /// Whether the last line timed out. Then the next line does not wait.
@@ -34,6 +34,7 @@ impl EventLines for StandardOutput {
 }
 
 impl StandardOutput {
+    /// Writes a line, or drops it if the pipe has no room.
     fn write(&self, out: BorrowedFd<'_>, line: &str) {
         let was_stalled = self.is_stalled.load(Ordering::Relaxed);
         let timeout = if was_stalled { Duration::ZERO } else { WRITE_TIMEOUT };
@@ -51,14 +52,14 @@ impl StandardOutput {
 /// Writes `bytes`, and waits at most `timeout` for room in the pipe.
 ///
 /// # Errors
-/// `EAGAIN` after the timeout. Another error of the system, such as `EPIPE` if the reader has
+/// `EAGAIN` after the timeout; otherwise the error of the system, such as `EPIPE` if the reader has
 /// closed the pipe.
 fn write_within(out: BorrowedFd<'_>, mut bytes: &[u8], timeout: Duration) -> Result<(), Errno> {
     let deadline = Instant::now() + timeout;
     while !bytes.is_empty() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
-        match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], Some(&left)) {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let remaining = Timespec::try_from(remaining).map_err(|_| Errno::INVAL)?;
+        match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], Some(&remaining)) {
             Ok(0) => return Err(Errno::AGAIN),
             Err(Errno::INTR) => continue,
             other => other?,

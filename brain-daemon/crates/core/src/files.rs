@@ -29,20 +29,22 @@ use brain_page as page;
 use brain_store::files::{Outcome, OwnContents, RootDir, Tree};
 use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
 
+/// Number of locks. Pages whose ids have the same remainder share one.
 const STRIPES: usize = 64;
 
 /// The state of file writes. It has locks by page, so that two changes of one page cannot write its
 /// file in the wrong order.
 pub(crate) struct Outbox {
     stripes: [Mutex<()>; STRIPES],
+    /// The last failure of each page whose file could not be written.
     failing: Mutex<HashMap<u64, Failure>>,
     /// Pages whose file was not checked yet after an unclean end.
     pub(crate) recovering: Mutex<HashSet<u64>>,
-    /// Saves of other programs that became versions.
-    pub(crate) kept: Mutex<Vec<PreservedEdit>>,
+    /// Overwritten edits of other programs that became versions.
+    pub(crate) preserved_edits: Mutex<Vec<PreservedEdit>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
-    /// The directories of the other sources, when they were last used.
+    /// The directories of the other sources, as of their last use.
     trees: Mutex<HashMap<String, Arc<Tree>>>,
 }
 
@@ -52,7 +54,7 @@ struct Failure {
     message: String,
     /// What the owner can do about it.
     hint: Option<String>,
-    /// Whether another program's file is at its path.
+    /// Whether another program wrote the file at the page's path.
     is_foreign: bool,
 }
 
@@ -63,7 +65,7 @@ impl Outbox {
             stripes: std::array::from_fn(|_| Mutex::new(())),
             failing: Mutex::default(),
             recovering: Mutex::default(),
-            kept: Mutex::default(),
+            preserved_edits: Mutex::default(),
             default_tree: Arc::new(Tree::new(pages)),
             trees: Mutex::default(),
         }
@@ -87,11 +89,12 @@ pub(crate) struct FileReport {
     pub(crate) written: bool,
     /// The path of the file, even if it was not written.
     pub(crate) path: PathBuf,
-    /// The reason why it was not written.
+    /// The reason why the file was not written.
     pub(crate) problem: Option<String>,
 }
 
 impl FileReport {
+    /// Returns the problem as a warning for the client.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.problem
             .iter()
@@ -100,7 +103,7 @@ impl FileReport {
     }
 }
 
-/// Writes the files of pages: outbox, saves of other programs, recovery.
+/// Writes the files of pages. Also preserves edits of other programs, and recovers torn files.
 pub struct FileService {
     pub(crate) home: Home,
     pub(crate) store: Arc<Store>,
@@ -144,7 +147,7 @@ impl FileService {
         FileReport { written: problem.is_none(), path, problem }
     }
 
-    /// Returns the path of the file of a page, for callers that may know where files are.
+    /// Returns the path of the file of a page, if the caller has the scope `admin`.
     pub(crate) fn visible_path(
         &self,
         caller: &Caller,
@@ -156,8 +159,8 @@ impl FileService {
             .then(|| self.file_path_of(source, &record.source_path).to_string_lossy().into_owned())
     }
 
-    /// Moves the file of a page that got another path, with its mode and owner. If that fails, the
-    /// outbox writes a new file and removes this one.
+    /// Moves the file of a page that got another path, so that it keeps its mode and owner. If that
+    /// fails, the outbox writes a new file and removes the former one.
     pub(crate) fn move_file(&self, source: &SourceId, from: &str, to: &str) {
         if from == to || self.home.has_moved() {
             return;
@@ -182,8 +185,8 @@ impl FileService {
         }
     }
 
-    /// Returns the text that the file of a page has now, up to the size limit of a page. `None` if
-    /// it cannot be read or is no text.
+    /// Returns the text that the file of a page has now, cut at the size limit of a page. `None` if
+    /// the file cannot be read or is not UTF-8.
     pub(crate) fn text_of_file(
         &self,
         reader: &Reader,
@@ -202,12 +205,12 @@ impl FileService {
     /// Processes the outbox row of a page. Returns the path of its file, or `None` without a row.
     fn update_file_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
-        let _turn = stripe.lock();
+        let _lock = stripe.lock();
         let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.is_foreign);
-        let recovering = self.recovering().contains(&id);
-        let outcome = self.try_update_file(id, was_foreign, recovering);
+        let is_recovering = self.recovering().contains(&id);
+        let outcome = self.try_update_file(id, was_foreign, is_recovering);
         // The check after an unclean end is done, unless the file could not be read.
-        if recovering && !matches!(&outcome, Err(failure) if !failure.is_foreign) {
+        if is_recovering && !matches!(&outcome, Err(failure) if !failure.is_foreign) {
             self.recovering().remove(&id);
         }
         let mut failing = self.failing();
@@ -233,12 +236,12 @@ impl FileService {
     }
 
     /// Processes the outbox row of a page. Set `strict` if brain possibly never wrote the file at
-    /// its path, and `recovering` if a power loss may have left it incomplete.
+    /// the page's path, and `is_recovering` if a power loss may have left that file incomplete.
     fn try_update_file(
         &self,
         id: u64,
         strict: bool,
-        recovering: bool,
+        is_recovering: bool,
     ) -> Result<Option<PathBuf>, Failure> {
         let failure = |e: &dyn std::fmt::Display| Failure {
             message: e.to_string(),
@@ -252,7 +255,8 @@ impl FileService {
             self.store.file_done(id, row.seq);
             return Ok(None);
         };
-        // A missing directory may be on a disk that is not mounted. To create it would hide that.
+        // A missing directory may be on a disk that is not mounted. Creating the directory would
+        // hide that.
         if row.source != SourceId::DEFAULT && !tree.root().is_dir() {
             return Err(failure(&format!(
                 "the directory of source \"{}\", {}, is not there",
@@ -266,8 +270,8 @@ impl FileService {
         let file_path = tree.path_of(&row.path);
         let io_failure = |e: std::io::Error| failure(&format!("{}: {e}", file_path.display()));
         let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
-        let own = OwnContents { digests: &row.ours, torn: &torn, recovering };
-        if recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
+        let own = OwnContents { digests: &row.ours, torn: &torn, recovering: is_recovering };
+        if is_recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
             let page = reader.by_id_even_deleted(id).map_err(|e| failure(&e))?;
             let Some((_, _, record)) = page else { return Ok(None) };
             let content = reader.content(&record).map_err(|e| failure(&e))?;
@@ -275,22 +279,23 @@ impl FileService {
             tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id)
                 .map_err(io_failure)?;
         }
-        let done = match row.want {
+        let result = match row.want {
             FileState::Present => {
                 let page = reader.by_id_even_deleted(id).map_err(|e| failure(&e))?;
                 let Some((_, _, record)) = page else { return Ok(None) };
                 let content = reader.content(&record).map_err(|e| failure(&e))?;
                 let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
-                let known = reader.file(&source, &row.path).map_err(|e| failure(&e))?;
+                let file_record = reader.file(&source, &row.path).map_err(|e| failure(&e))?;
                 // Other programs also use the `.trash` of a source, and a new page has no file in
                 // it.
-                let trashed = source.as_str() == SourceId::DEFAULT
-                    || known.as_ref().is_some_and(FileRecord::is_trashed);
-                let (synced, trashed) = (known.is_some(), trashed && !row.ours.is_empty());
+                let may_be_trashed = source.as_str() == SourceId::DEFAULT
+                    || file_record.as_ref().is_some_and(FileRecord::is_trashed);
+                let is_synced = file_record.is_some();
+                let may_be_trashed = may_be_trashed && !row.ours.is_empty();
                 drop(reader);
                 // A file with the same text may have other bytes (CRLF, a byte order mark). The
                 // author's bytes stay. A restored file keeps its mode.
-                match (synced || trashed)
+                match (is_synced || may_be_trashed)
                     && tree
                         .keep(&row.path, |bytes| has_text(bytes, &content))
                         .map_err(|e| failure(&e))?
@@ -299,7 +304,7 @@ impl FileService {
                     false => {
                         let text = page::file_text(&content.frontmatter, &content.body);
                         let put = tree.put(&row.path, &text, &own, id);
-                        if matches!(put, Ok(Outcome::Done)) && trashed {
+                        if matches!(put, Ok(Outcome::Done)) && may_be_trashed {
                             tree.remove_trashed_copy(&row.path, &text, &own, id)
                                 .map_err(io_failure)?;
                         }
@@ -311,7 +316,7 @@ impl FileService {
             FileState::Purged => tree.purge(&row.path, &own, true, id),
             FileState::TrashPurged => tree.purge(&row.path, &own, false, id),
         };
-        match done {
+        match result {
             Ok(Outcome::Done) => {
                 self.store.file_done(id, row.seq);
                 Ok(Some(file_path))
@@ -352,7 +357,8 @@ impl FileService {
         }
     }
 
-    /// Processes all outbox rows. Returns the number of files that could not be written.
+    /// Processes all outbox rows, until the daemon stops. Returns the number of rows that failed; 0
+    /// if the outbox cannot be read.
     pub fn replay_outbox(&self) -> usize {
         let ids = match self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
             Ok(ids) => ids,
@@ -376,10 +382,11 @@ impl FileService {
         failed
     }
 
-    /// Flushes written files to disk, and drops their outbox rows. For a timer.
+    /// Flushes written files to disk, and drops their outbox rows. Before that, preserves
+    /// overwritten edits. For a timer.
     ///
     /// # Errors
-    /// If the flush fails.
+    /// A fault if files cannot be flushed or rows cannot be dropped.
     pub fn flush_outbox(&self) -> Result<(), Fault> {
         self.preserve_edits();
         Ok(self.store.flush_done_files(|| self.sync_files())?)
@@ -406,7 +413,7 @@ impl FileService {
         Ok(())
     }
 
-    /// Returns whether the last attempt to write any file failed.
+    /// Returns whether there is a page for which the last attempt to write its file failed.
     pub fn has_failing_files(&self) -> bool {
         !self.failing().is_empty()
     }
@@ -421,8 +428,7 @@ impl FileService {
         self.failing().keys().copied().collect()
     }
 
-    /// Returns the message of one failed file, with the number of the others, and what the owner
-    /// can do about it.
+    /// Returns the message of one failure, with the number of other failures, and the hint.
     pub(crate) fn failing_files(&self) -> Option<(String, Option<String>)> {
         let failing = self.failing();
         let (first, others) = (failing.values().next()?, failing.len() - 1);
@@ -432,7 +438,7 @@ impl FileService {
 
     /// Returns the arguments that name a page in a command.
     fn page_argument(&self, id: u64) -> String {
-        let named = || {
+        let argument = || {
             let reader = self.store.read(Visibility::All)?;
             let Some((source, slug, _)) = reader.by_id_even_deleted(id)? else { return Ok(None) };
             Ok::<_, StoreError>(Some(match preferred(&reader.sources()?) == source {
@@ -440,7 +446,7 @@ impl FileService {
                 false => format!("{slug} --source {source}"),
             }))
         };
-        named().ok().flatten().unwrap_or_else(|| "SLUG".into())
+        argument().ok().flatten().unwrap_or_else(|| "SLUG".into())
     }
 
     /// Forgets failures of pages without an outbox row.
@@ -450,7 +456,7 @@ impl FileService {
         }
     }
 
-    /// Returns the directories that brain has written to.
+    /// Returns the directories of sources that were used since the start.
     pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
         let others = self.outbox.trees.lock();
         std::iter::once(&self.outbox.default_tree).chain(others.values()).map(Arc::clone).collect()

@@ -27,15 +27,18 @@ use packed_graph::{GraphBuilder, PackedGraph};
 
 /// How long an unused graph stays in the cache, in milliseconds.
 const CACHE_MS: i64 = 3 * 60 * 1000;
-/// The maximum number of pages around a page.
+/// Maximum number of pages around a page.
 const MAX_AROUND: u32 = 500;
+/// The index of a page that is not in the reply.
 const NONE: u32 = u32::MAX;
 
 /// The graph of all pages that a caller can see.
 struct CachedGraph {
+    /// The store's sequence number when the graph was read.
     seq: u64,
     visibility: Visibility,
     graph: Arc<PackedGraph>,
+    /// The time of the last use, in Unix milliseconds.
     used_at: i64,
 }
 
@@ -52,8 +55,9 @@ pub struct GraphService {
 struct Filter {
     source: Option<SourceId>,
     page_type: Option<String>,
-    /// The ids of the pages with the tag.
-    tagged: Option<HashSet<u64>>,
+    /// The ids of the pages with the requested tag.
+    ids_with_tag: Option<HashSet<u64>>,
+    /// The last day on which an admitted page was created, counted from 1970-01-01.
     last_day: i32,
 }
 
@@ -67,6 +71,11 @@ impl GraphService {
         Self { store, clock, pages, stop, cached: Mutex::new(None) }
     }
 
+    /// Returns the requested part of the graph, with positions.
+    ///
+    /// # Errors
+    /// `invalid_request` for an invalid day; `stopping` if the daemon stops; otherwise the fault of
+    /// finding the page or source, or of reading the store.
     pub(crate) fn layout(
         &self,
         caller: &Caller,
@@ -80,21 +89,21 @@ impl GraphService {
                 let around =
                     self.pages.neighbourhood(caller, &reader, page, request.depth, limit)?;
                 let truncated = around.truncated;
-                (Arc::new(packed(&around)), truncated)
+                (Arc::new(pack_neighbourhood(&around)), truncated)
             }
-            None => (self.all(caller, &reader)?, false),
+            None => (self.full_graph(caller, &reader)?, false),
         };
         let matching: Vec<u32> =
-            (0..graph.pages.len() as u32).filter(|&at| filter.admits(&graph, at)).collect();
+            (0..graph.pages.len() as u32).filter(|&page| filter.admits(&graph, page)).collect();
         let limit = request.limit.map_or(usize::MAX, |limit| limit as usize);
         let skip = request.skip as usize;
-        let shown: Vec<u32> = matching.iter().copied().skip(skip).take(limit).collect();
-        Ok(GraphLayoutReply { truncated, ..reply(&graph, &shown, matching.len() as u64)? })
+        let selected: Vec<u32> = matching.iter().copied().skip(skip).take(limit).collect();
+        Ok(GraphLayoutReply { truncated, ..reply(&graph, &selected, matching.len() as u64)? })
     }
 
     /// Removes the cached graph if it is unused for three minutes. For a timer.
     pub fn drop_when_idle(&self) {
-        // While it is locked, it is in use.
+        // A locked cache is in use.
         if let Some(mut cached) = self.cached.try_lock() {
             let now = self.clock.now();
             cached.take_if(|cached| (cached.used_at - now).abs() > CACHE_MS);
@@ -102,7 +111,7 @@ impl GraphService {
     }
 
     /// Returns the graph of all pages that the caller can see.
-    fn all(&self, caller: &Caller, reader: &Reader) -> Result<Arc<PackedGraph>, Fault> {
+    fn full_graph(&self, caller: &Caller, reader: &Reader) -> Result<Arc<PackedGraph>, Fault> {
         let (seq, visibility) = (reader.counts()?.seq, caller.visibility());
         let mut cached = self.cached.lock();
         let used_at = self.clock.now();
@@ -122,7 +131,7 @@ impl GraphService {
 impl Filter {
     fn of(caller: &Caller, reader: &Reader, request: &GraphLayout) -> Result<Self, Fault> {
         let source = crate::sources::resolve_named(caller, reader, request.source.as_ref())?;
-        let tagged = request.tag.as_deref().map(|tag| {
+        let ids_with_tag = request.tag.as_deref().map(|tag| {
             let (tag, mut ids) = (normalize_tag(tag), HashSet::new());
             let all = reader.latest_with(PageLabel::Tag(&tag), source.as_ref(), LATEST, |page| {
                 ids.insert(page.2.id);
@@ -131,24 +140,27 @@ impl Filter {
             all.map(|()| ids)
         });
         Ok(Self {
-            tagged: tagged.transpose()?,
+            ids_with_tag: ids_with_tag.transpose()?,
             page_type: request.page_type.as_deref().map(|text| text.trim().to_lowercase()),
             last_day: request.until.as_deref().map_or(Ok(i32::MAX), day_number)?,
             source,
         })
     }
 
-    fn admits(&self, graph: &PackedGraph, at: u32) -> bool {
-        let page = &graph.pages[at as usize];
-        let is_of = |source: &SourceId| graph.sources[page.source as usize] == *source;
-        self.source.as_ref().is_none_or(is_of)
+    fn admits(&self, graph: &PackedGraph, index: u32) -> bool {
+        let page = &graph.pages[index as usize];
+        let is_source_of_page = |source: &SourceId| graph.sources[page.source as usize] == *source;
+        self.source.as_ref().is_none_or(is_source_of_page)
             && self.page_type.as_ref().is_none_or(|it| graph.types[page.page_type as usize] == *it)
-            && self.tagged.as_ref().is_none_or(|ids| ids.contains(&page.id))
+            && self.ids_with_tag.as_ref().is_none_or(|ids| ids.contains(&page.id))
             && page.created_day <= self.last_day
     }
 }
 
 /// Returns the number of a day, counted from 1970-01-01.
+///
+/// # Errors
+/// `invalid_request` if `text` is not a day.
 fn day_number(text: &str) -> Result<i32, Fault> {
     let day = parse_day(text).ok_or_else(|| {
         Fault::new(FaultCode::InvalidRequest, format!("\"{text}\" is not a day"))
@@ -159,7 +171,7 @@ fn day_number(text: &str) -> Result<i32, Fault> {
 }
 
 /// Packs the neighbourhood of a page.
-fn packed(around: &Neighbourhood) -> PackedGraph {
+fn pack_neighbourhood(around: &Neighbourhood) -> PackedGraph {
     let mut builder = GraphBuilder::default();
     for (page, _) in &around.pages {
         builder.add(page);
@@ -171,14 +183,15 @@ fn packed(around: &Neighbourhood) -> PackedGraph {
     builder.finish(edges)
 }
 
-/// Returns these pages of the graph and the links between them.
-fn reply(graph: &PackedGraph, shown: &[u32], total: u64) -> Result<GraphLayoutReply, Fault> {
-    let mut place = vec![NONE; graph.pages.len()];
-    let mut nodes = Vec::with_capacity(shown.len());
-    for (at, &of) in shown.iter().enumerate() {
-        place[of as usize] = at as u32;
-        let page = &graph.pages[of as usize];
-        let (slug, title) = graph.names_of(of);
+/// Returns the `selected` pages of the graph and the links between them.
+fn reply(graph: &PackedGraph, selected: &[u32], total: u64) -> Result<GraphLayoutReply, Fault> {
+    // The index in the reply of each page of the graph.
+    let mut node_of = vec![NONE; graph.pages.len()];
+    let mut nodes = Vec::with_capacity(selected.len());
+    for (node, &index) in selected.iter().enumerate() {
+        node_of[index as usize] = node as u32;
+        let page = &graph.pages[index as usize];
+        let (slug, title) = graph.names_of(index);
         let slug = Slug::parse(slug)
             .map_err(|error| Fault::new(FaultCode::Internal, error.message.clone()))?;
         nodes.push(LayoutNode {
@@ -194,7 +207,7 @@ fn reply(graph: &PackedGraph, shown: &[u32], total: u64) -> Result<GraphLayoutRe
         });
     }
     let edges = graph.edges.iter().filter_map(|&(from, to)| {
-        let (from, to) = (place[from as usize], place[to as usize]);
+        let (from, to) = (node_of[from as usize], node_of[to as usize]);
         (from != NONE && to != NONE).then_some(LayoutEdge { from, to })
     });
     Ok(GraphLayoutReply {

@@ -1,4 +1,4 @@
-//! Health of the services, which `doctor` asks.
+//! Health checks of the services, which `doctor` runs.
 //!
 //! The hint of a finding is a command to run, or an instruction.
 
@@ -10,7 +10,7 @@ use brain_protocol::{CheckStatus, Fault};
 /// The result of a check: status, message and hint. A fault counts as a failure.
 pub(crate) type Finding = Result<(CheckStatus, String, Option<String>), Fault>;
 
-/// A service that knows whether it is healthy.
+/// A service with health checks.
 pub(crate) trait Health: Send + Sync {
     /// Returns the checks of the service. Runs none of them.
     fn checks(self: Arc<Self>) -> Vec<HealthCheck>;
@@ -39,14 +39,17 @@ impl HealthCheck {
     }
 }
 
+/// Returns the finding of a check without a problem.
 pub(crate) fn ok(message: impl Into<String>) -> Finding {
     Ok((CheckStatus::Ok, message.into(), None))
 }
 
+/// Returns the finding of a problem that leaves brain usable.
 pub(crate) fn warn(message: impl Into<String>, hint: impl Into<String>) -> Finding {
     Ok((CheckStatus::Warn, message.into(), Some(hint.into())))
 }
 
+/// Returns the finding of a failure.
 pub(crate) fn fail(message: impl Into<String>, hint: impl Into<String>) -> Finding {
     Ok((CheckStatus::Fail, message.into(), Some(hint.into())))
 }
@@ -54,6 +57,6 @@ pub(crate) fn fail(message: impl Into<String>, hint: impl Into<String>) -> Findi
 /// Returns a path, quoted for a shell if necessary.
 pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

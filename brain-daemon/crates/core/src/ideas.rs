@@ -8,7 +8,7 @@
 //! vectors. `execute` runs the phases (`phases`, `cross`, `judge`). `prompt` builds questions,
 //! `parse` reads answers, `run_store` saves each step. `save_page` and `reply` present the result.
 //!
-//! Text of pages and models is data: it never decides what is read, asked or spent.
+//! Text of pages and models is data: it decides neither reads nor questions nor costs.
 
 mod cross;
 mod distant_pages;
@@ -44,12 +44,14 @@ pub(crate) use run_store::ActiveRuns;
 
 /// Maximum length of a question, in characters.
 const MAX_QUESTION_CHARS: usize = 2000;
-/// Maximum sizes of the two page sets, and number of ideas in a reply.
+/// Maximum number of pages near the question.
 const MAX_CLOSE: u32 = 12;
+/// Maximum number of distant pages.
 const MAX_FAR: u32 = 24;
+/// Maximum number of ideas in a reply.
 const MAX_IDEAS: u32 = 200;
-/// Maximum time between two steps of a run, in milliseconds, including retries. Later ledger
-/// entries belong to other runs.
+/// Maximum time from one save of a run to the next, in milliseconds, including retries. Later
+/// ledger entries belong to other runs.
 const MAX_STEP_MS: i64 = 60 * 60 * 1000;
 
 /// Makes ideas: `brainstorm` and `lsd`.
@@ -84,6 +86,11 @@ impl IdeaService {
         }
     }
 
+    /// Makes the ideas of a new run, or resumes a run.
+    ///
+    /// # Errors
+    /// `usage` for an invalid request; `conflict` if the run is already running; the fault of
+    /// [`no_run`] if the caller cannot see the run; otherwise the fault of the run.
     pub(crate) fn ideas(
         &self,
         caller: &Caller,
@@ -116,16 +123,17 @@ impl IdeaService {
         self.make_ideas(caller, request, run, &store, progress)
     }
 
+    /// Lists the runs that the caller can see.
     pub(crate) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRunsReply, Fault> {
         let (runs, damaged) = RunStore::at(self.env.home.ideas()).all()?;
-        let seen = runs.iter().filter(|run| is_visible(caller, run));
-        let runs = seen.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
+        let visible = runs.iter().filter(|run| is_visible(caller, run));
+        let runs = visible.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
         Ok(IdeaRunsReply { runs, damaged })
     }
 
-    /// Adds open ledger entries of a killed run to its cost, at their maximum. These calls were
-    /// sent after the last save. Entries of another killed run may be included; the budget is then
-    /// too strict.
+    /// Adds open ledger entries of a killed run to its cost, at their maximum: the calls that were
+    /// sent after its last save. If entries of another killed run are included, the budget is too
+    /// strict.
     fn add_open_calls(&self, run: &mut Run) {
         if run.state != RunState::Running {
             return;
@@ -133,9 +141,9 @@ impl IdeaService {
         let until = run.changed_at.saturating_add(MAX_STEP_MS);
         match self.models.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
             Ok(costs) => {
-                let ours =
+                let may_belong_to_run =
                     |call: &&CostCall| call.state == "open" && call.purpose == run.profile.as_str();
-                for CostCall { spent, .. } in costs.calls.iter().filter(ours) {
+                for CostCall { spent, .. } in costs.calls.iter().filter(may_belong_to_run) {
                     run.cost.actual = run.cost.actual.saturating_add(spent.actual);
                     run.cost.tokens_in = run.cost.tokens_in.saturating_add(spent.tokens_in);
                     run.cost.tokens_out = run.cost.tokens_out.saturating_add(spent.tokens_out);
@@ -150,7 +158,7 @@ impl IdeaService {
         }
     }
 
-    /// Creates a run with its pages. Spends and saves nothing.
+    /// Creates a run: selects its pages and pairs them. Spends and saves nothing.
     fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<Run, Fault> {
         let profile = Profile::of(request.profile);
         let id = run_id(random::number(&*self.env.random)?);
@@ -160,7 +168,7 @@ impl IdeaService {
         match self.select_pages(caller, profile, &mut run, close, far) {
             // Without pages the model is not asked, so the estimate is zero. The run reports why.
             Err(fault) if request.estimate && fault.code == FaultCode::NotFound => {}
-            chosen => chosen?,
+            result => result?,
         }
         run.cross();
         Ok(run)
@@ -168,6 +176,9 @@ impl IdeaService {
 }
 
 /// Validates the request.
+///
+/// # Errors
+/// `usage` for a question or number that is out of range.
 fn check(request: &Ideas) -> Result<(), Fault> {
     let name = request.profile.as_str();
     if request.resume.is_none() {
@@ -192,7 +203,7 @@ fn check(request: &Ideas) -> Result<(), Fault> {
     ];
     for (name, value, max) in bounds {
         if value.is_some_and(|value| !(1..=max).contains(&value)) {
-            return Err(Fault::new(FaultCode::Usage, format!("{name} is not from 1 to {max}")));
+            return Err(Fault::new(FaultCode::Usage, format!("{name} must be from 1 to {max}")));
         }
     }
     Ok(())
@@ -200,10 +211,10 @@ fn check(request: &Ideas) -> Result<(), Fault> {
 
 /// Returns whether the caller may see the sources of all pages of a run.
 fn is_visible(caller: &Caller, run: &Run) -> bool {
-    let view = caller.visibility();
+    let visibility = caller.visibility();
     let mut pages =
         run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));
-    pages.all(|page| view.shows(page.source.as_str()))
+    pages.all(|page| visibility.shows(page.source.as_str()))
 }
 
 fn already_running(run_id: &str) -> Fault {

@@ -1,8 +1,8 @@
 //! Keeps the full-text index up to date with the store.
 //!
-//! The index records the sequence number of the last change in it. At start it gets the later
-//! changes, in the background if they are many. From then on, every commit is pushed to the index
-//! before the commit is acknowledged. So a search after an acknowledged write finds it.
+//! The index records the sequence number of its last change. At start, the later changes of the
+//! store are pushed to the index, in the background if they are many. From then on, every commit is
+//! pushed before it is acknowledged. So a search finds every write that was acknowledged before.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,18 +20,18 @@ use brain_page::{file_title, is_first_sentence, page_dates, timeline};
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
-/// The maximum number of changes that are indexed before the daemon is ready. More changes are
-/// indexed in the background.
-const CATCH_UP_AT_START: u64 = 1000;
+/// The maximum number of changes that are pushed before the daemon is ready. More changes are
+/// pushed in the background.
+const MAX_CATCH_UP_AT_START: u64 = 1000;
 /// Maximum number of changes that are read from the store at once.
-const BATCH: usize = 500;
-/// The pause of the feeder after a failure of the store.
+const READ_BATCH: usize = 500;
+/// The pause of the feeder's thread after a failure of the store.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of changes that wait for the index during a bulk write: two batches, so that
 /// the index has work while one is stored.
 const MAX_BACKLOG: usize = 2 * crate::batch::BATCH;
 
-/// The index, and the thread that feeds it.
+/// The index, and the thread that pushes the store's earlier changes to it.
 pub(crate) struct IndexFollower {
     dir: PathBuf,
     shared: Arc<SharedState>,
@@ -41,15 +41,18 @@ pub(crate) struct IndexFollower {
 #[derive(Default)]
 struct SharedState {
     index: OnceLock<Index>,
-    /// Whether commits are pushed to the index. Before that, the feeder reads them from the store.
+    /// Whether commits are pushed to the index. Before, the feeder reads changes from the store.
     is_live: AtomicBool,
     /// Whether a search finds everything that was stored before this start.
     is_complete: AtomicBool,
     stop: AtomicBool,
+    /// Number of changes that the feeder has pushed.
     fed: AtomicU64,
+    /// Number of changes that the index lacked at start.
     to_feed: AtomicU64,
     /// The last failure of the feeder.
     problem: Mutex<Option<String>>,
+    /// The reason why the index was rebuilt at this start.
     rebuilt: Mutex<Option<String>>,
 }
 
@@ -92,16 +95,15 @@ impl IndexFollower {
             *self.shared.rebuilt.lock() = Some(reason.clone());
         }
         let _ = self.shared.index.set(index);
-        let uncommitted_count =
-            store.read_through(|reader| reader.changes_after_count(opened.seq))?;
-        self.shared.to_feed.store(uncommitted_count, Ordering::Relaxed);
-        if uncommitted_count <= CATCH_UP_AT_START {
+        let missing_count = store.read_through(|reader| reader.changes_after_count(opened.seq))?;
+        self.shared.to_feed.store(missing_count, Ordering::Relaxed);
+        if missing_count <= MAX_CATCH_UP_AT_START {
             let mut seq = opened.seq;
             self.shared.feed(store, &mut seq, false)?;
             return Ok(());
         }
         let (shared, store) = (Arc::clone(&self.shared), Arc::clone(store));
-        let work = move || {
+        let feed_all = move || {
             let mut seq = opened.seq;
             while let Err(error) = shared.feed(&store, &mut seq, true) {
                 tracing::error!(%error, "the index cannot follow the store");
@@ -110,9 +112,11 @@ impl IndexFollower {
             }
             *shared.problem.lock() = None;
         };
-        let feeder =
-            std::thread::Builder::new().name("index-feeder".into()).spawn(work).map_err(|e| {
-                Fault::new(FaultCode::Internal, format!("no thread for the index: {e}"))
+        let feeder = std::thread::Builder::new()
+            .name("index-feeder".into())
+            .spawn(feed_all)
+            .map_err(|e| {
+                Fault::new(FaultCode::Internal, format!("cannot start the index's thread: {e}"))
             })?;
         *self.feeder.lock() = Some(feeder);
         Ok(())
@@ -122,7 +126,7 @@ impl IndexFollower {
         self.shared.index.get()
     }
 
-    /// Makes all stored pages visible to the next searches.
+    /// Makes all changes that were pushed visible to the next searches.
     pub(crate) fn refresh(&self) {
         if let Some(index) = self.get() {
             index.settle();
@@ -134,17 +138,18 @@ impl IndexFollower {
         RefreshGuard(self)
     }
 
-    /// Returns the reason if a search in these sources (`None`: in all) may miss the newest pages.
+    /// Returns the reason why a search in these sources (`None`: in all) may miss the newest pages,
+    /// or `None` if it finds all.
     pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.is_incomplete(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
     }
 
-    /// Returns the reason if searches may be incomplete.
+    /// Returns the reason why searches may be incomplete, or `None`.
     pub(crate) fn degraded(&self) -> Option<String> {
         if let Some(problem) = self.shared.problem.lock().as_ref() {
-            return Some(format!("the index does not follow the store: {problem}"));
+            return Some(format!("the index cannot follow the store: {problem}"));
         }
         if !self.shared.is_complete.load(Ordering::Acquire) {
             let (fed, all) = (
@@ -155,13 +160,13 @@ impl IndexFollower {
         }
         self.get()
             .and_then(Index::problem)
-            .map(|p| format!("the index on disk is not kept up: {p}"))
+            .map(|p| format!("the index on disk is out of date: {p}"))
     }
 
     /// Returns [`Self::degraded`] for `caller`. Restricted callers get no counts.
     pub(crate) fn degraded_for(&self, caller: &Caller) -> Option<String> {
         let degraded = self.degraded()?;
-        Some(if caller.sees_all() { degraded } else { "the index is not complete just now".into() })
+        Some(if caller.sees_all() { degraded } else { "the index is not complete now".into() })
     }
 
     /// Returns why the index was rebuilt at this start, if it was.
@@ -182,7 +187,8 @@ impl IndexFollower {
         self.get().map_or(0, Index::uncommitted_count) + not_fed
     }
 
-    /// Waits until the index is at most [`MAX_BACKLOG`] changes behind.
+    /// Waits until fewer than [`MAX_BACKLOG`] changes wait for the index. Returns at once if the
+    /// index cannot be written.
     pub(crate) fn wait(&self) {
         if let Some(index) = self.get() {
             index.wait_for_backlog_below(MAX_BACKLOG);
@@ -192,7 +198,7 @@ impl IndexFollower {
     /// Writes the part of the index that is in memory to disk.
     pub(crate) fn flush(&self) {
         if let Some(Err(error)) = self.get().map(Index::flush) {
-            tracing::warn!(%error, "index not written");
+            tracing::warn!(%error, "cannot write the index to disk");
         }
     }
 }
@@ -216,8 +222,8 @@ impl Drop for IndexFollower {
 }
 
 impl SharedState {
-    /// Pushes all changes after `seq` and advances it. From then on, commits are pushed. With
-    /// `bulk`, searches see the changes only at the end.
+    /// Pushes all changes after `seq`, advances `seq`, and lets the hook push later commits. With
+    /// `bulk`, searches see the changes only at the end. Returns early if the daemon stops.
     fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64, bulk: bool) -> Result<(), StoreError> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -253,9 +259,10 @@ impl SharedState {
         Ok(())
     }
 
-    /// Pushes a batch of changes after `seq`. Returns the sequence number of the last one.
+    /// Pushes the next changes after `seq`, at most [`READ_BATCH`]. Returns the sequence number of
+    /// the last one, or `seq` if there is none.
     fn push_after(&self, reader: &Reader, seq: u64, bulk: bool) -> Result<u64, StoreError> {
-        let changes = reader.changes_after(seq, BATCH)?;
+        let changes = reader.changes_after(seq, READ_BATCH)?;
         let Some(last) = changes.last().map(|change| change.seq) else { return Ok(seq) };
         if let Some(index) = self.index.get() {
             push(index, &changes, bulk);
@@ -265,10 +272,10 @@ impl SharedState {
     }
 }
 
-/// Turns a failure of the index into a fault. The pages in the store are safe.
+/// Turns a failure of the index into a fault. Pages in the store are not affected.
 pub(crate) fn index_fault(error: &IndexError) -> Fault {
     Fault::new(FaultCode::Io, error.to_string())
-        .hint("`brain stop`; the next command starts anew and rebuilds what is damaged")
+        .hint("run `brain stop`; the daemon rebuilds a damaged index at its next start")
 }
 
 fn push(index: &Index, changes: &[Change], bulk: bool) {
@@ -304,7 +311,8 @@ fn index_change(change: &Change) -> IndexChange {
     }
 }
 
-/// Returns the title by which a page is found: none if it is only the beginning of the text.
+/// Returns the title for the index. It is empty if the page's title is only the first sentence of
+/// its text, which would count twice.
 fn scored_title(record: &PageRecord, slug: &Slug, content: &Content) -> String {
     match is_first_sentence(&record.title, slug, &content.frontmatter, &content.body) {
         true => String::new(),

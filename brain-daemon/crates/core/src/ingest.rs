@@ -1,4 +1,4 @@
-//! The ingest queue: items are stored durably at once, and turned into pages soon after.
+//! The ingest queue: stores items durably at once, and turns them into pages soon after.
 //!
 //! [`IngestService::ingest`] computes text and hash of an item, and adds it to the store's queue.
 //! [`IngestService::process_queue`] writes the pages. A page and the new state of its job are one
@@ -47,7 +47,7 @@ pub struct Item {
     pub page_type: Option<String>,
     /// The URI that the content comes from.
     pub uri: Option<String>,
-    /// The client's name for this item. The same name means the same item.
+    /// The client's name for this item. A client sends the same name only for the same item.
     pub idempotency_key: Option<String>,
 }
 
@@ -74,19 +74,22 @@ pub struct IngestReceipt {
 /// The load of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Items that were accepted since the start of the daemon.
+    /// Items that were added to the queue since the start of the daemon.
     pub arrived: u64,
-    /// Jobs that wait.
+    /// Jobs that wait for their pages.
     pub waiting: u64,
     /// The maximum number of waiting jobs.
     pub max_waiting: u64,
 }
 
-/// The part of the queue that is in memory.
+/// The state of the queue that is in memory.
 pub(crate) struct Queue {
     max_waiting: u64,
+    /// Jobs that were added since the start of the daemon.
     arrived: AtomicU64,
+    /// Jobs that wait for their pages.
     waiting: AtomicU64,
+    /// Wakes the worker that writes pages.
     wake: Notify,
     changes: Arc<ChangeFeed>,
     /// Jobs whose pages are being written.
@@ -96,7 +99,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Creates the state of a queue with `waiting` jobs now, and at most `max_waiting`.
+    /// Creates the state of a queue that has `waiting` jobs, and accepts at most `max_waiting`.
     pub(crate) fn new(max_waiting: u64, waiting: u64, changes: Arc<ChangeFeed>) -> Self {
         Self {
             max_waiting,
@@ -109,7 +112,7 @@ impl Queue {
         }
     }
 
-    /// Sets the number of waiting jobs after one was added, and wakes the worker.
+    /// Sets the number of waiting jobs after some were added, and wakes the worker.
     pub(crate) fn set_waiting(&self, waiting: u64) {
         self.waiting.store(waiting, Ordering::Relaxed);
         self.wake.notify_one();
@@ -162,7 +165,7 @@ impl IngestService {
         Self { store, index, clock, files, dedup, text, queue }
     }
 
-    /// Waits until an item is added. Returns at once if one was added since the last call.
+    /// Waits until a job is added. Returns at once if one was added since the last call.
     pub async fn item_arrives(&self) {
         self.queue.wake.notified().await;
     }

@@ -114,7 +114,7 @@ impl Progress for NoProgress {
 
 /// Dependencies of a brain on the world outside, except the clock.
 pub struct ExternalDependencies {
-    /// The source of secrets' random bytes.
+    /// The source of random bytes.
     pub random: Arc<dyn Random>,
     /// The environment's variables, for secrets.
     pub variables: Variables,
@@ -132,7 +132,7 @@ pub struct Brain {
     pub access: Arc<Access>,
     /// The record of calls over the network.
     pub audit: Arc<Audit>,
-    /// Tells that pages or the queue changed.
+    /// Notifies subscribers when pages or the queue change.
     pub changes: Arc<ChangeFeed>,
     /// The files of pages.
     pub files: Arc<FileService>,
@@ -179,7 +179,7 @@ impl Brain {
     /// Answers one request.
     ///
     /// # Errors
-    /// Every failure, with a stable code and a hint.
+    /// If the caller may not run the operation, if the home was moved, or if the operation fails.
     pub fn answer(
         &self,
         caller: &Caller,
@@ -203,7 +203,7 @@ impl Brain {
                 request = name,
                 took_us,
                 code = fault.code.as_str(),
-                "refused"
+                "failed"
             ),
         }
         result.map_err(|fault| self.with_config_hint(fault))
@@ -211,8 +211,10 @@ impl Brain {
 
     /// Adds a hint to an error about the configuration if its file has changed since the start.
     fn with_config_hint(&self, fault: Fault) -> Fault {
-        let stems = matches!(fault.code, FaultCode::NotSetUp | FaultCode::InvalidConfig);
-        let Some(notice) = stems.then(|| self.changed_config()).flatten() else { return fault };
+        let is_config_fault = matches!(fault.code, FaultCode::NotSetUp | FaultCode::InvalidConfig);
+        let Some(notice) = is_config_fault.then(|| self.changed_config()).flatten() else {
+            return fault;
+        };
         let hint = match &fault.hint {
             Some(hint) => format!("{notice}; {hint}"),
             None => notice,
@@ -350,7 +352,7 @@ impl Brain {
         }
     }
 
-    /// The configuration in force.
+    /// Returns the configuration in force.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.env.config
@@ -367,7 +369,7 @@ impl Brain {
         self.text.take(bytes)
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
@@ -382,19 +384,19 @@ impl Brain {
     /// this call, no data is lost.
     pub fn flush(&self) {
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
-            tracing::warn!(%fault, "the last calls are missing in the audit");
+            tracing::warn!(%fault, "cannot write the last calls and the last use of tokens");
         }
         match self.files.flush_outbox() {
             Ok(()) => self.files.record_clean_shutdown(),
-            Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
+            Err(fault) => tracing::warn!(%fault, "cannot flush the files of pages"),
         }
         self.embedding.flush_vectors();
         self.index.flush();
     }
 }
 
-/// Returns the source of a request that names none. `sources` are the sources that the caller can
-/// see. The preferred one comes first, then the only one, then the default one.
+/// Returns the source of a request that names none: the preferred one of `sources`, else the only
+/// one, else `default`. `sources` are the sources that the caller can see.
 fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
     let chosen = sources.iter().find(|(_, record)| record.preferred);
     match (chosen, sources) {
@@ -403,13 +405,13 @@ fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
     }
 }
 
-/// Returns the page as an argument for a command in a hint. It includes the source if the request
-/// named one.
+/// Returns the page as an argument for a command in a hint. The argument includes the source if
+/// `page` names one.
 fn page_argument(page: &PageRef) -> String {
     page.to_string()
 }
 
-/// Returns the id that an index of this store contains.
+/// Returns the id by which an index names its store.
 fn index_id(store: &Store) -> String {
     format!("{:016x}", store.id())
 }

@@ -1,4 +1,4 @@
-//! Refuses writes to a home that was moved or removed while the daemon runs.
+//! Detects a home that was moved, removed or replaced while the daemon runs, to refuse writes.
 //!
 //! The store's file stays open when its directory is moved. Without this check, the daemon would
 //! write into the moved store, and create all other files again at the old path.
@@ -6,10 +6,10 @@
 use brain_base::home::Home;
 use brain_protocol::{Fault, FaultCode};
 
-/// Refuses if the home is no longer at its path.
+/// Checks that the home is still at its path.
 ///
 /// # Errors
-/// [`FaultCode::ReadOnly`], with a hint how to continue.
+/// [`FaultCode::ReadOnly`] if the home was moved, removed or replaced.
 pub(crate) fn check_home(home: &Home) -> Result<(), Fault> {
     if !home.has_moved() {
         return Ok(());
@@ -17,7 +17,7 @@ pub(crate) fn check_home(home: &Home) -> Result<(), Fault> {
     Err(Fault::new(FaultCode::ReadOnly, moved_home_message(home)).hint(move_back_hint()))
 }
 
-/// Returns the hint of that fault.
+/// Returns the hint for a moved home.
 pub(crate) fn move_back_hint() -> String {
     format!(
         "move it back, or end this daemon with `kill {}` and start it again with BRAIN_HOME set to \
@@ -26,7 +26,7 @@ pub(crate) fn move_back_hint() -> String {
     )
 }
 
-/// Returns the message of that fault.
+/// Returns the message for a moved home.
 pub(crate) fn moved_home_message(home: &Home) -> String {
     format!(
         "the home {} was moved, removed or replaced while the daemon ran; nothing is written there",

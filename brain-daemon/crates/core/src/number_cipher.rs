@@ -6,28 +6,29 @@
 
 use sha2::{Digest, Sha256};
 
-/// Half of a number, in bits.
+/// The length of half a number, in bits.
 const HALF_BITS: u32 = 31;
+/// The mask of half a number.
 const MASK: u64 = (1 << HALF_BITS) - 1;
 /// The bit that marks an encrypted number. Encrypted numbers stay below 10^19.
 const ENCRYPTED_BIT: u64 = 1 << (2 * HALF_BITS);
-/// Rounds of the Feistel network. With four or more, its output looks random.
+/// Number of rounds of the Feistel network. With four or more, its output looks random.
 const ROUNDS: u8 = 6;
 
-/// The cipher of the numbers of one store.
+/// The cipher of the numbers of one store. Has the key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberCipher([u8; 32]);
 
 impl NumberCipher {
     /// Creates the cipher of the store with this random id.
-    pub(crate) fn of(store: u64) -> Self {
+    pub(crate) fn of(store_id: u64) -> Self {
         Self(
-            Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat())
+            Sha256::digest([b"brain: sealed numbers".as_slice(), &store_id.to_le_bytes()].concat())
                 .into(),
         )
     }
 
-    /// Returns the encrypted form of `number`.
+    /// Returns the encrypted form of `number`, which must be below 2^62.
     pub(crate) fn encrypt(&self, number: u64) -> u64 {
         let (left, right) = (0..ROUNDS)
             .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
@@ -45,6 +46,7 @@ impl NumberCipher {
         Some((left << HALF_BITS) | right)
     }
 
+    /// Returns the pseudo-random bits that a round combines with half a number.
     fn mix(&self, round: u8, half: u64) -> u64 {
         let digest = Sha256::new().chain_update(self.0).chain_update([round]);
         let digest: [u8; 32] = digest.chain_update(half.to_le_bytes()).finalize().into();
@@ -52,6 +54,7 @@ impl NumberCipher {
     }
 }
 
+/// Returns the left and the right half of a number, without the bit of encrypted numbers.
 fn split(number: u64) -> (u64, u64) {
     ((number >> HALF_BITS) & MASK, number & MASK)
 }
@@ -61,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_encrypted_number_is_decrypted_and_looks_random() {
+    fn encrypted_numbers_are_decrypted_and_look_random() {
         let cipher = NumberCipher::of(7);
         for number in [0, 1, 2, 1000, 1 << 40, (1 << 62) - 1] {
             let encrypted = cipher.encrypt(number);

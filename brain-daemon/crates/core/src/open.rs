@@ -36,8 +36,8 @@ impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
     ///
     /// # Errors
-    /// If the home cannot be used, or the store is locked, damaged or from a newer version. Each
-    /// fault has a hint.
+    /// If the home cannot be used, the store is locked, damaged or from a newer version, or the
+    /// index cannot be opened.
     pub fn open(
         home: Home,
         config: Config,
@@ -60,11 +60,11 @@ impl Brain {
         config: Config,
         clock: Arc<dyn Clock>,
         new_store_id: u64,
-        outside: ExternalDependencies,
+        external: ExternalDependencies,
     ) -> Result<Self, Fault> {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
-        let path = home.clone();
-        let home = home.keep_open().map_err(|e| home_fault(&path, &e))?;
+        let unopened = home.clone();
+        let home = home.keep_open().map_err(|e| home_fault(&unopened, &e))?;
         let now = clock.now();
         let options = StoreOptions {
             cache_bytes: config.store.cache_mb * 1_000_000,
@@ -73,9 +73,10 @@ impl Brain {
             new_store_id,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
-        let (index, meaning) = (Arc::new(IndexFollower::new(home.index())), EmbeddingState::new());
+        let index = Arc::new(IndexFollower::new(home.index()));
+        let embedding_state = EmbeddingState::new();
         let changes = ChangeFeed::new();
-        let hook = changes.hook(combine_hooks(meaning.hook(), index.hook()));
+        let hook = changes.hook(combine_hooks(embedding_state.hook(), index.hook()));
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         check_not_emptied(&home, &store)?;
         if let Some(dir) = config.backup_dir(&home) {
@@ -83,21 +84,21 @@ impl Brain {
         }
         index.start(&store, &config)?;
         let env = Environment {
-            secrets: Arc::new(Secrets::new(home.secrets(), outside.variables)),
+            secrets: Arc::new(Secrets::new(home.secrets(), external.variables)),
             config: Arc::new(config),
-            random: outside.random,
-            net: outside.net,
-            lines: outside.lines,
+            random: external.random,
+            net: external.net,
+            lines: external.lines,
             stop: CancellationToken::new(),
             clock,
             home,
         };
-        let brain = Self::compose(&env, &store, &index, meaning, changes)?;
+        let brain = Self::compose(&env, &store, &index, embedding_state, changes)?;
         brain.pages.dedup.refill(&store, now)?;
         brain.files.begin_recovery();
         brain.files.replay_outbox();
         if let Err(fault) = brain.pages.purge_due() {
-            tracing::warn!(%fault, "purge at start");
+            tracing::warn!(%fault, "cannot purge expired pages at start");
         }
         Ok(brain)
     }
@@ -108,7 +109,7 @@ impl Brain {
         env: &Environment,
         store: &Arc<Store>,
         index: &Arc<IndexFollower>,
-        meaning: EmbeddingState,
+        embedding_state: EmbeddingState,
         changes: Arc<ChangeFeed>,
     ) -> Result<Self, Fault> {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
@@ -117,7 +118,7 @@ impl Brain {
         let text = Arc::new(TextBudget::new());
         let dedup = Arc::new(Dedup::new(config.store.dedup_entries));
         let ledger = Arc::new(Ledger::new(&env.home.costs(), clock.clone()));
-        let syncing = Arc::new(Mutex::new(()));
+        let sync_lock = Arc::new(Mutex::new(()));
 
         let access = Arc::new(Access::open(
             store.clone(),
@@ -158,8 +159,8 @@ impl Brain {
             store.clone(),
             ledger.clone(),
             queue.clone(),
-            syncing.clone(),
-            meaning,
+            sync_lock.clone(),
+            embedding_state,
         ));
         let search = Arc::new(SearchService::new(
             store.clone(),
@@ -175,7 +176,7 @@ impl Brain {
             pages.clone(),
             sources.clone(),
             embedding.clone(),
-            syncing,
+            sync_lock,
         ));
         let ingest = Arc::new(IngestService::new(
             store.clone(),
@@ -281,7 +282,7 @@ impl Brain {
     }
 }
 
-/// The configuration of [`Access`].
+/// Returns the settings of [`Access`].
 fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     brain_access::Settings {
         admin_token_file: config.http_admin_token_file(home),
@@ -291,28 +292,28 @@ fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     }
 }
 
-/// Refuses an empty store in a home with files of pages or an index. A repair may have reset the
-/// store, and the owner must decide what to do.
+/// Refuses an empty store if the index knows of changes, or if the store was repaired and the home
+/// has files of pages. The repair may have reset the store, and the owner must decide what to do.
 fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     if store.read_through(Reader::counts)?.seq > 0 {
         return Ok(());
     }
-    let known =
-        brain_search::known_changes(&home.index(), &index_id(store)).filter(|known| *known > 0);
-    let files = || {
+    let known_changes =
+        brain_search::known_changes(&home.index(), &index_id(store)).filter(|count| *count > 0);
+    let file_count = || {
         let rules = IgnoreRules::off();
         markdown_files(&home.pages(), "", &rules, None).files.len()
     };
     let is_repaired =
         || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_marked_lost()?) };
-    let evidence = match known {
-        Some(known) => format!("its index knows of {known} changes"),
-        None if is_repaired()? => match files() {
+    let evidence = match known_changes {
+        Some(count) => format!("its index knows of {count} changes"),
+        None if is_repaired()? => match file_count() {
             0 => return Ok(()),
             files => {
-                // The next start would not notice the repair.
+                // Without this mark, the next start would not notice the repair.
                 if let Err(error) = store.mark_lost() {
-                    tracing::warn!(%error, "the record of a lost store was not written");
+                    tracing::warn!(%error, "cannot mark the store as lost");
                 }
                 format!(
                     "{} has {files} pages, and the store had to be repaired",

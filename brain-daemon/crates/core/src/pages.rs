@@ -78,8 +78,8 @@ impl PageService {
         match request.version {
             Some(number) if number != record.version => {
                 let page_ref = PageRef { source: request.page.source.clone(), slug: slug.clone() };
-                let kept = version(&reader, &record, &page_ref, number)?;
-                Ok(page_reply(source, slug, kept.record, kept.content))
+                let former = version(&reader, &record, &page_ref, number)?;
+                Ok(page_reply(source, slug, former.record, former.content))
             }
             _ => {
                 let content = reader.content(&record)?;
@@ -102,37 +102,41 @@ impl PageService {
         // Fails early if there is no such version. The writer checks again.
         version(&reader, &record, &page_ref, request.version)?;
         drop(reader);
-        let (target, number) = (source.clone(), request.version);
+        let (source_id, number) = (source.clone(), request.version);
         let (author, _) = author_of_change(caller);
         let outcome = self.store.write(move |draft| {
             let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
-            let kept = draft
+            let former = draft
                 .version(record.id, number)?
                 .ok_or_else(|| no_version(&record, &page_ref, number))?;
-            let document = stored_document(&kept.content)?;
+            let document = stored_document(&former.content)?;
             let captured_at = document.frontmatter.get("captured_at");
             let current = unless_damaged(draft.content(&record))?;
-            if current.is_some_and(|current| current == kept.content)
-                && kept.record.provenance == record.provenance
-                && kept.record.marks == record.marks
+            if current.is_some_and(|current| current == former.content)
+                && former.record.provenance == record.provenance
+                && former.record.marks == record.marks
             {
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record };
                 return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
             }
-            let page = written_page(&slug, document, kept.record.provenance, None, false)?;
+            let page = written_page(&slug, document, former.record.provenance, None, false)?;
             let lines = LineChange::OfVersion {
-                marks: kept.record.marks,
-                has_outside_title: kept.record.has_outside_title,
+                marks: former.record.marks,
+                has_outside_title: former.record.has_outside_title,
             };
             let page = NewPage { author: Some(author.clone()), lines, ..page };
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;
-        Ok(self.write_reply(target, outcome, Vec::new()))
+        Ok(self.write_reply(source_id, outcome, Vec::new()))
     }
 }
 
+/// Returns a former version of a page.
+///
+/// # Errors
+/// `unknown_version` if the page has no former version with this number.
 pub(crate) fn version(
     reader: &Reader,
     record: &PageRecord,
@@ -144,7 +148,7 @@ pub(crate) fn version(
 
 fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
     let message = format!(
-        "\"{}\" has no version {number}; its versions are 1 to {}",
+        "\"{}\" has no version {number}; its current version is {}",
         page_ref.slug, record.version
     );
     Fault::new(FaultCode::UnknownVersion, message)
@@ -178,7 +182,7 @@ fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content
     }
 }
 
-/// Returns a version as a row of a history, without the numbers of changed lines.
+/// Returns a version as a row of a history. The numbers of added and removed lines are `None`.
 fn version_row(record: &PageRecord, current: bool) -> VersionRow {
     let author = author_of(record);
     VersionRow {

@@ -1,4 +1,4 @@
-//! Provenance of pages. The record of a page and its frontmatter always state the same provenance.
+//! Provenance of pages. Keeps a page's record and its frontmatter consistent.
 //!
 //! For a text that a client sends (capture, put, `/ingest`, AI clients, the telephone), the route
 //! decides. Claims in the text that contradict the route move to the key `received` and have no
@@ -38,14 +38,16 @@ pub(crate) struct IngestRoute {
     pub(crate) via: &'static str,
 }
 
+/// Text that the owner captured, on the command line or in the browser.
 pub(crate) const CAPTURE_CLI: IngestRoute = IngestRoute { kind: "capture-cli", via: "capture" };
+/// Text that the owner wrote to a slug, on the command line or in the browser.
 pub(crate) const PUT_PAGE: IngestRoute = IngestRoute { kind: "put_page", via: "put_page" };
 /// Text that an AI client wrote.
 pub(crate) const MCP: IngestRoute = IngestRoute { kind: "mcp:put_page", via: "mcp" };
 pub(crate) const IMPORT: IngestRoute = IngestRoute { kind: "import", via: "import" };
 pub(crate) const SYNC: IngestRoute = IngestRoute { kind: "sync", via: "sync" };
 pub(crate) const WEBHOOK: IngestRoute = IngestRoute { kind: "webhook", via: "webhook" };
-/// Web pages that posts name, and lines that the enrichment rules write of posts.
+/// Web pages that posts name, and lines that the enrichment rules write about posts.
 pub(crate) const COLLECTOR: IngestRoute = IngestRoute { kind: "collector", via: "collector" };
 /// Notes that were dictated on the telephone.
 pub(crate) const VOICE: IngestRoute = IngestRoute { kind: "voice", via: "voice" };
@@ -113,7 +115,7 @@ pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
     }
 }
 
-/// Returns who wrote this version of a page, if it is known.
+/// Returns the author of this version of a page, if known.
 pub(crate) fn author_of(record: &PageRecord) -> Option<Author> {
     let Provenance { source_kind, source_uri, .. } = &record.provenance;
     let of_page = || {
@@ -123,7 +125,8 @@ pub(crate) fn author_of(record: &PageRecord) -> Option<Author> {
     record.author.clone().or_else(of_page)
 }
 
-/// Returns the name of an author for people: `owner`, else the client or the place.
+/// Returns the name of an author for people: `owner`, else the client or address that the text is
+/// from.
 pub(crate) fn author_name(author: &Author) -> String {
     match is_from_outside(Some(&author.kind)) {
         true => author.uri.strip_prefix("mcp:").unwrap_or(&author.uri).to_owned(),
@@ -131,7 +134,7 @@ pub(crate) fn author_name(author: &Author) -> String {
     }
 }
 
-/// Returns who wrote the page.
+/// Returns whether a page is the owner's, from outside, or the owner's with lines from outside.
 pub(crate) fn trust_of(record: &PageRecord) -> TrustLevel {
     match (is_from_outside(record.provenance.source_kind.as_deref()), record.marks.is_empty()) {
         (true, _) => TrustLevel::Outside,
@@ -140,12 +143,14 @@ pub(crate) fn trust_of(record: &PageRecord) -> TrustLevel {
     }
 }
 
-/// Returns who wrote the title, type and tags of a page, which lists show.
+/// Returns the trust level of a page in a list, which shows its title: from outside if the title
+/// is, else as [`trust_of`].
 pub(crate) fn trust_of_row(record: &PageRecord) -> TrustLevel {
     if record.has_outside_title { TrustLevel::Outside } else { trust_of(record) }
 }
 
-/// Returns who wrote these lines of a page, counted from 1 in the text of its file.
+/// Returns whether the lines `first` to `last` of a page are the owner's or from outside. Lines are
+/// counted from 1 in the text of the file.
 pub(crate) fn trust_of_lines(record: &PageRecord, first: u32, last: u32) -> TrustLevel {
     let is_marked = record.marks.iter().any(|mark| mark.first <= last && first <= mark.last);
     match trust_of(record) {
@@ -188,9 +193,9 @@ impl IngestRoute {
         if self.is_outside() { LineChange::ByOtherAuthor } else { LineChange::ByPageAuthor }
     }
 
-    /// Returns the provenance of a page after a text was added by this route, as
-    /// [`Self::provenance_of_text`]. An author from outside who changes an active page does not
-    /// change whose page it is: the changed lines get a mark.
+    /// Returns the provenance of a page after a text was added by this route. An author from
+    /// outside does not change the provenance of an active page: the changed lines get a mark.
+    /// Otherwise, the provenance is that of [`Self::provenance_of_text`].
     pub(crate) fn provenance_of_edit(
         &self,
         frontmatter: &Frontmatter,
@@ -265,9 +270,8 @@ impl IngestRoute {
         if let Some(previous) = previous.filter(|previous| agrees(frontmatter, previous)) {
             return previous.clone();
         }
-        let claim = |key, believable: fn(&str) -> bool| {
-            frontmatter.get(key).filter(|text| believable(text))
-        };
+        let claim =
+            |key, is_valid: fn(&str) -> bool| frontmatter.get(key).filter(|text| is_valid(text));
         let at = frontmatter
             .get(AT_KEY)
             .and_then(|text| parse_instant(&text, false))
@@ -300,8 +304,8 @@ pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
 /// Writes the provenance of `record` into the frontmatter of a page.
 ///
 /// Claims that neither `record` nor the page before (`previous`) confirms move to `received`. A
-/// note that was read from the owner's file gets no new keys. A path on this machine is not
-/// written.
+/// note that was read from the owner's file gets no new keys. A `source_uri` that is local to this
+/// machine is not written.
 pub(crate) fn write_provenance(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
@@ -345,14 +349,14 @@ pub(crate) fn move_unverified_provenance(
     record: &Provenance,
     previous: Option<&Provenance>,
 ) {
-    let false_claims: Vec<&str> = record_columns(record)
+    let unverified_keys: Vec<&str> = record_columns(record)
         .into_iter()
         .filter(|(key, value)| value.is_some() && frontmatter.has(key))
         .map(|(key, _)| key)
         .filter(|key| !key_matches(frontmatter, record, key))
         .filter(|key| !previous.is_some_and(|previous| key_matches(frontmatter, previous, key)))
         .collect();
-    move_to_received(frontmatter, &false_claims);
+    move_to_received(frontmatter, &unverified_keys);
 }
 
 /// Moves these keys, as they are written, to `received`.
@@ -403,7 +407,7 @@ fn record_columns(record: &Provenance) -> [(&'static str, Option<String>); 4] {
     ]
 }
 
-/// Returns whether the page was read from a file of the owner's that claims no other provenance.
+/// Returns whether the page was read from a file of the owner that claims no other provenance.
 fn is_authors_note(record: &Provenance) -> bool {
     [&SYNC, &IMPORT].iter().any(|route| {
         record.source_kind.as_deref() == Some(route.kind)
@@ -411,8 +415,8 @@ fn is_authors_note(record: &Provenance) -> bool {
     })
 }
 
-/// Returns whether `uri` names a path on this machine. Such a path is not written into files,
-/// because other people may read them.
+/// Returns whether `uri` names a file or a command of this machine. It is not written into the
+/// files of pages, because other people may read them.
 fn is_local_uri(uri: &str) -> bool {
     uri.starts_with("file:") || uri.starts_with("cli:")
 }

@@ -1,9 +1,11 @@
+//! Tests of provenance in records and in frontmatter.
+
 use super::*;
 use proptest::prelude::*;
 
 const NOW: i64 = 1_795_257_045_123;
 
-fn fm(raw: &str) -> Frontmatter {
+fn parse(raw: &str) -> Frontmatter {
     Frontmatter::parse(raw).unwrap()
 }
 
@@ -16,13 +18,13 @@ fn record(kind: &str, uri: &str, via: &str, at: i64) -> Provenance {
     }
 }
 
-/// Returns the record and the frontmatter of a text that was added by this route.
-fn written(
+/// Adds a text by a route. Returns its record and its frontmatter.
+fn add_text(
     route: &IngestRoute,
     raw: &str,
     previous: Option<&Provenance>,
 ) -> (Provenance, Frontmatter) {
-    let mut frontmatter = fm(raw);
+    let mut frontmatter = parse(raw);
     let record = route.provenance_of_text(&frontmatter, "cli:stdin".into(), NOW, previous);
     write_provenance(&mut frontmatter, &record, previous);
     (record, frontmatter)
@@ -30,53 +32,53 @@ fn written(
 
 #[test]
 fn the_frontmatter_states_the_provenance_of_the_record() {
-    let (own, text) = written(&CAPTURE_CLI, "title: x\n", None);
+    let (own, text) = add_text(&CAPTURE_CLI, "title: x\n", None);
     assert_eq!(own, record("capture-cli", "cli:stdin", "capture", NOW));
     assert_eq!(
         text.raw(),
         "title: x\ningested_via: capture\ningested_at: 2026-11-21T10:30:45.123Z\n\
          source_kind: capture-cli\n"
     );
-    // Writing it a second time changes nothing.
-    let mut again = text.clone();
-    write_provenance(&mut again, &own, None);
-    assert_eq!(again, text);
+    // A second write changes nothing.
+    let mut rewritten = text.clone();
+    write_provenance(&mut rewritten, &own, None);
+    assert_eq!(rewritten, text);
 }
 
 #[test]
 fn a_false_claim_is_kept_under_received() {
     let raw =
         "source_kind: voice  # said\nmood: good\ningested_via: put_page\nsource_uri: [a, b]\n";
-    let (own, text) = written(&CAPTURE_CLI, raw, None);
+    let (own, text) = add_text(&CAPTURE_CLI, raw, None);
     assert!(agrees(&text, &own));
     let claims = "ingested_via: put_page\nsource_kind: voice  # said\nsource_uri: [a, b]";
     assert_eq!(
         (text.get(RECEIVED).as_deref(), text.get("mood").as_deref()),
         (Some(claims), Some("good"))
     );
-    // A text or a list that the author has under that key stays.
+    // A text or a list that the author has under the key `received` stays.
     let cases = [("received: 2024-01-02\n", "received"), ("received: [a]\n", "received_2")];
     for (existing, key) in cases {
-        let (_, text) = written(&PUT_PAGE, &format!("{existing}source_kind: voice\n"), None);
+        let (_, text) = add_text(&PUT_PAGE, &format!("{existing}source_kind: voice\n"), None);
         assert!(text.get(key).unwrap().ends_with("source_kind: voice"), "{text:?}");
         assert!(
             text.raw().contains("2024-01-02") || text.raw().contains("received: [a]\n"),
             "{text:?}"
         );
     }
-    // A claim that is there already is not added again; null is no claim.
+    // A claim that `received` has already is not added again; null is no claim.
     let (_, twice) =
-        written(&PUT_PAGE, "received: \"source_kind: voice\"\nsource_kind: voice\n", None);
+        add_text(&PUT_PAGE, "received: \"source_kind: voice\"\nsource_kind: voice\n", None);
     assert_eq!(twice.get(RECEIVED).as_deref(), Some("source_kind: voice"));
-    assert!(!written(&PUT_PAGE, "source_kind:\n", None).1.has(RECEIVED));
+    assert!(!add_text(&PUT_PAGE, "source_kind:\n", None).1.has(RECEIVED));
 }
 
 #[test]
-fn a_page_put_back_loses_nothing_and_claims_nothing() {
+fn a_page_put_back_unchanged_has_no_received_claims() {
     let previous = record("capture-cli", "cli:argument", "capture", NOW - 5000);
-    let mut got = fm("title: x\n");
-    write_provenance(&mut got, &previous, None);
-    let (own, text) = written(&PUT_PAGE, got.raw(), Some(&previous));
+    let mut current = parse("title: x\n");
+    write_provenance(&mut current, &previous, None);
+    let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
     assert!(agrees(&text, &own) && !text.has(RECEIVED), "{text:?}");
 }
@@ -84,22 +86,22 @@ fn a_page_put_back_loses_nothing_and_claims_nothing() {
 #[test]
 fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
     let previous = record("webhook", "https://x.example/a", "webhook", NOW - 5000);
-    let mut got = fm("");
-    write_provenance(&mut got, &previous, None);
-    let (kept, text) = written(&PUT_PAGE, got.raw(), Some(&previous));
-    assert_eq!(kept, record("webhook", "https://x.example/a", "put_page", NOW));
-    assert!(agrees(&text, &kept) && !text.has(RECEIVED), "{text:?}");
+    let mut current = parse("");
+    write_provenance(&mut current, &previous, None);
+    let (outside, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
+    assert_eq!(outside, record("webhook", "https://x.example/a", "put_page", NOW));
+    assert!(agrees(&text, &outside) && !text.has(RECEIVED), "{text:?}");
     // Without the key, or with another value, the page becomes the owner's.
-    got.remove("source_kind");
-    let (own, text) = written(&PUT_PAGE, got.raw(), Some(&previous));
+    current.remove("source_kind");
+    let (own, text) = add_text(&PUT_PAGE, current.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
     assert!(agrees(&text, &own), "{text:?}");
-    assert_eq!(written(&PUT_PAGE, "source_kind: voice\n", Some(&previous)).0, own);
+    assert_eq!(add_text(&PUT_PAGE, "source_kind: voice\n", Some(&previous)).0, own);
     // A text of an AI client is from outside.
-    let mut got = fm("");
-    write_provenance(&mut got, &previous, None);
+    let mut current = parse("");
+    write_provenance(&mut current, &previous, None);
     assert_eq!(
-        written(&MCP, got.raw(), Some(&previous)).0.source_kind.as_deref(),
+        add_text(&MCP, current.raw(), Some(&previous)).0.source_kind.as_deref(),
         Some("mcp:put_page")
     );
 }
@@ -108,7 +110,7 @@ fn an_edit_of_the_owner_keeps_the_provenance_from_outside() {
 fn a_file_is_believed_where_brain_could_have_written_it() {
     let uri = "file:///v/a.md";
     let sync = |raw: &str, previous: Option<&Provenance>| {
-        SYNC.provenance_of_file(&fm(raw), uri.into(), NOW, previous)
+        SYNC.provenance_of_file(&parse(raw), uri.into(), NOW, previous)
     };
     let own = record("sync", uri, "sync", NOW);
     assert_eq!(sync("title: x\n", None), own);
@@ -130,7 +132,7 @@ fn a_file_is_believed_where_brain_could_have_written_it() {
     }
     // A file that states the previous provenance keeps it.
     let previous = record("capture-cli", "cli:argument", "capture", NOW + 5);
-    let mut text = fm("");
+    let mut text = parse("");
     write_provenance(&mut text, &previous, None);
     assert_eq!(sync(text.raw(), Some(&previous)), previous);
     assert_eq!(sync("title: x\n", Some(&previous)), own);
@@ -140,12 +142,12 @@ fn a_file_is_believed_where_brain_could_have_written_it() {
 #[test]
 fn a_note_of_the_owner_gets_no_new_keys() {
     let note = record("import", "file:///v/a.md", "import", NOW);
-    let mut text = fm("title: x\n");
+    let mut text = parse("title: x\n");
     write_provenance(&mut text, &note, None);
     assert_eq!(text.raw(), "title: x\n");
-    // A mark of text from outside is written into every copy.
+    // The provenance of a text from outside is written into every copy.
     let marked = record("webhook", "https://x.example", "import", NOW);
-    let mut text = fm("source_kind: webhook\n");
+    let mut text = parse("source_kind: webhook\n");
     write_provenance(&mut text, &marked, None);
     assert_eq!(text.get("source_uri").as_deref(), Some("https://x.example"));
 }
@@ -153,7 +155,7 @@ fn a_note_of_the_owner_gets_no_new_keys() {
 #[test]
 fn a_local_path_is_not_written_into_a_file() {
     let before = record("webhook", "https://x.example", "webhook", NOW);
-    let mut text = fm("source_uri: https://x.example\n");
+    let mut text = parse("source_uri: https://x.example\n");
     let local = record("put_page", "file:///home/me/a.md", "put_page", NOW);
     write_provenance(&mut text, &local, Some(&before));
     assert!(!text.has("source_uri"), "{text:?}");
@@ -161,7 +163,7 @@ fn a_local_path_is_not_written_into_a_file() {
 
 #[test]
 fn a_page_older_than_provenance_keeps_its_text() {
-    let mut text = fm("source_kind: webhook\n");
+    let mut text = parse("source_kind: webhook\n");
     write_provenance(&mut text, &Provenance::default(), None);
     assert_eq!(text.raw(), "source_kind: webhook\n");
 }
@@ -180,9 +182,10 @@ proptest! {
         claims in prop::collection::vec((any_claims(), 0..ROUTES.len(), any::<bool>()), 1..5),
     ) {
         let mut previous: Option<Provenance> = None;
-        for (raw, route, file) in claims {
-            let (mut text, route, uri) = (fm(&raw), ROUTES[route], "https://y.example".to_owned());
-            let record = match file {
+        for (raw, route, is_file) in claims {
+            let (mut text, route) = (parse(&raw), ROUTES[route]);
+            let uri = "https://y.example".to_owned();
+            let record = match is_file {
                 true => route.provenance_of_file(&text, uri, NOW, previous.as_ref()),
                 false => route.provenance_of_text(&text, uri, NOW, previous.as_ref()),
             };

@@ -31,15 +31,15 @@ impl Brain {
         }
         let root = self.files.file_path_of(&source, "");
         if root.ancestors().any(|dir| dir.join(".git").exists()) {
-            warnings.push(format!("the git history of {} may still have it", root.display()));
+            warnings.push(format!("the git history of {} may still have the text", root.display()));
         }
         if let Some(Err(error)) = self.index.get().map(brain_search::Index::erase_removed) {
-            warnings.push(format!("the index may still have words of it: {error}"));
+            warnings.push(format!("the index may still have words of the text: {error}"));
         }
         self.embedding.flush_vectors();
         if let Err(error) = self.store.compact_now() {
             let path = self.store.path().display();
-            warnings.push(format!("free space in {path} may still have it: {error}"));
+            warnings.push(format!("free space in {path} may still have the text: {error}"));
         }
         let backups = self.store.copies_with(record.id, request.version);
         Ok(PurgeReply {
@@ -53,7 +53,7 @@ impl Brain {
         })
     }
 
-    /// Removes a former version.
+    /// Removes a former version. Returns the number of removed versions: 1.
     fn purge_version(
         &self,
         source: &SourceId,
@@ -61,10 +61,10 @@ impl Brain {
         request: &Purge,
         number: u32,
     ) -> Result<u64, Fault> {
-        let (source, slug, id) = (source.clone(), request.page.slug.clone(), record.id);
+        let (source, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
         let argument = page_argument(&request.page);
         Ok(self.store.write(move |draft| {
-            let current = draft.page(&source, &slug)?.filter(|now| now.id == id);
+            let current = draft.page(&source, &slug)?.filter(|page| page.id == page_id);
             let current = current.ok_or_else(|| no_page(&source, &slug))?;
             if current.version == number {
                 let message = format!("version {number} of \"{slug}\" is the current one");
@@ -75,7 +75,7 @@ impl Brain {
                     ))
                     .into());
             }
-            if !draft.purge_version(id, number)? {
+            if !draft.purge_version(page_id, number)? {
                 let message = format!("\"{slug}\" has no version {number}");
                 return Err(Fault::new(FaultCode::UnknownVersion, message)
                     .hint(format!("see `brain history {argument}`"))
@@ -85,7 +85,7 @@ impl Brain {
         })?)
     }
 
-    /// Removes the page with all versions.
+    /// Removes the page with all versions. Returns the number of removed versions.
     fn purge_whole(
         &self,
         source: &SourceId,
@@ -93,11 +93,11 @@ impl Brain {
         request: &Purge,
     ) -> Result<u64, Fault> {
         let now = self.env.clock.now();
-        let (id, slug, page) = (source.clone(), request.page.slug.clone(), record.id);
+        let (source_id, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
         let versions = self.store.write(move |draft| {
-            let record = draft.page(&id, &slug)?.filter(|now| now.id == page);
-            let record = record.ok_or_else(|| no_page(&id, &slug))?;
-            draft.purge_page(&id, &slug, record, now)
+            let record = draft.page(&source_id, &slug)?.filter(|page| page.id == page_id);
+            let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
+            draft.purge_page(&source_id, &slug, record, now)
         })?;
         self.files.update_file(source, record);
         Ok(versions)

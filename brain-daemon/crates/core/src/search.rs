@@ -5,9 +5,9 @@
 //! | `question` | the form of a question: whether it asks for persons or for things |
 //! | `answers` | the pages that links alone give as an answer |
 //! | `chain` | a question with two relations |
-//! | `times`, `dated` | its days and its order; pages of those days |
+//! | `times`, `dated` | the days and the order that a question names; the pages of those days |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
-//! | `wanted_pages` | the kind of pages that a question asks for, and words for their relation |
+//! | `wanted_pages`, `relation_words` | the kind of the wanted pages, and words for a relation |
 //! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
@@ -56,7 +56,8 @@ use brain_store::{Reader, Store, StoreError, unless_damaged};
 
 pub(crate) use self::answers::LinkAnswer;
 
-/// Number of pages that each ranking contributes to the merged one.
+/// Number of pages that the text and vector rankings each contribute to the merged one. The text
+/// ranking contributes more if more hits are requested.
 const DEPTH: usize = 200;
 /// Additional hits of the index, which replace pages with the same text as a shown page.
 const SPARE_HITS: usize = 10;
@@ -102,9 +103,8 @@ impl SearchService {
         self.index.uncommitted_count()
     }
 
-    /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`,
-    /// the last of which may be the beginning of a word. It asks the index only. Empty while the
-    /// index is not open.
+    /// Returns the ids of up to `limit` pages of `sources` whose names have the words of `text`.
+    /// The last word may be incomplete. Reads the index only; returns nothing while it is not open.
     pub(crate) fn titles(
         &self,
         caller: &Caller,
@@ -180,8 +180,8 @@ impl SearchService {
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
         let catching_up = self.index.catching_up(searched_sources);
-        let unmet = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
-        question.prefer_quotes = !unmet.is_empty();
+        let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
+        question.prefer_quotes = !unmet_quotes.is_empty();
         let mut terms = index
             .question_terms(&question.text, question.view.as_deref())
             .map_err(|e| index_fault(&e))?;
@@ -242,7 +242,8 @@ impl SearchService {
             Some(word) => Some((word, self.ages(&reader, &positions)?)),
             None => None,
         };
-        // While a name is being typed, its pages have tiers.
+        // A page whose name is being typed has a tier, and a page whose neighbours are asked for is
+        // no answer: neither needs a bonus.
         let named = match request.prefix || !relations.subjects.is_empty() {
             true => Vec::new(),
             false => named_pages(&terms),
@@ -263,13 +264,13 @@ impl SearchService {
         }
         let reranking = match reranks {
             true => {
-                let shown = (&text_results.snippets, explain);
-                self.rerank(caller, &reader, &terms.text, &mut merged, shown)?
+                let display = (&text_results.snippets, explain);
+                self.rerank(caller, &reader, &terms.text, &mut merged, display)?
             }
             false => None,
         };
         let mut hits = HitList::new(limit);
-        let shown = HitReader { caller, reader: &reader, files: &self.files };
+        let hit_reader = HitReader { caller, reader: &reader, files: &self.files };
         let (mut truncated, mut damaged) = (text_results.truncated, Vec::new());
         for page in merged {
             if hits.is_full() {
@@ -279,15 +280,15 @@ impl SearchService {
                 }
                 continue;
             }
-            match shown.add(page, &dated, &text_results.snippets, &mut hits) {
+            match hit_reader.add(page, &dated, &text_results.snippets, &mut hits) {
                 Err(error) if error.is_damage() => damaged.push(error.to_string()),
                 added => added?,
             }
         }
-        let others = damaged.len().saturating_sub(1);
-        let damaged = damaged.into_iter().next().map(|first| match others {
+        let more_damaged = damaged.len().saturating_sub(1);
+        let damaged = damaged.into_iter().next().map(|first| match more_damaged {
             0 => first,
-            _ => format!("{first} ({others} more are damaged, too: see `brain doctor`)"),
+            _ => format!("{first} ({more_damaged} more are damaged, too: see `brain doctor`)"),
         });
         let degraded: Vec<String> = [
             self.index.degraded_for(caller),
@@ -306,11 +307,12 @@ impl SearchService {
             degraded: (!degraded.is_empty()).then(|| degraded.join("; ")),
             took_us: began.elapsed().as_micros() as u64,
             default_source: preferred(&reader.sources()?),
-            note: note(&unmet, text_results.spelling.as_ref()),
+            note: note(&unmet_quotes, text_results.spelling.as_ref()),
         })
     }
 
     /// Returns the pages nearest to the question by meaning, among those that match its filters.
+    /// Returns none if only words can find the pages, or without an embedding model.
     fn pages_by_meaning(
         &self,
         terms: &QuestionTerms,
@@ -365,9 +367,9 @@ pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Faul
 }
 
 /// Returns a note on how the question was interpreted, if that is not obvious.
-fn note(unmet: &[String], spelling: Option<&Spelling>) -> Option<String> {
+fn note(unmet_quotes: &[String], spelling: Option<&Spelling>) -> Option<String> {
     let spelling = spelling.map(|it| format!("also searched: {}", it.words.join(", ")));
-    let notes: Vec<String> = unmet_quotes_note(unmet).into_iter().chain(spelling).collect();
+    let notes: Vec<String> = unmet_quotes_note(unmet_quotes).into_iter().chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
@@ -379,7 +381,7 @@ fn unmet_quotes_note(phrases: &[String]) -> Option<String> {
     })
 }
 
-/// The pages that match a question's filters. Computed at the first use.
+/// The pages that match a question's filters. They are searched at the first use.
 struct Conditions<'a> {
     index: &'a Index,
     question: &'a Question,

@@ -25,7 +25,7 @@ use brain_base::home::Home;
 use brain_config::Config;
 use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
 
-/// Pages that one transaction hides, so that other writers do not wait long.
+/// The maximum number of pages that one transaction hides, so that other writers do not wait long.
 const BATCH: usize = 500;
 
 /// The registered sources.
@@ -58,10 +58,10 @@ impl SourceService {
     pub(crate) fn list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let all = reader.sources()?;
-        let chosen = preferred(&all);
+        let default_source = preferred(&all);
         let sources = all
             .iter()
-            .map(|(id, record)| self.source_row(&reader, id, record, *id == chosen))
+            .map(|(id, record)| self.source_row(&reader, id, record, *id == default_source))
             .collect::<Result<_, _>>()?;
         Ok(SourcesReply { sources })
     }
@@ -85,9 +85,9 @@ impl SourceService {
         let id = request.id.clone();
         let settings = request.settings.clone();
         self.check_patterns(&dir, &settings)?;
-        let (added, changed) = self.store.write(move |draft| {
-            let added = register(draft, &id, &path, now)?;
-            Ok((added, settings::change(draft, &id, &settings)?))
+        let (is_new, has_changed) = self.store.write(move |draft| {
+            let is_new = register(draft, &id, &path, now)?;
+            Ok((is_new, settings::change(draft, &id, &settings)?))
         })?;
         self.watcher.notify_sources_changed();
         let mut warnings = Vec::new();
@@ -97,7 +97,7 @@ impl SourceService {
                 dir.display()
             ));
         }
-        let status = match (added, changed) {
+        let status = match (is_new, has_changed) {
             (true, _) => "added",
             (false, true) => "changed",
             (false, false) => "unchanged",
@@ -121,14 +121,14 @@ impl SourceService {
             .hint("to use another source by default: `brain sources default <name>`"));
         }
         let row = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
-        let unwritten = self.unwritten(&reader, id)?;
+        let unwritten_count = self.count_unwritten(&reader, id)?;
         drop(reader);
         let mut warnings = Vec::new();
-        if unwritten > 0 {
+        if unwritten_count > 0 {
             warnings.push(format!(
                 "the files of {} were not written: their content is lost after 72 hours; \
                  see `brain doctor`",
-                count(unwritten, "page")
+                count(unwritten_count, "page")
             ));
         }
         if !request.yes {
@@ -165,7 +165,7 @@ impl SourceService {
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, request.id.as_ref())?;
         drop(reader);
-        let changed = match &request.id {
+        let has_changed = match &request.id {
             None => true,
             Some(_) => {
                 let id = source.clone();
@@ -175,7 +175,7 @@ impl SourceService {
         self.source_reply(
             caller,
             &source,
-            if changed { "default" } else { "unchanged" },
+            if has_changed { "default" } else { "unchanged" },
             Vec::new(),
         )
     }
@@ -207,7 +207,7 @@ impl SourceService {
     }
 
     /// Returns the number of pages of a source whose file could not be written.
-    fn unwritten(&self, reader: &Reader, id: &SourceId) -> Result<u64, Fault> {
+    fn count_unwritten(&self, reader: &Reader, id: &SourceId) -> Result<u64, Fault> {
         let mut count = 0;
         for page in reader.outbox()?.into_iter().filter(|&page| self.files.is_failing(page)) {
             count +=
@@ -275,7 +275,7 @@ impl SourceService {
     }
 }
 
-/// Registers the source; runs in the writer. Returns `false` if it is registered already.
+/// Registers the source. Returns `false` if it is registered already. Runs in the store's writer.
 fn register(
     draft: &mut Draft<'_>,
     id: &SourceId,
@@ -286,10 +286,10 @@ fn register(
         return match existing.path {
             Some(known) if known == path => Ok(false),
             Some(known) => {
-                let message = format!("the source \"{id}\" is {known} already");
+                let message = format!("the source \"{id}\" has the directory {known} already");
                 Err(Fault::new(FaultCode::Conflict, message)
                     .hint(format!(
-                        "take another name, or let that one go first (its files stay): \
+                        "choose another name, or remove that source first (its files stay): \
                          `brain sources remove {id} --yes`"
                     ))
                     .into())
@@ -297,7 +297,7 @@ fn register(
             None => {
                 let message = format!("the source \"{id}\" is in brain's own home");
                 Err(Fault::new(FaultCode::Conflict, message)
-                    .hint("take another name: `brain sources add <name> --path <path>`")
+                    .hint("choose another name: `brain sources add <name> --path <path>`")
                     .into())
             }
         };
@@ -321,7 +321,7 @@ fn register(
     Ok(true)
 }
 
-/// Makes the source the preferred one; runs in the writer. Returns `false` if it is already.
+/// Makes the source the preferred one. Returns `false` if it is that already. Runs in the writer.
 fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
     let all = draft.all_sources()?;
     if !all.iter().any(|(known, _)| known == id) {
@@ -345,8 +345,9 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Hides up to [`BATCH`] pages after the slug `after`; runs in the writer. Returns the slug to
-/// continue from. If there are no more pages, removes the source.
+/// Hides up to [`BATCH`] pages after the slug `after`. Returns the slug to continue from, or `None`
+/// after the last page. If one call with an empty `after` hides all pages, it also removes the
+/// source. Runs in the writer.
 fn hide_pages(
     draft: &mut Draft<'_>,
     source: &SourceId,
@@ -388,12 +389,12 @@ fn directory(path: &str) -> Result<PathBuf, Fault> {
     Ok(dir)
 }
 
-/// "1 page", "2 pages".
+/// Formats a count: "1 page", "2 pages".
 fn count(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Returns whether one of two directories is in the other.
+/// Returns whether two directories are the same, or one is in the other.
 pub(crate) fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
@@ -420,15 +421,15 @@ pub(crate) fn resolve(
     named: Option<&SourceId>,
 ) -> Result<(SourceId, SourceRecord), Fault> {
     let sources = reader.sources()?;
-    let wanted = named.cloned().unwrap_or_else(|| preferred(&sources));
-    if let Some(found) = sources.iter().find(|(id, _)| *id == wanted) {
+    let requested = named.cloned().unwrap_or_else(|| preferred(&sources));
+    if let Some(found) = sources.iter().find(|(id, _)| *id == requested) {
         return Ok(found.clone());
     }
     let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
-    tracing::debug!(caller = caller.name, source = wanted.as_str(), "unknown source");
-    let message = format!("source \"{wanted}\" is not registered");
+    tracing::debug!(caller = caller.name, source = requested.as_str(), "unknown source");
+    let message = format!("source \"{requested}\" is not registered");
     Err(Fault::new(FaultCode::UnknownSource, message).hint(format!(
-        "register it first: `brain sources add {wanted} --path <path>`; registered: {}",
+        "register it first: `brain sources add {requested} --path <path>`; registered: {}",
         known.join(", ")
     )))
 }

@@ -9,7 +9,7 @@ use brain_base::clock::Clock;
 pub(crate) struct StepSuccess<T> {
     /// A value for the next steps.
     pub(crate) value: T,
-    /// The observation.
+    /// The result in words.
     pub(crate) message: String,
     /// A problem for some clients, and its remedy.
     pub(crate) warning: Option<String>,
@@ -17,7 +17,7 @@ pub(crate) struct StepSuccess<T> {
 
 /// The result of a step that failed.
 pub(crate) struct StepFailure {
-    /// The observation.
+    /// The result in words.
     pub(crate) message: String,
     /// The remedy.
     pub(crate) hint: String,
@@ -42,7 +42,7 @@ pub(crate) fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> 
     Err(StepFailure { message: message.into(), hint: hint.into() })
 }
 
-/// The runner of the steps, with their results.
+/// Runs the steps, and has their results.
 pub(crate) struct Steps<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) results: Vec<Step>,

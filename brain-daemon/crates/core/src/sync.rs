@@ -1,4 +1,5 @@
-//! `sync`: updates the pages of a source from its files. It never writes, moves or removes a file.
+//! `sync`: updates the pages of a source from its files. Apart from the pull, a sync does not
+//! write, move or remove files of the source.
 //!
 //! The steps of a sync:
 //! 1. Pull with git, if requested.
@@ -8,7 +9,7 @@
 //! 4. Read the other changed files, and store them in batches ([`decide`], [`apply`]).
 //! 5. Delete the pages whose file is gone, unless they are too many.
 //!
-//! One sync runs at a time; the next one waits.
+//! One sync runs at a time; others wait, except dry runs.
 
 pub(crate) mod import;
 pub(crate) mod import_attachments;
@@ -82,7 +83,9 @@ pub struct SyncService {
     pub(crate) pages: Arc<PageService>,
     pub(crate) sources: Arc<SourceService>,
     pub(crate) embedding: Arc<EmbeddingService>,
+    /// Locked while a sync runs.
     pub(crate) syncing: Arc<Mutex<()>>,
+    /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
 }
@@ -124,9 +127,9 @@ impl SyncService {
         }
         // A dry run changes nothing, so it need not wait.
         let _turn = if request.dry_run { None } else { Some(self.wait_for_turn(progress)?) };
-        let _quiet = (!request.embed).then(|| self.embedding.state.suppress_embedding());
+        let _no_embedding = (!request.embed).then(|| self.embedding.state.suppress_embedding());
         let reader = self.store.read(caller.visibility())?;
-        let chosen = match request.all {
+        let selected = match request.all {
             true => reader.sources()?,
             false => vec![crate::sources::resolve(caller, &reader, request.source.as_ref())?],
         };
@@ -139,8 +142,8 @@ impl SyncService {
             watched: None,
             scope: &[String::new()],
         };
-        let mut sources = Vec::with_capacity(chosen.len());
-        for (id, record) in chosen {
+        let mut sources = Vec::with_capacity(selected.len());
+        for (id, record) in selected {
             sources.push(self.sync_source(&id, &record, options, progress)?);
         }
         let worst = ["failed", "held_back", "partial"]
@@ -159,7 +162,8 @@ impl SyncService {
     /// another sync.
     ///
     /// # Errors
-    /// `unknown_source`, and the fault of the store. The report names the files that failed.
+    /// `unknown_source`, `cancelled`, `invalid_config`, or the store fails. The report names the
+    /// files that failed.
     pub fn sync_paths(&self, source: &SourceId, paths: &[PathBuf]) -> Result<SyncedSource, Fault> {
         let _turn = self.wait_for_turn(&NoProgress)?;
         let sources = self.store.read(Visibility::All)?.sources()?;
@@ -170,18 +174,18 @@ impl SyncService {
             );
         };
         // After a sync with problems, only a sync of the whole source shows whether they persist.
-        let touched = scope(&self.sources.source_dir(&record), paths);
-        let everything = vec![String::new()];
+        let changed_paths = scope(&self.sources.source_dir(&record), paths);
+        let whole_source = vec![String::new()];
         let scope = match record.synced.as_ref().is_some_and(|sync| sync.problem.is_some()) {
-            true => &everything,
-            false => &touched,
+            true => &whole_source,
+            false => &changed_paths,
         };
         let options = SyncOptions {
             pull: false,
             dry_run: false,
             full: false,
             yes: false,
-            watched: Some(&touched),
+            watched: Some(&changed_paths),
             scope,
         };
         self.sync_source(&id, &record, options, &NoProgress)
@@ -216,9 +220,9 @@ impl SyncService {
             tally.report.pull = self.pull(&root, options, progress);
         }
         if !options.dry_run {
-            let kept =
-                self.pages.files.preserve_edits().into_iter().filter(|kept| kept.source == *id);
-            tally.report.conflicts.extend(kept.map(|kept| kept.conflict));
+            let edits =
+                self.pages.files.preserve_edits().into_iter().filter(|edit| edit.source == *id);
+            tally.report.conflicts.extend(edits.map(|edit| edit.conflict));
         }
         let _refresh = self.index.refresh_on_drop();
         // The context is created before the walk. The walk sees files that were written before the
@@ -258,7 +262,7 @@ impl SyncService {
             tally.fail(path, reason);
         }
         let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
-        let mut missing = missing(&reader, &context, &plan.missing)?;
+        let mut missing = missing_pages(&reader, &context, &plan.missing)?;
         let since = record.synced.as_ref().map_or(0, |sync| sync.at);
         let total = tally.report.files;
         let should_continue = |done: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
@@ -284,20 +288,21 @@ impl SyncService {
                 .hint("the files stored so far stay; the next `brain sync` continues"))
         };
         check_cancelled(done)?;
-        let all: Vec<(u64, String)> = moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
-        let left: HashSet<u64> = self
+        let new_paths: Vec<(u64, String)> =
+            moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
+        let not_moved: HashSet<u64> = self
             .move_pages(&context, moves, options.dry_run, &|moved| check_cancelled(done + moved))?
             .into_iter()
-            .map(|still| still.record.id)
+            .map(|page_move| page_move.record.id)
             .collect();
-        let (moved, taken): (HashSet<u64>, HashSet<String>) =
-            all.into_iter().filter(|(page, _)| !left.contains(page)).unzip();
+        let (moved, moved_paths): (HashSet<u64>, HashSet<String>) =
+            new_paths.into_iter().filter(|(page, _)| !not_moved.contains(page)).unzip();
         tally.report.renamed = moved.len() as u64;
         done += tally.report.renamed;
         for page in missing.extract_if(.., |page| moved.contains(&page.record.id)) {
             context.freed.extend(options.dry_run.then_some(page.slug));
         }
-        for file in to_read.extract_if(.., |file| taken.contains(&file.path)) {
+        for file in to_read.extract_if(.., |file| moved_paths.contains(&file.path)) {
             claimed.remove(&file.slug);
         }
 
@@ -322,22 +327,23 @@ impl SyncService {
             },
         )?;
 
-        // A page is not missing if another file has its slug now. Nor if its file is back: editors
-        // remove a file for a moment while they save it.
+        // A page is not missing if another file has its slug now. Nor if its file is back, unless
+        // the rules leave it out: editors remove a file for a moment while they save it.
         missing.retain(|page| {
             !claimed.contains(&page.slug)
                 && (!context.has_file(&page.record.source_path)
                     || context.is_left_out(&page.record))
         });
-        if let Some(touched) = options.watched {
+        if let Some(changed_paths) = options.watched {
             let before = missing.len();
-            missing
-                .retain(|page| touched.iter().any(|part| covers(part, &page.record.source_path)));
+            missing.retain(|page| {
+                changed_paths.iter().any(|part| covers(part, &page.record.source_path))
+            });
             tally.report.held_back = (before - missing.len()) as u64;
         }
-        let lately = if options.watched.is_some() { self.removed_lately(id) } else { 0 };
-        let (gone, all) = (missing.len() + lately, pages + lately);
-        let is_too_many = gone > MAX_REMOVED && gone * 100 > all * MAX_REMOVED_PERCENT;
+        let recent = if options.watched.is_some() { self.recent_removals(id) } else { 0 };
+        let (removals, all) = (missing.len() + recent, pages + recent);
+        let is_too_many = removals > MAX_REMOVED && removals * 100 > all * MAX_REMOVED_PERCENT;
         if !missing.is_empty() && is_too_many && !options.yes {
             tally.report.held_back += missing.len() as u64;
         } else if options.dry_run {
@@ -367,27 +373,27 @@ impl SyncService {
         Ok(report)
     }
 
-    /// Returns the number of pages of the source that the watcher has removed recently.
-    fn removed_lately(&self, source: &SourceId) -> usize {
+    /// Returns the number of pages of the source whose removal the watcher saw recently.
+    fn recent_removals(&self, source: &SourceId) -> usize {
         let since = self.env.clock.now() - REMOVAL_WINDOW_MS;
         let mut removals = self.removals.lock();
         removals.retain(|(_, at, _)| *at > since);
-        removals.iter().filter(|(of, _, _)| of == source).map(|(_, _, pages)| pages).sum()
+        removals.iter().filter(|(id, _, _)| id == source).map(|(_, _, pages)| pages).sum()
     }
 
     fn pull(&self, root: &Path, options: SyncOptions<'_>, progress: &dyn Progress) -> Pull {
-        let pulled = match (options.pull, options.dry_run) {
-            (false, _) => PullOutcome::Skipped("not asked for".into()),
+        let outcome = match (options.pull, options.dry_run) {
+            (false, _) => PullOutcome::Skipped("not requested".into()),
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
                 let approved = &self.env.config.sources.git_approved;
                 files::pull(root, approved, &|| progress.at(0, 0) && !self.env.stop.is_cancelled())
             }
         };
-        let (status, message) = match pulled {
+        let (status, message) = match outcome {
             PullOutcome::Skipped(why) => ("skipped", Some(why)),
             PullOutcome::UpToDate => ("up_to_date", None),
-            PullOutcome::Updated(what) => ("updated", Some(what)),
+            PullOutcome::Updated(summary) => ("updated", Some(summary)),
             PullOutcome::Failed(why) => ("failed", Some(why)),
         };
         if status == "failed" {
@@ -419,7 +425,7 @@ fn walk(
     Ok(Ok(survey))
 }
 
-/// Returns whether any page, deleted ones included, has a path at or below these.
+/// Returns whether any page, deleted ones included, has a path at or below a path of `scope`.
 fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<bool, StoreError> {
     for part in scope {
         for row in reader.paths(source, part)? {
@@ -431,8 +437,8 @@ fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<boo
     Ok(false)
 }
 
-/// Returns the paths of all files of the source without a page. A new file needs all of them,
-/// because another new file may get the same slug.
+/// Returns the paths of all files of the source without a page, or none if the survey has none. A
+/// new file needs all of them, because another new file may get the same slug.
 fn files_without_page(
     reader: &Reader,
     source: &SourceId,
@@ -441,20 +447,24 @@ fn files_without_page(
     options: SyncOptions<'_>,
 ) -> Result<Vec<String>, Fault> {
     let without = |survey: &Survey| -> Vec<String> {
-        let strange =
-            survey.found.files.iter().filter(|file| !survey.known.paths.contains_key(&file.path));
-        strange.map(|file| file.path.clone()).collect()
+        let files = survey.found.files.iter();
+        let new = files.filter(|file| !survey.known.paths.contains_key(&file.path));
+        new.map(|file| file.path.clone()).collect()
     };
-    let here = without(survey);
-    if options.is_whole() || here.is_empty() {
-        return Ok(here);
+    let in_scope = without(survey);
+    if options.is_whole() || in_scope.is_empty() {
+        return Ok(in_scope);
     }
     Ok(without(&Survey::new(reader, source, directory, &[String::new()], false)?))
 }
 
 /// Returns the active pages among those without a file, except pages whose file is not written
 /// yet.
-fn missing(reader: &Reader, context: &SyncContext, ids: &[u64]) -> Result<Vec<MissingPage>, Fault> {
+fn missing_pages(
+    reader: &Reader,
+    context: &SyncContext,
+    ids: &[u64],
+) -> Result<Vec<MissingPage>, Fault> {
     let mut out = Vec::new();
     for &id in ids {
         let Some((_, slug, record)) = reader.by_id(id)? else { continue };
@@ -475,16 +485,16 @@ fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
     Ok(pages)
 }
 
-/// Turns absolute paths into paths in the source, and drops paths below others.
+/// Returns absolute paths as paths in the source, without paths outside it and paths below others.
 fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
-    let real = root.canonicalize();
+    let canonical_root = root.canonicalize();
     let mut parts: Vec<String> = paths
         .iter()
         .filter_map(|path| {
             let inside = path
                 .strip_prefix(root)
                 .ok()
-                .or_else(|| path.strip_prefix(real.as_ref().ok()?).ok());
+                .or_else(|| path.strip_prefix(canonical_root.as_ref().ok()?).ok());
             Some(inside?.to_str()?.to_owned())
         })
         .collect();

@@ -11,8 +11,8 @@ const LIMIT: usize = MAX_CONTENT + MAX_CONTENT / 2;
 /// The budget of bytes.
 #[derive(Debug)]
 pub(crate) struct TextBudget {
-    left: Mutex<usize>,
-    freed: Condvar,
+    free_bytes: Mutex<usize>,
+    release_signal: Condvar,
 }
 
 /// A share of the budget. Dropping it returns the share.
@@ -24,7 +24,7 @@ pub struct TextPermit<'a> {
 
 impl TextBudget {
     pub(crate) fn new() -> Self {
-        Self { left: Mutex::new(LIMIT), freed: Condvar::new() }
+        Self { free_bytes: Mutex::new(LIMIT), release_signal: Condvar::new() }
     }
 
     /// Waits until `bytes` are free, and returns a share of that size. If `bytes` is more than the
@@ -33,21 +33,21 @@ impl TextBudget {
     /// A thread that holds a share must not take another one. The store's writer takes none.
     pub(crate) fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
-        let mut left = self.left.lock();
-        self.freed.wait_while(&mut left, |left| *left < bytes);
-        *left -= bytes;
+        let mut free_bytes = self.free_bytes.lock();
+        self.release_signal.wait_while(&mut free_bytes, |free_bytes| *free_bytes < bytes);
+        *free_bytes -= bytes;
         TextPermit { budget: self, bytes }
     }
 }
 
 impl Drop for TextPermit<'_> {
     fn drop(&mut self) {
-        *self.budget.left.lock() += self.bytes;
-        self.budget.freed.notify_all();
+        *self.budget.free_bytes.lock() += self.bytes;
+        self.budget.release_signal.notify_all();
     }
 }
 
-/// Returns the bytes of text in a request.
+/// Returns the number of bytes of text or file content in a request.
 pub(crate) fn text_bytes(request: &Request) -> usize {
     match request {
         Request::Capture(capture) => capture.content.len(),
@@ -67,22 +67,22 @@ mod tests {
 
     #[test]
     fn shares_never_exceed_the_limit_and_all_are_served() {
-        let (budget, under_way) = (TextBudget::new(), AtomicUsize::new(0));
+        let (budget, bytes_in_use) = (TextBudget::new(), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for n in 0..40 {
-                let (budget, under_way) = (&budget, &under_way);
+                let (budget, bytes_in_use) = (&budget, &bytes_in_use);
                 scope.spawn(move || {
                     // Some shares are larger than the budget.
                     let bytes = (n % 10) * MAX_CONTENT / 4;
                     let _permit = budget.take(bytes);
-                    let now =
-                        under_way.fetch_add(bytes.min(LIMIT), Ordering::SeqCst) + bytes.min(LIMIT);
-                    assert!(now <= LIMIT, "{now}");
+                    let share = bytes.min(LIMIT);
+                    let in_use = bytes_in_use.fetch_add(share, Ordering::SeqCst) + share;
+                    assert!(in_use <= LIMIT, "{in_use}");
                     std::thread::sleep(Duration::from_millis(1));
-                    under_way.fetch_sub(bytes.min(LIMIT), Ordering::SeqCst);
+                    bytes_in_use.fetch_sub(share, Ordering::SeqCst);
                 });
             }
         });
-        assert_eq!(*budget.left.lock(), LIMIT);
+        assert_eq!(*budget.free_bytes.lock(), LIMIT);
     }
 }

@@ -62,7 +62,8 @@ struct WatchdogState {
 }
 
 impl TunnelRuntime {
-    fn work(&self) -> MutexGuard<'_, WatchdogState> {
+    /// Locks the state that a check changes.
+    fn lock_watchdog(&self) -> MutexGuard<'_, WatchdogState> {
         self.watchdog_state.lock()
     }
 
@@ -103,7 +104,8 @@ impl TunnelService {
         Self { env, store, access, ingest, state: TunnelRuntime::default() }
     }
 
-    /// Sets the program starter, in place of the system's. Call it once, before the first check.
+    /// Sets the program starter, in place of the system's. It can be set once, before the first
+    /// check.
     pub fn set_starter(&self, starter: Arc<dyn Starter>) {
         if self.state.starter.set(starter).is_err() {
             tracing::warn!("the starter was set already");
@@ -121,8 +123,8 @@ impl TunnelService {
         fixed.map(|domain| format!("https://{domain}")).or_else(|| self.state.address())
     }
 
-    /// Returns the answer to the watchdog's question, if a request to `host` carries it. Each
-    /// question is answered once.
+    /// Returns the answer to `question`, if it is that of the proof in progress and the request was
+    /// to the host of that proof. Each question is answered once.
     #[must_use]
     pub fn proof(&self, host: &str, question: &str) -> Option<String> {
         let mut proof = self.state.proof();
@@ -143,12 +145,12 @@ impl TunnelService {
 
     pub(crate) fn start(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
-        let mut work = self.state.work();
-        self.set_should_run(&mut work, true)?;
-        let watchdog = work.watchdog(&settings);
+        let mut watchdog_state = self.state.lock_watchdog();
+        self.set_should_run(&mut watchdog_state, true)?;
+        let watchdog = watchdog_state.watchdog(&settings);
         watchdog.reset_backoff();
-        let report = self.wait_for_tunnel(&mut work, &settings, watchdog::START_TIMEOUT);
-        drop(work);
+        let report = self.wait_for_tunnel(&mut watchdog_state, &settings, watchdog::START_TIMEOUT);
+        drop(watchdog_state);
         self.state.wake.notify_one();
         let _ = report?;
         self.status()
@@ -157,14 +159,14 @@ impl TunnelService {
     pub(crate) fn stop(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
         self.state.stop_requested.store(true, Ordering::SeqCst);
-        let mut work = self.state.work();
+        let mut watchdog_state = self.state.lock_watchdog();
         self.state.stop_requested.store(false, Ordering::SeqCst);
-        self.set_should_run(&mut work, false)?;
-        if work.watchdog(&settings).stop() {
+        self.set_should_run(&mut watchdog_state, false)?;
+        if watchdog_state.watchdog(&settings).stop() {
             tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
         }
-        self.run_tunnel_check(&mut work, &settings)?;
-        drop(work);
+        self.run_tunnel_check(&mut watchdog_state, &settings)?;
+        drop(watchdog_state);
         self.state.wake.notify_one();
         self.status()
     }
@@ -177,15 +179,15 @@ impl TunnelService {
             return Ok(status);
         }
         // No check has run yet.
-        let mut work = self.state.work();
-        self.run_tunnel_check(&mut work, &settings)?;
-        drop(work);
+        let mut watchdog_state = self.state.lock_watchdog();
+        self.run_tunnel_check(&mut watchdog_state, &settings)?;
+        drop(watchdog_state);
         Ok(self.state.status().clone().unwrap_or_else(|| self.no_tunnel()))
     }
 
     /// Stops the agent that the daemon started, if there is one. Blocks until it is gone.
     pub fn stop_tunnel_agent(&self) {
-        if let Some(watchdog) = &mut self.state.work().watchdog
+        if let Some(watchdog) = &mut self.state.lock_watchdog().watchdog
             && watchdog.stop()
         {
             tracing::info!("[watchdog] ended the agent because the daemon stops");
@@ -234,8 +236,12 @@ impl TunnelService {
     }
 
     /// Saves whether the tunnel should be up, also after a restart.
-    fn set_should_run(&self, work: &mut WatchdogState, should_run: bool) -> Result<(), Fault> {
-        let persistent_state = work.persistent_state(&self.env.home);
+    fn set_should_run(
+        &self,
+        watchdog_state: &mut WatchdogState,
+        should_run: bool,
+    ) -> Result<(), Fault> {
+        let persistent_state = watchdog_state.persistent_state(&self.env.home);
         if persistent_state.stopped == should_run {
             persistent_state.stopped = !should_run;
             persistent_state.save(&self.env.home)?;

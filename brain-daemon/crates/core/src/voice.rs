@@ -67,8 +67,8 @@ impl VoiceService {
         Ok(self.env.secrets.find(TOKEN_SECRET, file.as_deref())?.map(|found| found.secret))
     }
 
-    /// Returns the caller for a number. Known callers may ask; others can only leave a message in
-    /// the source for new pages.
+    /// Returns the caller for a number. Known callers may read and write all sources; others can
+    /// only leave a message in the source for new pages.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -101,7 +101,7 @@ impl VoiceService {
         let reply = match dialogue::next(turn, is_known, settings.greeting.as_deref(), phrases) {
             TurnAction::Say(reply) => reply,
             TurnAction::Note(text) => {
-                // A repeated turn adds nothing, even after a year.
+                // A repeated turn adds nothing, however late it comes.
                 if !self.has_turn(caller, turn, caller_words(&turn.event))? {
                     self.save_note(caller, turn, &text)?;
                 }
@@ -150,12 +150,12 @@ impl VoiceService {
             title: None,
             tags: Vec::new(),
         };
-        let written = self.pages.capture_through(caller, request, &VOICE, uri)?;
-        tracing::debug!(slug = written.slug.as_str(), "saved a note by telephone");
+        let saved = self.pages.capture_through(caller, request, &VOICE, uri)?;
+        tracing::debug!(slug = saved.slug.as_str(), "saved a note by telephone");
         Ok(())
     }
 
-    /// Answers from the best page.
+    /// Returns the answer from the best page, or a phrase if there is none.
     fn find_answer(&self, caller: &Caller, text: &str, phrases: &Phrases) -> Result<Answer, Fault> {
         // Search operators are removed from the words. Pages of calls are excluded: they repeat
         // questions. The filter comes first, because search reads only the start of a long query.
@@ -188,14 +188,14 @@ fn caller_words(event: &VoiceEvent) -> &str {
 
 /// Rejects a turn whose ids are not valid in a page.
 fn check_ids(turn: &VoiceTurn) -> Result<(), Fault> {
-    let plain = |id: &str| {
+    let is_valid = |id: &str| {
         (1..=MAX_ID_BYTES).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric())
     };
-    let recording = match &turn.event {
-        VoiceEvent::Recording { id, .. } | VoiceEvent::Transcription { id, .. } => plain(id),
+    let is_recording_valid = match &turn.event {
+        VoiceEvent::Recording { id, .. } | VoiceEvent::Transcription { id, .. } => is_valid(id),
         _ => true,
     };
-    if plain(&turn.call) && recording {
+    if is_valid(&turn.call) && is_recording_valid {
         return Ok(());
     }
     Err(Fault::new(FaultCode::InvalidRequest, "the id of the call or recording is invalid")

@@ -1,4 +1,4 @@
-//! Turns text into a page. All routes share this code, so the same text gives the same page.
+//! Turns text into a page. All ways in share this code, so the same text gives the same page.
 
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
 
@@ -16,7 +16,7 @@ use brain_store::{
 /// The type of a page whose frontmatter has none.
 pub(crate) const DEFAULT_TYPE: &str = "note";
 
-/// How many groups of eight hex digits a hash has.
+/// Maximum number of slugs that are tried: a hash has eight groups of eight hex digits.
 const SLUG_TRIES: usize = 8;
 
 /// Returns the `source_uri` of content that `caller` sent.
@@ -33,10 +33,10 @@ pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
     }
 }
 
-/// Refuses an origin that is not one line of allowed length.
+/// Refuses an agent's `source_uri` that is not one line of 1 to [`MAX_URI`] bytes.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`].
+/// [`FaultCode::InvalidRequest`] when it is refused.
 pub(crate) fn check_origin(origin: &Origin) -> Result<(), Fault> {
     let Origin::Agent(Some(uri)) = origin else { return Ok(()) };
     if is_uri(uri) {
@@ -67,7 +67,8 @@ pub(crate) fn origin_route(
 /// Refuses a write if the precondition does not hold for the active page.
 ///
 /// # Errors
-/// [`FaultCode::Conflict`], with the hash and version of the page.
+/// [`FaultCode::Conflict`] when the precondition does not hold, with hash and version of the page
+/// if there is one.
 pub(crate) fn check_expected(
     expect: Option<&Precondition>,
     slug: &Slug,
@@ -102,7 +103,7 @@ pub(crate) fn check_expected(
         .hint("read the page again, and repeat the write with its current hash or version"))
 }
 
-/// Returns the name of the input for messages.
+/// Returns what messages call the input.
 pub(crate) fn origin_label(origin: &Origin) -> String {
     match origin {
         Origin::Argument => "the argument".into(),
@@ -116,7 +117,9 @@ pub(crate) fn origin_label(origin: &Origin) -> String {
 /// Parses the bytes of a document.
 ///
 /// # Errors
-/// `too_large`, `binary_content` with the offset, `invalid_frontmatter` with line and column.
+/// [`FaultCode::TooLarge`] when there are more than [`MAX_CONTENT`] bytes,
+/// [`FaultCode::BinaryContent`] when they are not UTF-8 text, and
+/// [`FaultCode::InvalidFrontmatter`], with line and column, when the frontmatter is malformed.
 pub(crate) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault> {
     if bytes.len() > MAX_CONTENT {
         let message =
@@ -132,17 +135,17 @@ pub(crate) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault
 
 fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
     Fault::new(FaultCode::InvalidFrontmatter, format!("{label}: {error}; nothing was stored")).hint(
-        "correct the lines between `---` (YAML) or `+++` (TOML), or remove the first of \
-            these to keep them as text",
+        "correct the lines between `---` (YAML) or `+++` (TOML); or remove the first `---` or \
+            `+++` to keep these lines as text",
     )
 }
 
 /// Builds a page whose file brain writes. Its provenance goes into its frontmatter. `previous` is
-/// the provenance of the page that it replaces.
+/// the provenance of the page that it replaces. `captured` is stored as [`NewPage::captured`].
 ///
 /// # Errors
-/// The same as for [`read_page`], and [`FaultCode::InvalidFrontmatter`] if the text of the owner's
-/// file begins with malformed TOML.
+/// The same as for [`read_page`], and [`FaultCode::InvalidFrontmatter`] if the page has no
+/// frontmatter and its body begins with malformed TOML.
 pub(crate) fn written_page(
     slug: &Slug,
     mut document: Document,
@@ -151,7 +154,8 @@ pub(crate) fn written_page(
     captured: bool,
 ) -> Result<NewPage, Fault> {
     write_provenance(&mut document.frontmatter, &provenance, previous);
-    // Earlier versions stored malformed TOML as text. Its file would now get a YAML block above it.
+    // Earlier versions stored malformed TOML as text. Its file would now begin with an empty YAML
+    // block.
     if document.frontmatter.is_empty() && document.body.starts_with("+++") {
         Document::parse(&document.body).map_err(|e| frontmatter_fault(slug.as_str(), &e))?;
     }
@@ -172,7 +176,10 @@ pub(crate) fn read_page(
     new_page(slug, document, provenance, FilePlan::Keep(path.to_owned()))
 }
 
-/// Derives all fields of a page from its text.
+/// Derives the fields of a page from its text and slug.
+///
+/// # Errors
+/// [`FaultCode::TooLarge`] if the frontmatter is too long.
 fn new_page(
     slug: &Slug,
     document: Document,
@@ -216,7 +223,7 @@ fn new_page(
     })
 }
 
-/// Returns the names and the links of a page: the parts of it that depend on its slug.
+/// Returns the names and the links of a page. Both depend on its slug.
 pub(crate) fn names_and_links(
     slug: &Slug,
     aliases: &[String],
@@ -259,7 +266,7 @@ pub(crate) fn link_record(link: page::Link) -> LinkRecord {
     LinkRecord { source, slugs, name, kind: link.kind, raw: link.raw }
 }
 
-/// Returns the type in the frontmatter, else `note`.
+/// Returns the type in the frontmatter, in lower case, or [`DEFAULT_TYPE`] if there is none.
 pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
     frontmatter
         .page_type()
@@ -268,9 +275,11 @@ pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
         .unwrap_or_else(|| DEFAULT_TYPE.into())
 }
 
-/// Returns the keys to set in the frontmatter, so that it has a type and a title. These are the
-/// requested ones. Where the frontmatter has none, they are `note`, and the heading at the top of
-/// the text, the name of the file at `file`, or the first usable line.
+/// Returns the keys to set in the frontmatter, so that it has a type and a title.
+///
+/// A requested type or title is always set. Otherwise a missing type becomes [`DEFAULT_TYPE`]. A
+/// missing title becomes the heading at the top of the body; without a heading, the name of the
+/// file at `file`; and without a file or if the heading is too long, the first usable line.
 pub(crate) fn type_and_title(
     document: &Document,
     page_type: Option<&str>,
@@ -315,6 +324,10 @@ pub(crate) struct SlugRequest<'a> {
 /// Returns the slug for a text, and the page at that slug. The slug is the requested one, else that
 /// of a page with the same content, else the first free one of the day. Other content is never
 /// overwritten unless its slug is requested.
+///
+/// # Errors
+/// [`FaultCode::Conflict`] when other content has all slugs of this content and day, and errors of
+/// the store.
 pub(crate) fn choose_slug(
     draft: &Draft<'_>,
     request: &SlugRequest<'_>,
@@ -347,7 +360,7 @@ pub(crate) fn choose_slug(
     .into())
 }
 
-/// Parses a stored page. It was parsed before it was stored, so a failure means damage.
+/// Parses a stored page. Its text was parsed before it was stored, so a failure means damage.
 pub(crate) fn stored_document(content: &Content) -> Result<Document, Fault> {
     let frontmatter = Frontmatter::parse(&content.frontmatter).map_err(|e| {
         Fault::new(
@@ -359,7 +372,8 @@ pub(crate) fn stored_document(content: &Content) -> Result<Document, Fault> {
     Ok(Document { frontmatter, body: content.body.clone() })
 }
 
-/// Refuses a page type that is not one lower-case word.
+/// Refuses a page type that is not one lower-case word: a letter, then letters, digits, `-` and
+/// `_`, at most 64 ASCII characters.
 pub(crate) fn check_type(page_type: &str) -> Result<(), Fault> {
     let mut chars = page_type.chars();
     let is_valid = chars.next().is_some_and(|c| c.is_ascii_lowercase())
@@ -391,7 +405,8 @@ pub(crate) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
     Ok(out)
 }
 
-/// Returns the `n`th slug for captured content: its day, and the `n`th eight digits of its hash.
+/// Returns slug number `n` (0 to 7) for captured content: its day, and group number `n` of eight
+/// digits of its hash.
 pub(crate) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault> {
     let digits = page::hex(hash);
     let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);
@@ -426,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nth_slug_of_a_content_takes_the_nth_eight_digits() {
+    fn the_nth_slug_has_the_nth_eight_digits_of_the_hash() {
         let hash = brain_page::content_digest("x");
         let digits = page::hex(&hash);
         for n in 0..8 {

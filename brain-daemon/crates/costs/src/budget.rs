@@ -8,6 +8,7 @@ use super::CostError;
 /// The cost limit of one task and its spending so far. Shared by the threads of the task.
 #[derive(Debug)]
 pub struct Budget {
+    /// Millionths of a US dollar.
     limit: u64,
     spent: Mutex<Spending>,
 }
@@ -32,10 +33,10 @@ impl Budget {
         *self.lock()
     }
 
-    /// Reserves the maximum cost of a call. A call that costs nothing always succeeds.
+    /// Reserves the maximum cost of a call. A free call never exceeds the budget.
     ///
     /// # Errors
-    /// [`CostError::OverBudget`]; nothing is reserved then.
+    /// [`CostError::OverBudget`] when the maximum exceeds what is left; nothing is reserved then.
     pub(super) fn reserve(&self, maximum: Spending) -> Result<(), CostError> {
         let mut spent = self.lock();
         let left = self.limit.saturating_sub(spent.actual);
@@ -50,7 +51,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Replaces the reservation `maximum` by the real cost of the call.
+    /// Replaces the reservation `maximum` with the real cost of the call.
     pub(super) fn settle(&self, maximum: Spending, real: Spending) {
         let mut spent = self.lock();
         spent.actual = spent.actual.saturating_sub(maximum.actual).saturating_add(real.actual);

@@ -1,4 +1,4 @@
-//! Writes the ledger: one line before each model call, and one after it.
+//! Writes and reads the ledger: one line before each model call, and one after it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use super::summary::{CallFilter, summarize};
 use super::{Budget, CostError, Price};
 use brain_base::clock::{Clock, rfc3339};
 
-/// The ledger. Only the process that serves the home writes it.
+/// The ledger. Only the daemon that serves the home writes it.
 ///
 /// Lines are only appended. The file is opened for each line, so that it can be moved away by hand.
 pub struct Ledger {
@@ -41,7 +41,8 @@ impl Ledger {
     /// token counts only: the disk is not awaited, and a write error is only logged.
     ///
     /// # Errors
-    /// [`CostError::OverBudget`], and [`CostError::Ledger`] when a paid call cannot be written.
+    /// [`CostError::OverBudget`] when the call may cost more than is left of the budget, and
+    /// [`CostError::Ledger`] when the line of a paid call cannot be written.
     pub fn enter<'a>(
         &'a self,
         purpose: &'static str,
@@ -111,10 +112,10 @@ impl Ledger {
         }
     }
 
-    /// Checks that the ledger can be written, without writing.
+    /// Checks that the ledger can be opened for writing, if it exists. Writes nothing.
     ///
     /// # Errors
-    /// [`CostError::Ledger`] when it cannot be opened for writing.
+    /// [`CostError::Ledger`] when it exists and cannot be opened.
     pub fn check(&self) -> Result<(), CostError> {
         match File::options().append(true).open(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.error(error)),
@@ -122,8 +123,8 @@ impl Ledger {
         }
     }
 
-    /// Appends the line that `line` returns for its byte offset. Ends an incomplete last line
-    /// first, which a crash or a full disk may have left.
+    /// Appends a line: `line` gets the line's byte offset and returns its text. An incomplete last
+    /// line, which a crash or a full disk may have left, gets a line end first.
     fn append(&self, sync: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
         let _writing = self.lock();
         let mut file =
@@ -170,8 +171,9 @@ pub struct Entry<'a> {
 impl Entry<'_> {
     /// Settles an answered call with the token counts of the service.
     ///
-    /// Uses the maximum if the service reports 0 tokens, which is impossible, or far more than
-    /// the maximum. Returns the accepted counts; a count that was not reported is 0.
+    /// For a count of 0, which means that it was not reported, and for one far above the maximum,
+    /// the ledger gets the maximum. Returns the counts of the ledger, but 0 for one that was not
+    /// reported.
     pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
         let (counted_in, over_in) = plausible_tokens(tokens_in, self.maximum.tokens_in);
         let (counted_out, over_out) = plausible_tokens(tokens_out, self.maximum.tokens_out);

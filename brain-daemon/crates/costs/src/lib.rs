@@ -1,11 +1,11 @@
 //! Costs of paid services: prices, budgets, and the ledger of paid calls.
 //!
 //! The ledger is a file of JSON lines. A paid call is entered and flushed to the disk before it is
-//! made, and settled after it. A call that was never settled (an incomplete response, a killed
+//! made, and settled after it. A call whose cost is unknown (an incomplete response, a killed
 //! daemon) counts at its estimated maximum. All amounts are whole millionths of a US dollar.
 //!
 //! The crate knows neither models nor pages. `budget` limits the cost of a task, `ledger` writes
-//! the file, `line` is one line of it, and `summary` adds lines up.
+//! and reads the file, `line` is one line of the file, and `summary` adds lines up.
 
 mod budget;
 mod ledger;
@@ -47,7 +47,7 @@ impl Price {
     }
 }
 
-/// The ledger that a model's calls are entered into, and their price.
+/// The ledger for a model's calls, and the price of the model.
 #[derive(Clone)]
 pub struct CostMeter {
     /// The ledger.

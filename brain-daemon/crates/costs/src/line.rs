@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024;
 /// Maximum length of a written name in characters.
 const MAX_NAME_CHARS: usize = 200;
-/// A call has at most this many times its estimated tokens. Bytes of rare symbols are a token each,
-/// and a picture may have four times its usual count.
+/// A reported count is implausible above this many times the estimate plus [`MAX_EXTRA_TOKENS`].
+/// Bytes of rare symbols are a token each, and a picture may have four times its usual count.
 const MAX_TOKEN_FACTOR: u64 = 4;
-/// A call has at most this many more tokens, which a service may add to a prompt.
+/// Tokens that a service may add to a prompt.
 const MAX_EXTRA_TOKENS: u64 = 4096;
 
 /// What happened to a call when the line was written.
@@ -25,7 +25,7 @@ pub(super) enum Step {
     Failed,
 }
 
-/// A line of the ledger. Both lines of a call describe it, so that each is useful alone.
+/// A line of the ledger. Each of a call's two lines describes the call, so that it is useful alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
     /// What happened to the call.
@@ -63,7 +63,7 @@ impl Line {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Returns the cost in this line. In the first line of a call it is the maximum.
+    /// Returns the spending in this line. In the first line of a call it is the maximum.
     pub(super) fn spent(&self) -> Spending {
         Spending {
             estimated: self.micro_usd,
@@ -91,7 +91,7 @@ pub(super) fn plausible_tokens(counted: u64, maximum: u64) -> (u64, bool) {
     }
 }
 
-/// Returns a name cut to the maximum length.
+/// Returns the first [`MAX_NAME_CHARS`] characters of a name.
 pub(super) fn bounded_name(text: &str) -> String {
     text.chars().take(MAX_NAME_CHARS).collect()
 }

@@ -9,23 +9,23 @@ use super::budget::add;
 use super::line::{Line, MAX_LINE_BYTES, Step, plausible_tokens};
 use brain_base::clock::{day, parse_instant};
 
-/// Maximum number of open calls held at once. Beyond it, the oldest counts as never settled.
+/// Maximum number of open calls in memory. When there are more, the oldest counts as never settled.
 const MAX_OPEN_CALLS: usize = 1024;
 
-/// Selects calls.
+/// Selects calls by time. The reply lists only the newest of them; its sums include all of them.
 pub(super) struct CallFilter {
     /// First moment, in Unix milliseconds.
     pub(super) since: Option<i64>,
     /// Last moment, in Unix milliseconds.
     pub(super) until: Option<i64>,
-    /// Maximum number of single calls to return.
+    /// Maximum number of calls in the list.
     pub(super) limit: usize,
 }
 
 /// Adds up a ledger.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// [`io::Error`] when the file cannot be read.
 pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<CostsReply> {
     let mut sums = Sums::new(filter);
     let mut open: BTreeMap<u64, Line> = BTreeMap::new();
@@ -40,7 +40,7 @@ pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<Cost
         };
         match line.step {
             Step::Enter => {
-                // Two calls share a number when the file was moved away in between. The former one
+                // Two calls have one number only if the file was changed by hand. The former call
                 // was never settled.
                 let former = open.insert(line.call, line);
                 let oldest = if open.len() > MAX_OPEN_CALLS {
@@ -78,7 +78,7 @@ fn at_most_estimated(line: Line, entered: &Line) -> Line {
 
 /// Reads the next line into `bytes`; returns `false` at the end of the file.
 ///
-/// Of a line that is too long only the beginning is kept, which is not valid JSON.
+/// Of a line that is too long, `bytes` gets only the beginning, which is not valid JSON.
 fn next_line(lines: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
     bytes.clear();
     let mut part = lines.by_ref().take(MAX_LINE_BYTES as u64);
@@ -99,13 +99,17 @@ fn next_line(lines: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> 
 struct Sums<'a> {
     filter: &'a CallFilter,
     total: Spending,
-    by_kind: HashMap<(String, String), Spending>,
+    /// Spending by purpose and model.
+    by_purpose_and_model: HashMap<(String, String), Spending>,
     /// The actual cost by day and purpose.
     by_day: BTreeMap<(String, String), u64>,
-    /// The newest calls, by time and position in the file.
+    /// The newest calls, by time and by `call_count` when they were added.
     newest: BTreeMap<(i64, u64), CostCall>,
-    found: u64,
+    /// Number of selected calls.
+    call_count: u64,
+    /// Number of damaged lines.
     damaged: u64,
+    /// Number of selected calls with implausible counts.
     implausible: u64,
 }
 
@@ -114,10 +118,10 @@ impl<'a> Sums<'a> {
         Self {
             filter,
             total: Spending::default(),
-            by_kind: HashMap::new(),
+            by_purpose_and_model: HashMap::new(),
             by_day: BTreeMap::new(),
             newest: BTreeMap::new(),
-            found: 0,
+            call_count: 0,
             damaged: 0,
             implausible: 0,
         }
@@ -136,10 +140,11 @@ impl<'a> Sums<'a> {
             return;
         }
         add(&mut self.total, spent);
-        add(self.by_kind.entry((line.purpose.clone(), line.model.clone())).or_default(), spent);
+        let kind = (line.purpose.clone(), line.model.clone());
+        add(self.by_purpose_and_model.entry(kind).or_default(), spent);
         let on_day = self.by_day.entry((day(at), line.purpose.clone())).or_default();
         *on_day = on_day.saturating_add(spent.actual);
-        self.found += 1;
+        self.call_count += 1;
         self.implausible += u64::from(line.implausible);
         if limit == 0 {
             return;
@@ -151,7 +156,7 @@ impl<'a> Sums<'a> {
             state: state.into(),
             spent,
         };
-        self.newest.insert((at, self.found), call);
+        self.newest.insert((at, self.call_count), call);
         if self.newest.len() > limit {
             self.newest.pop_first();
         }
@@ -159,16 +164,16 @@ impl<'a> Sums<'a> {
 
     fn reply(self) -> CostsReply {
         let mut sums: Vec<CostSum> = self
-            .by_kind
+            .by_purpose_and_model
             .into_iter()
             .map(|((purpose, model), spent)| CostSum { purpose, model, spent })
             .collect();
-        let weight = |sum: &CostSum| {
+        let cost_and_tokens = |sum: &CostSum| {
             (sum.spent.actual, sum.spent.tokens_in.saturating_add(sum.spent.tokens_out))
         };
         sums.sort_by(|one, other| {
-            weight(other)
-                .cmp(&weight(one))
+            cost_and_tokens(other)
+                .cmp(&cost_and_tokens(one))
                 .then_with(|| (&one.purpose, &one.model).cmp(&(&other.purpose, &other.model)))
         });
         let calls = self.newest.into_values().rev().collect();

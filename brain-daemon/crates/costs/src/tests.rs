@@ -11,8 +11,9 @@ use brain_protocol::Spending;
 use super::*;
 use brain_base::clock::Clock;
 
+/// In millionths of a USD for a million tokens.
 const PRICE: Price = Price { input: 3_000_000, output: 15_000_000 };
-const DAY: i64 = 86_400_000;
+const DAY_MS: i64 = 86_400_000;
 
 struct MockClock(AtomicI64);
 
@@ -30,7 +31,7 @@ struct TestLedger {
 
 fn test_ledger() -> TestLedger {
     let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(MockClock(AtomicI64::new(20_000 * DAY)));
+    let clock = Arc::new(MockClock(AtomicI64::new(20_000 * DAY_MS)));
     let ledger = Ledger::new(&dir.path().join("costs.jsonl"), Arc::clone(&clock) as Arc<dyn Clock>);
     TestLedger { dir, clock, ledger }
 }
@@ -53,7 +54,7 @@ impl TestLedger {
     }
 }
 
-/// The maximum cost of a test call: 1,000 tokens in and 100 out at `PRICE`.
+/// The maximum cost of a test call, in millionths of a USD: 1,000 tokens in and 100 out at `PRICE`.
 const MAX_CALL_COST: u64 = 4_500;
 
 #[test]
@@ -186,11 +187,11 @@ fn an_exceeded_budget_writes_nothing() {
     );
     test.enter(Some(&budget)).unwrap().cancel();
     assert_eq!(budget.spent().actual, PRICE.cost(10, 1));
-    // Free calls need no budget.
-    let nothing = Budget::new(0);
-    test.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
-    assert_eq!((nothing.spent().actual, nothing.spent().tokens_in), (0, 5));
-    assert!(test.enter(Some(&nothing)).is_err());
+    // Free calls fit into a budget of 0.
+    let no_budget = Budget::new(0);
+    test.ledger.enter("ask", "own", Price::default(), Some(&no_budget), 9, 9).unwrap().settle(5, 5);
+    assert_eq!((no_budget.spent().actual, no_budget.spent().tokens_in), (0, 5));
+    assert!(test.enter(Some(&no_budget)).is_err());
     assert!(
         test.enter(Some(&Budget::resumed(
             MAX_CALL_COST,
@@ -232,7 +233,7 @@ fn a_torn_last_line_damages_no_other_line() {
     let mut file = File::options().append(true).open(test.path()).unwrap();
     file.write_all(b"{\"step\":\"enter\",\"call\":3").unwrap();
     assert_eq!((test.read().total.calls, test.read().damaged), (1, 1));
-    // No crash leaves this, but an editor may.
+    // An editor may leave such lines; a crash does not.
     test.enter(None).unwrap().settle(20, 2);
     let mut file = File::options().append(true).open(test.path()).unwrap();
     file.write_all(&[b'x'; 50_000]).unwrap();
@@ -243,7 +244,7 @@ fn a_torn_last_line_damages_no_other_line() {
 }
 
 #[test]
-fn a_moved_ledger_starts_again() {
+fn calls_are_counted_after_the_ledger_file_moves() {
     let test = test_ledger();
     std::mem::forget(test.enter(None).unwrap());
     let late = test.enter(None).unwrap();
@@ -251,10 +252,10 @@ fn a_moved_ledger_starts_again() {
     fs::remove_file(test.path()).unwrap();
     std::mem::forget(test.enter(None).unwrap());
     late.settle(10, 1);
-    // A settled line is complete without its first line.
+    // The line of a settled call is complete without the line of its beginning.
     let read = test.read();
     assert_eq!((read.total.calls, read.total.actual), (2, MAX_CALL_COST + PRICE.cost(10, 1)));
-    // Both files as one: two calls have the number 0, and neither hides the other.
+    // In both files together, two calls have the number 0. Both are counted.
     fs::write(test.path(), old + &test.text()).unwrap();
     assert_eq!(test.read().total.calls, 3);
 }
@@ -263,7 +264,7 @@ fn a_moved_ledger_starts_again() {
 fn sums_group_by_purpose_and_model() {
     let test = test_ledger();
     test.enter(None).unwrap().settle(10, 1);
-    test.clock.0.fetch_add(DAY, Ordering::SeqCst);
+    test.clock.0.fetch_add(DAY_MS, Ordering::SeqCst);
     test.ledger.enter("ratings", "m", PRICE, None, 5, 5).unwrap().settle(500, 1);
     test.ledger.enter("ask", "own", Price::default(), None, 5, 5).unwrap().settle(7, 7);
     test.enter(None).unwrap().settle(20, 1);
@@ -277,8 +278,8 @@ fn sums_group_by_purpose_and_model() {
     let newest = test.ledger.read(None, None, 2).unwrap();
     let tokens: Vec<_> = newest.calls.iter().map(|call| call.spent.tokens_in).collect();
     assert_eq!((tokens, newest.total.calls), (vec![20, 7], 4));
-    assert_eq!(test.ledger.read(Some(20_001 * DAY), None, 0).unwrap().total.tokens_in, 527);
-    let first = test.ledger.read(None, Some(20_001 * DAY - 1), 5).unwrap();
+    assert_eq!(test.ledger.read(Some(20_001 * DAY_MS), None, 0).unwrap().total.tokens_in, 527);
+    let first = test.ledger.read(None, Some(20_001 * DAY_MS - 1), 5).unwrap();
     assert_eq!((first.total.tokens_in, first.calls.len()), (10, 1));
 }
 
@@ -297,7 +298,7 @@ fn a_paid_call_needs_a_writable_ledger() {
 }
 
 #[test]
-fn many_interrupted_calls_need_bounded_memory() {
+fn many_interrupted_calls_are_all_counted() {
     let test = test_ledger();
     for _ in 0..1100 {
         std::mem::forget(test.ledger.enter("ask", "own", Price::default(), None, 1, 0).unwrap());

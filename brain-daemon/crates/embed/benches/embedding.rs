@@ -1,8 +1,8 @@
-//! Speed and memory of the model in the daemon, compared with the reference library if that is
-//! installed.
+//! Speed and memory of the model in the daemon, compared with the reference library
+//! (sentence-transformers) if `--reference` names a Python that has it.
 //!
 //! `BRAIN_TEST_MODEL=DIRECTORY cargo bench -p brain-daemon --bench embedding -- [--threads 2]
-//! [--reference PYTHON]`. PYTHON must have the reference library.
+//! [--reference PYTHON]`
 
 #![allow(
     missing_docs,
@@ -26,9 +26,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Windows that are embedded in one run.
 const WINDOWS: usize = 256;
-/// Words of a window, as the daemon cuts pages.
+/// Maximum words of a window, as in the daemon.
 const WORDS: usize = 75;
-/// How long the allocator takes to return memory.
+/// Wait until the allocator has returned freed memory to the system.
 const SETTLE_TIME: Duration = Duration::from_secs(12);
 
 fn main() {
@@ -37,14 +37,15 @@ fn main() {
     if args.iter().any(|a| a == "--test" || a == "--list") {
         return;
     }
-    let after = |name: &str| args.iter().position(|a| a == name).and_then(|at| args.get(at + 1));
+    let value_of = |name: &str| args.iter().position(|a| a == name).and_then(|at| args.get(at + 1));
     let Some(model) = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from) else {
         eprintln!("SKIPPED: the speed of embedding, because BRAIN_TEST_MODEL names no model");
         return;
     };
-    let threads = after("--threads").map_or(2, |n| n.parse().expect("--threads is not a number"));
+    let threads =
+        value_of("--threads").map_or(2, |n| n.parse().expect("--threads is not a number"));
     let windows = windows();
-    println!("| what | texts/s | CPU ms a text | question ms | memory MB |");
+    println!("| program | texts/s | CPU ms a text | question ms | memory MB |");
     println!("|---|---|---|---|---|");
 
     let before = rss();
@@ -53,11 +54,12 @@ fn main() {
     let began = Instant::now();
     local.embed(&query, Purpose::Query, &|| true).unwrap();
     let first = began.elapsed();
+    // Seconds and CPU seconds of the fastest run.
     let mut best = (f64::MAX, 0.0);
     for _ in 0..3 {
-        let (began, spent) = (Instant::now(), cpu());
+        let (began, cpu_before) = (Instant::now(), cpu());
         local.embed(&windows, Purpose::Document, &|| true).unwrap();
-        let run = (began.elapsed().as_secs_f64(), cpu() - spent);
+        let run = (began.elapsed().as_secs_f64(), cpu() - cpu_before);
         best = if run.0 < best.0 { run } else { best };
     }
     let busy = rss();
@@ -73,16 +75,18 @@ fn main() {
     let idle = rss();
     local.unload_if_idle(Duration::ZERO);
     std::thread::sleep(SETTLE_TIME);
-    let row = |who: &str, wall: f64, cpu: f64, question: f64, memory: &str| {
-        let many = WINDOWS as f64;
-        let (rate, each, question) = (many / wall, cpu / many * 1e3, question * 1e3);
-        println!("| {who}, {threads} threads | {rate:.1} | {each:.1} | {question:.1} | {memory} |");
+    let row = |name: &str, wall: f64, cpu: f64, question: f64, memory: &str| {
+        let count = WINDOWS as f64;
+        let (rate, each, question) = (count / wall, cpu / count * 1e3, question * 1e3);
+        println!(
+            "| {name}, {threads} threads | {rate:.1} | {each:.1} | {question:.1} | {memory} |"
+        );
     };
     let memory =
         format!("{idle} loaded and idle ({busy} after work, {before} before, {} freed)", rss());
     row("brain", best.0, best.1, questions[questions.len() / 2], &memory);
 
-    if let Some(python) = after("--reference") {
+    if let Some(python) = value_of("--reference") {
         let (wall, cpu, question, memory) = reference(python, &model, threads, &windows);
         row("the reference library", wall, cpu, question, &memory);
         println!("\nbrain takes {:.2} of the reference's time.", best.0 / wall);
@@ -90,7 +94,7 @@ fn main() {
     println!("\nThe first question took {} ms: it loads the model.", first.as_millis());
 }
 
-/// Returns windows of words, the same in every run.
+/// Returns windows of different lengths, the same in every run.
 fn windows() -> Vec<String> {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding/texts.json");
     let texts: Vec<String> = serde_json::from_slice(&fs::read(texts).unwrap()).unwrap();
@@ -110,7 +114,7 @@ fn windows() -> Vec<String> {
 }
 
 /// Runs the reference library on the same texts. Returns seconds, CPU seconds, seconds a question,
-/// and memory.
+/// and memory as text.
 fn reference(
     python: &str,
     model: &Path,
@@ -143,9 +147,10 @@ fn reference(
 /// Returns the CPU seconds of this process, in steps of a hundredth.
 fn cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The 12th and 13th number after the name, which can have spaces; in hundredths of a second.
-    let behind = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    behind.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+    // User and system time are the 12th and 13th field after the name, in hundredths of a second.
+    // The name can contain spaces.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// Returns the memory of this process in MB.

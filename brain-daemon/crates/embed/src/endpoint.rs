@@ -1,8 +1,8 @@
 //! Vectors from an endpoint with OpenAI's embedding API: `POST {base}/embeddings`.
 //!
 //! OpenAI, Voyage, Ollama, llama.cpp, vLLM and others have this API. `response` parses answers, and
-//! `error` decides what to do about failures; both do no I/O. The key is sent in the request's
-//! header only. Of an endpoint's error, messages repeat only its name for the problem.
+//! `error` decides what to do about failures; both do no I/O. The key is sent only in the request's
+//! header. Messages repeat only an endpoint's name for a problem.
 
 mod error;
 mod response;
@@ -32,10 +32,10 @@ const VOYAGE: &str = "voyageai.com";
 const MAX_BATCH_TEXTS: usize = 64;
 /// Maximum bytes of texts in a request. Some services limit tokens; a byte is at most one.
 const MAX_BATCH_BYTES: usize = 96 * 1024;
-/// Maximum bytes of a text. Longer texts are truncated: no model reads more.
+/// Maximum bytes of a text. Longer texts are truncated; a window of a page is far shorter.
 const MAX_TEXT_BYTES: usize = 32 * 1024;
-/// Minimum bytes to which a text that is refused for its length is truncated.
-const MIN_TEXT_BYTES: usize = 64;
+/// A text that is refused for its length is halved if it has at least this many bytes.
+const MIN_HALVED_BYTES: usize = 64;
 /// Maximum bytes of a response: 64 vectors of 8192 numbers as text.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 /// Text that is sent to learn the length of vectors.
@@ -44,13 +44,13 @@ const PROBE: &str = "brain";
 /// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
 struct RetryPolicy {
-    /// Maximum time without data.
+    /// Maximum time without data from the endpoint.
     idle_timeout: Duration,
     /// Maximum time of a request, including retries.
     timeout: Duration,
     /// Maximum retries.
     max_retries: u32,
-    /// First pause before a retry; each further one is twice as long.
+    /// First pause before a retry. Each further pause is twice as long, up to `MAX_PAUSE`.
     pause: Duration,
 }
 
@@ -69,11 +69,11 @@ impl RetryPolicy {
         max_retries: 5,
         pause: Duration::from_secs(1),
     };
-    /// Maximum pause.
+    /// Maximum pause, unless the service names a longer one.
     const MAX_PAUSE: Duration = Duration::from_secs(30);
 }
 
-/// Returns the key. Called for each request, so that a new key needs no restart.
+/// Returns the key. Called before each use, so that a new key needs no restart.
 pub type KeyProvider = Box<dyn Fn() -> Result<Option<Secret>, EmbedError> + Send + Sync>;
 
 /// Configuration of an endpoint; see [`super::Settings::Endpoint`].
@@ -101,6 +101,7 @@ pub struct Endpoint {
     ledger: Arc<Ledger>,
     /// Set by the configuration or the first response; later responses must agree.
     dimensions: OnceLock<usize>,
+    /// The policies for questions and for pages.
     policy: [RetryPolicy; 2],
 }
 
@@ -108,7 +109,7 @@ impl Endpoint {
     /// Creates the client. Sends nothing yet.
     ///
     /// # Errors
-    /// [`EmbedErrorKind::Model`] when no model is named or the address is invalid.
+    /// [`EmbedErrorKind::Model`] when no model is named, or no client can be made for the address.
     pub fn open(
         settings: EndpointSettings,
         net: &dyn HttpClient,
@@ -116,28 +117,30 @@ impl Endpoint {
         price: Price,
         ledger: Arc<Ledger>,
     ) -> Result<Self, EmbedError> {
-        let wrong = |message: String, hint: &str| EmbedError {
+        let model_error = |message: String, hint: &str| EmbedError {
             kind: EmbedErrorKind::Model,
             message,
             hint: Some(hint.to_owned()),
         };
         if settings.model.is_empty() {
             let message = "no embedding model is named".to_owned();
-            return Err(wrong(message, "set embedding.model, for example to \"nomic-embed-text\""));
+            let hint = "set embedding.model, for example to \"nomic-embed-text\"";
+            return Err(model_error(message, hint));
         }
         let base = settings.base.as_ref().map_or(OPENAI, Url::as_str).trim_end_matches('/');
-        let address = |why: String| {
-            wrong(
-                format!("the embedding model at {base} cannot be called: {why}"),
+        let address_error = |reason: String| {
+            model_error(
+                format!("the embedding model at {base} cannot be called: {reason}"),
                 "check embedding.base_url",
             )
         };
-        let url = Url::parse(&format!("{base}/embeddings")).map_err(|e| address(e.to_string()))?;
+        let url =
+            Url::parse(&format!("{base}/embeddings")).map_err(|e| address_error(e.to_string()))?;
         let client =
-            net.retrying_client(&url).map_err(|net_error| address(net_error.to_string()))?;
+            net.retrying_client(&url).map_err(|net_error| address_error(net_error.to_string()))?;
         let dimensions = OnceLock::new();
         if let Some(length) = settings.dimensions {
-            // A configured length applies to the first response, too.
+            // The first response must have a configured length, too.
             let _ = dimensions.set(length as usize);
         }
         let policy = [RetryPolicy::QUERY, RetryPolicy::DOCUMENT];
@@ -149,6 +152,7 @@ impl Endpoint {
         host.strip_suffix(VOYAGE).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 
+    /// Returns the body of a request.
     fn body(&self, texts: &[&str], purpose: Purpose) -> Value {
         let mut body = json!({ "model": self.settings.model, "input": texts });
         if self.is_voyage() {
@@ -169,15 +173,19 @@ impl Endpoint {
     }
 
     /// Returns the vectors of these texts. Splits a batch that is too large for the endpoint.
-    fn batch(&self, texts: &[&str], at: &RequestContext<'_>) -> Result<Vec<Vec<f32>>, EmbedError> {
-        match self.request_with_retries(texts, at) {
+    fn batch(
+        &self,
+        texts: &[&str],
+        context: &RequestContext<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        match self.request_with_retries(texts, context) {
             Err(NextStep::Split(fault)) => match texts {
-                [text] if text.len() < MIN_TEXT_BYTES => Err(fault),
-                [text] => self.batch(&[truncate(text, text.len() / 2)], at),
+                [text] if text.len() < MIN_HALVED_BYTES => Err(fault),
+                [text] => self.batch(&[truncate(text, text.len() / 2)], context),
                 _ => {
-                    let (one, two) = texts.split_at(texts.len() / 2);
-                    let mut vectors = self.batch(one, at)?;
-                    vectors.extend(self.batch(two, at)?);
+                    let (first, second) = texts.split_at(texts.len() / 2);
+                    let mut vectors = self.batch(first, context)?;
+                    vectors.extend(self.batch(second, context)?);
                     Ok(vectors)
                 }
             },
@@ -190,31 +198,31 @@ impl Endpoint {
     fn request_with_retries(
         &self,
         texts: &[&str],
-        at: &RequestContext<'_>,
+        context: &RequestContext<'_>,
     ) -> Result<Vec<Vec<f32>>, NextStep> {
         let begun = Instant::now();
-        let mut pause = at.policy.pause;
-        for left in (0..=at.policy.max_retries).rev() {
-            let (wait, fault) = match self.request(texts, at, begun + at.policy.timeout) {
-                Err(NextStep::Retry(wait, fault)) if left > 0 => (wait, fault),
+        let mut pause = context.policy.pause;
+        for retries_left in (0..=context.policy.max_retries).rev() {
+            let (wait, fault) = match self.request(texts, context, begun + context.policy.timeout) {
+                Err(NextStep::Retry(wait, fault)) if retries_left > 0 => (wait, fault),
                 other => return other,
             };
             let wait = wait.map_or(pause, Duration::from_secs).max(pause);
-            if begun.elapsed() + wait >= at.policy.timeout {
+            if begun.elapsed() + wait >= context.policy.timeout {
                 return Err(NextStep::Fail(fault));
             }
-            self.wait(wait, at)?;
+            self.wait(wait, context)?;
             pause = (pause * 2).min(RetryPolicy::MAX_PAUSE);
         }
-        Err(NextStep::Fail(at.label.timed_out(at.policy.timeout.as_secs())))
+        Err(NextStep::Fail(context.label.timed_out(context.policy.timeout.as_secs())))
     }
 
     /// Waits, unless the caller stops the work.
-    fn wait(&self, wait: Duration, at: &RequestContext<'_>) -> Result<(), NextStep> {
+    fn wait(&self, wait: Duration, context: &RequestContext<'_>) -> Result<(), NextStep> {
         let until = Instant::now() + wait;
         loop {
-            if !(at.should_continue)() {
-                return Err(NextStep::Fail(at.label.stopped()));
+            if !(context.should_continue)() {
+                return Err(NextStep::Fail(context.label.stopped()));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -228,22 +236,23 @@ impl Endpoint {
     fn request(
         &self,
         texts: &[&str],
-        at: &RequestContext<'_>,
+        context: &RequestContext<'_>,
         deadline: Instant,
     ) -> Result<Vec<Vec<f32>>, NextStep> {
-        if !(at.should_continue)() {
-            return Err(NextStep::Fail(at.label.stopped()));
+        if !(context.should_continue)() {
+            return Err(NextStep::Fail(context.label.stopped()));
         }
         let entry = match self.price.input {
             0 => None,
             _ => {
-                let worst: usize = texts.iter().map(|text| text.len() / 2 + 8).sum();
+                // Estimates two bytes for a token, and up to eight special tokens for a text.
+                let tokens: usize = texts.iter().map(|text| text.len() / 2 + 8).sum();
                 let entered = self.ledger.enter(
                     "embedding",
                     &self.settings.model,
                     self.price,
                     None,
-                    worst as u64,
+                    tokens as u64,
                     0,
                 );
                 Some(
@@ -252,22 +261,22 @@ impl Endpoint {
                 )
             }
         };
-        let body = self.body(texts, at.purpose).to_string();
+        let body = self.body(texts, context.purpose).to_string();
         let headers = [("content-type", "application/json"), ("accept", "application/json")];
         let call = HttpRequest {
             url: &self.url,
             body: Some(body.as_bytes()),
             headers: &headers,
-            authorization: at.bearer.as_ref(),
+            authorization: context.bearer.as_ref(),
             public: false,
             is_complete: |_| false,
         };
         let (mut received, mut end) = (Vec::new(), None);
-        let answer = self.client.stream(&call, at.policy.idle_timeout, &mut |part| {
+        let answer = self.client.stream(&call, context.policy.idle_timeout, &mut |part| {
             if let StreamEvent::Bytes(bytes) = part {
                 received.extend_from_slice(bytes);
             }
-            end = if !(at.should_continue)() {
+            end = if !(context.should_continue)() {
                 Some(AbortReason::Stopped)
             } else if Instant::now() >= deadline {
                 Some(AbortReason::Timeout)
@@ -279,52 +288,53 @@ impl Endpoint {
             end.is_none()
         });
         match (answer, end) {
-            // The service may have done the work. A dropped entry costs its maximum.
-            (_, Some(AbortReason::Stopped)) => Err(NextStep::Fail(at.label.stopped())),
+            // The service may have done the work: the dropped entry costs its maximum.
+            (_, Some(AbortReason::Stopped)) => Err(NextStep::Fail(context.label.stopped())),
             (_, Some(AbortReason::Timeout)) => {
-                Err(NextStep::Fail(at.label.timed_out(at.policy.timeout.as_secs())))
+                Err(NextStep::Fail(context.label.timed_out(context.policy.timeout.as_secs())))
             }
             (_, Some(AbortReason::TooLarge)) => {
-                Err(NextStep::Fail(at.label.invalid_response("is too long")))
+                Err(NextStep::Fail(context.label.invalid_response("is too long")))
             }
             (Err(net_error), None) => {
                 if let Some(entry) = entry.filter(|_| is_unsent(&net_error)) {
                     entry.cancel();
                 }
-                Err(at.label.unreachable(&net_error))
+                Err(context.label.unreachable(&net_error))
             }
             (Ok(answer), None) if answer.status != 200 => {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
                     entry.cancel();
                 }
-                Err(at.label.refusal(&answer))
+                Err(context.label.refusal(&answer))
             }
             (Ok(_), None) => {
                 let read = response::read(&received, texts.len(), self.dimensions.get().copied());
-                let EmbeddingResponse { vectors, tokens } =
-                    read.map_err(|what| NextStep::Fail(at.label.invalid_response(&what)))?;
+                let EmbeddingResponse { vectors, tokens } = read
+                    .map_err(|problem| NextStep::Fail(context.label.invalid_response(&problem)))?;
                 if let Some(entry) = entry {
                     entry.settle(tokens, 0);
                 }
-                self.check_dimensions(&vectors, at)?;
+                self.check_dimensions(&vectors, context)?;
                 Ok(vectors)
             }
         }
     }
 
-    /// Checks that vectors have the known length; the first ones set it.
+    /// Checks that vectors have the known length. The first vectors set it.
     fn check_dimensions(
         &self,
         vectors: &[Vec<f32>],
-        at: &RequestContext<'_>,
+        context: &RequestContext<'_>,
     ) -> Result<(), NextStep> {
         let Some(first) = vectors.first() else { return Ok(()) };
         let expected = *self.dimensions.get_or_init(|| first.len());
         if expected == first.len() {
             return Ok(());
         }
-        let what = format!("has vectors of {} numbers where {expected} were expected", first.len());
-        Err(NextStep::Fail(at.label.invalid_response(&what)))
+        let problem =
+            format!("has vectors of {} numbers where {expected} were expected", first.len());
+        Err(NextStep::Fail(context.label.invalid_response(&problem)))
     }
 }
 
@@ -336,7 +346,7 @@ enum AbortReason {
     TooLarge,
 }
 
-/// What the requests of one call have in common.
+/// What the requests of one call of `embed` have in common.
 struct RequestContext<'a> {
     label: EndpointLabel,
     purpose: Purpose,
@@ -377,18 +387,18 @@ impl Embedder for Endpoint {
             has_key: key.is_some(),
         };
         let bearer = key.map(|key| Secret::new(format!("Bearer {}", key.expose())));
-        let at = RequestContext { label, purpose, policy, bearer, should_continue };
-        let whole: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-        // Some endpoints refuse an empty text; a hyphen stands for it.
-        let whole: Vec<&str> = whole
+        let context = RequestContext { label, purpose, policy, bearer, should_continue };
+        let prefixed: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
+        // Some endpoints refuse an empty text, so a hyphen is sent instead.
+        let inputs: Vec<&str> = prefixed
             .iter()
             .map(|text| if text.trim().is_empty() { "-" } else { truncate(text, MAX_TEXT_BYTES) })
             .collect();
-        let mut vectors = Vec::with_capacity(whole.len());
-        let mut rest = whole.as_slice();
+        let mut vectors = Vec::with_capacity(inputs.len());
+        let mut rest = inputs.as_slice();
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch_len(rest));
-            vectors.extend(self.batch(batch, &at)?);
+            vectors.extend(self.batch(batch, &context)?);
             rest = after;
         }
         Ok(vectors)
@@ -402,11 +412,11 @@ impl Embedder for Endpoint {
 /// Returns how many of these texts fit in one request: at least one.
 fn batch_len(texts: &[&str]) -> usize {
     let mut bytes = 0;
-    let more = texts.iter().take(MAX_BATCH_TEXTS).take_while(|text| {
+    let fitting = texts.iter().take(MAX_BATCH_TEXTS).take_while(|text| {
         bytes += text.len();
         bytes <= MAX_BATCH_BYTES
     });
-    more.count().max(1)
+    fitting.count().max(1)
 }
 
 /// Returns the beginning of a text, at most `max_bytes` bytes, at a character boundary.
@@ -414,7 +424,7 @@ fn truncate(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
 
-/// Whether the request has certainly not reached the service.
+/// Returns whether the error proves that the service has not got the request.
 pub(crate) fn is_unsent(net_error: &NetError) -> bool {
     use NetError::{
         ConnectTimeout, ConnectionRefused, InvalidAddress, NameNotFound, NotPublic, Setup, Tls,
@@ -433,7 +443,8 @@ pub(crate) fn is_unsent(net_error: &NetError) -> bool {
     )
 }
 
-/// Returns the error for a call that the ledger does not permit.
+/// Returns the error for a call that could not be entered into the ledger. `name` is the called
+/// service.
 pub(crate) fn over_budget(name: &str, fault: &CostError) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Budget,

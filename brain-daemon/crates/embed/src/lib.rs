@@ -1,9 +1,9 @@
 //! Embedding models: turn text into vectors, locally or through an HTTP endpoint. Rerankers score
 //! how well a text answers a question.
 //!
-//! Vectors have length one. The crate knows neither pages nor the store. It loads no model and
-//! calls no endpoint before the first text. The local model is unloaded after a while without
-//! texts.
+//! Vectors have length one. The crate knows neither the text of pages nor the store. A model is
+//! loaded, or an endpoint called, when it is first used. [`Embedder::unload_if_idle`] unloads a
+//! local model.
 
 mod endpoint;
 mod local;
@@ -35,7 +35,8 @@ pub enum Purpose {
 pub struct VectorSpace {
     /// The model's name, for display.
     pub model: String,
-    /// Identifies the space: provider, model, SHA-256 of its weights or address, pooling, prefixes.
+    /// Identifies the space. Contains what changes vectors: SHA-256 of the weights or address of
+    /// the endpoint, settings of the model, prefixes.
     pub identity: String,
     /// Length of the vectors.
     pub dimensions: usize,
@@ -46,14 +47,14 @@ pub trait Embedder: Send + Sync {
     /// Returns the vector space. May load the model or call the endpoint once.
     ///
     /// # Errors
-    /// Why there are no vectors.
+    /// [`EmbedError`] when the model cannot be read or the endpoint gives no vectors.
     fn space(&self) -> Result<VectorSpace, EmbedError>;
 
     /// Returns a vector of length one for each text, in their order. Calls `should_continue`
-    /// between batches and each second, and stops when it returns `false`. Blocks.
+    /// between batches and about every second, and stops when it returns `false`. Blocks.
     ///
     /// # Errors
-    /// Why there are no vectors; never a part of them.
+    /// [`EmbedError`] when there is no vector for one of the texts. The others are not returned.
     fn embed(
         &self,
         texts: &[String],
@@ -96,7 +97,7 @@ pub enum Settings {
     },
 }
 
-/// Why there are no vectors.
+/// Why there are no vectors, or no scores of a reranker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EmbedError {
@@ -111,20 +112,20 @@ pub struct EmbedError {
 /// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedErrorKind {
-    /// The model is missing or unusable. Trying again does not help.
+    /// The model is not configured, missing or unusable. Trying again does not help.
     Model,
     /// The endpoint is unreachable, rate-limited or failing. Try again later: after this many
     /// seconds, if the endpoint names a time.
     Retryable(Option<u64>),
     /// The endpoint refuses: key, name, address. Trying again does not help.
     Refused,
-    /// The endpoint refuses the text.
+    /// The endpoint or the tokenizer refuses the text.
     Text,
     /// The caller stopped the work.
     Stopped,
-    /// The budget does not allow the call.
+    /// The budget does not permit the call, or the call could not be entered into the ledger.
     Budget,
-    /// The model has changed since [`Embedder::space`] was called; its vectors cannot be compared
-    /// with earlier ones. Call it again.
+    /// The model has changed since [`Embedder::space`] was called. Its vectors cannot be compared
+    /// with earlier ones: call `space` again.
     Changed,
 }

@@ -1,13 +1,13 @@
 //! Sentence model or reranker that runs in this process, on the CPU.
 //!
 //! `model_card` reads the files beside the weights, and `weights` the weights. `graph` builds the
-//! computation as ONNX (`onnx` writes the format), because the runtime takes that. `text` makes
-//! tokens and batches. `probe` loads a tokenizer in a separate process first. `engine` runs a
-//! loaded model. `error` describes unusable files.
+//! computation as ONNX (`onnx` writes the format), because the runtime reads ONNX. `text` makes
+//! tokens and batches. `probe` tries a tokenizer in a separate process before it is used. `engine`
+//! runs a loaded model. `error` describes unusable files.
 //!
-//! The model is loaded at the first text, and unloaded by [`Embedder::unload_if_idle`]. Damaged or
-//! unsupported files are refused by name: they are checked before the runtime, which may panic,
-//! reads them.
+//! The model is loaded at the first text, and unloaded by [`Embedder::unload_if_idle`]. Errors name
+//! the damaged or unsupported file. Safetensors are checked before the runtime reads them; a panic
+//! of the runtime becomes an error of the file.
 
 mod engine;
 mod error;
@@ -41,7 +41,7 @@ use model_card::{ModelCard, Weights};
 pub struct ModelFacts {
     /// Its name, from its directory.
     pub name: String,
-    /// Length of its vectors; 1 for a reranker, which makes a number.
+    /// Length of its vectors; 1 for a reranker, which returns one number for a text.
     pub dimensions: u32,
     /// Size of its weights in bytes.
     pub bytes: u64,
@@ -55,12 +55,14 @@ pub struct ModelFacts {
 /// weights, which takes about a tenth of a second.
 ///
 /// # Errors
-/// [`EmbedErrorKind::Model`](super::EmbedErrorKind::Model) with the file's name.
+/// [`EmbedErrorKind::Model`](super::EmbedErrorKind::Model), with the file's name, when a file is
+/// missing, damaged or not supported.
 pub fn inspect(directory: &Path) -> Result<ModelFacts, EmbedError> {
     inspect_while(directory, &|| true)
 }
 
-/// As [`inspect`], until `should_continue` returns `false`. The result is then not reliable.
+/// As [`inspect`], but stops the check of the tokenizer when `should_continue` returns `false`. The
+/// result is then not reliable.
 ///
 /// # Errors
 /// As [`inspect`].
@@ -74,7 +76,7 @@ pub fn inspect_while(
     facts(&card)
 }
 
-/// As [`inspect`], for a parsed model card.
+/// Checks the weights of a model and returns facts about it. Does not check the tokenizer.
 fn facts(card: &ModelCard) -> Result<ModelFacts, EmbedError> {
     let dimensions = match &card.weights {
         Weights::Safetensors(shape) => {
@@ -101,9 +103,9 @@ fn digest(path: &Path) -> Result<(u64, String), EmbedError> {
     loop {
         match file.read(&mut part).map_err(unreadable)? {
             0 => return Ok((bytes, brain_page::hex(&hash.finalize().into()))),
-            many => {
-                hash.update(part.get(..many).unwrap_or_default());
-                bytes += many as u64;
+            count => {
+                hash.update(part.get(..count).unwrap_or_default());
+                bytes += count as u64;
             }
         }
     }
@@ -118,14 +120,14 @@ pub struct Local {
 
 /// State of the model.
 struct LoadState {
-    /// Facts about the model, once requested.
-    known: Option<Arc<ModelInfo>>,
-    /// Identity of the space that was returned last.
-    reported: Option<String>,
+    /// Facts about the model, after the first request.
+    info: Option<Arc<ModelInfo>>,
+    /// Identity of the space that [`Embedder::space`] returned last.
+    reported_identity: Option<String>,
     /// The loaded model, while it is in use and for a while after.
     engine: Option<Arc<Engine>>,
-    /// When it was last used.
-    used: Instant,
+    /// When the model was last used.
+    last_use: Instant,
 }
 
 /// Facts about the model's files at one time.
@@ -142,11 +144,16 @@ impl Local {
     /// Creates the model in `directory`, which need not exist yet. Reads nothing.
     #[must_use]
     pub fn new(directory: PathBuf, threads: usize) -> Self {
-        let state = LoadState { known: None, reported: None, engine: None, used: Instant::now() };
+        let state = LoadState {
+            info: None,
+            reported_identity: None,
+            engine: None,
+            last_use: Instant::now(),
+        };
         Self { directory, threads: threads.max(1), state: Mutex::new(state) }
     }
 
-    /// Whether the model is in memory.
+    /// Returns whether the model is in memory.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.state().engine.is_some()
@@ -157,24 +164,24 @@ impl Local {
     }
 
     /// Returns facts about the model. Reads them again when its weights have changed.
-    fn known(&self, state: &mut LoadState) -> Result<Arc<ModelInfo>, EmbedError> {
-        if let Some(known) = &state.known
-            && stamp(&known.card.file).is_some_and(|now| now == known.stamp)
+    fn current_info(&self, state: &mut LoadState) -> Result<Arc<ModelInfo>, EmbedError> {
+        if let Some(info) = &state.info
+            && stamp(&info.card.file).is_some_and(|now| now == info.stamp)
         {
-            return Ok(known.clone());
+            return Ok(info.clone());
         }
         state.engine = None;
-        state.known = None;
+        state.info = None;
         let card = ModelCard::read(&self.directory)?;
         let stamp = stamp(&card.file).ok_or_else(|| error::missing(&card.file))?;
         probe::check(&card.tokenizer, &|| true)?;
         let facts = facts(&card)?;
-        let (_, words) = digest(&card.tokenizer)?;
+        let (_, tokenizer_sha256) = digest(&card.tokenizer)?;
         let space = VectorSpace {
             model: facts.name.clone(),
             identity: format!(
-                "local weights={} tokenizer={words} pooling={:?} tokens={} lower={} query={:?} \
-                 document={:?}",
+                "local weights={} tokenizer={tokenizer_sha256} pooling={:?} tokens={} lower={} \
+                 query={:?} document={:?}",
                 facts.sha256,
                 card.pooling,
                 card.max_tokens,
@@ -184,27 +191,29 @@ impl Local {
             ),
             dimensions: facts.dimensions as usize,
         };
-        let known = Arc::new(ModelInfo { card: Arc::new(card), space, stamp });
-        state.known = Some(known.clone());
-        Ok(known)
+        let info = Arc::new(ModelInfo { card: Arc::new(card), space, stamp });
+        state.info = Some(info.clone());
+        Ok(info)
     }
 
-    /// Returns the loaded model, which must be a reranker or must be none.
-    fn engine(&self, is_reranker: bool) -> Result<Arc<Engine>, EmbedError> {
+    /// Returns the loaded model; loads it if necessary. `needs_reranker` is the kind of model that
+    /// the caller needs: a reranker or a sentence model.
+    fn engine(&self, needs_reranker: bool) -> Result<Arc<Engine>, EmbedError> {
         let mut state = self.state();
-        let known = self.known(&mut state)?;
-        check_kind(&known.card, is_reranker)?;
-        if state.reported.as_ref().is_some_and(|reported| *reported != known.space.identity) {
-            return Err(error::changed(&known.card.file));
+        let info = self.current_info(&mut state)?;
+        check_kind(&info.card, needs_reranker)?;
+        if state.reported_identity.as_ref().is_some_and(|reported| *reported != info.space.identity)
+        {
+            return Err(error::changed(&info.card.file));
         }
-        state.used = Instant::now();
+        state.last_use = Instant::now();
         if let Some(engine) = &state.engine {
             return Ok(engine.clone());
         }
         let began = Instant::now();
-        let engine = Arc::new(Engine::load(&known.card, known.space.dimensions, self.threads)?);
+        let engine = Arc::new(Engine::load(&info.card, info.space.dimensions, self.threads)?);
         tracing::debug!(
-            model = known.card.name,
+            model = info.card.name,
             ms = began.elapsed().as_millis(),
             "loaded a sentence model"
         );
@@ -213,30 +222,30 @@ impl Local {
     }
 }
 
-/// Refuses a reranker where a sentence model is needed, and the other way round.
-fn check_kind(card: &ModelCard, is_reranker: bool) -> Result<(), EmbedError> {
-    match (card.is_reranker, is_reranker) {
+/// Refuses a reranker where a sentence model is needed, and a sentence model where a reranker is.
+fn check_kind(card: &ModelCard, needs_reranker: bool) -> Result<(), EmbedError> {
+    match (card.is_reranker, needs_reranker) {
         (true, false) => {
             Err(error::damaged(&card.file, "is a reranker: it makes no vectors (search.rerank)"))
         }
-        (false, true) => Err(error::damaged(&card.file, "is no reranker")),
+        (false, true) => Err(error::damaged(&card.file, "is not a reranker")),
         _ => Ok(()),
     }
 }
 
-/// Returns size and time of a file; `None` when it is missing.
+/// Returns size and modification time of a file; `None` when they cannot be read.
 fn stamp(path: &Path) -> Option<FileStamp> {
-    let found = fs::metadata(path).ok()?;
-    Some((found.len(), found.modified().ok()))
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
 }
 
 impl Embedder for Local {
     fn space(&self) -> Result<VectorSpace, EmbedError> {
         let mut state = self.state();
-        let known = self.known(&mut state)?;
-        check_kind(&known.card, false)?;
-        let space = known.space.clone();
-        state.reported = Some(space.identity.clone());
+        let info = self.current_info(&mut state)?;
+        check_kind(&info.card, false)?;
+        let space = info.space.clone();
+        state.reported_identity = Some(space.identity.clone());
         Ok(space)
     }
 
@@ -250,20 +259,20 @@ impl Embedder for Local {
             return Ok(Vec::new());
         }
         let vectors = self.engine(false)?.embed(texts, purpose, should_continue);
-        self.state().used = Instant::now();
+        self.state().last_use = Instant::now();
         vectors
     }
 
     fn coverage(&self, text: &str) -> f32 {
-        // Loading holds the lock for long, and this must not wait.
+        // Loading a model holds the lock for long, and a search must not wait for it.
         let engine = self.state.try_lock().and_then(|state| state.engine.clone());
         engine.map_or(1.0, |engine| engine.coverage(text))
     }
 
     fn unload_if_idle(&self, idle: Duration) {
         let mut state = self.state();
-        let unused = state.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);
-        if unused && state.used.elapsed() >= idle {
+        let is_unused = state.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);
+        if is_unused && state.last_use.elapsed() >= idle {
             state.engine = None;
             tracing::debug!("unloaded the sentence model");
         }
@@ -281,8 +290,8 @@ impl Reranker for Local {
             return Ok(Vec::new());
         }
         let numbers = self.engine(true)?.rerank(question, texts, should_continue);
-        self.state().used = Instant::now();
-        // The model's number is a logit, as in the library that trains these models.
+        self.state().last_use = Instant::now();
+        // The model's number is a logit; its sigmoid is the score, as in sentence-transformers.
         Ok(numbers?.into_iter().map(|number| 1.0 / (1.0 + (-number).exp())).collect())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A reranker reads a question and a text together. Jina, Cohere (version 2), vLLM and llama.cpp
 //! have the same API: `{model, query, documents, top_n}` is answered with `{results: [{index,
-//! relevance_score}]}`. Voyage answers with `data` instead of `results`. The key is sent in the
-//! request's header only. Messages repeat only the status of an endpoint's error. There are no
+//! relevance_score}]}`. Voyage answers with `data` instead of `results`. The key is sent only in
+//! the request's header. Messages repeat only the status of an endpoint's error. There are no
 //! retries, because a caller waits.
 
 #[cfg(test)]
@@ -25,19 +25,19 @@ use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
 /// Maximum bytes of a response.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
-/// Maximum time without data: that of a search.
+/// Maximum time without data from the endpoint; short, because a search waits.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// What to do about a wrong address, name or key.
+/// The hint of this module's errors: what to do about a wrong address, model or key.
 const HINT: &str = "check search.rerank_base_url, search.rerank_model and the key (rerank-api-key)";
 
 /// Scores how well texts answer a question.
 pub trait Reranker: Send + Sync {
-    /// Returns a number for each text, in their order: higher for a better answer. Numbers of
-    /// different questions do not compare. Calls `should_continue` about every second, and stops
-    /// when it returns `false`. Blocks.
+    /// Returns a number for each text, in their order: higher for a better answer. Numbers for
+    /// different questions cannot be compared. Calls `should_continue` about every second, and
+    /// stops when it returns `false`. Blocks.
     ///
     /// # Errors
-    /// Why there are no numbers; never a part of them.
+    /// [`EmbedError`] when there is no number for one of the texts. The others are not returned.
     fn rerank(
         &self,
         question: &str,
@@ -63,7 +63,8 @@ impl RerankEndpoint {
     /// Creates the client of the endpoint `{base}/rerank`. Sends nothing yet.
     ///
     /// # Errors
-    /// [`EmbedErrorKind::Model`] when no model or no address is given, or the address is invalid.
+    /// [`EmbedErrorKind::Model`] when no model or no address is given, or no client can be made for
+    /// the address.
     pub fn open(
         base: Option<&Url>,
         model: String,
@@ -72,21 +73,23 @@ impl RerankEndpoint {
         price: Price,
         ledger: Arc<Ledger>,
     ) -> Result<Self, EmbedError> {
-        let wrong = |message: String| error(EmbedErrorKind::Model, message);
+        let model_error = |message: String| error(EmbedErrorKind::Model, message);
         let Some(base) = base.filter(|_| !model.is_empty()) else {
-            return Err(wrong("the reranker has no address or no model".into()));
+            return Err(model_error("the reranker has no address or no model".into()));
         };
         let base = base.as_str().trim_end_matches('/');
-        let address =
-            |why: String| wrong(format!("the reranker at {base} cannot be called: {why}"));
-        let url = Url::parse(&format!("{base}/rerank")).map_err(|e| address(e.to_string()))?;
-        let client = net.retrying_client(&url).map_err(|e| address(e.to_string()))?;
+        let address_error = |reason: String| {
+            model_error(format!("the reranker at {base} cannot be called: {reason}"))
+        };
+        let url =
+            Url::parse(&format!("{base}/rerank")).map_err(|e| address_error(e.to_string()))?;
+        let client = net.retrying_client(&url).map_err(|e| address_error(e.to_string()))?;
         Ok(Self { url, model, client, key, price, ledger })
     }
 
-    /// Returns the error of a call.
-    fn failed(&self, kind: EmbedErrorKind, what: impl std::fmt::Display) -> EmbedError {
-        error(kind, format!("the reranker \"{}\" at {} {what}", self.model, self.url))
+    /// Returns the error of a call, with the message `the reranker … at … {problem}`.
+    fn call_error(&self, kind: EmbedErrorKind, problem: impl std::fmt::Display) -> EmbedError {
+        error(kind, format!("the reranker \"{}\" at {} {problem}", self.model, self.url))
     }
 }
 
@@ -105,11 +108,12 @@ impl Reranker for RerankEndpoint {
         let entry = match self.price.input {
             0 => None,
             _ => {
-                // The question is read with each text.
-                let worst: usize =
+                // The question is read with each text. Two bytes count as a token, and each pair
+                // has up to eight special tokens.
+                let tokens: usize =
                     texts.iter().map(|text| (question.len() + text.len()) / 2 + 8).sum();
                 let (model, price) = (&self.model, self.price);
-                let entered = self.ledger.enter("rerank", model, price, None, worst as u64, 0);
+                let entered = self.ledger.enter("rerank", model, price, None, tokens as u64, 0);
                 Some(entered.map_err(|fault| over_budget("reranker", &fault))?)
             }
         };
@@ -134,13 +138,13 @@ impl Reranker for RerankEndpoint {
             !is_stopped && received.len() <= MAX_RESPONSE_BYTES
         });
         match answer {
-            // The service may have done the work. A dropped entry costs its maximum.
-            _ if is_stopped => Err(self.failed(Stopped, "was stopped")),
+            // The service may have done the work: the dropped entry costs its maximum.
+            _ if is_stopped => Err(self.call_error(Stopped, "was stopped")),
             Err(net_error) => {
                 if let Some(entry) = entry.filter(|_| is_unsent(&net_error)) {
                     entry.cancel();
                 }
-                Err(self.failed(Retryable(None), format_args!("does not answer: {net_error}")))
+                Err(self.call_error(Retryable(None), format_args!("does not answer: {net_error}")))
             }
             Ok(answer) if answer.status != 200 => {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
@@ -150,14 +154,15 @@ impl Reranker for RerankEndpoint {
                     408 | 429 | 500.. => Retryable(None),
                     _ => Refused,
                 };
-                Err(self.failed(kind, format_args!("answers with status {}", answer.status)))
+                Err(self.call_error(kind, format_args!("answers with status {}", answer.status)))
             }
             Ok(_) => {
                 let (numbers, tokens) = read(&received, texts.len()).ok_or_else(|| {
-                    self.failed(Retryable(None), "does not answer with one number for each text")
+                    let problem = "does not answer with one number for each text";
+                    self.call_error(Retryable(None), problem)
                 })?;
                 if let Some(entry) = entry {
-                    // Without a token count, the entry costs its maximum.
+                    // Without a token count, the dropped entry costs its maximum.
                     if let Some(tokens) = tokens {
                         entry.settle(tokens, 0);
                     }
@@ -172,13 +177,14 @@ impl Reranker for RerankEndpoint {
     }
 }
 
+/// Returns an error with [`HINT`].
 fn error(kind: EmbedErrorKind, message: String) -> EmbedError {
     EmbedError { kind, message, hint: Some(HINT.into()) }
 }
 
-/// The answer of an endpoint.
+/// The response of an endpoint.
 #[derive(Deserialize)]
-struct Answer {
+struct RerankResponse {
     #[serde(alias = "data")]
     results: Vec<Row>,
     #[serde(default)]
@@ -197,11 +203,11 @@ struct Usage {
 }
 
 /// Returns the numbers in the order of the texts, and the paid tokens if the service counts them.
-/// `None` unless every one of the `count` texts has one finite number.
+/// `None` unless each of the `count` texts has exactly one finite number.
 fn read(body: &[u8], count: usize) -> Option<(Vec<f32>, Option<u64>)> {
-    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let response: RerankResponse = serde_json::from_slice(body).ok()?;
     let mut numbers = vec![None; count];
-    for row in answer.results {
+    for row in response.results {
         match numbers.get_mut(row.index) {
             Some(free @ None) if row.relevance_score.is_finite() => {
                 *free = Some(row.relevance_score);
@@ -210,5 +216,5 @@ fn read(body: &[u8], count: usize) -> Option<(Vec<f32>, Option<u64>)> {
         }
     }
     let numbers: Option<Vec<f32>> = numbers.into_iter().collect();
-    Some((numbers?, answer.usage.total_tokens))
+    Some((numbers?, response.usage.total_tokens))
 }

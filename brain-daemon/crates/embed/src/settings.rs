@@ -1,4 +1,4 @@
-//! Reads the provider and its price from the configuration.
+//! Reads the provider of embeddings and the prices from the configuration.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::Settings;
 
 impl Settings {
     /// Returns the configured provider; `None` if there is none. `installed` is the directory of
-    /// the model to use when none is named: with it, `auto` means `local`.
+    /// the model to use when the configuration names none. With it, the provider `auto` means
+    /// `local`; without it, none.
     #[must_use]
     pub fn from_config(config: &Config, home: &Home, installed: Option<&Path>) -> Option<Self> {
         let config = &config.embedding;
@@ -35,13 +36,13 @@ impl Settings {
     }
 }
 
-/// Returns the configured price of the endpoint that reranks.
+/// Returns the configured price of the reranker's endpoint.
 #[must_use]
 pub fn rerank_price(config: &Config) -> Price {
     Price { input: config.search.rerank_price.millionths(), output: 0 }
 }
 
-/// Returns the configured price of the endpoint.
+/// Returns the configured price of the embedding endpoint.
 #[must_use]
 pub fn price(config: &Config) -> Price {
     Price { input: config.embedding.price.millionths(), output: 0 }

@@ -1,11 +1,11 @@
 //! Vector index: int8 vectors of page windows, in memory and in a file.
 //!
-//! The index is derived data: it can be deleted, damaged or out of date. It knows neither models
-//! nor the store.
+//! The index is derived data: it can be deleted, damaged or out of date. The module knows neither
+//! models nor the store.
 //!
 //! Each [`crate::VectorSpace`] has a file: a header with store, space and format, then records with
-//! checksums. The last record of a page counts. An incomplete end is cut off. A file with more
-//! stale records than current ones is rewritten.
+//! checksums. The last record of a page counts. A damaged or incomplete record is cut off, with all
+//! records after it. A file with more stale records than current ones is rewritten.
 
 mod file;
 mod kernel;
@@ -73,8 +73,8 @@ pub struct Size {
 /// Errors of the vector index. [`crate::EmbedError`] describes failures of providers.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
-    /// The file cannot be read or written. Vectors in memory are still found.
-    #[error("the vectors in {path} cannot be stored: {error}")]
+    /// The file cannot be read or written. A search still finds vectors in memory.
+    #[error("the vectors in {path} cannot be read or stored: {error}")]
     Io {
         /// The file.
         path: String,
@@ -94,13 +94,13 @@ pub enum VectorError {
 
 /// The vectors of one space.
 ///
-/// A search locks them for some milliseconds, a change for microseconds; nothing locks them during
-/// disk I/O.
+/// A search locks `memory` for some milliseconds, most changes for microseconds. It is not locked
+/// during disk I/O.
 #[derive(Debug)]
 pub struct Vectors {
     dimensions: usize,
     memory: RwLock<Memory>,
-    /// Locked before `memory`.
+    /// The file. Locked before `memory`.
     log: Mutex<VectorFile>,
 }
 
@@ -111,8 +111,9 @@ struct Memory {
     pending: Vec<u8>,
     /// Size of the records of all pages in `rows`, in bytes.
     live_bytes: u64,
-    /// Last change of the store that is in the file or in `pending`.
-    seen: u64,
+    /// Sequence number of the last change of the store that the vectors include, as of the last
+    /// flush.
+    last_change: u64,
 }
 
 impl Memory {
@@ -134,11 +135,12 @@ impl Memory {
 }
 
 impl Vectors {
-    /// Opens the file of the space `identity` ([`crate::VectorSpace::identity`]) in `dir`, or
-    /// creates one. A file of another store or format is replaced; the second value says why.
+    /// Opens the file of the space `identity` ([`crate::VectorSpace::identity`]) in `dir`. Without
+    /// a file, the index is empty. A file of another store or format will be replaced. The second
+    /// value says which vectors were lost, and why.
     ///
     /// # Errors
-    /// [`VectorError::Io`].
+    /// [`VectorError::Io`] when the directory cannot be created or the file cannot be read.
     pub fn open(
         dir: &Path,
         store: &str,
@@ -157,12 +159,12 @@ impl Vectors {
     ) -> Result<(Self, Option<String>), VectorError> {
         let dimensions = dimensions.max(1);
         let rows = Rows::new(dimensions, sketch_from);
-        let mut memory = Memory { rows, pending: Vec::new(), live_bytes: 0, seen: 0 };
+        let mut memory = Memory { rows, pending: Vec::new(), live_bytes: 0, last_change: 0 };
         let (log, lost) =
             VectorFile::open(dir, store, identity, dimensions, |record| match record {
                 Record::Put(page, key, rows) => memory.put(page, key, &rows),
                 Record::Remove(page) => drop(memory.forget(page)),
-                Record::Seen(seq) => memory.seen = seq,
+                Record::Seen(seq) => memory.last_change = seq,
             })
             .map_err(|error| VectorError::Io { path: dir.display().to_string(), error })?;
         Ok((Self { dimensions, memory: RwLock::new(memory), log: Mutex::new(log) }, lost))
@@ -172,7 +174,8 @@ impl Vectors {
     /// [`Vectors::flush`].
     ///
     /// # Errors
-    /// [`VectorError::Length`]; nothing is changed then.
+    /// [`VectorError::Length`] when a vector has another length than those of the space; nothing is
+    /// changed then.
     pub fn put(&self, page: u64, key: Key, windows: &[WindowVector]) -> Result<(), VectorError> {
         if let Some(wrong) = windows.iter().find(|window| window.vector.len() != self.dimensions) {
             return Err(VectorError::Length { got: wrong.vector.len(), wanted: self.dimensions });
@@ -204,16 +207,16 @@ impl Vectors {
         self.read().rows.page_numbers()
     }
 
-    /// Returns the last change of the store for which the vectors are current: the argument of the
-    /// last [`Vectors::flush`].
+    /// Returns the sequence number of the last change of the store that the vectors include: the
+    /// argument of the last [`Vectors::flush`].
     #[must_use]
     pub fn seen(&self) -> u64 {
-        self.read().seen
+        self.read().last_change
     }
 
     /// Returns the `limit` pages nearest to `query` (of length one), nearest first, each by its
-    /// best window. Only pages that `admits` accepts, which is called at most once per page. Ties
-    /// are ordered by id.
+    /// best window. Returns only pages that `admits` accepts, and calls it at most once for a page.
+    /// Equally near pages are ordered by id.
     #[must_use]
     pub fn search(
         &self,
@@ -224,8 +227,8 @@ impl Vectors {
         scan::search(&self.read().rows, query, limit, admits)
     }
 
-    /// As [`Vectors::search`], for `pages` only, each given once. Other pages affect neither the
-    /// result nor its duration.
+    /// As [`Vectors::search`], for `pages` only, of which each is given once. Other pages affect
+    /// neither the result nor its duration.
     #[must_use]
     pub fn search_among(
         &self,
@@ -244,7 +247,7 @@ impl Vectors {
         pages.iter().map(windows).collect()
     }
 
-    /// Returns the vector of a page's window number `nth`, if it exists.
+    /// Returns the vector of a page's window number `nth` (from 0), if it exists.
     #[must_use]
     pub fn window_of(&self, page: u64, nth: usize) -> Option<Vec<f32>> {
         let memory = self.read();
@@ -253,14 +256,15 @@ impl Vectors {
         Some(memory.rows.numbers(row).iter().map(|number| f32::from(*number) * scale).collect())
     }
 
-    /// Returns the cosine between the nearest windows of two pages, if both have vectors. Very long
-    /// pages are sampled.
+    /// Returns the cosine between the nearest windows of two pages, if both have windows. Of a
+    /// very long page, only some windows are compared.
     #[must_use]
     pub fn similarity(&self, one: u64, other: u64) -> Option<f32> {
         scan::similarity(&self.read().rows, one, other)
     }
 
-    /// Returns page and vector of the window number `nth` of all, in no stable order.
+    /// Returns page and vector of window number `nth` (from 0) of all windows, if it exists. A
+    /// change can give windows other numbers.
     #[must_use]
     pub fn window(&self, nth: u64) -> Option<(u64, Vec<f32>)> {
         let memory = self.read();
@@ -288,32 +292,32 @@ impl Vectors {
         self.read().pending.len()
     }
 
-    /// Makes all changes durable, and records `seen` as the last change of the store. After an
-    /// error the file is unchanged, and the next call writes everything.
+    /// Makes all changes durable, and records the sequence number `last_change` of the store's last
+    /// change that they include. After an error, the next call rewrites the whole file.
     ///
     /// # Errors
-    /// [`VectorError::Io`].
-    pub fn flush(&self, seen: u64) -> Result<(), VectorError> {
+    /// [`VectorError::Io`] when the file cannot be written.
+    pub fn flush(&self, last_change: u64) -> Result<(), VectorError> {
         let mut log = self.log.lock();
         let (mut records, is_stale) = {
             let mut memory = self.write();
             let records = std::mem::take(&mut memory.pending);
-            if records.is_empty() && memory.seen == seen && log.file.is_some() {
+            if records.is_empty() && memory.last_change == last_change && log.file.is_some() {
                 return Ok(());
             }
             (records, log.is_stale(memory.live_bytes))
         };
         let result = match is_stale {
-            // Pending records are in memory too.
-            true => self.rewrite(&mut log, seen),
+            // `rows` contains what the pending records say.
+            true => self.rewrite(&mut log, last_change),
             false => {
-                Record::Seen(seen).write(&mut records);
+                Record::Seen(last_change).write(&mut records);
                 log.append(&records)
             }
         };
         match result {
             Ok(()) => {
-                self.write().seen = seen;
+                self.write().last_change = last_change;
                 Ok(())
             }
             Err(error) => Err(VectorError::Io { path: log.name(), error }),
@@ -321,13 +325,13 @@ impl Vectors {
     }
 
     /// Rewrites the file from memory. Changes made meanwhile are appended.
-    fn rewrite(&self, log: &mut VectorFile, seen: u64) -> std::io::Result<()> {
+    fn rewrite(&self, log: &mut VectorFile, last_change: u64) -> std::io::Result<()> {
         let pages = self.pages();
         let mut parts = pages.chunks(REWRITE_PAGES);
         log.rewrite(|out| {
             let Some(part) = parts.next() else {
                 out.append(&mut self.write().pending);
-                Record::Seen(seen).write(out);
+                Record::Seen(last_change).write(out);
                 return false;
             };
             let memory = self.read();
@@ -343,7 +347,7 @@ impl Vectors {
     /// Deletes the files of other spaces beside this one and returns their number.
     ///
     /// # Errors
-    /// [`VectorError::Io`].
+    /// [`VectorError::Io`] when the directory cannot be read or a file cannot be deleted.
     pub fn remove_others(&self) -> Result<usize, VectorError> {
         let log = self.log.lock();
         log.remove_others().map_err(|error| VectorError::Io { path: log.name(), error })

@@ -1,5 +1,5 @@
 //! Compares the model of the daemon with the reference library on 200 texts. `embedding/make.py`
-//! made the texts and the reference vectors. `BRAIN_TEST_MODEL` is the directory of
+//! created the texts and the reference vectors. `BRAIN_TEST_MODEL` is the directory of
 //! all-MiniLM-L6-v2; without it the test prints that it is skipped.
 
 #![allow(clippy::unwrap_used)]
@@ -16,19 +16,19 @@ const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab
 fn two_hundred_texts_have_the_vectors_of_the_reference() {
     let Some(model) = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from) else {
         // Written directly, because the output of macros is shown only for failed tests.
-        let why =
+        let message =
             "SKIPPED: parity with the reference library, because BRAIN_TEST_MODEL names no model";
-        writeln!(std::io::stderr(), "{why}").unwrap();
+        writeln!(std::io::stderr(), "{message}").unwrap();
         return;
     };
     let facts = inspect(&model).unwrap();
     assert_eq!(facts.sha256, WEIGHTS, "the reference vectors are not this model's");
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding");
+    let data_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding");
     let texts: Vec<String> =
-        serde_json::from_slice(&std::fs::read(here.join("texts.json")).unwrap()).unwrap();
-    let reference = std::fs::read(here.join("reference.i16")).unwrap();
+        serde_json::from_slice(&std::fs::read(data_dir.join("texts.json")).unwrap()).unwrap();
+    let reference = std::fs::read(data_dir.join("reference.i16")).unwrap();
     let reference: Vec<f64> =
-        reference.as_chunks().0.iter().map(|each| f64::from(i16::from_le_bytes(*each))).collect();
+        reference.as_chunks().0.iter().map(|bytes| f64::from(i16::from_le_bytes(*bytes))).collect();
     let width = facts.dimensions as usize;
     assert_eq!((texts.len(), reference.len()), (200, 200 * width));
 

@@ -1,7 +1,7 @@
 //! A fake network with one service, for tests of clients of paid services.
 //!
-//! It records requests, checks that their `Debug` output does not contain the key, and sends each
-//! response in two parts with an idle second between them.
+//! It records streamed requests, and checks that their `Debug` output does not contain the key. A
+//! body with status 200 arrives in two parts, with an idle event between them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,6 +30,7 @@ pub struct RecordedRequest {
     pub body: Value,
 }
 
+/// Returns the response to a request.
 type Responder = Box<dyn Fn(&RecordedRequest) -> Result<HttpResponse, Error> + Send + Sync>;
 
 struct Service {
@@ -51,7 +52,7 @@ impl FakeNetwork {
         Self(Arc::new(Service { requests: Mutex::default(), respond: Box::new(respond) }))
     }
 
-    /// Returns all requests in order.
+    /// Returns all recorded requests in order.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.0.requests.lock().unwrap().clone()
     }
@@ -84,7 +85,7 @@ impl RetryingClient for FakeNetwork {
                 headers: call
                     .headers
                     .iter()
-                    .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                     .collect(),
                 authorization: call.authorization.map(|secret| secret.expose().to_owned()),
                 body: serde_json::from_slice(call.body.unwrap()).unwrap(),
@@ -92,23 +93,23 @@ impl RetryingClient for FakeNetwork {
             all.push(request.clone());
             request
         };
-        let answer = (self.0.respond)(&request)?;
-        if answer.status != 200 {
-            return Ok(answer);
+        let response = (self.0.respond)(&request)?;
+        if response.status != 200 {
+            return Ok(response);
         }
-        let (one, two) = answer.body.split_at(answer.body.len() / 2);
+        let (first, second) = response.body.split_at(response.body.len() / 2);
         let wants_more = [
             StreamEvent::Head,
-            StreamEvent::Bytes(one),
+            StreamEvent::Bytes(first),
             StreamEvent::Idle,
-            StreamEvent::Bytes(two),
+            StreamEvent::Bytes(second),
         ]
         .into_iter()
         .all(on_event);
-        match answer.header("then") {
+        match response.header("then") {
             Some("broken") if wants_more => Err(Error::ConnectionBroken("reset".into())),
             Some("silent") if wants_more => Err(Error::Timeout(180)),
-            _ => Ok(HttpResponse { body: Vec::new(), ..answer }),
+            _ => Ok(HttpResponse { body: Vec::new(), ..response }),
         }
     }
 }

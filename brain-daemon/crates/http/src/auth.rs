@@ -48,7 +48,8 @@ pub(super) enum TokenError {
 /// not accepted.
 ///
 /// # Errors
-/// [`TokenError::Absent`] without the field, else [`TokenError::Malformed`].
+/// [`TokenError::Absent`] without the field; [`TokenError::Malformed`] if it is repeated, or is not
+/// a bearer token.
 pub(super) fn parse_bearer_token(headers: &HeaderMap) -> Result<&str, TokenError> {
     let mut fields = headers.get_all(header::AUTHORIZATION).iter();
     let field = fields.next().ok_or(TokenError::Absent)?;
@@ -72,7 +73,8 @@ pub(super) fn parse_bearer_token(headers: &HeaderMap) -> Result<&str, TokenError
 /// The public listener treats the admin token as unknown, since it serves no administration.
 ///
 /// # Errors
-/// 401 with `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1).
+/// 401 with `WWW-Authenticate` when there is no valid token (RFC 6750 section 3, RFC 9728 section
+/// 5.1); the status of the fault when the token cannot be checked.
 pub(crate) fn authenticate_bearer(
     app: &AppState,
     headers: &HeaderMap,
@@ -105,8 +107,8 @@ pub(crate) fn authenticate_bearer(
     Ok(caller)
 }
 
-/// Returns the first characters of a token, the key for counting wrong tokens. Each program's token
-/// has its own prefix, so failures of one program do not limit another.
+/// Returns the first 16 bytes of a token: wrong tokens are counted by this prefix. Each program's
+/// token has its own prefix, so failures of one program do not limit another.
 pub(super) fn token_prefix(token: &str) -> &str {
     token.get(..16).unwrap_or(token)
 }
@@ -116,7 +118,7 @@ pub(super) fn token_prefix(token: &str) -> &str {
 /// Requests without a token are not limited: the response tells clients where to get one.
 ///
 /// # Errors
-/// As [`authenticate_bearer`]; 429 if a wrong token is used too often.
+/// As for [`authenticate_bearer`]; 429 if a wrong token is used too often.
 pub(crate) fn authenticate(
     app: &AppState,
     request: &Request,
@@ -160,7 +162,7 @@ pub(crate) async fn use_browser_body_budget(
 /// Checks that `caller` may run `operation`.
 ///
 /// # Errors
-/// 403 with `WWW-Authenticate`.
+/// 403 with `WWW-Authenticate` when it may not.
 pub(crate) fn permit(
     app: &AppState,
     caller: &Caller,
@@ -171,7 +173,7 @@ pub(crate) fn permit(
         .map_err(|fault| insufficient_scope(app, resource, fault, operation.scope))
 }
 
-/// Returns 403 for a caller without the needed `scope` (RFC 6750 section 3.1).
+/// Returns 403 for a caller that lacks `scope` (RFC 6750 section 3.1).
 pub(crate) fn insufficient_scope(
     app: &AppState,
     resource: Resource,
@@ -187,6 +189,7 @@ pub(crate) fn insufficient_scope(
     challenge(app, resource, fault.into(), &error)
 }
 
+/// Returns 401 with the parameters `error` in `WWW-Authenticate`.
 fn unauthorized(
     app: &AppState,
     resource: Resource,
@@ -197,7 +200,8 @@ fn unauthorized(
     challenge(app, resource, refusal, &format!("{error}scope=\"read write\", "))
 }
 
-/// Adds `WWW-Authenticate` with the URL of the resource's metadata (RFC 9728 section 5.1).
+/// Adds `WWW-Authenticate` with the parameters `error` and the URL of the resource's metadata (RFC
+/// 9728 section 5.1).
 fn challenge(app: &AppState, resource: Resource, refusal: HttpError, error: &str) -> HttpError {
     let issuer = app.brain.access.issuer();
     let path = resource.path();
@@ -247,6 +251,6 @@ mod tests {
         assert_eq!(parse_bearer_token(&headers), Err(TokenError::Malformed));
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer a"));
         headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer a"));
-        assert_eq!(parse_bearer_token(&headers), Err(TokenError::Malformed), "two of them");
+        assert_eq!(parse_bearer_token(&headers), Err(TokenError::Malformed), "a repeated field");
     }
 }

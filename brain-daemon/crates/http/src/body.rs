@@ -19,7 +19,7 @@ pub(super) const MAX_BYTES: usize = 64 * 1024;
 pub(super) enum BodyError {
     /// It has more than [`MAX_BYTES`].
     TooLarge,
-    /// It ended early, or timed out.
+    /// It ended early, timed out, or was evicted.
     Incomplete,
 }
 
@@ -44,7 +44,7 @@ impl BodyError {
 /// Reads a body of at most [`MAX_BYTES`] bytes.
 ///
 /// # Errors
-/// [`BodyError::TooLarge`] or [`BodyError::Incomplete`].
+/// [`BodyError::TooLarge`] if it is longer, [`BodyError::Incomplete`] if its end does not arrive.
 pub(super) async fn read(body: Body) -> Result<Bytes, BodyError> {
     axum::body::to_bytes(body, MAX_BYTES).await.map_err(|error| {
         let source = std::error::Error::source(&error);
@@ -64,8 +64,8 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-/// Extracts a JSON object as `T`. An optional member that is `null` counts as absent. An empty
-/// body, or `null` alone, counts as an empty object.
+/// Extracts a JSON object as `T`. An optional member that is `null` counts as absent. An empty body
+/// without a `Content-Type`, or `null` alone, counts as an empty object.
 pub(super) struct JsonObject<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<AppState> for JsonObject<T> {
@@ -73,25 +73,25 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonObject<T> {
 
     async fn from_request(request: Request, _: &AppState) -> Result<Self, HttpError> {
         let (parts, body) = request.into_parts();
-        let json = media_type(&parts.headers)
+        let is_json = media_type(&parts.headers)
             .is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
-        let bytes = read(body).await.map_err(|why| match why {
-            BodyError::TooLarge => HttpError::new(why.status(), "too_large", why.message()),
-            BodyError::Incomplete => invalid(why.message()),
+        let bytes = read(body).await.map_err(|error| match error {
+            BodyError::TooLarge => HttpError::new(error.status(), "too_large", error.message()),
+            BodyError::Incomplete => invalid(error.message()),
         })?;
         if bytes.is_empty() && !parts.headers.contains_key(header::CONTENT_TYPE) {
             return from_members(Map::new()).map(Self).map_err(invalid);
         }
-        if !json {
+        if !is_json {
             return Err(HttpError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_content_type",
                 "the body must be JSON; send `Content-Type: application/json`",
             ));
         }
-        let members = object(&bytes).map_err(|why| match why {
+        let members = object(&bytes).map_err(|error| match error {
             ObjectError::Syntax(error) => not_json(&error),
-            ObjectError::Shape => invalid(why.to_string()),
+            ObjectError::Shape => invalid(error.to_string()),
         });
         let members = match members {
             Err(_) if bytes.trim_ascii() == b"null" => Map::new(),
@@ -137,7 +137,7 @@ pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, ObjectError> {
     }
 }
 
-/// Extracts the parameters of a query as `T`.
+/// Extracts the parameters of a query as `T`; an error names the invalid parameter.
 pub(super) struct StrictQuery<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequestParts<AppState> for StrictQuery<T> {
@@ -164,7 +164,7 @@ fn from_members<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, S
     T::deserialize(MapDeserializer::<_, ValueError>::new(named)).map_err(|error| error.to_string())
 }
 
-/// A member whose errors contain its name.
+/// The name and value of a member. Errors of its deserialization contain the name.
 struct Member(String, Value);
 
 impl Member {
@@ -234,11 +234,11 @@ mod tests {
     }
 
     fn sample(text: &str) -> Result<Sample, String> {
-        object(text.as_bytes()).map_err(|why| why.to_string()).and_then(from_members)
+        object(text.as_bytes()).map_err(|error| error.to_string()).and_then(from_members)
     }
 
     #[test]
-    fn null_is_absent() {
+    fn an_optional_member_that_is_null_is_absent() {
         let expected = Sample { name: "a".into(), count: None, words: None };
         assert_eq!(sample(r#"{"name":"a","count":null}"#).unwrap(), expected);
         let expected = Sample { name: "a".into(), count: Some(3), words: Some(vec!["b".into()]) };
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_member() {
+    fn a_refusal_names_the_problem() {
         for (text, expected) in [
             (r#"{"name":"a","cuont":3}"#, "unknown field `cuont`"),
             (r#"{"name":"a","count":"3"}"#, "\"count\": invalid type"),
@@ -267,15 +267,18 @@ mod tests {
 
     #[test]
     fn a_media_type_is_read_without_its_parameters() {
-        let with = |values: &[&str]| {
+        let media_type_of = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {
                 headers.append(header::CONTENT_TYPE, value.parse().unwrap());
             }
             media_type(&headers)
         };
-        assert_eq!(with(&["Application/JSON; charset=utf-8"]).as_deref(), Some("application/json"));
-        assert_eq!(with(&[]), None);
-        assert_eq!(with(&["text/plain", "application/json"]), None, "a repeated field");
+        assert_eq!(
+            media_type_of(&["Application/JSON; charset=utf-8"]).as_deref(),
+            Some("application/json")
+        );
+        assert_eq!(media_type_of(&[]), None);
+        assert_eq!(media_type_of(&["text/plain", "application/json"]), None, "a repeated field");
     }
 }

@@ -1,12 +1,12 @@
 //! Limits the memory that request bodies of a listener use.
 //!
 //! A large body, and a body that a handler waits for, uses budget until its request is answered.
-//! When the budget is spent, a body of the client with the most bytes is evicted. So a client with
-//! many unfinished requests only stops itself. Knows no socket.
+//! When the budget is spent, unfinished bodies of the client with the most bytes are evicted. So a
+//! client with many unfinished requests only stops itself. Knows no socket.
 //!
 //! A limit for each body, as in tower-http, admits many half-sent bodies. Two tests in `http_flood`
 //! need one budget for all bodies: `health_answers_during_unauthenticated_floods` and
-//! `a_flooding_client_is_limited_alone`.
+//! `a_flood_of_one_client_does_not_end_other_uploads`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,18 +17,20 @@ use parking_lot::Mutex;
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_state::ConnectionState;
 
-/// Bytes for bodies of authenticated clients.
+/// Maximum bytes for bodies of authenticated clients.
 const MAX_AUTHENTICATED: u64 = 64 * 1024 * 1024;
-/// Bytes for bodies of all other clients, which send nothing larger than a form.
+/// Maximum bytes for bodies of all other clients, which send nothing larger than a form.
 const MAX_OTHERS: u64 = 4 * 1024 * 1024;
 /// A body of up to this size uses no budget if it arrives with its head.
 pub(super) const SMALL_BODY: u64 = 64 * 1024;
 
 /// The memory for request bodies of authenticated, or of all other clients.
 pub(super) struct BodyBudget {
+    /// The maximum of all charges, in bytes.
     max: u64,
     /// The minimum charge of a body while a handler waits for it, in bytes.
     min_charge: u64,
+    /// The sum of all charges, in bytes.
     used: AtomicU64,
 }
 
@@ -80,18 +82,18 @@ impl RequestBody {
         Arc::new(Self { limiter, state, is_authenticated, unread })
     }
 
-    /// Returns the state of its connection.
+    /// Returns the state of the body's connection.
     pub(crate) fn state(&self) -> &Arc<ConnectionState> {
         &self.state
     }
 
-    /// Records that a handler waits for it.
+    /// Records that a handler waits for the body.
     pub(crate) fn start_waiting(&self) {
         self.state.wait_for_body();
         self.charge(self.budget().min_charge);
     }
 
-    /// Records that bytes of it arrived.
+    /// Records that bytes of the body arrived.
     pub(crate) fn record_bytes(&self, bytes: usize) {
         self.state.record_body_bytes(bytes);
         let received = self.state.body_bytes();

@@ -40,11 +40,11 @@ pub(super) fn of_headers(app: &AppState, extensions: &Extensions, headers: &Head
 pub(super) fn is_from_outside(extensions: &Extensions, headers: &HeaderMap) -> bool {
     let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
-    let named = host.is_some_and(|host| {
+    let has_public_name = host.is_some_and(|host| {
         let name = host.host().trim_start_matches('[').trim_end_matches(']');
         !name.eq_ignore_ascii_case("localhost") && name.parse::<IpAddr>().is_err()
     });
-    named
+    has_public_name
         || headers.contains_key(FORWARDED)
         || !peer.is_some_and(|peer| peer.to_canonical().is_loopback())
 }
@@ -65,37 +65,38 @@ mod tests {
 
     #[test]
     fn requests_to_a_loopback_address_are_not_from_outside() {
-        let from = |peer: &str, fields: &[(&'static str, &str)]| {
+        let is_from_outside = |peer: &str, fields: &[(&'static str, &str)]| {
             let mut extensions = Extensions::new();
             extensions.insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
             let fields = fields
                 .iter()
                 .map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap()));
-            is_from_outside(&extensions, &fields.collect())
+            super::is_from_outside(&extensions, &fields.collect())
         };
         for host in ["127.0.0.1:8765", "localhost:8765", "LOCALHOST", "[::1]:8765"] {
-            assert!(!from("127.0.0.1:1", &[("host", host)]), "{host}");
-            assert!(from("127.0.0.1:1", &[("host", host), (FORWARDED, "192.0.2.1")]), "{host}");
-            assert!(from("192.0.2.1:1", &[("host", host)]), "{host}");
+            assert!(!is_from_outside("127.0.0.1:1", &[("host", host)]), "{host}");
+            let forwarded = [("host", host), (FORWARDED, "192.0.2.1")];
+            assert!(is_from_outside("127.0.0.1:1", &forwarded), "{host}");
+            assert!(is_from_outside("192.0.2.1:1", &[("host", host)]), "{host}");
         }
-        assert!(from("127.0.0.1:1", &[("host", "brain.ngrok.app")]));
-        assert!(!from("[::ffff:127.0.0.1]:1", &[("host", "127.0.0.1")]));
+        assert!(is_from_outside("127.0.0.1:1", &[("host", "brain.ngrok.app")]));
+        assert!(!is_from_outside("[::ffff:127.0.0.1]:1", &[("host", "127.0.0.1")]));
     }
 
     #[test]
     fn only_the_last_hop_is_trusted() {
-        let with = |lines: &[&str]| {
+        let last_hop_of = |lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append(FORWARDED, line.parse().unwrap());
             }
             last_hop(&headers).map(|ip| ip.to_string())
         };
-        assert_eq!(with(&["203.0.113.9, 192.0.2.1"]).as_deref(), Some("192.0.2.1"));
-        assert_eq!(with(&["203.0.113.9", "192.0.2.1"]).as_deref(), Some("192.0.2.1"));
-        assert_eq!(with(&["192.0.2.1:4711"]).as_deref(), Some("192.0.2.1"));
-        assert_eq!(with(&["[2001:db8::1]:80"]).as_deref(), Some("2001:db8::1"));
-        assert_eq!(with(&["192.0.2.1, unknown"]), None);
-        assert_eq!(with(&[]), None);
+        assert_eq!(last_hop_of(&["203.0.113.9, 192.0.2.1"]).as_deref(), Some("192.0.2.1"));
+        assert_eq!(last_hop_of(&["203.0.113.9", "192.0.2.1"]).as_deref(), Some("192.0.2.1"));
+        assert_eq!(last_hop_of(&["192.0.2.1:4711"]).as_deref(), Some("192.0.2.1"));
+        assert_eq!(last_hop_of(&["[2001:db8::1]:80"]).as_deref(), Some("2001:db8::1"));
+        assert_eq!(last_hop_of(&["192.0.2.1, unknown"]), None);
+        assert_eq!(last_hop_of(&[]), None);
     }
 }

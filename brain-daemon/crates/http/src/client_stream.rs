@@ -21,9 +21,9 @@ use super::connection_state::{ConnectionState, Phase, Timeouts};
 pub(crate) struct ClientStream {
     stream: TcpStream,
     state: Arc<ConnectionState>,
-    /// The largest head in bytes.
+    /// The maximum size of a head, in bytes.
     max_head: usize,
-    /// A response that is written before anything else.
+    /// The rest of a response that replaces one of hyper; it is written before anything else.
     replacement: Bytes,
     /// Whether unread bytes have to be drained; `None` while the write side is open.
     must_drain: Option<bool>,
@@ -35,6 +35,7 @@ impl ClientStream {
         Self { stream, state, max_head, replacement: Bytes::new(), must_drain: None }
     }
 
+    /// Writes the rest of `replacement`.
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.replacement.is_empty() {
             let written = Pin::new(&mut self.stream).poll_write(cx, &self.replacement);
@@ -48,22 +49,21 @@ impl ClientStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Replaces an error response of hyper's parser by one with a JSON body. Returns `false` for
-    /// any other response.
-    fn replace_parser_error(&mut self, answer: &[u8]) -> bool {
+    /// Replaces an error response of hyper's parser with one that has a JSON body. Returns `false`
+    /// for any other response.
+    fn replace_parser_error(&mut self, response: &[u8]) -> bool {
         if self.state.phase() != Phase::Head {
             return false;
         }
-        let Some(replacement) = with_json_body(answer) else { return false };
+        let Some(replacement) = with_json_body(response) else { return false };
         self.replacement = replacement;
         true
     }
 }
 
-/// Adds a JSON body to an error response of hyper. Returns `None` for a response of a
-/// handler.
-fn with_json_body(answer: &[u8]) -> Option<Bytes> {
-    let text = std::str::from_utf8(answer).ok()?;
+/// Adds a JSON body to an error response of hyper. Returns `None` for any other response.
+fn with_json_body(response: &[u8]) -> Option<Bytes> {
+    let text = std::str::from_utf8(response).ok()?;
     let line = text.strip_prefix("HTTP/1.1 ")?.lines().next()?;
     // Every response of a handler has this field.
     if !line.starts_with('4')
@@ -173,17 +173,18 @@ impl AsyncWrite for ClientStream {
 
 /// A request's body with its timeouts.
 pub(crate) struct TimedBody {
-    /// `None` once it is dropped.
+    /// `None` only while this is dropped.
     inner: Option<Incoming>,
     body: Arc<RequestBody>,
     timeouts: Timeouts,
     /// The `Content-Length`.
     length: Option<u64>,
-    /// When a handler first waited for it.
+    /// When a handler first waited for the body.
     began: Option<Instant>,
-    /// Set when a handler first waits for it.
+    /// The timer for the next bytes; set when a handler first waits for the body.
     timer: Option<Pin<Box<Sleep>>>,
-    ended: bool,
+    /// Whether the whole body has arrived.
+    has_ended: bool,
 }
 
 impl TimedBody {
@@ -201,13 +202,13 @@ impl TimedBody {
             length,
             began: None,
             timer: None,
-            ended: false,
+            has_ended: false,
         })
     }
 
     /// Records that the whole body has arrived.
     fn record_end(&mut self) {
-        self.ended = true;
+        self.has_ended = true;
         self.body.state().end_body();
     }
 
@@ -287,7 +288,7 @@ impl hyper::body::Body for TimedBody {
 impl Drop for TimedBody {
     fn drop(&mut self) {
         self.body.state().end_body();
-        if !self.ended {
+        if !self.has_ended {
             self.body.state().mark_unread();
             self.body.set_unread(self.inner.take());
         }

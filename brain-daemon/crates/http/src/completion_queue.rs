@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use brain_core::ingest::IngestReceipt;
 
+/// The result of a job.
 type Outcome = Result<IngestReceipt, Fault>;
 
 /// Maximum number of results that are delivered in one batch.
@@ -35,7 +36,7 @@ impl CompletionQueue {
         Self(sender)
     }
 
-    /// Registers a job. Returns a callback for its outcome, and the receiver of that outcome.
+    /// Returns a callback for the outcome of a job, and the receiver of that outcome.
     pub(crate) fn register(
         &self,
     ) -> (impl FnOnce(Outcome) + Send + 'static, oneshot::Receiver<Outcome>) {

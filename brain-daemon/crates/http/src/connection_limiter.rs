@@ -1,7 +1,7 @@
 //! Limits concurrent connections of a listener.
 //!
-//! When the limit is reached, a connection that serves no request is closed to admit a new one: the
-//! oldest connection of the client with the most connections.
+//! When the limit is reached, a connection that serves no request is closed to admit a new one: one
+//! of the client with the most connections. If there is none, one with a slow body is closed.
 //!
 //! With a semaphore alone, new clients would wait behind idle ones: the tests
 //! `ten_thousand_idle_connections_do_not_block_others` and `active_connections_are_not_evicted` in
@@ -37,6 +37,7 @@ pub(crate) struct ConnectionLimiter {
 struct Slots {
     /// The state of the connection in each slot; `None` for a free slot.
     states: Vec<Option<Arc<ConnectionState>>>,
+    /// The numbers of free slots.
     free: Vec<usize>,
     /// Where the next comparison begins, when there are more slots than [`MAX_COMPARED`].
     cursor: usize,
@@ -65,7 +66,7 @@ impl ConnectionLimiter {
         if is_authenticated { &self.authenticated } else { &self.others }
     }
 
-    /// Evicts request bodies of the client whose bodies use most of the budget.
+    /// Evicts request bodies of the client whose bodies use more of the budget than any other's.
     ///
     /// One in sixteen of its unfinished bodies is evicted, the oldest first. If no body is
     /// unfinished, the body of `requester` is evicted.
@@ -103,7 +104,7 @@ impl ConnectionLimiter {
         }
     }
 
-    /// Asks connections that serve no request to close.
+    /// Asks connections to close, so that their slots become free.
     ///
     /// Closing connections go first, several at once. Otherwise one connection is chosen: of the
     /// client with the most connections, an idle one before one that reads a head. If there is
@@ -124,15 +125,16 @@ impl ConnectionLimiter {
         for state in compared() {
             *connections.entry(state.client()).or_default() += 1;
         }
+        // The connection that is first in this order is evicted.
         let order = |state: &ConnectionState| {
-            let (class, rank) = match state.phase() {
+            let (class, phase_order) = match state.phase() {
                 Phase::Idle => (0, 0),
                 Phase::Head => (0, 1),
                 Phase::Body if state.slow_body_since().is_some() => (1, 0),
                 Phase::Closing | Phase::Body | Phase::Busy => return None,
             };
             let count = connections.get(&state.client()).copied().filter(|_| class == 0);
-            Some((class, Reverse(count.unwrap_or_default()), rank, state.in_phase_since()))
+            Some((class, Reverse(count.unwrap_or_default()), phase_order, state.in_phase_since()))
         };
         let candidates = compared().filter(|state| !state.is_close_requested());
         let ordered = candidates.filter_map(|state| Some((order(state)?, state)));
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_slowest_body_is_evicted_when_no_connection_is_idle() {
+    async fn the_oldest_slow_body_is_evicted_when_no_connection_is_idle() {
         let limiter = ConnectionLimiter::new(4);
         let ages = [Some(1), Some(5), Some(9), None];
         let states =

@@ -1,7 +1,7 @@
 //! The state of one connection: its phase, its deadlines, and whether it was asked to close.
 //!
-//! The connection's supervisor reads it; the socket and the request's body write it. Knows no
-//! socket and no router.
+//! The connection's supervisor and the limiter read the state; the socket and the request's body
+//! change it. Knows no socket and no router.
 //!
 //! hyper has one timeout for heads and idle connections, and no layer of tower-http limits how
 //! slowly a client sends or reads. The tests in `http_slow` need this module. They send heads and
@@ -95,7 +95,7 @@ pub(crate) enum Deadline {
 /// How a connection was asked to close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseRequest {
-    /// To make room for another connection.
+    /// At once: to admit another connection, or because the daemon stops during no request.
     Immediately,
     /// After the response in progress: the daemon stops.
     AfterResponse,
@@ -115,7 +115,7 @@ pub(crate) struct ConnectionState {
     timed_out: AtomicBool,
     /// Bytes of the request's body that arrived.
     body_bytes: AtomicU64,
-    /// Whether it was asked to make room.
+    /// Whether it was asked to close, so that another connection can be admitted.
     close_requested: AtomicBool,
     /// Whether it was told that the daemon stops.
     shutting_down: AtomicBool,
@@ -209,16 +209,18 @@ impl ConnectionState {
         Phase::from(self.phase.load(Ordering::Acquire))
     }
 
+    /// Begins a phase.
     fn enter(&self, phase: Phase) {
         self.phase_began.store(self.now(), Ordering::Release);
         self.phase.store(phase as u8, Ordering::Release);
     }
 
+    /// Returns the milliseconds since `began`.
     fn now(&self) -> u64 {
         self.began.elapsed().as_millis() as u64
     }
 
-    /// Records bytes from the client; a head is kept up to `max_head` bytes.
+    /// Records bytes from the client. Stores up to `max_head` bytes of a head.
     pub(crate) fn record_read(&self, bytes: &[u8], max_head: usize) {
         match self.phase() {
             Phase::Idle => self.enter(Phase::Head),
@@ -226,8 +228,8 @@ impl ConnectionState {
             Phase::Body | Phase::Busy | Phase::Closing => return,
         }
         let mut head = self.head.lock();
-        let kept = max_head.saturating_sub(head.len()).min(bytes.len());
-        head.extend_from_slice(bytes.get(..kept).unwrap_or_default());
+        let count = max_head.saturating_sub(head.len()).min(bytes.len());
+        head.extend_from_slice(bytes.get(..count).unwrap_or_default());
     }
 
     /// Begins a request of `method`. Returns whether its raw head has a line for the field `name`
@@ -266,8 +268,9 @@ impl ConnectionState {
     /// Returns when a slow body began. `None` if there is none, or the connection was already
     /// asked to close.
     pub(crate) fn slow_body_since(&self) -> Option<Instant> {
-        let slow = self.is_evictable() && self.phase() == Phase::Body && !self.is_close_requested();
-        slow.then(|| self.in_phase_since())
+        let is_slow =
+            self.is_evictable() && self.phase() == Phase::Body && !self.is_close_requested();
+        is_slow.then(|| self.in_phase_since())
     }
 
     /// Returns when the current phase began.
@@ -275,7 +278,7 @@ impl ConnectionState {
         self.began + Duration::from_millis(self.phase_began.load(Ordering::Acquire))
     }
 
-    /// Returns whether the connection was asked to make room.
+    /// Returns whether the connection was asked to close, so that another can be admitted.
     pub(crate) fn is_close_requested(&self) -> bool {
         self.close_requested.load(Ordering::Acquire)
     }
@@ -351,8 +354,8 @@ impl ConnectionState {
         self.body_bytes.load(Ordering::Relaxed)
     }
 
-    /// Asks the connection to make room. Returns `false` if it serves a request or was asked
-    /// before.
+    /// Asks the connection to close, so that another can be admitted. Returns `false` if it serves
+    /// a request or was asked before.
     pub(crate) fn request_close(&self) -> bool {
         if !self.is_evictable() || self.close_requested.swap(true, Ordering::AcqRel) {
             return false;
@@ -367,8 +370,8 @@ impl ConnectionState {
         self.close.notify_one();
     }
 
-    /// Waits until the connection has to close. A connection that received a request since it was
-    /// asked to make room stays.
+    /// Waits until the connection has to close. A connection that got a request since
+    /// [`ConnectionState::request_close`] stays open.
     pub(crate) async fn wait_for_close_request(&self) -> CloseRequest {
         loop {
             self.close.notified().await;
@@ -393,17 +396,17 @@ impl ConnectionState {
             let limit = limit.as_millis() as u64;
             limit.saturating_sub(now.saturating_sub(since))
         };
-        // The next phase may have a shorter timeout.
-        let soon = (timeouts.head.min(timeouts.step).as_millis() as u64 / 2).max(1);
+        // The next phase may have a shorter timeout, so the check is repeated soon.
+        let recheck_ms = (timeouts.head.min(timeouts.step).as_millis() as u64 / 2).max(1);
         let since = self.phase_began.load(Ordering::Acquire);
         let mut left_ms = match self.phase() {
             Phase::Idle => {
                 let idle_ms = left(since, timeouts.idle);
-                idle_ms.min(if idle_ms == 0 { 0 } else { soon })
+                idle_ms.min(if idle_ms == 0 { 0 } else { recheck_ms })
             }
             Phase::Head => left(since, timeouts.head),
-            // A body has its own timeouts.
-            Phase::Body | Phase::Busy => soon,
+            // The body checks its own timeouts.
+            Phase::Body | Phase::Busy => recheck_ms,
             Phase::Closing => left(since, timeouts.linger),
         };
         let write_blocked = self.write_blocked.load(Ordering::Relaxed);

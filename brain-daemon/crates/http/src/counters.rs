@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Routes that are counted by name.
+/// Maximum number of routes that are counted by name.
 const MAX_ROUTES: usize = 64;
 /// Upper bounds of the histogram, in microseconds.
 pub(crate) const BOUNDS_US: [u64; 12] = [
@@ -16,9 +16,9 @@ pub(crate) const BOUNDS_US: [u64; 12] = [
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `more`.
-    pub(crate) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
+    /// Adds `count`.
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Returns the value.
@@ -49,7 +49,7 @@ impl Route {
 #[derive(Debug)]
 pub(crate) struct Counters {
     routes: [Route; MAX_ROUTES],
-    /// One for each bound, and one for longer requests.
+    /// The requests by duration: a counter for each bound, and one for longer requests.
     buckets: [Counter; BOUNDS_US.len() + 1],
     /// The total duration of requests, in microseconds.
     pub(crate) took_us: Counter,
@@ -93,7 +93,8 @@ impl Counters {
         }
     }
 
-    /// Returns the counters of a route; they are created at its first request.
+    /// Returns the counters of a route, which begin at its first request; `None` for a new route
+    /// when there are [`MAX_ROUTES`].
     fn route(&self, name: &str) -> Option<&Route> {
         self.routes.iter().find(|route| route.name.get_or_init(|| name.to_owned()) == name)
     }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_over_the_limit_are_counted_without_a_name() {
+    fn routes_over_the_limit_count_only_in_the_total() {
         let counters = Counters::default();
         for at in 0..2 * MAX_ROUTES {
             counters.record(&format!("/{at}"), 200, Duration::ZERO);

@@ -1,7 +1,7 @@
 //! Dispatches a request to the router, then logs, audits and counts it.
 //!
-//! No content of a request is recorded: no header, no query, no body. Of parameters, only names
-//! and sizes are recorded.
+//! No content of a request is recorded: no value of a header or query, and no body. Of parameters,
+//! only names and sizes are recorded.
 //!
 //! The path is matched here as well as in axum's router. axum's `MatchedPath` exists only inside a
 //! route, and requests that the guard refuses never reach a route; but they are counted by path.
@@ -37,9 +37,10 @@ use brain_web::BrowserCaller;
 const UNMATCHED: &str = "(none)";
 /// Routes that are not audited, because monitoring calls them all the time.
 const UNAUDITED: [&str; 2] = ["/health", "/metrics"];
-/// Parameters of one call in the audit, and the length of their names in bytes.
+/// Maximum number of parameters of one call that the audit names.
 const MAX_PARAMETERS: usize = 20;
-const MAX_NAME: usize = 40;
+/// Maximum length of a parameter's name, in bytes.
+const MAX_NAME_BYTES: usize = 40;
 /// The name for the total size of further parameters, and of those with unusual names.
 const OTHER: &str = "other";
 
@@ -99,20 +100,20 @@ impl Application {
         info.state.set_address(self.hash_of(client_address::of_request(app, &request)));
         let route: &str =
             self.paths.at(request.uri().path()).map_or(UNMATCHED, |found| found.value);
-        let audited = !UNAUDITED.contains(&route);
+        let is_audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
         let (at, mut parameters) =
-            if audited { (app.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
+            if is_audited { (app.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
         if app.side == Side::Public
             && let Some(answer) = answer_probe(app, route, &request)
         {
             return answer;
         }
-        let inspected = app.side == Side::Public && is_inspected(route, &request);
+        let is_listed = app.side == Side::Public && is_inspected(route, &request);
         // The tunnel leads to the public listener only.
         let tunnel =
             || (app.side == Side::Public).then(|| app.brain.tunnel.public_address()).flatten();
-        let checked = app.shared.guard.check(
+        let decision = app.shared.guard.check(
             &method,
             request.uri(),
             request.headers(),
@@ -120,7 +121,7 @@ impl Application {
             &info.address_text,
             &tunnel,
         );
-        let (mut response, details) = match checked {
+        let (mut response, details) = match decision {
             Err(refusal) => (refusal.into_response(), RequestDetails::default()),
             Ok(CorsDecision::Preflight(answer)) => (answer, RequestDetails::default()),
             Ok(decision) => {
@@ -138,7 +139,7 @@ impl Application {
         };
         if info.state.is_evicted() && !response.status().is_success() {
             let message =
-                "too many requests are sending their bodies at the same time; send it again";
+                "too many requests are sending their bodies at the same time; send yours again";
             response = HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
                 .with(header::RETRY_AFTER, HeaderValue::from_static("1"))
                 .into_response();
@@ -153,7 +154,7 @@ impl Application {
         if received > 0 {
             app.shared.counters.bytes_in.add(received);
         }
-        let signed_in = response.extensions().get::<BrowserCaller>().map(|it| it.0.clone());
+        let signed_in = response.extensions().get::<BrowserCaller>().map(|caller| caller.0.clone());
         let caller = details.caller.get().or(signed_in.as_ref());
         let client = caller.map_or(AuditRecord::UNKNOWN, String::as_str);
         let took_us = took.as_micros() as u64;
@@ -163,9 +164,9 @@ impl Application {
         } else {
             tracing::debug!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         }
-        if inspected {
+        if is_listed {
             app.brain.tunnel.record_request(TunnelRequest {
-                at: rfc3339(if audited { at } else { app.brain.now() }),
+                at: rfc3339(if is_audited { at } else { app.brain.now() }),
                 method: method_name(&method).to_owned(),
                 path: route.to_owned(),
                 status,
@@ -175,7 +176,7 @@ impl Application {
                 job_id: details.job.get().copied(),
             });
         }
-        if audited {
+        if is_audited {
             if caller.is_none() {
                 // Unauthenticated clients could fill the audit with invented names.
                 parameters.clear();
@@ -203,12 +204,12 @@ impl Application {
 /// to that host name are accepted.
 fn answer_probe(app: &AppState, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
-    let question = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
-    let proof = app.brain.tunnel.proof(field("host")?, question)?;
+    let challenge = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
+    let proof = app.brain.tunnel.proof(field("host")?, challenge)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 
-/// Returns whether a request is listed for the owner: it is from outside, and no probe of the
+/// Returns whether a request is listed for the owner: it is from outside, and is not a probe of the
 /// watchdog.
 fn is_inspected(route: &str, request: &Request) -> bool {
     let probe = route == "/health"
@@ -218,7 +219,7 @@ fn is_inspected(route: &str, request: &Request) -> bool {
 
 /// Returns the name of a standard method, else a placeholder.
 fn method_name(method: &Method) -> &str {
-    let known = [
+    let standard = [
         Method::GET,
         Method::HEAD,
         Method::POST,
@@ -227,7 +228,7 @@ fn method_name(method: &Method) -> &str {
         Method::DELETE,
         Method::OPTIONS,
     ];
-    if known.contains(method) { method.as_str() } else { "(other)" }
+    if standard.contains(method) { method.as_str() } else { "(other)" }
 }
 
 /// Calls the router. A handler that panics yields a 500 response.
@@ -267,11 +268,13 @@ fn parameters(request: &Request) -> Vec<(String, u64)> {
 
 /// Returns whether `name` looks like a parameter's name, and not like a token or text.
 fn is_plain_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with("brain_")
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(is_plain)
+        && !name.starts_with("brain_")
 }
 
-/// Replaces an error response of a library, which is plain text or empty, by a JSON one.
+/// Replaces an error response of a library, which is plain text or empty, with a JSON one.
 fn to_json_error(response: Response) -> Response {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) || !is_plain_text(response.headers())
@@ -319,18 +322,18 @@ mod tests {
             .unwrap();
         let expected = [("token", 7), ("empty", 0), ("x-brain-title", 7)];
         assert_eq!(parameters(&request), expected.map(|(name, size)| (name.to_owned(), size)));
-        let found = |query: &str| {
+        let parameters_of = |query: &str| {
             parameters(&Request::builder().uri(format!("/x?{query}")).body(Body::empty()).unwrap())
         };
         let many: String = (0..100).map(|at| format!("n{at:02}=1&")).collect();
-        let many = found(&many);
+        let many = parameters_of(&many);
         assert_eq!(
             (many.len(), &many[19], &many[20]),
             (21, &("n19".into(), 1), &("other".into(), 80 * 4))
         );
-        let long = "n".repeat(MAX_NAME);
+        let long = "n".repeat(MAX_NAME_BYTES);
         let text = format!("brain_pt_secret&a%20thought&{long}n&=&{long}=12");
-        assert_eq!(found(&text), [(long, 2), ("other".to_owned(), 15 + 9 + 41)]);
+        assert_eq!(parameters_of(&text), [(long, 2), ("other".to_owned(), 15 + 9 + 41)]);
     }
 
     #[tokio::test]
@@ -343,9 +346,9 @@ mod tests {
             }),
         );
         let request = Request::builder().uri("/").body(Body::empty()).unwrap();
-        let refused = call_router(router, request).await;
-        assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
+        let response = call_router(router, request).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
         let text = std::str::from_utf8(&body).unwrap();
         assert!(
             text.contains("\"error\":\"internal\"") && !text.contains("private message"),
@@ -356,10 +359,10 @@ mod tests {
     #[tokio::test]
     async fn plain_text_errors_become_json() {
         let allow = [(header::ALLOW, "GET")];
-        let refused = to_json_error((StatusCode::METHOD_NOT_ALLOWED, allow).into_response());
-        assert_eq!(refused.headers()[header::ALLOW], "GET");
-        assert_eq!(refused.headers()[header::CONTENT_TYPE], "application/json");
-        let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
+        let response = to_json_error((StatusCode::METHOD_NOT_ALLOWED, allow).into_response());
+        assert_eq!(response.headers()[header::ALLOW], "GET");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
+        let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["error"], "method_not_allowed");
         let text = to_json_error((StatusCode::BAD_REQUEST, "Failed to parse <x>").into_response());

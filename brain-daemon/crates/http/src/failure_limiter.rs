@@ -1,7 +1,7 @@
-//! Limits failed logins and tokens by address and name.
+//! Limits failed logins, failed uses of tokens, and registrations, by address and name.
 //!
-//! Only failures are counted, so a client with a valid token or secret is never locked out by
-//! others. Memory is bounded. Knows no endpoint and reads no clock.
+//! Of logins and tokens, only failures are counted, so others never lock out a client with a valid
+//! token or secret. Memory is bounded. Knows no endpoint and reads no clock.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -11,8 +11,9 @@ use std::num::NonZeroUsize;
 use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
 
-/// Keys that are remembered; beyond that, the least recently seen one is dropped.
+/// Maximum number of keys. A new key then replaces the least recently used one.
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// A minute in milliseconds.
 const MINUTE_MS: i64 = 60 * 1000;
 /// Failures are counted by address and a keyed hash of the client's name.
 type Key = (IpAddr, u64);
@@ -23,8 +24,8 @@ pub(crate) struct FailureLimits {
     pub(crate) logins: FailureLimiter,
     /// Wrong client secrets, codes and refresh tokens, by address and client.
     pub(crate) tokens: FailureLimiter,
-    /// The same by address alone, against attackers that vary the client. The limit is higher:
-    /// several programs may share an address.
+    /// Wrong client secrets, codes and refresh tokens, by address alone, against attackers that
+    /// vary the client. The limit is higher, because several programs may share an address.
     pub(crate) addresses: FailureLimiter,
     /// Attempts of clients to register, by address.
     pub(crate) registrations: FailureLimiter,
@@ -41,10 +42,11 @@ impl Default for FailureLimits {
     }
 }
 
-/// Limits failures of one kind.
+/// Limits failures (or attempts) of one kind.
 pub(crate) struct FailureLimiter {
     max: usize,
     window_ms: i64,
+    /// Hashes names.
     names: RandomState,
     /// The times of failures, in Unix milliseconds.
     failures: Mutex<LruCache<Key, VecDeque<i64>>>,
@@ -65,15 +67,15 @@ impl FailureLimiter {
     pub(crate) fn count(&self, from: IpAddr, name: &str, now: i64) -> Result<(), u64> {
         let key = (address_prefix(from), self.names.hash_one(name));
         let mut failures = self.lock();
-        let failed = failures.get_or_insert_mut(key, VecDeque::new);
-        // A clock that was set back must not lock anybody out for longer than the window.
-        failed.retain(|at| (0..self.window_ms).contains(&(now - at)));
-        if failed.len() >= self.max {
-            let oldest = failed.front();
+        let times = failures.get_or_insert_mut(key, VecDeque::new);
+        // A time in the future, after the clock was set back, does not count.
+        times.retain(|at| (0..self.window_ms).contains(&(now - at)));
+        if times.len() >= self.max {
+            let oldest = times.front();
             let wait_ms = oldest.map_or(self.window_ms, |oldest| oldest + self.window_ms - now);
             return Err(u64::try_from(wait_ms).unwrap_or_default().div_ceil(1000).max(1));
         }
-        failed.push_back(now);
+        times.push_back(now);
         Ok(())
     }
 
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(
             limiter.count(address("192.0.2.1"), "", 0),
             Err(60),
-            "the same in another notation"
+            "the same address in another notation"
         );
     }
 }

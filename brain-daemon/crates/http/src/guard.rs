@@ -41,6 +41,7 @@ static CORS: [(HeaderName, &str); 3] = [
     ),
     (header::ACCESS_CONTROL_MAX_AGE, "600"),
 ];
+/// Fields of responses that pages of other origins may read.
 const EXPOSED_FIELDS: &str = "Retry-After, WWW-Authenticate, Mcp-Session-Id";
 
 /// Default security fields. JSON gets only the first two: browsers do not render it as a page.
@@ -58,8 +59,9 @@ pub(crate) struct SecurityHeaders;
 impl SecurityHeaders {
     /// Adds the fields that the response does not have yet.
     pub(crate) fn apply(self, headers: &mut HeaderMap) {
-        let json = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-        for (name, value) in &SECURITY_HEADERS[..if json { 2 } else { SECURITY_HEADERS.len() }] {
+        let is_json =
+            headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+        for (name, value) in &SECURITY_HEADERS[..if is_json { 2 } else { SECURITY_HEADERS.len() }] {
             headers.entry(name).or_insert(HeaderValue::from_static(value));
         }
     }
@@ -72,7 +74,7 @@ pub(crate) struct Guard {
     hosts: Vec<String>,
     /// Permitted origins in lower case.
     origins: Vec<String>,
-    /// The origin of the public address.
+    /// The origin of the public address, in lower case.
     public_origin: Option<String>,
 }
 
@@ -96,7 +98,7 @@ impl Guard {
         let host = public_origin.as_deref().and_then(|url| Some(url.split_once("://")?.1));
         // A tunnel may add or leave out the port.
         hosts.extend(
-            host.and_then(|host| host.parse::<Authority>().ok()).map(|it| it.host().to_owned()),
+            host.and_then(|host| host.parse::<Authority>().ok()).map(|host| host.host().to_owned()),
         );
         Self { hosts, origins: lower(&config.http.allowed_origins), public_origin }
     }
@@ -105,7 +107,8 @@ impl Guard {
     /// the tunnel's current public address.
     ///
     /// # Errors
-    /// 400 if a field is repeated or invalid; 403 for a wrong host or a foreign origin.
+    /// 400 if a field is repeated or invalid, or `Host` is missing; 403 for a wrong host or a
+    /// foreign origin.
     pub(crate) fn check(
         &self,
         method: &Method,
@@ -133,10 +136,10 @@ impl Guard {
             .ok_or_else(|| bad_request("the field Host is not a host name"))?;
         self.check_host(&host, here, tunnel)?;
         // The absolute form of the URI overrides the field Host (RFC 9112 section 3.2.2).
-        if let Some(named) = uri.authority() {
-            let named = authority(named.as_str())
+        if let Some(uri_host) = uri.authority() {
+            let uri_host = authority(uri_host.as_str())
                 .ok_or_else(|| bad_request("the URI of this request has no valid host name"))?;
-            self.check_host(&named, here, tunnel)?;
+            self.check_host(&uri_host, here, tunnel)?;
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(CorsDecision::NoCors) };
         let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
@@ -166,6 +169,10 @@ impl Guard {
         ))
     }
 
+    /// Checks that requests for `host` are for this service.
+    ///
+    /// # Errors
+    /// 403 if they are not.
     fn check_host(
         &self,
         host: &Authority,
@@ -173,8 +180,8 @@ impl Guard {
         tunnel: &dyn Fn() -> Option<String>,
     ) -> Result<(), HttpError> {
         let name = host.host().trim_end_matches('.');
-        let bare = name.trim_start_matches('[').trim_end_matches(']');
-        let is_local = match bare.parse::<IpAddr>() {
+        let without_brackets = name.trim_start_matches('[').trim_end_matches(']');
+        let is_local = match without_brackets.parse::<IpAddr>() {
             // DNS rebinding cannot change an IP address.
             Ok(ip) => {
                 ip.to_canonical() == here.ip().to_canonical()
@@ -209,8 +216,8 @@ pub(crate) fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
 /// Parses a host with an optional port, and converts it to lower case.
 fn authority(text: &str) -> Option<Authority> {
     let parsed: Authority = text.to_ascii_lowercase().parse().ok()?;
-    let plain = !text.contains('@') && !parsed.host().is_empty();
-    plain.then_some(parsed)
+    let is_plain = !text.contains('@') && !parsed.host().is_empty();
+    is_plain.then_some(parsed)
 }
 
 fn bad_request(message: impl Into<String>) -> HttpError {
@@ -336,15 +343,15 @@ mod tests {
             headers.insert(header::HOST, HeaderValue::from_static("localhost"));
             headers.append(name, HeaderValue::from_static("localhost"));
             headers.append(name, HeaderValue::from_static("localhost"));
-            let refused = check(&Uri::from_static("/"), &headers);
-            assert_eq!(refused.error(), "bad_request", "{name}");
+            let error = check(&Uri::from_static("/"), &headers);
+            assert_eq!(error.error(), "bad_request", "{name}");
         }
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_static("localhost"));
         let elsewhere = Uri::from_static("http://evil.example/health");
-        let refused = check(&elsewhere, &headers);
-        assert_eq!(refused.error(), "forbidden_host", "the absolute form");
-        let refused = check(&Uri::from_static("/"), &HeaderMap::new());
-        assert_eq!(refused.error(), "bad_request", "no Host");
+        let error = check(&elsewhere, &headers);
+        assert_eq!(error.error(), "forbidden_host", "the absolute form");
+        let error = check(&Uri::from_static("/"), &HeaderMap::new());
+        assert_eq!(error.error(), "bad_request", "no Host");
     }
 }

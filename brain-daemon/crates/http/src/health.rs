@@ -1,4 +1,4 @@
-//! `GET /health`: whether the daemon can answer. The store is probed at most once a second.
+//! `GET /health`: whether the daemon can answer. The result of a probe holds for a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -25,6 +25,7 @@ use brain_core::{Brain, NoProgress};
 const MAX_AGE: Duration = Duration::from_secs(1);
 /// The timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The storage engine.
 const ENGINE: &str = "redb";
 
 /// The response of a daemon that can answer.
@@ -69,16 +70,18 @@ static HEALTHY: LazyLock<Bytes> = LazyLock::new(|| {
 type ProbeResult = Result<(), String>;
 type Probe = Arc<dyn Fn() -> ProbeResult + Send + Sync>;
 
-/// The result of the last probe of the store.
+/// Probes the store, and stores the last result.
 pub(crate) struct Health {
     probe: Probe,
+    /// The timeout of a probe.
     timeout_after: Duration,
     began: Instant,
     /// One more than the time of the last success, in milliseconds since `began`; 0 while the
     /// store fails. Requests read it without a lock.
     healthy_at: AtomicU64,
+    /// When the last probe ended, and its result.
     last: Mutex<Option<(Instant, ProbeResult)>>,
-    /// The probe in progress. While it hangs, no other one starts.
+    /// The probe in progress. While it hangs, no other probe starts.
     running: tokio::sync::Mutex<Option<JoinHandle<ProbeResult>>>,
 }
 
@@ -205,9 +208,9 @@ mod tests {
     #[tokio::test]
     async fn concurrent_checks_share_one_probe() {
         let probes = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&probes);
+        let counter = Arc::clone(&probes);
         let probe = move || {
-            seen.fetch_add(1, Ordering::SeqCst);
+            counter.fetch_add(1, Ordering::SeqCst);
             Ok(())
         };
         let health = Arc::new(Health::with_probe(Arc::new(probe), Duration::from_secs(10)));
@@ -227,9 +230,9 @@ mod tests {
     async fn a_hanging_store_is_reported_and_probed_once() {
         let probes = Arc::new(AtomicUsize::new(0));
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let (seen, released) = (Arc::clone(&probes), Mutex::new(released));
+        let (counter, released) = (Arc::clone(&probes), Mutex::new(released));
         let probe = move || {
-            seen.fetch_add(1, Ordering::SeqCst);
+            counter.fetch_add(1, Ordering::SeqCst);
             let _ = released.lock().recv();
             Ok(())
         };
@@ -241,7 +244,7 @@ mod tests {
         assert_eq!(probes.load(Ordering::SeqCst), 1, "no second probe starts while one hangs");
         drop(release);
         *health.last.lock() = None;
-        assert_eq!(health.check().await, Ok(()), "it answers again");
+        assert_eq!(health.check().await, Ok(()), "the store answers again");
     }
 
     #[tokio::test]

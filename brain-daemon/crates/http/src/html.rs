@@ -22,7 +22,8 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Creates the policy that allows this style sheet, and what `directives` allow.
+    /// Creates the policy that allows this style sheet and what `directives` allow. `directives` is
+    /// empty or begins with `;`.
     pub(crate) fn new(css: &'static str, directives: &str) -> Self {
         let policy = policy(&format!("style-src {}{directives}", source_hash(css)));
         Self { css, policy }
@@ -46,6 +47,7 @@ pub(crate) fn source_hash(text: &str) -> String {
 pub(crate) struct Page<'a> {
     pub(crate) status: StatusCode,
     pub(crate) style: &'a Style,
+    /// The title, without the name of the program.
     pub(crate) title: &'a str,
     /// Further elements of the head.
     pub(crate) head: Markup,
@@ -90,7 +92,7 @@ pub(crate) fn respond(
     (status, headers, document.into_string()).into_response()
 }
 
-/// Returns the HTML of a page's response.
+/// Returns the body of a response.
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) async fn text_of(response: Response) -> String {
@@ -113,8 +115,8 @@ mod tests {
             body: html! { p { "text" } },
             referrer: "no-referrer",
         };
-        let shown = text_of(page.into_response()).await;
+        let html = text_of(page.into_response()).await;
         let title = "<title>&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; · brain";
-        assert!(shown.contains(title) && !shown.contains("<script"), "{shown}");
+        assert!(html.contains(title) && !html.contains("<script"), "{html}");
     }
 }

@@ -120,7 +120,7 @@ fn code_of(code: FaultCode) -> &'static str {
     }
 }
 
-/// The seconds after which a client should retry.
+/// The seconds after which a client should repeat a request that got 429 or 503 for a fault.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 impl From<Fault> for HttpError {

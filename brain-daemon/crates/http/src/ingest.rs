@@ -1,6 +1,6 @@
 //! `POST /ingest` stores an item from outside; `GET /ingest/{job_id}` returns its state.
 //!
-//! The order of checks is fixed: rate, permission, type, body, content.
+//! The order of checks is fixed: token, rate, permission, quota, source, type, other fields, body.
 //! [`Brain`](brain_core::Brain) does the rest, and answers when the item is on disk.
 
 use axum::Json;
@@ -158,15 +158,15 @@ pub(super) enum AuthErrors {
 async fn ingest(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let counters = &app.shared.counters;
     match accept(&app, request).await {
-        Ok(accepted) => {
-            dispatch::set_job(accepted.job_id);
-            let count = if accepted.status == "duplicate" {
+        Ok(receipt) => {
+            dispatch::set_job(receipt.job_id);
+            let count = if receipt.status == "duplicate" {
                 &counters.duplicate
             } else {
                 &counters.accepted
             };
             count.add(1);
-            Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
+            Ok((StatusCode::ACCEPTED, Json(receipt)).into_response())
         }
         Err(refusal) => {
             counters.refused.add(1);
@@ -221,7 +221,7 @@ async fn job(
 ) -> Result<Json<IngestJob>, HttpError> {
     let caller = auth::authenticate(&app, &request, Resource::Service)?;
     auth::permit(&app, &caller, JobShow::INFO, Resource::Service)?;
-    let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;
+    let id = JobId::parse(&id).map_err(|message| Fault::new(FaultCode::InvalidRequest, message))?;
     app.ask(caller, JobShow { id }).await.map(Json)
 }
 
@@ -245,15 +245,15 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
         return Err(auth::insufficient_scope(app, Resource::Service, fault, Scope::Write));
     }
     let media_type = media_type(headers)?;
-    let name =
+    let name_error =
         |code, error: brain_protocol::NameError| HttpError::from(Fault::new(code, error.message));
     let item = Item {
         media_type,
-        source: source.transpose().map_err(|error| name(FaultCode::InvalidSource, error))?,
+        source: source.transpose().map_err(|error| name_error(FaultCode::InvalidSource, error))?,
         slug: field(headers, "x-brain-slug", MAX_LONG_FIELD)?
             .map(Slug::parse)
             .transpose()
-            .map_err(|error| name(FaultCode::InvalidSlug, error))?,
+            .map_err(|error| name_error(FaultCode::InvalidSlug, error))?,
         title: field(headers, "x-brain-title", MAX_LONG_FIELD)?,
         page_type: field(headers, "x-brain-type", MAX_FIELD)?,
         uri: field(headers, "x-brain-source-uri", MAX_LONG_FIELD)?,
@@ -262,21 +262,21 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
     };
     if is_blank(&item.body) {
         let fault = Fault::new(FaultCode::EmptyBody, "the body is empty");
-        return Err(fault.hint("send the text to keep as the body of the request").into());
+        return Err(fault.hint("send the text as the body of the request").into());
     }
     if media_type == MediaType::Json {
         check_json(&item.body)?;
     }
     let (name, size, now) = (caller.name.clone(), item.body.len(), app.brain.now());
     app.shared.quota.charge(&name, size, now)?;
-    let accepted = enqueue(app, caller, item).await;
-    if accepted.as_ref().map_or(true, |accepted| accepted.status == "duplicate") {
+    let result = enqueue(app, caller, item).await;
+    if result.as_ref().map_or(true, |receipt| receipt.status == "duplicate") {
         app.shared.quota.refund(&name, size, now);
     }
-    accepted
+    result
 }
 
-/// Checks that text is JSON. Bytes that are not UTF-8 are refused elsewhere.
+/// Checks that a body is JSON. `Brain` refuses bytes that are not UTF-8.
 fn check_json(body: &[u8]) -> Result<(), HttpError> {
     let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -308,10 +308,14 @@ async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<IngestRec
 }
 
 /// Returns a trimmed header field; `None` if it is absent or empty.
+///
+/// # Errors
+/// 400 if it is not UTF-8, has more than `max` bytes, or has control characters.
 fn field(headers: &HeaderMap, name: &str, max: usize) -> Result<Option<String>, HttpError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
-    let invalid = |why: String| {
-        HttpError::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")))
+    let invalid = |problem: String| {
+        let message = format!("the field {name} {problem}");
+        HttpError::from(Fault::new(FaultCode::InvalidRequest, message))
     };
     let text =
         std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
@@ -324,13 +328,16 @@ fn field(headers: &HeaderMap, name: &str, max: usize) -> Result<Option<String>, 
     Ok(Some(text.to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// Returns whether a character invisibly changes the direction or the line.
+/// Returns whether a character invisibly changes the direction of text, or ends a line.
 fn is_invisible_control(c: char) -> bool {
     is_direction_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Returns the media type of the body (RFC 9110 section 8.3.1). Of its parameters, only `charset`
 /// matters.
+///
+/// # Errors
+/// 415 if the type, its charset or a `Content-Encoding` is not supported.
 pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
     const SUPPORTED: &str = "send text/plain, text/markdown, text/html or application/json";
     let unsupported = |message: String, hint: &str| {
@@ -355,8 +362,9 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
         .find(|(name, _)| name.trim() == "charset")
         .map(|(_, charset)| charset.trim().trim_matches('"'));
     if let Some(charset) = charset.filter(|name| !matches!(*name, "utf-8" | "utf8" | "us-ascii")) {
-        let shown: String = charset.chars().take(40).collect();
-        return Err(unsupported(format!("the charset \"{shown}\" is not supported"), "send UTF-8"));
+        let shortened: String = charset.chars().take(40).collect();
+        let message = format!("the charset \"{shortened}\" is not supported");
+        return Err(unsupported(message, "send UTF-8"));
     }
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),
@@ -366,7 +374,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             Ok(MediaType::Plain)
         }
         _ => {
-            let shown: String = kind.chars().take(80).collect();
+            let shortened: String = kind.chars().take(80).collect();
             let is_media =
                 ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
             let hint = if is_media || kind == "application/pdf" {
@@ -375,12 +383,15 @@ pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             } else {
                 SUPPORTED
             };
-            Err(unsupported(format!("the content type \"{shown}\" is not supported"), hint))
+            Err(unsupported(format!("the content type \"{shortened}\" is not supported"), hint))
         }
     }
 }
 
 /// Reads the whole body, up to `max` bytes. A larger `Content-Length` is refused at once.
+///
+/// # Errors
+/// 413 if the body is longer, 400 if its end does not arrive.
 pub(super) async fn read_body(
     headers: &HeaderMap,
     body: Body,

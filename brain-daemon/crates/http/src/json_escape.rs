@@ -9,8 +9,8 @@ use brain_protocol::escape_json;
 
 use super::internal_error;
 
-/// Returns the response with control characters and direction controls in JSON as `\u…`. Its value
-/// stays the same. Other bodies, and streams, are returned as they are.
+/// Escapes control characters and direction controls in a JSON body as `\u…`. The JSON value stays
+/// the same. Other bodies, and streams, stay as they are.
 pub(crate) async fn escape(response: Response) -> Response {
     let kind = response.headers().get(CONTENT_TYPE);
     let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
@@ -18,6 +18,7 @@ pub(crate) async fn escape(response: Response) -> Response {
         return response;
     }
     let (mut parts, body) = response.into_parts();
+    // No limit: the body is in memory already.
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return internal_error().into_response();
     };

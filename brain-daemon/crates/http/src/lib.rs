@@ -64,7 +64,8 @@ use limits::Limits;
 use quota::Quota;
 use session_store::SessionStore;
 
-/// Concurrent conversions of text. Converting HTML uses up to a hundred times its size in memory.
+/// Maximum number of concurrent conversions of text. Converting HTML uses up to a hundred times its
+/// size in memory.
 const MAX_CONVERSIONS: usize = 2;
 
 /// One of the two listeners.
@@ -109,7 +110,9 @@ pub(crate) struct SharedState {
     pub(crate) tools: HttpService,
     /// The state of telephone calls.
     telephone: voice::Telephone,
+    /// The connections of the local listener.
     local: Arc<ConnectionLimiter>,
+    /// The connections of the public listener.
     public: Arc<ConnectionLimiter>,
 }
 
@@ -169,7 +172,7 @@ impl std::ops::Deref for AppState {
 }
 
 impl AppState {
-    /// Answers an operation on a thread that may block.
+    /// Runs an operation on a thread that may block, and returns its reply.
     ///
     /// # Errors
     /// The fault of the operation as an HTTP error.

@@ -16,8 +16,10 @@ use super::failure_limiter::FailureLimiter;
 use super::{HttpError, Side, auth};
 use brain_config::Rate;
 
-/// Uses of one wrong token from one address within [`WRONG_TOKEN_WINDOW_MS`].
+/// Maximum uses of wrong tokens of one prefix, from one address on one listener, within
+/// [`WRONG_TOKEN_WINDOW_MS`].
 const MAX_WRONG_TOKENS: usize = 100;
+/// The window of [`MAX_WRONG_TOKENS`], in milliseconds.
 const WRONG_TOKEN_WINDOW_MS: i64 = 10_000;
 /// The number of calls after which inactive clients are removed.
 const CLEANUP_INTERVAL: u32 = 1024;
@@ -29,7 +31,9 @@ type ClientLimiter<C> =
 /// The rate limits of one daemon.
 pub(crate) struct Limits<C: Clock = DefaultClock> {
     clients: Option<ClientLimiter<C>>,
+    /// Hashes names and addresses.
     keys: RandomState,
+    /// The number of calls, for [`CLEANUP_INTERVAL`].
     calls: AtomicU32,
     clock: C,
     wrong_tokens: FailureLimiter,
@@ -73,7 +77,8 @@ impl<C: Clock + Clone> Limits<C> {
         })
     }
 
-    /// Counts the use of a wrong token from an address on the listener `side`.
+    /// Counts the use of a wrong token from an address on the listener `side`; `now` is in Unix
+    /// milliseconds.
     ///
     /// # Errors
     /// 429 with the seconds to wait, if the limit is reached.
@@ -109,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn wait(refusal: HttpError) -> String {
+    fn retry_after(refusal: HttpError) -> String {
         assert_eq!(refusal.error(), "rate_limited");
         refusal.into_response().headers()[header::RETRY_AFTER].to_str().unwrap().to_owned()
     }
@@ -121,7 +126,7 @@ mod tests {
         for call in 0..100 {
             assert!(limits.check_client("ann").is_ok(), "{call}");
         }
-        assert_eq!(wait(limits.check_client("ann").unwrap_err()), "1");
+        assert_eq!(retry_after(limits.check_client("ann").unwrap_err()), "1");
         assert!(limits.check_client("bob").is_ok(), "another client has its own limit");
         clock.advance(Duration::from_secs(10));
         for call in 0..100 {
@@ -135,7 +140,7 @@ mod tests {
         let limits =
             Limits::with_clock(Some(Rate { calls: 1, seconds: 60 }), FakeRelativeClock::default());
         assert!(limits.check_client("ann").is_ok());
-        assert_eq!(wait(limits.check_client("ann").unwrap_err()), "60");
+        assert_eq!(retry_after(limits.check_client("ann").unwrap_err()), "60");
     }
 
     #[test]
@@ -160,7 +165,7 @@ mod tests {
             assert!(limits.wrong_token(from, Side::Local, "brain_pt_wrong", 0).is_ok(), "{call}");
         }
         assert_eq!(
-            wait(limits.wrong_token(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()),
+            retry_after(limits.wrong_token(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()),
             "10"
         );
         assert!(

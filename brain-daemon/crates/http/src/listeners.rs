@@ -26,6 +26,7 @@ pub struct Listeners {
     local: Option<TcpListener>,
     public: Option<TcpListener>,
     missing: Vec<MissingListener>,
+    /// Warnings about listeners that are open to the network.
     exposed: Vec<String>,
 }
 
@@ -34,6 +35,7 @@ pub struct Listeners {
 struct MissingListener {
     side: Side,
     address: SocketAddr,
+    /// The message of the error.
     problem: String,
 }
 
@@ -133,7 +135,7 @@ impl Listeners {
     }
 }
 
-/// Tries to open a missing listener until it succeeds; `None` when `stop` is cancelled.
+/// Tries to open a missing listener until that succeeds. Returns `None` when `stop` is cancelled.
 async fn open_later(
     brain: &Brain,
     missing: &MissingListener,
@@ -165,7 +167,7 @@ async fn open_later(
 }
 
 fn address(listener: &Option<TcpListener>) -> Option<SocketAddr> {
-    listener.as_ref().and_then(|it| it.local_addr().ok())
+    listener.as_ref().and_then(|listener| listener.local_addr().ok())
 }
 
 /// Returns a warning if serving `side` at `address` exposes tokens to the network.
@@ -179,7 +181,7 @@ fn exposure_warning(side: Side, address: SocketAddr, base_url: Option<&str>) -> 
              token can be read on the way: set http.local to a loopback address, such as \
              127.0.0.1:3131"
         )),
-        // A proxy in front terminates TLS.
+        // With an `https` address, a proxy encrypts the connections.
         Side::Public
             if base_url.is_some_and(|url| url.to_ascii_lowercase().starts_with("https://")) =>
         {
@@ -199,28 +201,28 @@ mod tests {
 
     #[test]
     fn addresses_open_to_the_network_are_reported() {
-        let at = |side, address: &str, base_url| {
+        let warning_at = |side, address: &str, base_url| {
             let address: SocketAddr = address.parse().unwrap_or_else(|_| panic!("{address}"));
             exposure_warning(side, address, base_url).unwrap_or_default()
         };
         for address in ["127.0.0.1:3131", "127.9.9.9:1", "[::1]:3131", "[::ffff:127.0.0.1]:3131"] {
             assert_eq!(
-                at(Side::Local, address, None) + &at(Side::Public, address, None),
+                warning_at(Side::Local, address, None) + &warning_at(Side::Public, address, None),
                 "",
                 "{address}"
             );
         }
         for address in ["0.0.0.0:3131", "[::]:3131", "192.168.1.5:3131"] {
             for url in [None, Some("https://brain.example.org")] {
-                let warning = at(Side::Local, address, url);
+                let warning = warning_at(Side::Local, address, url);
                 assert!(warning.contains("http.local") && warning.contains(address), "{warning}");
             }
-            let warning = at(Side::Public, address, Some("http://brain.example.org"));
+            let warning = warning_at(Side::Public, address, Some("http://brain.example.org"));
             for key in ["http.public", "http.base_url"] {
                 assert!(warning.contains(key), "{warning}");
             }
-            assert_eq!(at(Side::Public, address, None), warning);
-            assert_eq!(at(Side::Public, address, Some("HTTPS://brain.example.org")), "");
+            assert_eq!(warning_at(Side::Public, address, None), warning);
+            assert_eq!(warning_at(Side::Public, address, Some("HTTPS://brain.example.org")), "");
         }
     }
 }

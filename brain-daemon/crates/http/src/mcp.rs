@@ -29,9 +29,10 @@ use brain_mcp as mcp;
 pub(super) const PATH: &str = Resource::Mcp.path();
 /// Messages up to this size, in bytes, need no permit.
 const MAX_SMALL_MESSAGE: usize = 64 * 1024;
-/// The total size of larger messages in progress, in KB.
+/// The maximum total size of larger messages in progress, in KB.
 const MAX_LARGE_KB: usize = 64 * 1024;
-/// The maximum number of values in a message. A parsed value takes about ten times its bytes.
+/// The maximum number of values in a message, as [`count_values`] counts them. A parsed value
+/// takes about ten times its bytes.
 const MAX_VALUES: usize = 20_000;
 /// The media types that clients must accept (MCP 2026-07-28, "Sending Messages").
 const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -39,6 +40,11 @@ const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, tex
 /// The code of errors that have an HTTP status, from the range for servers (JSON-RPC 2.0 section
 /// 5.1).
 const ERROR_CODE: i32 = -32000;
+/// The code for a message that is not a valid request (JSON-RPC 2.0 section 5.1).
+const INVALID_REQUEST: i32 = -32600;
+/// The code for a message that is not JSON (JSON-RPC 2.0 section 5.1).
+const PARSE_ERROR: i32 = -32700;
+/// The message for JSON that is not an MCP message.
 const INVALID_MESSAGE: &str = "the message is not an MCP message, which is an object with \
     jsonrpc \"2.0\", a method, and for a request an id that is a number or a string";
 
@@ -56,7 +62,7 @@ async fn message(State(app): State<AppState>, request: Request) -> Result<Respon
     let (mut bytes, mut _permit) = (Bytes::new(), None);
     if parts.method == Method::POST {
         bytes = read_message(body).await?;
-        // Acquired when the message is complete, so that an unfinished one uses no budget.
+        // Acquired when the message is complete, so that an unfinished message uses no budget.
         _permit = large_permit(&app, bytes.len()).await?;
         let head = match MessageHead::of(&bytes) {
             Ok(head) => head,
@@ -78,14 +84,14 @@ async fn message(State(app): State<AppState>, request: Request) -> Result<Respon
         }
         widen_accept(&mut parts.headers);
     }
-    let json = media_type(&parts.headers).is_some_and(|kind| kind == "application/json");
+    let is_json = media_type(&parts.headers).is_some_and(|kind| kind == "application/json");
     parts.extensions.insert(caller);
     let answer =
         app.shared.tools.clone().oneshot(Request::from_parts(parts, Full::new(bytes))).await;
     match answer {
         // The MCP server reports JSON that is not an MCP message as a wrong media type.
-        Ok(response) if json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            Ok(bad_message(-32600, INVALID_MESSAGE))
+        Ok(response) if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            Ok(bad_message(INVALID_REQUEST, INVALID_MESSAGE))
         }
         Ok(response) => Ok(explain_status(response)),
         Err(never) => match never {},
@@ -109,6 +115,10 @@ async fn large_permit(
     permit.map(Some).map_err(|_| internal_error())
 }
 
+/// Reads a message of at most [`MAX_MESSAGE`] bytes.
+///
+/// # Errors
+/// 413 if it is longer, 400 if its end does not arrive.
 async fn read_message(body: Body) -> Result<Bytes, HttpError> {
     axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|error| {
         let source = std::error::Error::source(&error);
@@ -122,7 +132,8 @@ async fn read_message(body: Body) -> Result<Bytes, HttpError> {
     })
 }
 
-/// Replaces `*/*` in `Accept` by the media types that the MCP server requires.
+/// Replaces an `Accept` that is absent or has `*/*` with the media types that the MCP server
+/// requires.
 fn widen_accept(headers: &mut HeaderMap) {
     let accepts_anything = |value: &HeaderValue| {
         let text = value.to_str().unwrap_or_default();
@@ -159,25 +170,26 @@ impl<'a> MessageHead<'a> {
     fn of(bytes: &'a Bytes) -> Result<Self, (i32, &'static str)> {
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         if first == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
-            return Err((-32600, "batches are not supported: send one message in each request"));
+            let message = "batches are not supported: send one message in each request";
+            return Err((INVALID_REQUEST, message));
         }
         if count_values(bytes) > MAX_VALUES {
             return Err((
-                -32600,
+                INVALID_REQUEST,
                 "the message has too many values: a tool takes texts and short lists",
             ));
         }
         // serde's error does not reliably distinguish syntax from structure.
         serde_json::from_slice(bytes).map_err(|_| {
             match serde_json::from_slice::<IgnoredAny>(bytes) {
-                Ok(_) => (-32600, INVALID_MESSAGE),
-                Err(_) => (-32700, "the message is not JSON"),
+                Ok(_) => (INVALID_REQUEST, INVALID_MESSAGE),
+                Err(_) => (PARSE_ERROR, "the message is not JSON"),
             }
         })
     }
 
-    /// Returns an HTTP error with the body of a JSON-RPC error: some clients show only that
-    /// message.
+    /// Returns an HTTP error with a JSON-RPC error as its body, because some clients show only the
+    /// message of that.
     fn to_error(&self, refusal: HttpError) -> Response {
         let (error, message) = (refusal.error().to_owned(), refusal.message().to_owned());
         let (mut parts, _) = refusal.into_response().into_parts();
@@ -196,7 +208,7 @@ impl<'a> MessageHead<'a> {
     }
 }
 
-/// Adds a message to errors that the MCP server reports by a status alone.
+/// Adds a message to errors that the MCP server reports by a status without a JSON body.
 fn explain_status(response: Response) -> Response {
     let message = match response.status() {
         _ if media_type(response.headers()).is_some_and(|kind| kind != "text/plain") => {
@@ -215,7 +227,8 @@ fn explain_status(response: Response) -> Response {
     json_rpc_error(response.status(), ERROR_CODE, message)
 }
 
-/// Returns an upper bound for the number of values in JSON text: the separators outside of strings.
+/// Returns the approximate number of values in JSON text: the commas and opening brackets outside
+/// of strings.
 fn count_values(json: &[u8]) -> usize {
     let (mut count, mut in_text, mut is_escaped) = (0, false, false);
     for &byte in json {

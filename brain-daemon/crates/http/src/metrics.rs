@@ -42,14 +42,14 @@ async fn metrics(State(app): State<AppState>) -> Result<Response, HttpError> {
     let status = app.ask(owner, Status).await?;
     let connections =
         [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
-    let text = page(&status, &app.shared.counters, &connections);
+    let text = render(&status, &app.shared.counters, &connections);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
 /// Renders the metrics in the text format.
-fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]) -> String {
+fn render(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]) -> String {
     let mut out = String::with_capacity(4096);
-    head(&mut out, "brain_build_info", "gauge", "1, with the version.");
+    write_head(&mut out, "brain_build_info", "gauge", "1, with the version.");
     let _ =
         writeln!(out, "brain_build_info{{version=\"{VERSION}\",schema=\"{}\"}} 1", status.schema);
     for (name, kind, help, value) in [
@@ -84,11 +84,12 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
             counters.bytes_in.get(),
         ),
     ] {
-        head(&mut out, name, kind, help);
+        write_head(&mut out, name, kind, help);
         let _ = writeln!(out, "{name} {value}");
     }
-    workers(&mut out, &status.workers);
-    head(&mut out, "brain_ingest_items_total", "counter", "Items sent to /ingest, by result.");
+    write_workers(&mut out, &status.workers);
+    let help = "Items sent to /ingest, by result.";
+    write_head(&mut out, "brain_ingest_items_total", "counter", help);
     for (result, count) in [
         ("accepted", &counters.accepted),
         ("duplicate", &counters.duplicate),
@@ -96,11 +97,11 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
     ] {
         let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
     }
-    head(&mut out, "brain_http_connections", "gauge", "Open connections.");
+    write_head(&mut out, "brain_http_connections", "gauge", "Open connections.");
     for (side, count) in connections {
         let _ = writeln!(out, "brain_http_connections{{listener=\"{}\"}} {count}", side.as_str());
     }
-    head(&mut out, "brain_http_requests_total", "counter", "Answered requests.");
+    write_head(&mut out, "brain_http_requests_total", "counter", "Answered requests.");
     for (name, route) in counters.routes() {
         for (class, count) in route.classes() {
             let _ = writeln!(
@@ -109,38 +110,42 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
             );
         }
     }
-    histogram(&mut out, counters);
+    write_histogram(&mut out, counters);
     out
 }
 
-fn workers(out: &mut String, workers: &[WorkerStatus]) {
+/// Writes the metrics of workers that are configured.
+fn write_workers(out: &mut String, workers: &[WorkerStatus]) {
     const RESTARTS: &str = "brain_worker_restarts_total";
-    let configured = || workers.iter().filter(|it| it.state != WorkerState::NotConfigured);
-    head(out, "brain_worker_up", "gauge", "1 if the worker runs, 0 while it waits for a restart.");
+    let configured = || workers.iter().filter(|worker| worker.state != WorkerState::NotConfigured);
+    let help = "1 if the worker runs, 0 while it waits for a restart.";
+    write_head(out, "brain_worker_up", "gauge", help);
     for worker in configured() {
         let up = u8::from(worker.state != WorkerState::Restarting);
         let _ = writeln!(out, "brain_worker_up{{worker=\"{}\"}} {up}", worker.name);
     }
-    head(out, RESTARTS, "counter", "Restarts of the worker after failures.");
+    write_head(out, RESTARTS, "counter", "Restarts of the worker after failures.");
     for worker in configured() {
         let _ = writeln!(out, "{RESTARTS}{{worker=\"{}\"}} {}", worker.name, worker.restarts);
     }
 }
 
-fn histogram(out: &mut String, counters: &Counters) {
+/// Writes the histogram of durations.
+fn write_histogram(out: &mut String, counters: &Counters) {
     const NAME: &str = "brain_http_request_duration_seconds";
-    head(out, NAME, "histogram", "Duration of requests.");
+    write_head(out, NAME, "histogram", "Duration of requests.");
     let mut last_sum = 0;
     for (bound_us, sum) in counters.histogram() {
         let _ = writeln!(out, "{NAME}_bucket{{le=\"{}\"}} {sum}", bound_us as f64 / 1e6);
         last_sum = sum;
     }
-    // Counters change while they are read, and a histogram must not decrease.
+    // Counters change while they are read; the last bucket must not be below the others.
     let all = counters.requests().max(last_sum);
     let _ = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {all}");
     let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counters.took_us.get() as f64 / 1e6);
 }
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+/// Writes the lines before the values of a metric.
+fn write_head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }

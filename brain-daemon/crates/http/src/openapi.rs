@@ -17,7 +17,7 @@ use super::AppState;
 use super::http_error::ErrorBody;
 
 /// Errors that any request can get before a handler runs.
-const COMMON: [(&str, &str); 7] = [
+const COMMON_ERRORS: [(&str, &str); 7] = [
     ("400", "Ambiguous fields, or an incomplete body"),
     ("403", "A request to another host name, or from a web page of another origin"),
     ("405", "The path has no such method"),
@@ -52,7 +52,7 @@ fn document(mut api: OpenApi) -> OpenApi {
             "A daemon that stores a person's knowledge: ingest, access and administration.",
         ))
         .build();
-    let about = Operation::builder()
+    let document_operation = Operation::builder()
         .tag("service")
         .operation_id(Some("openapi"))
         .summary(Some("This document."))
@@ -63,18 +63,19 @@ fn document(mut api: OpenApi) -> OpenApi {
                 .content("application/json", Content::default()),
         )
         .build();
-    api.paths.paths.insert(PATH.into(), PathItem::new(HttpMethod::Get, about));
-    for item in api.paths.paths.values_mut() {
+    let document_path = PathItem::new(HttpMethod::Get, document_operation);
+    api.paths.paths.insert(PATH.into(), document_path);
+    for path_item in api.paths.paths.values_mut() {
         let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
-            &mut item.head,
+            &mut path_item.get,
+            &mut path_item.put,
+            &mut path_item.post,
+            &mut path_item.delete,
+            &mut path_item.patch,
+            &mut path_item.head,
         ];
         for operation in operations.into_iter().flatten() {
-            for (status, description) in COMMON {
+            for (status, description) in COMMON_ERRORS {
                 add_error(operation, status, description);
             }
         }
@@ -112,16 +113,17 @@ fn allow_error_body(response: &mut Response, error_content: impl Fn() -> Content
         .entry("application/json".into())
         .or_insert_with(|| RefOr::T(error_content()));
     let RefOr::T(content) = json else { return };
-    let common = Ref::from_schema_name(ErrorBody::name());
+    let error_body = Ref::from_schema_name(ErrorBody::name());
     match content.schema.take() {
-        Some(RefOr::Ref(schema)) if schema.ref_location != common.ref_location => {
-            let both: Schema = OneOfBuilder::new().item(schema).item(common).into();
+        Some(RefOr::Ref(schema)) if schema.ref_location != error_body.ref_location => {
+            let both: Schema = OneOfBuilder::new().item(schema).item(error_body).into();
             content.schema = Some(both.into());
         }
         schema => content.schema = schema,
     }
 }
 
+/// Returns the ways to authenticate, by name.
 fn schemes() -> [(&'static str, SecurityScheme); 3] {
     let bearer = Http::builder().scheme(HttpAuthScheme::Bearer).description(Some(
         "An access token, a personal token, or for administration the admin token.",

@@ -33,9 +33,9 @@ pub(super) const PATH: &str = "/pages/{*slug}";
 /// The path of a page in the document, in logs and in the audit.
 pub(super) const DOCUMENTED_PATH: &str = "/pages/{slug}";
 
-/// What follows the slug in the path of an append.
+/// The end of an append's path, after the slug.
 const APPEND: &str = "/append";
-/// Search results if the request does not say how many.
+/// Maximum number of search results if the request gives none.
 const DEFAULT_LIMIT: u32 = 10;
 
 /// Operations whose axum route differs from the documented path.
@@ -177,33 +177,34 @@ struct Appended {
 )]
 async fn search(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let caller = admit::<Search>(&app, &request)?;
-    let given: SearchParameters = query(request.uri())?;
-    let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
+    let parameters: SearchParameters = parse_query(request.uri())?;
+    let limit = parameters.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_HITS).contains(&limit) {
         return Err(invalid(format!("limit is a number from 1 to {MAX_HITS}")));
     }
-    let format = format(given.format, request.headers());
-    let tags = given.tags.as_deref().unwrap_or_default().split(',').map(str::trim);
+    let format = format(parameters.format, request.headers());
+    let tags = parameters.tags.as_deref().unwrap_or_default().split(',').map(str::trim);
     let search = Search {
-        query: given.q,
+        query: parameters.q,
         limit,
-        source: given.source.map(parse_source).transpose()?,
-        page_type: given.r#type,
+        source: parameters.source.map(parse_source).transpose()?,
+        page_type: parameters.r#type,
         tags: tags.filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
-        since: given.since,
-        until: given.until,
+        since: parameters.since,
+        until: parameters.until,
         ..Search::default()
     };
-    let mut found = app.ask(caller, search).await?;
-    found.hits.iter_mut().for_each(|hit| remove_local_path(&mut hit.source_uri));
-    if found.degraded.is_some() {
-        // The cause is shown to the owner only.
-        let why = "the index is incomplete at the moment: pages may be missing; try again later";
-        found.degraded = Some(why.into());
+    let mut hits = app.ask(caller, search).await?;
+    hits.hits.iter_mut().for_each(|hit| remove_local_path(&mut hit.source_uri));
+    if hits.degraded.is_some() {
+        // Only the owner learns the cause.
+        let message =
+            "the index is incomplete at the moment: pages may be missing; try again later";
+        hits.degraded = Some(message.into());
     }
     Ok(match format {
-        Format::Json => Json(found).into_response(),
-        Format::Md => markdown(list(&found)),
+        Format::Json => Json(hits).into_response(),
+        Format::Md => markdown(list(&hits)),
     })
 }
 
@@ -256,10 +257,10 @@ async fn read_page(
     request: Request,
 ) -> Result<Response, HttpError> {
     let caller = admit::<Get>(&app, &request)?;
-    let given: PageParameters = query(request.uri())?;
-    let format = format(given.format, request.headers());
+    let parameters: PageParameters = parse_query(request.uri())?;
+    let format = format(parameters.format, request.headers());
     let mut page =
-        app.ask(caller, Get { page: parse_page(&name)?, version: given.version }).await?;
+        app.ask(caller, Get { page: parse_page(&name)?, version: parameters.version }).await?;
     remove_local_path(&mut page.source_uri);
     Ok(match format {
         Format::Json => Json(page).into_response(),
@@ -327,12 +328,12 @@ async fn append(
 ) -> Result<Json<Appended>, HttpError> {
     let caller = admit::<Append>(&app, &request)?;
     app.shared.quota.check(&caller.name, app.brain.now())?;
-    let (parts, sent) = request.into_parts();
-    let AppendParameters { section } = query(&parts.uri)?;
+    let (parts, request_body) = request.into_parts();
+    let AppendParameters { section } = parse_query(&parts.uri)?;
     let page = parse_page(name.strip_suffix(APPEND).unwrap_or(&name))?;
     let media_type = ingest::media_type(&parts.headers)?;
     let max = app.brain.config().ingest.max_bytes;
-    let bytes = ingest::read_body(&parts.headers, sent, max).await?;
+    let bytes = ingest::read_body(&parts.headers, request_body, max).await?;
     let content = match media_type {
         MediaType::Plain | MediaType::Markdown => bytes,
         MediaType::Json => json_text(&bytes)?.into_bytes(),
@@ -360,19 +361,22 @@ async fn append(
 }
 
 /// Returns the text of a JSON body.
+///
+/// # Errors
+/// 400 if the body is not JSON or has other members.
 fn json_text(bytes: &[u8]) -> Result<String, HttpError> {
-    let sent: AppendBody =
+    let append_body: AppendBody =
         serde_json::from_slice(bytes).map_err(|error| match error.is_data() {
             true => invalid(format!("the body must be an object with \"text\": {error}")),
             false => body::not_json(&error),
         })?;
-    Ok(sent.text)
+    Ok(append_body.text)
 }
 
 /// Returns the caller of a request for the operation `O`.
 ///
 /// # Errors
-/// 401, 403 or 429.
+/// 401 without a valid token, 403 if its scopes do not suffice, 429 after too many calls.
 fn admit<O: Operation>(app: &AppState, request: &Request) -> Result<Caller, HttpError> {
     let caller = auth::authenticate(app, request, Resource::Service)?;
     app.shared.limits.check_client(&caller.name)?;
@@ -384,8 +388,9 @@ fn admit<O: Operation>(app: &AppState, request: &Request) -> Result<Caller, Http
 ///
 /// # Errors
 /// 400 with the name of an unknown or invalid parameter.
-fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
-    Query::try_from_uri(uri).map(|Query(given)| given).map_err(|why| invalid(why.body_text()))
+fn parse_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
+    let parsed = Query::try_from_uri(uri);
+    parsed.map(|Query(parameters)| parameters).map_err(|error| invalid(error.body_text()))
 }
 
 /// Parses `slug` or `source:slug`.
@@ -410,7 +415,7 @@ fn invalid(message: String) -> HttpError {
     Fault::new(FaultCode::InvalidRequest, message).into()
 }
 
-/// Removes a path on this machine, which is of no use elsewhere.
+/// Removes a `source_uri` that is a path on this machine, which is of no use elsewhere.
 fn remove_local_path(source_uri: &mut Option<String>) {
     if source_uri.as_deref().is_some_and(|uri| uri.starts_with("file:")) {
         *source_uri = None;
@@ -426,7 +431,7 @@ mod tests {
     fn page_names_have_an_optional_source() {
         let name = |text: &str| {
             let page = parse_page(text).map_err(|refusal| refusal.error().to_owned())?;
-            Ok::<_, String>((page.source.map(|it| it.to_string()), page.slug.to_string()))
+            Ok::<_, String>((page.source.map(|source| source.to_string()), page.slug.to_string()))
         };
         assert_eq!(name("people/ada"), Ok((None, "people/ada".into())));
         assert_eq!(name("work:people/ada"), Ok((Some("work".into()), "people/ada".into())));

@@ -19,21 +19,21 @@ pub(super) enum Format {
     Md,
 }
 
-/// Returns the form that a request wants: its parameter decides, else the first known media type
-/// of `Accept`.
+/// Returns the form that a request asks for: its parameter decides, else the first known media type
+/// of `Accept`. JSON without either.
 pub(super) fn format(parameter: Option<Format>, headers: &HeaderMap) -> Format {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let known = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
+    let format_of = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
         MARKDOWN => Some(Format::Md),
         "application/json" => Some(Format::Json),
         _ => None,
     };
     parameter
-        .or_else(|| accept.and_then(|ranges| ranges.split(',').find_map(known)))
+        .or_else(|| accept.and_then(|ranges| ranges.split(',').find_map(format_of)))
         .unwrap_or(Format::Json)
 }
 
-/// Returns a response of markdown.
+/// Returns a response with markdown.
 pub(super) fn markdown(text: String) -> Response {
     let kind = HeaderValue::from_static("text/markdown; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], text).into_response()

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::HttpError;
 
+/// A day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The quota of each client, and its usage.
@@ -35,7 +36,7 @@ impl Quota {
         Self { pages, bytes, usage: Mutex::default() }
     }
 
-    /// Checks whether the client may write another page today.
+    /// Checks whether the client may write another page today; `now` is in Unix milliseconds.
     ///
     /// # Errors
     /// 429 with the seconds until midnight, if the quota is used up.
@@ -47,7 +48,7 @@ impl Quota {
     /// Counts a page of `size` bytes.
     ///
     /// # Errors
-    /// Like [`Quota::check`]. After an error, nothing is counted.
+    /// As for [`Quota::check`]. After an error, nothing is counted.
     pub(crate) fn charge(&self, client: &str, size: usize, now: i64) -> Result<(), HttpError> {
         let mut usage = self.today(now);
         let (pages, bytes) = usage.clients.entry(client.to_owned()).or_default();
@@ -99,9 +100,9 @@ mod tests {
     fn a_client_has_its_own_quota_until_midnight() {
         let quota = Quota::new(Some(2), Some(100));
         assert!(quota.charge("ann", 10, 0).is_ok() && quota.charge("ann", 10, 0).is_ok());
-        let refused = quota.charge("ann", 10, DAY_MS - 5000).unwrap_err();
-        assert_eq!(refused.error(), "quota_exceeded");
-        let text = refused.message();
+        let error = quota.charge("ann", 10, DAY_MS - 5000).unwrap_err();
+        assert_eq!(error.error(), "quota_exceeded");
+        let text = error.message();
         assert!(text.contains("2 pages a day") && text.contains("ingest.daily_pages"), "{text}");
         assert!(text.contains("in 5 seconds"), "{text}");
         assert!(quota.check("ann", 0).is_err() && quota.check("bob", 0).is_ok());
@@ -112,8 +113,8 @@ mod tests {
     fn bytes_count_and_refunds_reduce_usage() {
         let quota = Quota::new(None, Some(100));
         assert!(quota.charge("ann", 90, 0).is_ok());
-        let refused = quota.charge("ann", 11, 0).unwrap_err();
-        assert!(refused.message().contains("ingest.daily_bytes"), "{}", refused.message());
+        let error = quota.charge("ann", 11, 0).unwrap_err();
+        assert!(error.message().contains("ingest.daily_bytes"), "{}", error.message());
         quota.refund("ann", 90, 0);
         assert!(quota.charge("ann", 100, 0).is_ok());
         assert!(quota.check("ann", 0).is_err());

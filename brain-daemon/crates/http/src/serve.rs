@@ -2,10 +2,10 @@
 //!
 //! HTTP/1.1 only. A connection is closed if its client sends a request too slowly or does not read
 //! the response. When a listener is full, idle connections are closed to admit new ones. When the
-//! daemon stops, requests in progress are answered.
+//! daemon stops, it first answers the requests in progress, for a limited time.
 //!
-//! If a request is refused before its body was read, a short body is read to its end, so that the
-//! connection can be used again. Otherwise the response says `Connection: close`.
+//! If a request is answered before its body was read, a short body is read to its end, so that the
+//! connection can be used again. After a longer body, the response says `Connection: close`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -43,7 +43,8 @@ const BACKLOG: u32 = 4096;
 const MAX_HEAD: usize = 16 * 1024;
 /// Maximum number of header fields of a request.
 const MAX_FIELDS: usize = 100;
-/// Maximum number of bytes of a refused request's body that are read to keep the connection.
+/// Maximum number of unread bytes of a body that are read after the answer, so that the connection
+/// can be used again.
 const MAX_DRAINED: u64 = 64 * 1024;
 /// The time for the head of a request that is incomplete when the daemon stops.
 const LAST_HEAD: Duration = Duration::from_millis(500);
@@ -92,7 +93,7 @@ pub(crate) fn adopt(socket: std::net::TcpListener) -> Result<TcpListener, Fault>
             FaultCode::Io,
             format!("cannot listen on the socket that systemd passed in: {error}"),
         )
-        .hint("restart its socket unit: `systemctl --user restart brain-http-local.socket`")
+        .hint("restart its unit, for example `systemctl --user restart brain-http-local.socket`")
     })
 }
 
@@ -175,8 +176,8 @@ async fn serve_connection(
     loop {
         tokio::select! {
             biased;
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
+            result = connection.as_mut() => {
+                if let Err(error) = result {
                     tracing::trace!(%error, %peer, "connection failed");
                 }
                 return;
@@ -265,7 +266,7 @@ async fn drain_body(body: &Arc<RequestBody>, timeouts: &Timeouts) -> bool {
 
 /// Refuses a request whose framing is ambiguous or unsupported (RFC 9112 section 6).
 ///
-/// `has_length` says whether the raw head has a `Content-Length`; `None` if it was not seen.
+/// `has_length` says whether the raw head has a `Content-Length`; `None` if the head is unknown.
 fn check_framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<HttpError> {
     let lines = headers.get_all(header::TRANSFER_ENCODING).iter();
     let codings: Vec<&[u8]> = lines
@@ -285,8 +286,8 @@ fn check_framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<HttpEr
     if codings.len() > 1 {
         return bad_request("the transfer coding `chunked` is repeated; send it once");
     }
-    // hyper uses the coding and drops the length, but a proxy in front may have used the length
-    // (section 6.3).
+    // hyper uses the coding and ignores the length, but a proxy between client and brain may have
+    // used the length (section 6.3).
     match has_length {
         Some(false) => None,
         Some(true) => {

@@ -5,7 +5,7 @@
 //! brain can read.
 //!
 //! Browsers send a cookie to every port of its host. Over plain HTTP, any service on this machine
-//! may see it, so consent cookies are ignored there.
+//! may see it, so consent cookies open no session there.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -19,7 +19,7 @@ use super::{AppState, HttpError, Side, client_address, dispatch};
 use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_base::permission::ADMINISTRATION;
 
-/// Carries the CSRF token of [`admin_csrf_token`].
+/// The header field that has the CSRF token of [`admin_csrf_token`].
 pub(super) const CSRF: HeaderName = HeaderName::from_static("x-brain-csrf");
 
 /// The action that the CSRF token of an admin session is bound to.
@@ -39,8 +39,8 @@ impl FromRequestParts<AppState> for Owner {
 /// Authenticates an administrator. Changes by a session need its CSRF token and the same origin.
 ///
 /// # Errors
-/// 401 with `WWW-Authenticate`; 403 for a token without the scope, or without the CSRF token; 429
-/// after too many wrong tokens.
+/// 401 with `WWW-Authenticate` without a valid token or session; 403 for a token without the scope,
+/// or a change without the CSRF token; 429 after too many wrong tokens.
 fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
     let (method, headers) = (&parts.method, &parts.headers);
     if headers.contains_key(AUTHORIZATION) {
@@ -53,12 +53,15 @@ fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError
             "send `Authorization: Bearer <admin token>`; `brain token admin` shows the token on a \
              terminal",
         );
-        let realm = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
-        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, realm));
+        let challenge = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
+        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, challenge));
     };
     if !matches!(*method, Method::GET | Method::HEAD) {
-        let given = headers.get(CSRF).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if !is_same_origin(app, headers) || !app.sessions.is_csrf_token(id, ADMINISTER, given)? {
+        let csrf_token =
+            headers.get(CSRF).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !is_same_origin(app, headers)
+            || !app.sessions.is_csrf_token(id, ADMINISTER, csrf_token)?
+        {
             return Err(csrf_error(
                 "send the `csrf_token` of the session in the header `X-Brain-Csrf`",
             ));
@@ -71,8 +74,8 @@ fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError
 
 /// Returns the caller of the bearer token.
 ///
-/// Wrong tokens are counted by their first characters, so one program's wrong token does not
-/// affect other programs.
+/// Wrong tokens are counted by [`auth::token_prefix`], so one program's wrong token does not affect
+/// other programs.
 fn bearer_caller(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
     let caller = auth::authenticate_bearer(app, &parts.headers, Resource::Service);
     if caller.is_err()
@@ -106,7 +109,7 @@ pub(crate) fn owner_caller() -> Caller {
 /// Returns the CSRF token of the admin session `id`.
 ///
 /// # Errors
-/// [`FaultCode::Internal`] when the system has no randomness.
+/// [`FaultCode::Internal`] when the system has no random data.
 pub(super) fn admin_csrf_token(app: &AppState, id: &str) -> Result<String, Fault> {
     app.sessions.csrf_token(id, ADMINISTER)
 }
@@ -120,7 +123,8 @@ pub(super) fn csrf_error(hint: &str) -> HttpError {
     )
 }
 
-/// Returns the id and the expiry of the session for `purpose` that a request has.
+/// Returns the session for `purpose` that a request has: its id, and when it expires, in Unix
+/// milliseconds.
 pub(super) fn session<'a>(
     app: &AppState,
     headers: &'a HeaderMap,
@@ -136,7 +140,7 @@ pub(super) fn session<'a>(
     Some((id, expires_at))
 }
 
-/// Returns whether consent cookies are used: only where no other service can see them.
+/// Returns whether consent cookies can be sessions: only where no other service can see them.
 pub(super) fn uses_consent_cookies(app: &AppState) -> bool {
     is_secure(app)
 }
@@ -213,18 +217,18 @@ mod tests {
 
     #[test]
     fn a_cookie_is_found_among_others_unless_repeated() {
-        let with = |lines: &[&str]| {
+        let value_of = |lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append(COOKIE, line.parse().unwrap());
             }
             cookie(&headers, "brain-admin").map(str::to_owned)
         };
-        assert_eq!(with(&["a=1; brain-admin=x=y; b=2"]).as_deref(), Some("x=y"));
-        assert_eq!(with(&["a=1", "brain-admin=x"]).as_deref(), Some("x"));
-        assert_eq!(with(&["xbrain-admin=x; brain-admins=y"]), None);
-        assert_eq!(with(&["brain-admin=x; brain-admin=y"]), None, "one of them may be forged");
-        assert_eq!(with(&["brain-admin="]), None);
-        assert_eq!(with(&[]), None);
+        assert_eq!(value_of(&["a=1; brain-admin=x=y; b=2"]).as_deref(), Some("x=y"));
+        assert_eq!(value_of(&["a=1", "brain-admin=x"]).as_deref(), Some("x"));
+        assert_eq!(value_of(&["xbrain-admin=x; brain-admins=y"]), None);
+        assert_eq!(value_of(&["brain-admin=x; brain-admin=y"]), None, "one of them may be forged");
+        assert_eq!(value_of(&["brain-admin="]), None);
+        assert_eq!(value_of(&[]), None);
     }
 }

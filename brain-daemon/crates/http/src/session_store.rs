@@ -17,7 +17,7 @@ use brain_base::random::{self, Random, SystemRandom};
 
 /// How long a session lasts, in milliseconds.
 pub(crate) const SESSION_MS: i64 = 12 * 60 * 60 * 1000;
-/// Concurrent sessions; opening another one ends the oldest.
+/// Maximum number of sessions. Opening another one ends the oldest.
 const MAX_SESSIONS: usize = 64;
 
 /// What a session permits.
@@ -29,10 +29,12 @@ pub(crate) enum Purpose {
     Consent,
 }
 
+/// A session, by the SHA-256 of its id.
 struct Session {
     purpose: Purpose,
     /// Unix milliseconds.
     expires_at: i64,
+    /// The admin token that opened it.
     token: Secret,
 }
 
@@ -58,15 +60,16 @@ impl SessionStore {
     /// Returns 256 random bits in 43 characters.
     ///
     /// # Errors
-    /// [`FaultCode::Internal`](brain_protocol::FaultCode) when the system has no randomness.
+    /// [`FaultCode::Internal`](brain_protocol::FaultCode) when the system has no random data.
     pub(crate) fn random_id(&self) -> Result<String, Fault> {
         Ok(random::text::<32>(&*self.random)?)
     }
 
-    /// Opens a session for an owner with the admin token `token`, and returns its id.
+    /// Opens a session for an owner with the admin token `token` at `now` (Unix milliseconds), and
+    /// returns its id.
     ///
     /// # Errors
-    /// As [`SessionStore::random_id`].
+    /// As for [`SessionStore::random_id`].
     pub(crate) fn open(&self, purpose: Purpose, token: &Secret, now: i64) -> Result<String, Fault> {
         let id = self.random_id()?;
         let mut sessions = self.sessions.lock();
@@ -113,14 +116,14 @@ impl SessionStore {
     /// page, shown to that browser, can send it back.
     ///
     /// # Errors
-    /// As [`SessionStore::random_id`].
+    /// As for [`SessionStore::random_id`].
     pub(crate) fn csrf_token(&self, id: &str, action: &str) -> Result<String, Fault> {
         let key = match self.key.get() {
             Some(key) => key,
             None => {
                 let mut key = [0; 32];
                 self.random.fill(&mut key)?;
-                // Another thread may have been faster; then its key is used.
+                // If another thread has set a key meanwhile, that key is used.
                 self.key.get_or_init(|| key)
             }
         };
@@ -136,7 +139,7 @@ impl SessionStore {
     /// Returns whether `given` is the CSRF token of `id` and `action`, compared in constant time.
     ///
     /// # Errors
-    /// As [`SessionStore::random_id`].
+    /// As for [`SessionStore::random_id`].
     pub(crate) fn is_csrf_token(&self, id: &str, action: &str, given: &str) -> Result<bool, Fault> {
         Ok(self.csrf_token(id, action)?.as_bytes().ct_eq(given.as_bytes()).into())
     }
@@ -168,33 +171,33 @@ mod tests {
     #[test]
     fn a_session_permits_its_purpose_until_it_expires() {
         let store = SessionStore::default();
-        let name = store.open(Purpose::Consent, &owner(), 1000).unwrap();
-        assert_eq!(name.len(), 43);
-        let until = |name: &str, purpose, now| {
-            store.expires_at(name, purpose, now, |token| token == "the owner's")
+        let id = store.open(Purpose::Consent, &owner(), 1000).unwrap();
+        assert_eq!(id.len(), 43);
+        let expires_at = |id: &str, purpose, now| {
+            store.expires_at(id, purpose, now, |token| token == "the owner's")
         };
-        assert_eq!(until(&name, Purpose::Consent, 1000), Some(1000 + SESSION_MS));
-        assert_eq!(until(&name, Purpose::Admin, 1000), None, "it permits consent only");
-        assert_eq!(until(&name, Purpose::Consent, 1000 + SESSION_MS), None, "12 hours");
-        assert_eq!(until("another", Purpose::Consent, 1000), None);
+        assert_eq!(expires_at(&id, Purpose::Consent, 1000), Some(1000 + SESSION_MS));
+        assert_eq!(expires_at(&id, Purpose::Admin, 1000), None, "the session permits consent only");
+        assert_eq!(expires_at(&id, Purpose::Consent, 1000 + SESSION_MS), None, "12 hours");
+        assert_eq!(expires_at("another", Purpose::Consent, 1000), None);
         assert_eq!(
-            store.expires_at(&name, Purpose::Consent, 1000, |_| false),
+            store.expires_at(&id, Purpose::Consent, 1000, |_| false),
             None,
             "there is a new admin token"
         );
-        store.close(&name);
-        assert_eq!(until(&name, Purpose::Consent, 1000), None);
+        store.close(&id);
+        assert_eq!(expires_at(&id, Purpose::Consent, 1000), None);
     }
 
     #[test]
     fn opening_too_many_sessions_ends_the_oldest() {
         let store = SessionStore::default();
-        let names: Vec<String> = (0..=MAX_SESSIONS)
+        let ids: Vec<String> = (0..=MAX_SESSIONS)
             .map(|at| store.open(Purpose::Admin, &owner(), at as i64).unwrap())
             .collect();
-        let good = |name: &String| store.expires_at(name, Purpose::Admin, 100, |_| true).is_some();
-        assert!(!good(&names[0]));
-        assert!(names[1..].iter().all(good));
+        let is_open = |id: &String| store.expires_at(id, Purpose::Admin, 100, |_| true).is_some();
+        assert!(!is_open(&ids[0]));
+        assert!(ids[1..].iter().all(is_open));
         let next_day = store.open(Purpose::Admin, &owner(), 3 * SESSION_MS).unwrap();
         assert_eq!(store.sessions.lock().len(), 1, "expired sessions are removed");
         assert!(store.expires_at(&next_day, Purpose::Admin, 3 * SESSION_MS, |_| true).is_some());
@@ -205,17 +208,17 @@ mod tests {
         let (store, other) = (SessionStore::default(), SessionStore::default());
         let token = store.csrf_token("browser", "request").unwrap();
         assert!(store.is_csrf_token("browser", "request", &token).unwrap());
-        for (name, what, given) in [
+        for (id, action, given) in [
             ("other", "request", &*token),
             ("browser", "other", &*token),
             ("browserr", "equest", &*token),
         ] {
-            assert!(!store.is_csrf_token(name, what, given).unwrap(), "{name} {what}");
+            assert!(!store.is_csrf_token(id, action, given).unwrap(), "{id} {action}");
         }
         assert!(!store.is_csrf_token("browser", "request", "").unwrap());
         assert!(
             !other.is_csrf_token("browser", "request", &token).unwrap(),
-            "every daemon has its own key"
+            "each store has its own key"
         );
     }
 

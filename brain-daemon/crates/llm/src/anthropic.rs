@@ -15,7 +15,7 @@ pub(super) fn body(
     model: &str,
     question: &Question<'_>,
     unsupported: UnsupportedOptions,
-    streams: bool,
+    is_stream: bool,
 ) -> Value {
     let images = question.images.iter().map(|image| {
         let source = match image {
@@ -37,15 +37,15 @@ pub(super) fn body(
     if let Some(temperature) = question.temperature.filter(|_| !unsupported.temperature) {
         body["temperature"] = temperature.into();
     }
-    if streams {
+    if is_stream {
         body["stream"] = true.into();
     }
     body
 }
 
 /// Returns the content of a response with status 200; `None` when it does not follow the API.
-pub(super) fn read(answer: &Value) -> Option<Completion> {
-    let finish = match answer.get("stop_reason").and_then(Value::as_str) {
+pub(super) fn read(response: &Value) -> Option<Completion> {
+    let finish = match response.get("stop_reason").and_then(Value::as_str) {
         Some("refusal") => return Some(Completion::Refused),
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         _ => Finish::Stop,
@@ -55,17 +55,17 @@ pub(super) fn read(answer: &Value) -> Option<Completion> {
         let is_text = block.get("type").and_then(Value::as_str) == Some("text");
         block.get("text").filter(|_| is_text).and_then(Value::as_str).map(str::to_owned)
     };
-    let text = answer.get("content")?.as_array()?.iter().filter_map(text).collect();
+    let text = response.get("content")?.as_array()?.iter().filter_map(text).collect();
     Some(Completion::Text(text, finish))
 }
 
 /// Returns the tokens in and out that a response or event reports; 0 where it reports none.
-pub(super) fn usage(answer: &Value) -> (u64, u64) {
+pub(super) fn usage(message: &Value) -> (u64, u64) {
     let usage =
-        |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
-    let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        |name: &str| message.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let input_counts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
     (
-        parts.into_iter().filter_map(usage).fold(0, u64::saturating_add),
+        input_counts.into_iter().filter_map(usage).fold(0, u64::saturating_add),
         usage("output_tokens").unwrap_or(0),
     )
 }

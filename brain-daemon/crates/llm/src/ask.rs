@@ -14,7 +14,7 @@ use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
 use brain_protocol::Spending;
 use parking_lot::MutexGuard;
 
-/// Maximum number of requests with fewer and fewer options.
+/// Maximum number of requests for one question, each with fewer options.
 const MAX_OPTION_TRIES: usize = 5;
 /// Maximum number of retries on an overloaded service.
 const MAX_RETRIES: u32 = 4;
@@ -41,13 +41,13 @@ impl Question<'_> {
 enum Outcome {
     /// The service responded with another status than 200.
     ErrorStatus(HttpResponse),
-    /// The response was read to its end.
+    /// The response was read to its end, or as far as needed.
     Complete,
     /// The connection failed.
     Failed(NetError),
     /// The time limit was exceeded.
     TimedOut,
-    /// The caller cancelled it.
+    /// The caller cancelled the question.
     Cancelled,
 }
 
@@ -62,12 +62,12 @@ impl Model {
 
     /// Asks a question and waits for the whole answer. Blocks, possibly for minutes.
     ///
-    /// `should_continue` is called each second; `false` cancels the question. Each request is in
-    /// the ledger before it is sent.
+    /// `should_continue` is called about every second; `false` cancels the question. Each request
+    /// is in the ledger before it is sent.
     ///
     /// # Errors
-    /// [`ModelErrorKind::Budget`] and [`ModelErrorKind::Ledger`] before anything is sent; any other
-    /// kind afterwards.
+    /// [`ModelErrorKind::Budget`] or [`ModelErrorKind::Ledger`] when a request must not be sent;
+    /// the other kinds when the question is cancelled, or the service fails.
     pub fn ask(
         &self,
         question: &Question<'_>,
@@ -83,7 +83,7 @@ impl Model {
     /// partial text.
     ///
     /// # Errors
-    /// As [`Model::ask`].
+    /// As for [`Model::ask`].
     pub fn stream(
         &self,
         question: &Question<'_>,
@@ -101,8 +101,8 @@ impl Model {
         mut on_text: Option<&mut dyn FnMut(&str)>,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Reply, ModelError> {
-        let (mut tries, mut waited, mut backoff) = (1, Duration::ZERO, Duration::from_secs(1));
-        let mut retries = 0;
+        let (mut option_tries, mut retries) = (1, 0);
+        let (mut waited, mut backoff) = (Duration::ZERO, Duration::from_secs(1));
         loop {
             if !should_continue() {
                 return Err(ModelError::cancelled());
@@ -116,16 +116,17 @@ impl Model {
                 Outcome::ErrorStatus(answer) => answer,
                 outcome => return self.finish(outcome, reader, entry),
             };
-            // A gateway may report this although the model has processed the question.
+            // 502 and 504 are of a gateway, behind which the model may have processed the question:
+            // the dropped entry costs its maximum.
             match answer.status {
                 502 | 504 => drop(entry),
                 _ => entry.cancel(),
             }
-            if tries < MAX_OPTION_TRIES
+            if option_tries < MAX_OPTION_TRIES
                 && let Some(more) = error::rejected_options(&answer, unsupported, question)
             {
                 *self.unsupported() = more;
-                tries += 1;
+                option_tries += 1;
                 continue;
             }
             let error = ModelError::from_status(&self.url, &self.name, &answer, self.key.as_ref());
@@ -154,6 +155,7 @@ impl Model {
         }
     }
 
+    /// Enters a request into the ledger.
     fn enter<'b>(
         &'b self,
         question: &Question<'_>,
@@ -166,10 +168,12 @@ impl Model {
             .map_err(|error| ModelError::from_cost(&error))
     }
 
+    /// Returns the options that the model has rejected so far.
     pub(super) fn unsupported(&self) -> MutexGuard<'_, UnsupportedOptions> {
         self.unsupported.lock()
     }
 
+    /// Sends one request, and passes the response to `reader`.
     fn send(
         &self,
         question: &Question<'_>,
@@ -177,13 +181,13 @@ impl Model {
         reader: &mut ResponseReader<'_>,
         should_continue: &dyn Fn() -> bool,
     ) -> Outcome {
-        let streams = reader.is_stream();
+        let is_stream = reader.is_stream();
         let body = match self.provider {
-            Provider::OpenAi => openai::body(&self.name, question, unsupported, streams),
-            Provider::Anthropic => anthropic::body(&self.name, question, unsupported, streams),
+            Provider::OpenAi => openai::body(&self.name, question, unsupported, is_stream),
+            Provider::Anthropic => anthropic::body(&self.name, question, unsupported, is_stream),
         };
         let body = body.to_string();
-        let accept = if streams { "text/event-stream" } else { "application/json" };
+        let accept = if is_stream { "text/event-stream" } else { "application/json" };
         let mut headers = vec![("content-type", "application/json"), ("accept", accept)];
         if self.provider == Provider::Anthropic {
             headers.push(("anthropic-version", anthropic::VERSION));
@@ -245,8 +249,8 @@ impl Model {
                 entry.settle(tokens.0, tokens.1);
                 ModelError::refused(&self.name)
             }
-            (_, End::Failed(code, words)) => {
-                ModelError::from_stream(&self.url, &code, &words, self.key.as_ref())
+            (_, End::Failed(code, message)) => {
+                ModelError::from_stream(&self.url, &code, &message, self.key.as_ref())
             }
             (_, End::Invalid) => ModelError::invalid_response(&self.url),
             (_, End::Incomplete) => ModelError::interrupted(&self.url),

@@ -1,4 +1,4 @@
-//! Tests answers and costs when a local server closes idle keep-alive connections.
+//! Tests of answers and costs with a local server that closes idle connections.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,8 @@ use brain_base::clock::SystemClock;
 use brain_costs::{Ledger, Price};
 use brain_net::Client;
 
-/// Starts a server that answers one request per connection and closes it 300 ms later.
+/// Starts a server that answers one request on each connection, and closes the connection 300 ms
+/// later.
 fn server(answers: Vec<String>) -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = Url::parse(&format!("http://{}/v1", listener.local_addr().unwrap())).unwrap();
@@ -44,6 +45,7 @@ fn read_request(stream: &mut TcpStream) {
     let _ = stream.read_exact(&mut vec![0; length.unwrap_or(0)]);
 }
 
+/// Returns the bytes of a response.
 fn http(status: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -79,14 +81,14 @@ fn retry_after_a_closed_connection_costs_one_answer() {
 }
 
 #[test]
-fn implausible_token_count_is_replaced() {
+fn implausible_token_counts_are_replaced_by_the_maximum() {
     let mut absurd = completion(&json!("hi"), "stop");
     absurd["usage"] = json!({ "prompt_tokens": 1_u64 << 62, "completion_tokens": 1_u64 << 62 });
     let dir = tempfile::tempdir().unwrap();
     let (model, ledger) = paid_model(server(vec![http("200 OK", &absurd.to_string())]), dir.path());
     let reply = model.ask(&simple_question(), None, &|| true).unwrap();
-    let worst = simple_question().max_input_tokens();
-    assert_eq!((reply.tokens_in, reply.tokens_out), (worst, 7));
+    let max_input = simple_question().max_input_tokens();
+    assert_eq!((reply.tokens_in, reply.tokens_out), (max_input, 7));
     let costs = ledger.read(None, None, 10).unwrap();
-    assert_eq!((costs.implausible, costs.total.actual), (1, worst + 14));
+    assert_eq!((costs.implausible, costs.total.actual), (1, max_input + 14));
 }

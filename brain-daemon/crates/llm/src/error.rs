@@ -46,14 +46,15 @@ pub enum ModelErrorKind {
     InvalidResponse,
     /// The caller cancelled the question, or the daemon stops.
     Stopped,
-    /// The call might exceed its budget. Nothing was sent.
+    /// The call might exceed its budget, and was not sent.
     Budget,
-    /// The call cannot be entered into the ledger. Nothing was sent.
+    /// The call cannot be entered into the ledger, and was not sent.
     Ledger,
 }
 
 impl ModelErrorKind {
-    /// Returns whether the service failed, so that other questions would fail now, too.
+    /// Returns whether other questions would fail now, too, for example because the service, the
+    /// budget or the ledger fails.
     #[must_use]
     pub fn is_service_failure(self) -> bool {
         !matches!(
@@ -66,7 +67,7 @@ impl ModelErrorKind {
         )
     }
 
-    /// Returns whether the question may be the cause, so that the attempt counts.
+    /// Returns whether the question itself may be the cause of the failure.
     #[must_use]
     pub fn may_be_input_failure(self) -> bool {
         !self.is_service_failure() || matches!(self, Self::ServerError | Self::Timeout)
@@ -116,13 +117,13 @@ impl ModelError {
             ModelErrorKind::NoKey,
             message,
             "write it to secrets/llm-api-key in the brain's home (mode 600), or set \
-             BRAIN_LLM_API_KEY \
-             or llm.api_key_file",
+             BRAIN_LLM_API_KEY or llm.api_key_file",
         )
     }
 
-    pub(super) fn address(base: &str, why: &str) -> Self {
-        let message = format!("the language model at {base} cannot be called: {why}");
+    /// Returns the error of an address that cannot be used.
+    pub(super) fn address(base: &str, reason: &str) -> Self {
+        let message = format!("the language model at {base} cannot be called: {reason}");
         Self::new(ModelErrorKind::Unreachable, message, "check llm.base_url")
     }
 
@@ -143,6 +144,7 @@ impl ModelError {
         Self::new(kind, format!("the language model at {url} does not answer: {error}"), hint)
     }
 
+    /// Returns the error of a response with another status than 200.
     pub(super) fn from_status(
         url: &Url,
         model: &str,
@@ -150,15 +152,15 @@ impl ModelError {
         key: Option<&Secret>,
     ) -> Self {
         let status = answer.status;
-        let (words, problem) = error_body(&answer.body);
-        let is = |names: &[&str]| names.iter().any(|name| problem.contains(name));
-        let is_exhausted =
-            is(&["insufficient_quota", "billing"]) || words.contains("credit balance is too low");
+        let (message, codes) = error_body(&answer.body);
+        let has_no_credit =
+            ["insufficient_quota", "billing"].iter().any(|code| codes.contains(code))
+                || message.contains("credit balance is too low");
         let kind = match status {
             401 if key.is_none() => ModelErrorKind::NoKey,
             401 | 403 => ModelErrorKind::Unauthorized,
             402 => ModelErrorKind::Payment,
-            400 | 429 if is_exhausted => ModelErrorKind::Payment,
+            400 | 429 if has_no_credit => ModelErrorKind::Payment,
             404 => ModelErrorKind::NotFound,
             429 => ModelErrorKind::RateLimited(
                 answer.header("retry-after").and_then(|text| text.trim().parse().ok()),
@@ -171,11 +173,11 @@ impl ModelError {
             return Self::no_key(url.as_str());
         }
         // A service that rejects a key may repeat it, or parts of it.
-        let words = match kind {
+        let message = match kind {
             ModelErrorKind::Unauthorized => String::new(),
-            _ => sanitized(&words, key),
+            _ => sanitized(&message, key),
         };
-        let detail = if words.is_empty() { String::new() } else { format!(": {words}") };
+        let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
         let hint = match kind {
             ModelErrorKind::Unauthorized => {
                 "check llm-api-key and llm.model: the key is rejected, or may not use this model"
@@ -251,15 +253,16 @@ impl ModelError {
         )
     }
 
-    /// Returns the error that a service reported within a stream. `code` is its own name for it.
-    pub(super) fn from_stream(url: &Url, code: &str, words: &str, key: Option<&Secret>) -> Self {
+    /// Returns the error that a service reported within a stream. `code` is the service's name for
+    /// the error.
+    pub(super) fn from_stream(url: &Url, code: &str, message: &str, key: Option<&Secret>) -> Self {
         let kind = match code {
             "overloaded_error" => ModelErrorKind::Overloaded,
             "rate_limit_error" | "rate_limit_exceeded" => ModelErrorKind::RateLimited(None),
             _ => ModelErrorKind::ServerError,
         };
-        let words = sanitized(words, key);
-        let detail = if words.is_empty() { String::new() } else { format!(": {words}") };
+        let message = sanitized(message, key);
+        let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
         let message =
             format!("the language model at {url} stopped in the middle of its answer{detail}");
         Self::new(kind, message, "retry; if it happens again, check the log of the service")
@@ -274,7 +277,7 @@ impl ModelError {
     }
 }
 
-/// Returns the options that this error response rejects, added to those known before. `None` when
+/// Returns the `known` unsupported options and those that this error response rejects; `None` when
 /// it rejects no further option.
 pub(super) fn rejected_options(
     answer: &HttpResponse,
@@ -285,18 +288,18 @@ pub(super) fn rejected_options(
         return None;
     }
     let text = String::from_utf8_lossy(&answer.body);
-    let more = UnsupportedOptions {
+    let unsupported = UnsupportedOptions {
         temperature: known.temperature
             || (question.temperature.is_some() && text.contains("temperature")),
         format: known.format || (question.json && text.contains("response_format")),
         max_tokens: known.max_tokens || text.contains("max_completion_tokens"),
         usage: known.usage || text.contains("stream_options"),
     };
-    (more != known).then_some(more)
+    (unsupported != known).then_some(unsupported)
 }
 
-/// Returns message and codes of an error body: `{"error": {"message", "type", "code"}}`, or
-/// `{"error": "…"}`.
+/// Returns the message of an error body, and its type and code: `{"error": {"message", "type",
+/// "code"}}`, or `{"error": "…"}`.
 fn error_body(body: &[u8]) -> (String, String) {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let error = &value["error"];
@@ -310,11 +313,11 @@ pub(super) fn message(error: &Value) -> String {
 }
 
 /// Returns a service message on one line, cut to the maximum length, without the key.
-fn sanitized(words: &str, key: Option<&Secret>) -> String {
-    let bare = key.map(|key| key.expose().trim_start_matches("Bearer "));
-    let words = bare.map_or_else(|| words.to_owned(), |key| words.replace(key, "…"));
+fn sanitized(message: &str, key: Option<&Secret>) -> String {
+    let bare_key = key.map(|key| key.expose().trim_start_matches("Bearer "));
+    let message = bare_key.map_or_else(|| message.to_owned(), |key| message.replace(key, "…"));
     let visible =
-        words.chars().map(|c| if c.is_control() || is_layout_control(c) { ' ' } else { c });
+        message.chars().map(|c| if c.is_control() || is_layout_control(c) { ' ' } else { c });
     visible
         .collect::<String>()
         .split_whitespace()

@@ -41,7 +41,7 @@ use brain_net::{HttpClient, RetryingClient};
 pub use error::{ModelError, ModelErrorKind};
 pub use settings::price;
 
-/// Hosts that charge for each call.
+/// Hosts of services that charge for each call.
 const PAID_HOSTS: [&str; 2] = ["api.openai.com", "api.anthropic.com"];
 
 /// A supported API.
@@ -70,14 +70,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns whether the service is reached without TLS. It is then in the owner's own network,
-    /// and does not fetch images by itself.
+    /// Returns whether the service is reached without TLS. Such a service is taken for one in the
+    /// owner's network that does not fetch images by itself.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.base.as_ref().is_some_and(|base| base.scheme() == "http")
     }
 
-    /// Returns whether the service charges for calls.
+    /// Returns whether the service is known to charge for calls, by its host.
     #[must_use]
     pub fn is_paid(&self) -> bool {
         self.base
@@ -130,7 +130,7 @@ pub struct Reply {
     pub tokens_in: u64,
     /// Output tokens.
     pub tokens_out: u64,
-    /// Why it ended.
+    /// Why the answer ended.
     pub finish: Finish,
 }
 
@@ -139,7 +139,7 @@ pub struct Reply {
 pub enum Finish {
     /// The answer is complete.
     Stop,
-    /// It reached `max_tokens`, or the model's context limit.
+    /// The answer reached `max_tokens`, or the model's context limit.
     Length,
 }
 
@@ -191,7 +191,7 @@ impl Model {
     ///
     /// # Errors
     /// [`ModelErrorKind::NoKey`] when a provider's own service is used without a key;
-    /// [`ModelErrorKind::Unreachable`] when the address is invalid.
+    /// [`ModelErrorKind::Unreachable`] when no client can be made for the address.
     pub fn open(
         settings: &Settings,
         name: &str,

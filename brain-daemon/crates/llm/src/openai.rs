@@ -12,7 +12,7 @@ pub(super) fn body(
     model: &str,
     question: &Question<'_>,
     unsupported: UnsupportedOptions,
-    streams: bool,
+    is_stream: bool,
 ) -> Value {
     let content = if question.images.is_empty() {
         Value::from(question.text)
@@ -33,7 +33,8 @@ pub(super) fn body(
         "messages": [{ "role": "system", "content": question.system },
             { "role": "user", "content": content }],
     });
-    // Newer models of OpenAI accept only the one name, most other servers only the other.
+    // Newer models of OpenAI accept only `max_completion_tokens`, most other servers only
+    // `max_tokens`.
     let max_tokens = if unsupported.max_tokens { "max_completion_tokens" } else { "max_tokens" };
     body[max_tokens] = question.max_tokens.into();
     if let Some(temperature) = question.temperature.filter(|_| !unsupported.temperature) {
@@ -42,7 +43,7 @@ pub(super) fn body(
     if question.json && !unsupported.format {
         body["response_format"] = json!({ "type": "json_object" });
     }
-    if streams {
+    if is_stream {
         body["stream"] = true.into();
         if !unsupported.usage {
             body["stream_options"] = json!({ "include_usage": true });
@@ -52,15 +53,15 @@ pub(super) fn body(
 }
 
 /// Returns the content of a response with status 200; `None` when it does not follow the API.
-pub(super) fn read(answer: &Value) -> Option<Completion> {
-    let choice = answer.get("choices")?.get(0)?;
+pub(super) fn read(response: &Value) -> Option<Completion> {
+    let choice = response.get("choices")?.get(0)?;
     let message = choice.get("message")?;
     let finish = match choice.get("finish_reason").and_then(Value::as_str) {
         Some("content_filter") => return Some(Completion::Refused),
         Some("length") => Finish::Length,
         _ => Finish::Stop,
     };
-    if message.get("refusal").and_then(Value::as_str).is_some_and(|why| !why.is_empty()) {
+    if message.get("refusal").and_then(Value::as_str).is_some_and(|text| !text.is_empty()) {
         return Some(Completion::Refused);
     }
     let text = match message.get("content")? {
@@ -72,9 +73,9 @@ pub(super) fn read(answer: &Value) -> Option<Completion> {
 }
 
 /// Returns the tokens in and out that a response or event reports; 0 where it reports none.
-pub(super) fn usage(answer: &Value) -> (u64, u64) {
+pub(super) fn usage(message: &Value) -> (u64, u64) {
     let usage =
-        |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+        |name: &str| message.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
     (usage("prompt_tokens").unwrap_or(0), usage("completion_tokens").unwrap_or(0))
 }
 
@@ -97,6 +98,6 @@ pub(super) fn read_event(state: &mut StreamState, event: &Value) -> Option<Strin
     }
     let delta =
         |name: &str| choice.get("delta").and_then(|delta| delta.get(name)).and_then(Value::as_str);
-    state.is_refused |= delta("refusal").is_some_and(|why| !why.is_empty());
+    state.is_refused |= delta("refusal").is_some_and(|text| !text.is_empty());
     Some(delta("content").unwrap_or_default().to_owned())
 }

@@ -21,9 +21,9 @@ impl EventParser {
     /// when an event is too long; the rest is then ignored.
     pub(super) fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         for &byte in bytes {
-            let follows = std::mem::replace(&mut self.is_after_return, byte == b'\r');
+            let is_after_return = std::mem::replace(&mut self.is_after_return, byte == b'\r');
             match byte {
-                b'\n' if follows => {}
+                b'\n' if is_after_return => {}
                 b'\n' | b'\r' => self.end_line(each),
                 byte => self.line.push(byte),
             }
@@ -34,7 +34,8 @@ impl EventParser {
         true
     }
 
-    /// Ends the stream. A last event without its blank line counts: some servers omit it.
+    /// Ends the stream. A last event without a blank line after it counts: some servers omit that
+    /// line.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(&[u8])) {
         if !self.line.is_empty() {
             self.end_line(each);
@@ -42,6 +43,7 @@ impl EventParser {
         self.end_line(each);
     }
 
+    /// Handles a complete line. A blank line completes an event.
     fn end_line(&mut self, each: &mut dyn FnMut(&[u8])) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
@@ -71,13 +73,13 @@ mod tests {
     use super::*;
 
     fn events(parts: &[&[u8]]) -> Vec<String> {
-        let (mut events, mut found) = (EventParser::default(), Vec::new());
-        let mut each = |data: &[u8]| found.push(String::from_utf8_lossy(data).into_owned());
+        let (mut parser, mut events) = (EventParser::default(), Vec::new());
+        let mut each = |data: &[u8]| events.push(String::from_utf8_lossy(data).into_owned());
         for part in parts {
-            assert!(events.push(part, &mut each));
+            assert!(parser.push(part, &mut each));
         }
-        events.end(&mut each);
-        found
+        parser.end(&mut each);
+        events
     }
 
     #[test]
@@ -87,19 +89,19 @@ mod tests {
         let whole = ["one", "two\nthree ü", "", "last"];
         assert_eq!(events(&[stream.as_bytes()]), whole);
         for at in 0..stream.len() {
-            let (one, two) = stream.as_bytes().split_at(at);
-            assert_eq!(events(&[one, two]), whole, "{at}");
+            let (first, second) = stream.as_bytes().split_at(at);
+            assert_eq!(events(&[first, second]), whole, "{at}");
         }
         let single: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
         assert_eq!(events(&single), whole);
     }
 
     #[test]
-    fn an_endless_event_is_rejected() {
-        let mut events = EventParser::default();
-        assert!(!events.push(&vec![b'x'; MAX_EVENT_BYTES + 1], &mut |_| ()));
-        let mut events = EventParser::default();
+    fn a_too_long_event_is_rejected() {
+        let mut parser = EventParser::default();
+        assert!(!parser.push(&vec![b'x'; MAX_EVENT_BYTES + 1], &mut |_| ()));
+        let mut parser = EventParser::default();
         let line = [b"data: ".as_slice(), &vec![b'x'; 1000], b"\n"].concat();
-        assert!((0..2000).any(|_| !events.push(&line, &mut |_| ())));
+        assert!((0..2000).any(|_| !parser.push(&line, &mut |_| ())));
     }
 }

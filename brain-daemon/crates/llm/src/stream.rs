@@ -27,7 +27,7 @@ pub(super) struct StreamState {
 }
 
 impl StreamState {
-    /// Records token counts. The last count above zero is valid.
+    /// Records token counts: of each, the last one above zero counts.
     pub(super) fn count(&mut self, (tokens_in, tokens_out): (u64, u64)) {
         let newer = |old, new| if new > 0 { new } else { old };
         self.tokens = (newer(self.tokens.0, tokens_in), newer(self.tokens.1, tokens_out));
@@ -63,14 +63,18 @@ pub(super) struct ResponseReader<'a> {
     on_text: Option<&'a mut dyn FnMut(&str)>,
     /// The whole response, or its beginning until it is known to be a stream.
     buffer: Vec<u8>,
+    /// Number of bytes so far.
     bytes: usize,
+    /// The parser of a stream; `None` for one object.
     events: Option<EventParser>,
+    /// Removes the reasoning from a stream.
     filter: ThinkingFilter,
     /// The text so far.
     text: String,
     state: StreamState,
     /// Whether at least one event followed the API.
     has_event: bool,
+    /// Whether the response is too long, or does not follow the API.
     is_invalid: bool,
 }
 
@@ -128,6 +132,7 @@ impl<'a> ResponseReader<'a> {
         !(self.is_invalid || self.is_finished())
     }
 
+    /// Reads the data of an event.
     fn event(&mut self, data: &[u8]) {
         if self.is_invalid || self.state.is_over || self.state.failure.is_some() {
             return;
@@ -152,6 +157,7 @@ impl<'a> ResponseReader<'a> {
         }
     }
 
+    /// Appends text to the answer.
     fn append(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -162,7 +168,7 @@ impl<'a> ResponseReader<'a> {
         }
     }
 
-    /// Ends the response; returns the text, how it ended, and the tokens in and out.
+    /// Ends the response. Returns the text, how the response ended, and the tokens in and out.
     pub(super) fn end(mut self) -> (String, End, (u64, u64)) {
         let Some(mut events) = self.events.take() else { return self.end_whole() };
         let was_invalid = self.is_invalid;
@@ -185,6 +191,7 @@ impl<'a> ResponseReader<'a> {
         (self.text, end, self.state.tokens)
     }
 
+    /// Ends a response that is one object.
     fn end_whole(mut self) -> (String, End, (u64, u64)) {
         if self.buffer.is_empty() {
             return (String::new(), End::Incomplete, (0, 0));

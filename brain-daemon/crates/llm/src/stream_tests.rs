@@ -10,12 +10,12 @@ use brain_costs::Budget;
 use brain_fakes::{FakeNetwork, KEY};
 use brain_net::{Error as NetError, HttpResponse};
 
-/// The maximum cost of `simple_question()`: 7 bytes count as 4 input tokens, the envelope as 50,
-/// and the output as 7.
+/// The maximum cost of `simple_question()` in millionths of a USD. 7 bytes count as 4 input tokens,
+/// and the envelope as 50. The 7 output tokens cost 2 each.
 const MAX_CALL_COST: u64 = 54 + 2 * 7;
 
-/// Returns a stream of these events. The header `then` tells the fake network what to do after the
-/// last byte.
+/// Returns a stream of these events. `then` is the event after the last byte: `broken` connection,
+/// `silent` server, or a regular end if it is empty.
 fn events(lines: &[&str], then: &str) -> HttpResponse {
     let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
     let headers = vec![("then".into(), then.into())];
@@ -122,7 +122,7 @@ fn an_anthropic_stream_is_read_to_its_end() {
 }
 
 #[test]
-fn server_without_streams_can_answer() {
+fn server_without_streams_or_stream_options_can_answer() {
     let net = FakeNetwork::new(|_| answer(200, &completion(&json!("<think>x</think> hi"), "stop")));
     let (pieces, reply, costs) = stream_question(Provider::OpenAi, &net, &simple_question());
     assert_eq!((pieces.as_str(), reply.unwrap().text.as_str()), ("hi", "hi"));
@@ -147,7 +147,7 @@ fn interrupted_stream_keeps_its_text_and_counts_at_maximum() {
     let text =
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half "}}"#;
     let torn = r#"{"choices":[{"delta":{"content":"ha"#;
-    for (provider, body, why) in [
+    for (provider, body, kind) in [
         (Provider::OpenAi, events(&[&delta("half ")], ""), ModelErrorKind::Interrupted),
         (Provider::OpenAi, events(&[&delta("half ")], "broken"), ModelErrorKind::Interrupted),
         (Provider::OpenAi, events(&[&delta("half ")], "silent"), ModelErrorKind::Timeout),
@@ -178,7 +178,7 @@ fn interrupted_stream_keeps_its_text_and_counts_at_maximum() {
             let fault = reply.unwrap_err();
             assert_eq!(
                 (fault.kind, fault.partial_text.as_str(), pieces.as_str()),
-                (why, "half", "half "),
+                (kind, "half", "half "),
                 "{shown}"
             );
             assert!(!fault.to_string().contains(KEY), "{fault}");
@@ -190,12 +190,12 @@ fn interrupted_stream_keeps_its_text_and_counts_at_maximum() {
         let net =
             FakeNetwork::new(move |_| Ok(HttpResponse { body: body.into(), ..events(&[], "") }));
         let (pieces, reply, costs) = stream_question(Provider::OpenAi, &net, &simple_question());
-        let why = if body.is_empty() {
+        let kind = if body.is_empty() {
             ModelErrorKind::Interrupted
         } else {
             ModelErrorKind::InvalidResponse
         };
-        assert_eq!((pieces.as_str(), reply.unwrap_err().kind), ("", why), "{body}");
+        assert_eq!((pieces.as_str(), reply.unwrap_err().kind), ("", kind), "{body}");
         assert_eq!(costs, [("failed".into(), MAX_CALL_COST)]);
     }
     let net = FakeNetwork::new(|_| Err(NetError::ConnectionRefused));
@@ -215,7 +215,7 @@ fn refusal_in_a_stream_is_an_error() {
 }
 
 #[test]
-fn overloaded_service_is_retried_after_its_delay() {
+fn overloaded_service_is_retried_within_limits() {
     let busy = |status: u16, after: Option<u64>| HttpResponse {
         status,
         headers: after

@@ -1,4 +1,5 @@
-//! Removes a model's reasoning, which some models write between `<think>` and `</think>`.
+//! Removes a model's reasoning, which some models write between `<think>` and `</think>` before the
+//! answer.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
@@ -7,10 +8,11 @@ const CLOSE: &str = "</think>";
 #[derive(Debug, Default)]
 pub(super) struct ThinkingFilter {
     state: State,
-    /// Text that may be the beginning of a tag.
+    /// Text that is not decided yet: it may be the beginning of a tag.
     pending: String,
 }
 
+/// The position in an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum State {
     /// Only white space so far.
@@ -46,10 +48,10 @@ impl ThinkingFilter {
                 State::Reasoning => {
                     let Some((_, rest)) = self.pending.split_once(CLOSE) else {
                         // Keep only what may be the beginning of the closing tag.
-                        let keep =
+                        let tag_len =
                             (1..CLOSE.len()).rev().find(|n| self.pending.ends_with(&CLOSE[..*n]));
                         self.pending =
-                            CLOSE.get(..keep.unwrap_or(0)).unwrap_or_default().to_owned();
+                            CLOSE.get(..tag_len.unwrap_or(0)).unwrap_or_default().to_owned();
                         return String::new();
                     };
                     (self.pending, self.state) = (rest.to_owned(), State::BeforeAnswer);

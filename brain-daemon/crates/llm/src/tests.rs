@@ -62,12 +62,14 @@ pub(super) fn simple_question() -> Question<'static> {
     Question { purpose: "test", system: "be", text: "hello", max_tokens: 7, ..Question::default() }
 }
 
+/// Returns an answer of the OpenAI API.
 pub(super) fn completion(content: &Value, finish: &str) -> Value {
     json!({ "choices": [{ "index": 0, "finish_reason": finish,
         "message": { "role": "assistant", "content": content } }],
         "usage": { "prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14 } })
 }
 
+/// Returns an answer of the Anthropic API.
 fn message(blocks: &Value, stop: &str) -> Value {
     json!({ "type": "message", "role": "assistant", "content": blocks, "stop_reason": stop,
         "usage": { "input_tokens": 5, "cache_read_input_tokens": 6, "output_tokens": 3 } })
@@ -223,7 +225,7 @@ fn each_error_status_has_a_kind_and_a_hint() {
         json!({ "error": { "message": message, "type": "t",
         "code": code } })
     };
-    for (status, body, why, services) in [
+    for (status, body, kind, is_service_failure) in [
         (
             401,
             error("Incorrect API key provided: sk-very-secret-key", "invalid_api_key"),
@@ -269,7 +271,11 @@ fn each_error_status_has_a_kind_and_a_hint() {
         });
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
         let fault = ask(&model, &simple_question()).unwrap_err();
-        assert_eq!((fault.kind, fault.kind.is_service_failure()), (why, services), "{text}");
+        assert_eq!(
+            (fault.kind, fault.kind.is_service_failure()),
+            (kind, is_service_failure),
+            "{text}"
+        );
         assert!(fault.message.contains("https://api.openai.com/v1/chat/completions"), "{fault}");
         assert!(fault.message.contains(&status.to_string()) && !fault.hint.is_empty(), "{fault}");
         for shown in [fault.to_string(), format!("{fault:?}")] {
@@ -308,7 +314,7 @@ fn timeout_and_refused_connection_differ() {
 #[test]
 fn unusable_answers_are_errors() {
     let text_answer = |text: &str, finish: &str| completion(&json!(text), finish);
-    for (body, why) in [
+    for (body, kind) in [
         (completion(&json!(null), "content_filter"), ModelErrorKind::Refused),
         (
             json!({ "choices": [{ "message": { "content": null, "refusal": "I cannot" } }] }),
@@ -320,13 +326,13 @@ fn unusable_answers_are_errors() {
     ] {
         let net = FakeNetwork::new(move |_| answer(200, &body));
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-        assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, why);
+        assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, kind);
     }
     let net = FakeNetwork::new(|_| answer(200, &message(&json!([]), "refusal")));
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
     assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, ModelErrorKind::Refused);
 
-    for (text, finish, found) in [
+    for (text, finish, expected) in [
         ("{\"a\": 1}", "stop", Ok(json!({ "a": 1 }))),
         ("```json\n{\"a\": 1}\n```", "stop", Ok(json!({ "a": 1 }))),
         ("<think>{}</think>{\"a\": 1}", "length", Ok(json!({ "a": 1 }))),
@@ -338,7 +344,7 @@ fn unusable_answers_are_errors() {
         let net = FakeNetwork::new(move |_| answer(200, &body));
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
         let json = ask(&model, &simple_question()).unwrap().json();
-        assert_eq!(json.map_err(|fault| fault.kind), found, "{text}");
+        assert_eq!(json.map_err(|fault| fault.kind), expected, "{text}");
     }
 }
 

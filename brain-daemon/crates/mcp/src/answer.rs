@@ -5,15 +5,15 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
 /// The maximum size of an answer, in bytes of JSON: about 20,000 tokens in any script, below the
-/// limits of clients. An answer never has more characters than this.
+/// limits of clients.
 pub(super) const MAX_ANSWER: usize = 80_000;
 
 /// Returns `answer` as structured content and as text. Some clients pass on only the structured
 /// content, others only the text.
 ///
 /// # Errors
-/// `too_large` if `answer` exceeds [`MAX_ANSWER`]; tools should shorten their output before.
-/// `internal` if `answer` cannot be serialized.
+/// [`FaultCode::TooLarge`] if `answer` exceeds [`MAX_ANSWER`]; tools shorten their output before.
+/// [`FaultCode::Internal`] if `answer` cannot be serialized.
 pub(super) fn to_result(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
     let to_fault = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
     let text = serde_json::to_string(answer).map_err(to_fault)?;
@@ -28,7 +28,7 @@ pub(super) fn to_result(answer: &impl Serialize) -> Result<CallToolResult, Fault
     Ok(result)
 }
 
-/// Returns the size of `value` as JSON, in bytes.
+/// Returns the size of `value` as JSON, in bytes; [`MAX_ANSWER`] if it cannot be serialized.
 pub(super) fn json_len(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(MAX_ANSWER, |text| text.len())
 }
@@ -43,7 +43,7 @@ pub(super) fn json_char_len(c: char) -> usize {
     }
 }
 
-/// Shortens `text` to `max` characters on one line. A text that was cut ends with `…`.
+/// Shortens `text` to at most `max` characters on one line. A text that was cut ends with `…`.
 pub(super) fn shorten(text: &str, max: usize) -> String {
     let mut cut: String =
         text.chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -13,19 +13,20 @@ use super::answer::shorten;
 
 /// Reads `arguments` according to the tool's input `schema`.
 ///
-/// `null` and `""` are absent if the argument is optional. Numbers and booleans may be text, text
-/// may be a number, and a list may be one text with commas.
+/// `null` counts as absent, and so does blank text if the argument is optional. Numbers and
+/// booleans may be text, text may be a number, and a list may be one text with commas.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`], naming the argument.
+/// [`FaultCode::InvalidRequest`] if an argument is unknown, missing or invalid.
 pub(super) fn read<T: DeserializeOwned>(
     arguments: JsonObject,
     schema: &JsonObject,
 ) -> Result<T, Fault> {
-    let none = JsonObject::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let no_properties = JsonObject::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&no_properties);
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|item| item == name));
     let mut values = JsonObject::new();
     for (name, value) in arguments {
         let Some(property) = properties.get(&name) else {
@@ -55,10 +56,10 @@ fn invalid(message: String) -> Fault {
 
 fn unknown_argument(name: &str, properties: &JsonObject) -> Fault {
     let name = shorten(name, MAX_QUOTED).escape_debug().to_string();
-    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-    invalid(match known.as_slice() {
+    let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+    invalid(match names.as_slice() {
         [] => format!("there is no argument \"{name}\"; this tool takes none"),
-        known => format!("there is no argument \"{name}\"; there are: {}", known.join(", ")),
+        names => format!("there is no argument \"{name}\"; there are: {}", names.join(", ")),
     })
 }
 
@@ -97,11 +98,12 @@ fn coerce(value: Value, schema: &Value) -> Value {
     }
 }
 
-/// Returns the choice that `text` names, ignoring case.
+/// Returns the choice of the schema that `text` names, ignoring case; `text` itself if there is
+/// none.
 fn match_choice(text: String, schema: &Value) -> Value {
     let choices = schema.get("enum").and_then(Value::as_array);
     let word = text.trim().to_lowercase();
-    let choice = choices.and_then(|all| all.iter().find(|one| one.as_str() == Some(&word)));
+    let choice = choices.and_then(|all| all.iter().find(|choice| choice.as_str() == Some(&word)));
     choice.cloned().unwrap_or(Value::String(text))
 }
 
@@ -113,7 +115,8 @@ fn parse_list(text: &str) -> Vec<Value> {
     text.split(',').map(|item| Value::from(item.trim())).collect()
 }
 
-/// Converts a float without a fraction, such as `10.0`, to an integer.
+/// Converts a float without a fraction, such as `10.0`, to an integer. Returns other numbers
+/// unchanged.
 fn to_integer(number: Number) -> Value {
     match number.as_f64() {
         Some(float)
@@ -128,7 +131,7 @@ fn to_integer(number: Number) -> Value {
     }
 }
 
-/// Checks a value against the schema.
+/// Checks a value against the schema: type, choices, range, and items of a list.
 fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
     let quoted = || shorten(&value.to_string(), MAX_QUOTED);
     let fits = match schema.get("type").and_then(Value::as_str) {
@@ -156,19 +159,19 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
     }
     if let Some(number) = value.as_f64() {
         let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
-        let (least, most) = (bound("minimum"), bound("maximum"));
-        if least.is_some_and(|least| number < least) || most.is_some_and(|most| number > most) {
-            let range = match (least, most) {
-                (Some(least), Some(most)) => format!("{least} to {most}"),
-                (Some(least), None) => format!("at least {least}"),
-                (None, most) => format!("at most {}", most.unwrap_or_default()),
+        let (min, max) = (bound("minimum"), bound("maximum"));
+        if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
+            let range = match (min, max) {
+                (Some(min), Some(max)) => format!("{min} to {max}"),
+                (Some(min), None) => format!("at least {min}"),
+                (None, max) => format!("at most {}", max.unwrap_or_default()),
             };
             return Err(invalid(format!("\"{name}\" is {range}, not {}", quoted())));
         }
     }
-    if let (Value::Array(items), Some(kind)) = (value, schema.get("items")) {
+    if let (Value::Array(items), Some(item_schema)) = (value, schema.get("items")) {
         for item in items {
-            check(name, item, kind)?;
+            check(name, item, item_schema)?;
         }
     }
     Ok(())
@@ -204,7 +207,7 @@ mod tests {
         sorts: Vec<Sort>,
     }
 
-    fn ask(arguments: Value) -> Result<TestArguments, String> {
+    fn read_json(arguments: Value) -> Result<TestArguments, String> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         read(arguments, &crate::schema::of_arguments::<TestArguments>())
             .map_err(|fault| fault.message)
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn obvious_values_are_converted() {
-        let plain = ask(
+        let plain = read_json(
             json!({ "query": "a", "limit": 10, "tags": ["x", "y"], "sort": "slug", "dry": true }),
         );
         for (arguments, name) in [
@@ -237,24 +240,24 @@ mod tests {
                 "gaps",
             ),
         ] {
-            assert_eq!(ask(arguments), plain, "{name}");
+            assert_eq!(read_json(arguments), plain, "{name}");
         }
-        let bare = ask(json!({ "query": 2024 })).unwrap();
+        let bare = read_json(json!({ "query": 2024 })).unwrap();
         assert_eq!((bare.query.as_str(), bare.limit, bare.dry), ("2024", None, false));
         let absent = json!({
             "query": "2024", "limit": "", "tags": "", "sort": null, "dry": " ", "sorts": [],
         });
-        assert_eq!(ask(absent).unwrap(), bare);
+        assert_eq!(read_json(absent).unwrap(), bare);
         assert_eq!(
-            ask(json!({ "query": "a", "sorts": "SLUG, updated" })).unwrap().sorts,
+            read_json(json!({ "query": "a", "sorts": "SLUG, updated" })).unwrap().sorts,
             [Sort::Slug, Sort::Updated]
         );
-        assert_eq!(ask(json!({ "query": "" })).unwrap().query, "");
+        assert_eq!(read_json(json!({ "query": "" })).unwrap().query, "");
     }
 
     #[test]
     fn an_error_names_the_argument() {
-        for (arguments, message) in [
+        for (arguments, expected) in [
             (json!({}), "the argument \"query\" is missing"),
             (json!({ "query": null }), "the argument \"query\" is missing"),
             (json!({ "query": {} }), "\"query\" is of type string, not {}"),
@@ -279,10 +282,10 @@ mod tests {
             (json!({ "query": "a", "tags": 5 }), "\"tags\" is of type array, not 5"),
             (json!({ "query": "a", "mode\n": "x" }), "there is no argument \"mode \"; there are: "),
         ] {
-            let refused = ask(arguments).unwrap_err();
-            assert!(refused.starts_with(message), "{refused}");
+            let message = read_json(arguments).unwrap_err();
+            assert!(message.starts_with(expected), "{message}");
         }
-        let long = ask(json!({ "query": "a", "limit": "x".repeat(100_000) })).unwrap_err();
+        let long = read_json(json!({ "query": "a", "limit": "x".repeat(100_000) })).unwrap_err();
         assert!(long.chars().count() < 200, "{long}");
     }
 }

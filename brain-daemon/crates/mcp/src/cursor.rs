@@ -13,7 +13,8 @@ use brain_page::content_hash;
 
 /// The beginning of every cursor.
 const PREFIX: &str = "brain";
-/// The maximum size of all rows of a list, in bytes of JSON. The rest is for other fields.
+/// The maximum size of the rows of one part, in bytes of JSON, unless it has a single larger row.
+/// The rest of an answer is for other fields.
 const MAX_ROWS_BYTES: usize = MAX_ANSWER - 4_000;
 
 /// The cursors of one list.
@@ -36,7 +37,7 @@ impl Cursors {
         URL_SAFE_NO_PAD.encode(format!("{PREFIX} {} {} {position}", self.tool, self.arguments_hash))
     }
 
-    /// Returns the position in `cursor`.
+    /// Returns the position in `cursor`; `None` without a cursor.
     ///
     /// # Errors
     /// `invalid_request` if `cursor` is not a cursor, or belongs to another list.
@@ -76,17 +77,18 @@ fn short_hash(text: &str) -> String {
 /// One part of a list.
 #[derive(Debug)]
 pub(super) struct ListPart<R> {
+    /// The rows.
     pub(super) rows: Vec<R>,
     /// The position for the next cursor, if there are more rows.
     pub(super) next: Option<String>,
 }
 
 /// Returns the rows after the position `after`: at most `limit`, and no more than fit into an
-/// answer.
+/// answer. `row` makes a row of an item.
 ///
-/// `has_more` says that there are items after `items`. A position has a count, and a hash of the
-/// last returned item's `key`. If that item has moved, the list continues after it. If the item is
-/// gone, the list continues at the count.
+/// `has_more` says that there are items after `items`. A position has the number of items before
+/// it, and a hash of the last returned item's `key`. If that item has moved, the list continues
+/// after it. If the item is gone, the list continues after the same number of items.
 ///
 /// # Errors
 /// `invalid_request` if the position is invalid; the error of `row`.
@@ -132,6 +134,7 @@ pub(super) fn rows_before(after: Option<&str>) -> Result<usize, Fault> {
     after.map_or(Ok(0), |position| parse_position(position).map(|(count, _)| count))
 }
 
+/// Returns the count and the hash in a position.
 fn parse_position(position: &str) -> Result<(usize, &str), Fault> {
     let parts = position
         .split_once(':')
@@ -156,14 +159,14 @@ mod tests {
             Some("20:ab cd")
         );
         assert_eq!(cursors.position(None).unwrap(), None);
-        let refusal =
+        let message_of =
             |cursors: &Cursors, cursor: &str| cursors.position(Some(cursor)).unwrap_err().message;
         assert!(
-            refusal(&Cursors::of("query", &("grüße", Some(2))), &cursor)
+            message_of(&Cursors::of("query", &("grüße", Some(2))), &cursor)
                 .contains("other arguments")
         );
         assert!(
-            refusal(&Cursors::of("get_links", &("grüße", Some(1))), &cursor)
+            message_of(&Cursors::of("get_links", &("grüße", Some(1))), &cursor)
                 .contains("another tool")
         );
         for forged in [
@@ -174,7 +177,8 @@ mod tests {
             &URL_SAFE_NO_PAD.encode([0xff, 0xfe]),
             &"A".repeat(100_000),
         ] {
-            assert!(refusal(&cursors, forged).contains("not one of brain's cursors"), "{forged}");
+            let message = message_of(&cursors, forged);
+            assert!(message.contains("not one of brain's cursors"), "{forged}");
         }
     }
 
@@ -186,24 +190,24 @@ mod tests {
     #[test]
     fn all_parts_together_are_the_list() {
         let items: Vec<u32> = (0..8).collect();
-        let (mut seen, mut after) = (Vec::new(), None);
+        let (mut rows_so_far, mut after) = (Vec::new(), None);
         loop {
             let (rows, next) = page(&items, after.as_deref());
-            seen.extend(rows);
+            rows_so_far.extend(rows);
             match next {
                 Some(next) => after = Some(next),
                 None => break,
             }
         }
-        assert_eq!(seen, items);
+        assert_eq!(rows_so_far, items);
         assert_eq!(page(&[], None), (vec![], None));
         assert_eq!(page(&[1, 2, 3], None), (vec![1, 2, 3], None));
     }
 
     #[test]
     fn a_changed_list_continues_after_the_last_row() {
-        let (seen, next) = page(&[1, 2, 3, 4, 5], None);
-        assert_eq!(seen, [1, 2, 3]);
+        let (rows, next) = page(&[1, 2, 3, 4, 5], None);
+        assert_eq!(rows, [1, 2, 3]);
         let next = next.as_deref();
         assert_eq!(page(&[9, 8, 1, 2, 3, 4, 5], next).0, [4, 5]);
         assert_eq!(page(&[3, 4, 5], next).0, [4, 5]);

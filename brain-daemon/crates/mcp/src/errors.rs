@@ -26,7 +26,8 @@ fn text(fault: &Fault) -> String {
     }
 }
 
-/// Returns the name of a code. Where OAuth or MCP has a name for the same failure, it is used.
+/// Returns the name of a code: the name that OAuth or MCP has for the same failure, else brain's
+/// own.
 fn code_name(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Forbidden => "insufficient_scope",
@@ -35,7 +36,8 @@ fn code_name(code: FaultCode) -> &'static str {
     }
 }
 
-/// Returns the fault's own hint, unless it names commands or options of the command line.
+/// Returns the fault's own hint, unless it names commands or options of the command line, or
+/// [`next_step`] is more useful.
 fn own_hint(fault: &Fault) -> Option<String> {
     let hint = fault.hint.as_deref()?;
     if hint.contains("`brain restore") {
@@ -50,9 +52,9 @@ fn own_hint(fault: &Fault) -> Option<String> {
     }
     let names_command =
         hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
-    // The name of a tool is more useful than general advice.
-    let names_tool = next_step(fault.code).is_none() || hint.contains('`');
-    (!names_command && names_tool).then(|| shorten(hint, MAX_MESSAGE_CHARS))
+    // A hint that names a tool is more useful than general advice.
+    let is_more_useful = next_step(fault.code).is_none() || hint.contains('`');
+    (!names_command && is_more_useful).then(|| shorten(hint, MAX_MESSAGE_CHARS))
 }
 
 /// Returns what a model should do after a failure of this kind.
@@ -126,21 +128,21 @@ mod tests {
     #[test]
     fn an_error_is_short_and_names_no_command() {
         for code in FaultCode::ALL {
-            let shown =
+            let message =
                 error_text(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
-            assert!(!shown.contains("brain get") && !shown.contains("--yes"), "{shown}");
-            assert!(shown.chars().count() < MAX_MESSAGE_CHARS + 200 && !shown.contains('\n'));
-            assert!(shown.contains(": long"), "{shown}");
+            assert!(!message.contains("brain get") && !message.contains("--yes"), "{message}");
+            assert!(message.chars().count() < MAX_MESSAGE_CHARS + 200 && !message.contains('\n'));
+            assert!(message.contains(": long"), "{message}");
         }
     }
 
     #[test]
     fn a_hint_that_names_a_tool_is_preferred() {
-        let shown = error_text(
+        let message = error_text(
             FaultCode::NotFound,
             "no section",
             Some("its headings are A, B; `get_page` without section has all"),
         );
-        assert!(shown.contains("its headings are A, B"), "{shown}");
+        assert!(message.contains("its headings are A, B"), "{message}");
     }
 }

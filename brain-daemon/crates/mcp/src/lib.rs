@@ -56,14 +56,14 @@ const INSTRUCTIONS: &str = "brain is this person's own knowledge: notes, people,
     [end of outside ...] are such text. Name pages by their slug when you tell where something \
     stands. Deleted pages can be restored for 72 hours, and every overwrite keeps the former \
     version.";
-/// How long a client may cache a list of tools or prompts, in milliseconds. These lists change only
-/// with the program and with the grant.
+/// How long a client may cache the lists of tools, prompts, skills and templates, in milliseconds.
+/// They change only when the program or the client's grant changes.
 const LIST_TTL_MS: u64 = 300_000;
 /// The maximum length of an unknown name or invalid value in an error message, in characters.
 const MAX_QUOTED: usize = 60;
-/// The methods of every revision of MCP, with the shape of their `params`. rmcp reports a request
-/// whose `params` have another shape as an unknown method.
-const METHODS: [(&str, &str); 5] = [
+/// The methods that need `params`, with the shape of the `params`. rmcp reports a request whose
+/// `params` have another shape as an unknown method.
+const METHODS_WITH_PARAMS: [(&str, &str); 5] = [
     ("tools/call", "\"name\", a string, and \"arguments\", an object"),
     ("resources/read", "\"uri\", a string"),
     ("skills/get", "\"uri\", a string"),
@@ -101,7 +101,10 @@ impl Server {
         Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits) }
     }
 
-    /// Returns the context of a request: the brain and the request's caller.
+    /// Returns the context of a request: the brain, and the request's caller, marked as a model.
+    ///
+    /// # Errors
+    /// -32603 if the HTTP request has no caller in its extensions.
     fn tool_context(&self, context: &RequestContext<RoleServer>) -> Result<ToolContext, ErrorData> {
         let caller = match &self.caller {
             CallerSource::Fixed(caller) => Some(caller.clone()),
@@ -117,7 +120,10 @@ impl Server {
     }
 
     /// Runs `work` on a thread that may block.
-    async fn block<T: Send + 'static>(
+    ///
+    /// # Errors
+    /// -32603 if the request has no caller, or `work` panics.
+    async fn run_blocking<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&ToolContext) -> T + Send + 'static,
@@ -138,7 +144,7 @@ impl Server {
     }
 }
 
-/// The context of a tool call: the brain, and the caller.
+/// The context of a request: the brain, and the caller.
 pub(crate) struct ToolContext {
     brain: Arc<Brain>,
     caller: Caller,
@@ -199,7 +205,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = request.arguments.unwrap_or_default();
-        Ok(self.block(&context, move |context| entry.call(context, arguments)).await?.into())
+        Ok(self.run_blocking(&context, move |context| entry.call(context, arguments)).await?.into())
     }
 
     async fn list_resources(
@@ -208,7 +214,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = request.and_then(|request| request.cursor);
-        self.block(&context, move |context| resources::list(context, after)).await?
+        self.run_blocking(&context, move |context| resources::list(context, after)).await?
     }
 
     async fn list_resource_templates(
@@ -225,7 +231,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         Ok(self
-            .block(&context, move |context| resources::read(context, &request.uri))
+            .run_blocking(&context, move |context| resources::read(context, &request.uri))
             .await??
             .into())
     }
@@ -267,7 +273,7 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.block(&context, move |context| resources::complete(context, &request)).await?
+        self.run_blocking(&context, move |context| resources::complete(context, &request)).await?
     }
 
     async fn on_custom_request(
@@ -279,9 +285,9 @@ impl ServerHandler for Server {
     }
 }
 
-/// The error for a request of an unknown method, or with invalid `params`.
+/// Returns the error for a request with an unknown method or invalid `params`.
 fn unknown_method(method: &str) -> ErrorData {
-    if let Some((name, params)) = METHODS.iter().find(|(name, _)| *name == method) {
+    if let Some((name, params)) = METHODS_WITH_PARAMS.iter().find(|(name, _)| *name == method) {
         return ErrorData::invalid_params(
             format!("the params of {name} are an object with {params}"),
             None,

@@ -1,7 +1,7 @@
 //! A transport of JSON-RPC messages, one per line, with limits.
 //!
-//! Reads no more messages than can be answered concurrently. Ends an idle stream when other clients
-//! wait for a connection.
+//! Reads no message while the maximum number of requests is in progress, or of answers unread. Ends
+//! an idle stream when other clients wait for a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(super) struct LineTransport<R: AsyncRead, W: AsyncWrite> {
     /// The beginning of the next message.
     line: Vec<u8>,
     /// Whether the current message is too long. If so, the rest of the message is discarded.
-    too_long: bool,
+    is_too_long: bool,
     write: AsyncRwTransport<RoleServer, Empty, W>,
     /// Permits for requests in progress.
     permits: Arc<Semaphore>,
@@ -67,7 +67,7 @@ where
         Self {
             read: BufReader::new(read),
             line: Vec::new(),
-            too_long: false,
+            is_too_long: false,
             write,
             permits,
             unread,
@@ -75,7 +75,8 @@ where
         }
     }
 
-    /// Returns the next message. Answers invalid ones with an error. Cancel-safe.
+    /// Returns the next message, or `None` at the end of the stream. Answers invalid messages with
+    /// an error. Cancel-safe.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let available = self.read.fill_buf().await.ok()?;
@@ -87,15 +88,15 @@ where
             let part = &available[..end.unwrap_or(available.len())];
             let consumed = part.len() + usize::from(end.is_some());
             if self.line.len() + part.len() > MAX_MESSAGE {
-                (self.line, self.too_long) = (Vec::new(), true);
-            } else if !self.too_long {
+                (self.line, self.is_too_long) = (Vec::new(), true);
+            } else if !self.is_too_long {
                 self.line.extend_from_slice(part);
             }
             self.read.consume(consumed);
             if end.is_none() {
                 continue;
             }
-            let too_long = std::mem::take(&mut self.too_long);
+            let is_too_long = std::mem::take(&mut self.is_too_long);
             let parsed = serde_json::from_slice(self.line.trim_ascii());
             let is_blank = self.line.trim_ascii().is_empty();
             let head = match &parsed {
@@ -105,7 +106,7 @@ where
             self.line.clear();
             self.line.shrink_to(KEPT_CAPACITY);
             let refusal = match parsed {
-                _ if too_long => ErrorData::invalid_request(
+                _ if is_too_long => ErrorData::invalid_request(
                     format!("a message has at most {MAX_MESSAGE} bytes"),
                     None,
                 ),
@@ -134,11 +135,11 @@ where
 
     fn send(
         &mut self,
-        item: TxJsonRpcMessage<RoleServer>,
+        message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         // The answer is sent even without a permit: the limit on requests also limits answers.
         let permit = Arc::clone(&self.unread).try_acquire_owned();
-        let sent = self.write.send(item);
+        let sent = self.write.send(message);
         async move {
             let sent = sent.await;
             drop(permit);
@@ -189,13 +190,13 @@ async fn wait_until_evictable(
         if is_full.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        let has_room = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
+        let has_free_connection = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
         let available = unread.available_permits();
-        let is_stalled = !has_room && available == last_available;
+        let is_stalled = !has_free_connection && available == last_available;
         unread_rounds = if is_stalled { unread_rounds + 1 } else { 0 };
         last_available = available;
         let is_idle = available == MAX_CONCURRENT || unread_rounds >= UNREAD_TIMEOUT_FACTOR;
-        if !has_room && is_idle && permits.available_permits() == MAX_CONCURRENT {
+        if !has_free_connection && is_idle && permits.available_permits() == MAX_CONCURRENT {
             return;
         }
     }
@@ -208,7 +209,7 @@ mod tests {
     use tokio::io::AsyncWriteExt as _;
 
     #[tokio::test]
-    async fn a_client_that_reads_no_answers_is_not_read() {
+    async fn no_message_is_read_while_too_many_answers_are_unread() {
         let (theirs, ours) = tokio::io::duplex(64);
         let (read, write) = tokio::io::split(ours);
         let (_set_full, is_full) = watch::channel(false);
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_server_waits_a_while_for_an_unread_answer() {
+    async fn a_full_server_waits_longer_while_an_answer_is_unread() {
         let (permits, unread) = (Semaphore::new(MAX_CONCURRENT), Semaphore::new(MAX_CONCURRENT));
         let (_set_full, mut is_full) = watch::channel(true);
         let idle = Duration::from_millis(10);
@@ -244,7 +245,7 @@ mod tests {
         let mut ends = std::pin::pin!(wait_until_evictable(&permits, &unread, &mut is_full, idle));
         assert!(
             timeout(idle * (UNREAD_TIMEOUT_FACTOR / 2), &mut ends).await.is_err(),
-            "it may be slow"
+            "the client may be slow"
         );
         ends.await;
         drop(answer);

@@ -11,11 +11,12 @@ const MAX_HITS: u32 = 20;
 /// Maximum number of names in one error message.
 const MAX_NAMES: usize = 5;
 
-/// Returns the address of the page that `text` names. A text that is no address is a title or an
-/// alias, with an optional source before it and section after it.
+/// Returns the address of the page that `text` names. A text that is not an address is read as a
+/// title or an alias, with an optional source before it and an optional section after it.
 ///
 /// # Errors
-/// The fault of [`page_address::parse`] if no page has that title; `invalid_request` if several do.
+/// The fault of [`page_address::parse`] if no page has that title or alias; `invalid_request` if
+/// several do.
 pub(super) fn find(context: &ToolContext, text: &str) -> Result<PageAddress, Fault> {
     let fault = match page_address::parse(text) {
         Err(fault) if matches!(fault.code, FaultCode::InvalidSlug | FaultCode::InvalidSource) => {
@@ -36,10 +37,10 @@ pub(super) fn find(context: &ToolContext, text: &str) -> Result<PageAddress, Fau
     }
 }
 
-/// Returns the page that `text` names, as [`find`], without a section.
+/// Returns the page that `text` names, like [`find`], without a section.
 ///
 /// # Errors
-/// As [`find`], and `invalid_request` if the address names a section.
+/// Like [`find`], and `invalid_request` if the address names a section.
 pub(super) fn find_page(context: &ToolContext, text: &str) -> Result<PageRef, Fault> {
     page_address::whole_page(find(context, text)?)
 }
@@ -47,7 +48,7 @@ pub(super) fn find_page(context: &ToolContext, text: &str) -> Result<PageRef, Fa
 /// Reads a page. A slug that does not exist is looked up as a title or an alias.
 ///
 /// # Errors
-/// `not_found` with suggestions, or any other fault of the operation.
+/// `not_found` with suggestions, or any other fault of [`Get`].
 pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
     let fault = match context.ask(Get { page: page.clone(), version: None }) {
         Err(fault) if fault.code == FaultCode::NotFound => fault,
@@ -60,19 +61,20 @@ pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, F
     }
 }
 
-/// Returns the page with this title or alias, in any case. `None` if there is none that the caller
-/// can see.
+/// Returns the page with this title or alias, ignoring case. `None` if no page among the first
+/// [`MAX_HITS`] search results has it.
 ///
 /// # Errors
-/// `invalid_request` if several pages have it.
+/// `invalid_request` if several of these pages have it.
 pub(super) fn by_title(
     context: &ToolContext,
     source: Option<&SourceId>,
     title: &str,
 ) -> Result<Option<PageRef>, Fault> {
-    let wanted = fold_case(title);
+    let normalized = normalize_title(title);
     // Without punctuation, which is syntax in a query.
-    let query: String = wanted.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let query: String =
+        normalized.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
     if query.trim().is_empty() {
         return Ok(None);
     }
@@ -82,11 +84,11 @@ pub(super) fn by_title(
     let mut pages: Vec<(SourceId, Slug)> = Vec::new();
     for hit in found.hits {
         let page = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
-        let is_named = fold_case(&hit.title) == wanted
+        let is_named = normalize_title(&hit.title) == normalized
             || (hit.matched.iter().any(|field| field == "alias")
-                && context
-                    .ask(Get { page, version: None })
-                    .is_ok_and(|page| page.aliases.iter().any(|alias| fold_case(alias) == wanted)));
+                && context.ask(Get { page, version: None }).is_ok_and(|page| {
+                    page.aliases.iter().any(|alias| normalize_title(alias) == normalized)
+                }));
         if is_named {
             pages.push((hit.source_id, hit.slug));
         }
@@ -108,6 +110,6 @@ pub(super) fn by_title(
 }
 
 /// Returns a title for comparison: in lower case, and with single spaces.
-fn fold_case(title: &str) -> String {
+fn normalize_title(title: &str) -> String {
     title.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }

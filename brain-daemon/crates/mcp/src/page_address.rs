@@ -23,7 +23,7 @@ pub(super) struct PageAddress {
 /// Parses `slug` or `source:slug`, with an optional `#Heading` and an optional [`SCHEME`].
 ///
 /// # Errors
-/// `invalid_slug` or `invalid_source`, quoting the text.
+/// `invalid_slug` or `invalid_source` if that part of the text is invalid.
 pub(super) fn parse(text: &str) -> Result<PageAddress, Fault> {
     let text = text.trim();
     let text = text.strip_prefix(SCHEME).unwrap_or(text);
@@ -75,7 +75,7 @@ pub(super) fn whole_page(address: PageAddress) -> Result<PageRef, Fault> {
 /// Parses the id of a source.
 ///
 /// # Errors
-/// `invalid_source`.
+/// `invalid_source` if the text is not an id.
 pub(super) fn parse_source(text: &str) -> Result<SourceId, Fault> {
     SourceId::parse(text.trim())
         .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
@@ -97,8 +97,8 @@ impl ToolContext {
         Ok(if source == default_source { slug.to_string() } else { format!("{source}:{slug}") })
     }
 
-    /// Returns the URL at which a person can open the page: on the daemon's local listener, or the
-    /// URI of the resource if there is no listener.
+    /// Returns the URL at which a person can open the page whose address is `name`: on the daemon's
+    /// local listener. Returns the URI of the resource if there is no listener.
     pub(super) fn web_address(&self, name: &str) -> String {
         match self.brain.access.http_addresses().local {
             Some(address) => format!("http://{address}/page/{}", percent_encode(name)),
@@ -107,7 +107,7 @@ impl ToolContext {
     }
 }
 
-/// Returns the URI of a page as a resource.
+/// Returns the URI of the page whose address is `name`, as a resource.
 pub(super) fn uri(name: &str) -> String {
     format!("{SCHEME}{}", percent_encode(name))
 }

@@ -1,6 +1,6 @@
 //! Prompts that people pick from a menu of their client.
 //!
-//! Each names the tools to call, in order.
+//! Each prompt names the tools to call, in order.
 //!
 //! An argument may be text from outside. It is quoted, and the prompt calls it data.
 
@@ -107,16 +107,16 @@ pub(super) fn list() -> ListPromptsResult {
 /// Returns a prompt with its argument filled in.
 ///
 /// # Errors
-/// -32602 if the prompt is unknown, or its argument is missing or not a text.
+/// -32602 if the prompt is unknown, or its argument is missing, blank, not a text, or too long.
 pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     let entry = find(&request.name)?;
     let arguments = request.arguments.as_ref();
     let text = match entry.argument {
         None => entry.text.to_owned(),
         Some((name, description)) => {
-            let given =
+            let value =
                 arguments.and_then(|all| all.get(name)).and_then(Value::as_str).map(str::trim);
-            let Some(given) = given.filter(|text| !text.is_empty()) else {
+            let Some(value) = value.filter(|text| !text.is_empty()) else {
                 let message = format!(
                     "the prompt \"{}\" needs \"{name}\": {}",
                     entry.name,
@@ -124,11 +124,11 @@ pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, E
                 );
                 return Err(ErrorData::invalid_params(message, Some(json!({ "missing": name }))));
             };
-            if given.chars().count() > MAX_ARGUMENT_CHARS {
+            if value.chars().count() > MAX_ARGUMENT_CHARS {
                 let message = format!("\"{name}\" has more than {MAX_ARGUMENT_CHARS} characters");
                 return Err(ErrorData::invalid_params(message, None));
             }
-            entry.text.replacen("{}", &Value::from(given).to_string(), 1)
+            entry.text.replacen("{}", &Value::from(value).to_string(), 1)
         }
     };
     let message = PromptMessage::new_text(Role::User, text);
@@ -143,7 +143,7 @@ pub(super) fn require_exists(name: &str) -> Result<(), ErrorData> {
     find(name).map(drop)
 }
 
-/// Returns whether this argument is the name of a person.
+/// Returns whether `argument` of this prompt is the name of a person.
 pub(super) fn is_person(prompt: &str, argument: &str) -> bool {
     argument == "person"
         && find(prompt).is_ok_and(|entry| entry.argument.is_some_and(|(it, _)| it == argument))
@@ -170,8 +170,8 @@ mod tests {
     fn text(name: &str, arguments: Value) -> Result<String, ErrorData> {
         let request =
             serde_json::from_value(json!({ "name": name, "arguments": arguments })).unwrap();
-        let got = serde_json::to_value(get(&request)?).unwrap();
-        Ok(got["messages"][0]["content"]["text"].as_str().unwrap().to_owned())
+        let result = serde_json::to_value(get(&request)?).unwrap();
+        Ok(result["messages"][0]["content"]["text"].as_str().unwrap().to_owned())
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn prompts_name_tools_by_their_names() {
-        const TOOLS: [&str; 9] = [
+    fn prompts_quote_only_names_of_the_interface() {
+        const NAMES: [&str; 9] = [
             "query",
             "get_page",
             "get_links",
@@ -215,7 +215,7 @@ mod tests {
         ];
         for entry in &PROMPTS {
             for (n, word) in entry.text.split('`').enumerate() {
-                assert!(n % 2 == 0 || TOOLS.contains(&word), "{}: {word}", entry.name);
+                assert!(n % 2 == 0 || NAMES.contains(&word), "{}: {word}", entry.name);
             }
             assert_eq!(entry.text.contains("{}"), entry.argument.is_some(), "{}", entry.name);
         }

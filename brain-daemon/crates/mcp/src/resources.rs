@@ -20,13 +20,15 @@ use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, page_address, prompts, skill};
 const TEMPLATE: &str = "brain://page/{+slug}";
 /// The media type of pages.
 const MARKDOWN: &str = "text/markdown";
-/// Resources in one answer.
+/// Maximum number of resources in one answer.
 const MAX_RESOURCES: u32 = 50;
+/// Maximum number of people that are compared with an input.
+const MAX_PEOPLE: u32 = 1000;
 
-/// Lists the newest pages.
+/// Lists pages, last changed first.
 ///
 /// # Errors
-/// -32602 for an invalid cursor.
+/// -32602 for an invalid cursor; -32603 if the store cannot be read.
 pub(super) fn list(
     context: &ToolContext,
     after: Option<String>,
@@ -70,7 +72,8 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// Reads the page at `uri`, or the skill.
 ///
 /// # Errors
-/// -32602 with the URI if the caller can see no such page (MCP 2026-07-28, "Resources").
+/// -32602 with the URI if it is invalid, or the caller can see no such page (MCP 2026-07-28,
+/// "Resources"); -32603 if the store cannot be read.
 pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     if uri == skill::URI {
         return Ok(skill::read());
@@ -88,8 +91,8 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         "contentHash": page.content_hash,
         "trust": trust,
     });
-    // The frame's delimiter contains this hash. `content_hash` does not cover the frontmatter,
-    // which could then forge the delimiter.
+    // The frame's delimiter contains this hash. `content_hash` does not cover the frontmatter, so
+    // with it the author of the frontmatter could forge the delimiter.
     let hash = brain_page::hex(&Sha256::digest(&page.content).into());
     let text = trust::framed(&page, &page.content, 1, &hash);
     let contents =
@@ -112,6 +115,9 @@ fn page(context: &ToolContext, uri: &str) -> Result<Page, Fault> {
 }
 
 /// Completes an argument: slugs for the template, people for the prompt about a person.
+///
+/// # Errors
+/// -32602 if the template or prompt is unknown; -32603 if the store cannot be read.
 pub(super) fn complete(
     context: &ToolContext,
     request: &CompleteRequestParams,
@@ -146,9 +152,9 @@ pub(super) fn complete(
 /// `input`, else the default source.
 fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Fault> {
     let (source, prefix) = match input.split_once(':') {
-        // The name of the source is incomplete.
         Some((source, prefix)) => match page_address::parse_source(source) {
             Ok(source) => (Some(source), prefix),
+            // No page is in a source with an invalid id.
             Err(_) => return Ok(Vec::new()),
         },
         // The default source may be one that the caller cannot use.
@@ -176,11 +182,11 @@ fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Faul
     rows.into_iter().map(name).collect()
 }
 
-/// Returns people whose title or slug begins with `input`.
+/// Returns the people whose title or slug begins with `input`, each by that title or slug.
 fn complete_person(context: &ToolContext, input: &str) -> Result<Vec<String>, Fault> {
     const PEOPLE: &str = "people/";
-    let all = List { prefix: Some(PEOPLE.into()), limit: 1000, ..List::default() };
-    let pages = context.ask(all)?;
+    let people = List { prefix: Some(PEOPLE.into()), limit: MAX_PEOPLE, ..List::default() };
+    let pages = context.ask(people)?;
     let input = input.to_lowercase();
     let mut found = Vec::new();
     for row in pages.pages {

@@ -1,7 +1,7 @@
 //! JSON Schemas of tools.
 //!
-//! They are flat, without titles, formats and `null`: so they cost few tokens, and old clients
-//! understand them.
+//! The schemas are flat, without titles, formats and `null`. So they cost few tokens, and old
+//! clients understand them.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ pub(super) fn of_answer<T: JsonSchema>() -> Arc<JsonObject> {
     flat_schema::<T>(SchemaSettings::draft2020_12().for_serialize(), false)
 }
 
-fn flat_schema<T: JsonSchema>(settings: SchemaSettings, has_descriptions: bool) -> Arc<JsonObject> {
+fn flat_schema<T: JsonSchema>(settings: SchemaSettings, is_for_arguments: bool) -> Arc<JsonObject> {
     let settings = settings.with(|it| it.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    strip(&mut schema, has_descriptions);
+    strip(&mut schema, is_for_arguments);
     let Value::Object(mut object) = schema else { return Arc::default() };
     // The tool itself has the description.
     object.remove("description");
@@ -32,13 +32,14 @@ fn flat_schema<T: JsonSchema>(settings: SchemaSettings, has_descriptions: bool) 
     Arc::new(object)
 }
 
-/// Removes keywords that cost tokens or that some clients do not know, recursively.
-fn strip(schema: &mut Value, has_descriptions: bool) {
+/// Removes keywords that cost tokens or that some clients do not know, recursively. Removes more
+/// from schemas of answers than from schemas of arguments.
+fn strip(schema: &mut Value, is_for_arguments: bool) {
     let Value::Object(object) = schema else { return };
     for name in ["$schema", "title", "format"] {
         object.remove(name);
     }
-    if !has_descriptions {
+    if !is_for_arguments {
         for name in ["description", "minimum", "required"] {
             object.remove(name);
         }
@@ -62,9 +63,9 @@ fn strip(schema: &mut Value, has_descriptions: bool) {
     }
     flatten_optional(object);
     flatten_enum(object);
-    if !has_descriptions {
+    if !is_for_arguments {
         object.remove("enum");
-        // A list of plain values.
+        // For a list of plain values, the type of the list suffices.
         let is_plain = |items: &Value| items.get("properties").is_none();
         if object.get("items").is_some_and(is_plain) {
             object.remove("items");
@@ -73,24 +74,24 @@ fn strip(schema: &mut Value, has_descriptions: bool) {
     for (name, subschema) in object.iter_mut() {
         match (name.as_str(), subschema) {
             ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(|property| strip(property, has_descriptions));
+                properties.values_mut().for_each(|property| strip(property, is_for_arguments));
             }
             ("items" | "additionalProperties", items) => {
-                strip(items, has_descriptions);
+                strip(items, is_for_arguments);
                 // The list has a description already.
                 if let Value::Object(items) = items {
                     items.remove("description");
                 }
             }
             ("anyOf" | "oneOf", Value::Array(variants)) => {
-                variants.iter_mut().for_each(|variant| strip(variant, has_descriptions));
+                variants.iter_mut().for_each(|variant| strip(variant, is_for_arguments));
             }
             _ => {}
         }
     }
 }
 
-/// Replaces "a type or `null`" by the type. Such a field is optional, so `null` is not needed.
+/// Replaces "a type or `null`" with the type. Such a field is optional, so `null` is not needed.
 fn flatten_optional(object: &mut JsonObject) {
     let Some(Value::Array(mut variants)) = object.remove("anyOf") else { return };
     variants.retain(|variant| variant.get("type").is_none_or(|kind| kind != "null"));
@@ -108,7 +109,7 @@ fn flatten_optional(object: &mut JsonObject) {
     }
 }
 
-/// Replaces separately described values by a plain enumeration.
+/// Replaces separately described values with a plain enumeration.
 fn flatten_enum(object: &mut JsonObject) {
     let Some(Value::Array(variants)) = object.get("oneOf") else { return };
     let mut names = Vec::new();
@@ -140,7 +141,7 @@ mod tests {
         Green,
     }
 
-    /// Of the whole schema.
+    /// Removed, because the tool itself has a description
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[allow(dead_code)]

@@ -22,7 +22,7 @@ use super::line_transport::{LineTransport, MAX_CONCURRENT};
 use brain_base::caller::Caller;
 use brain_core::Brain;
 
-/// The service behind `/mcp`. Takes a request whose body was read, with a [`Caller`] in its
+/// The service behind `/mcp`. Takes a request whose body has been read, with a [`Caller`] in its
 /// extensions.
 pub type HttpService = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
 
@@ -43,14 +43,15 @@ pub fn tool_service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService
     http_service(move || Server::for_requests(Arc::clone(&brain)), Mode::Stateless, stop)
 }
 
-/// Returns the service of the servers that `make` creates.
+/// Returns the HTTP service that answers with servers that `make` creates: one for each request or
+/// session.
 #[must_use]
 pub fn http_service<H: ServerHandler + Send + 'static>(
     make: impl Fn() -> H + Send + Sync + 'static,
     mode: Mode,
     stop: &CancellationToken,
 ) -> HttpService {
-    // The HTTP guard has checked host names, origins and the body's size.
+    // The HTTP guard has checked host names, origins and the body's size, so rmcp does not.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -86,8 +87,8 @@ where
     BoxCloneSyncService::new(service.map_response(|response: Response<B>| response.map(Body::new)))
 }
 
-/// Serves `caller` over a stream of JSON-RPC messages, one per line, until it ends or `stop` is
-/// cancelled. Requests in progress are still answered.
+/// Serves `caller` over a stream of JSON-RPC messages, one per line. Returns when the stream ends
+/// or `stop` is cancelled. Requests in progress are still answered.
 ///
 /// `is_full` is true while other clients wait for a connection. An idle stream ends then.
 pub async fn serve_stream(

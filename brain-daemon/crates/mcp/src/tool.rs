@@ -33,11 +33,12 @@ pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
     const TITLE: &'static str;
     /// The description for models: what the tool does, when to use it, and when to use another one.
     const DESCRIPTION: &'static str;
-    /// The operations that it runs. A caller needs the highest of their scopes.
+    /// The operations that the tool runs. A caller needs the highest of their scopes.
     const OPERATIONS: &'static [OperationInfo];
-    /// Whether only callers who see all sources can use it, because its data belongs to none.
+    /// Whether only callers who see all sources can use the tool, because its data belongs to no
+    /// source.
     const NEEDS_ALL_SOURCES: bool = false;
-    /// How it changes pages.
+    /// How the tool changes pages.
     const EFFECT: Effect;
     /// The type of the answer.
     type Output: Serialize + JsonSchema;
@@ -45,15 +46,15 @@ pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
     /// Runs the call. Blocks.
     ///
     /// # Errors
-    /// Every failure, as a message for the model.
+    /// If an argument is invalid or an operation fails. The model reads the message.
     fn call(self, context: &ToolContext) -> Result<Self::Output, Fault>;
 }
 
 /// A tool in the list of tools.
 pub(super) struct RegisteredTool {
-    /// Its name, description and schemas.
+    /// The name, description and schemas.
     pub(super) tool: Tool,
-    /// Its name, and the scope that a caller needs.
+    /// The name, and the scope that a caller needs.
     pub(super) operation: OperationInfo,
     needs_all_sources: bool,
     run: fn(&ToolContext, JsonObject, &JsonObject) -> Result<CallToolResult, Fault>,

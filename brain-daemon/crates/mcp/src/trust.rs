@@ -69,7 +69,8 @@ pub(super) fn origin(kind: Option<&str>, uri: Option<&str>) -> String {
 }
 
 /// Returns a part of a page as models receive it, with frames around text from outside. The part
-/// begins in line `first` of the page's file. `hash` is that of a text that contains the part.
+/// begins in line `first` of the page's file. `hash` is the hex SHA-256 of a text that contains the
+/// part.
 pub(super) fn framed(page: &Page, text: &str, first: u32, hash: &str) -> String {
     let page_origin = || origin(page.source_kind.as_deref(), page.source_uri.as_deref());
     match page.trust {

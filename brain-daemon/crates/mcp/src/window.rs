@@ -1,6 +1,7 @@
 //! Selects the part of a long text that fits into one answer.
 //!
-//! The part consists of whole lines. A line that does not fit is cut.
+//! The part consists of whole lines. Only the first line, or a line longer than a whole part, is
+//! cut.
 
 use std::ops::Range;
 
@@ -17,10 +18,10 @@ pub(super) struct WindowRequest {
     pub(super) line: Option<usize>,
     /// Characters to skip in the first line.
     pub(super) skip: usize,
-    /// The maximum number of lines.
-    pub(super) lines: usize,
+    /// The maximum number of lines; `usize::MAX` for no limit.
+    pub(super) max_lines: usize,
     /// The maximum size, in bytes of JSON.
-    pub(super) bytes: usize,
+    pub(super) max_bytes: usize,
 }
 
 /// The selected part of a text.
@@ -45,7 +46,7 @@ pub(super) fn count_lines(text: &str) -> usize {
 ///
 /// # Errors
 /// `invalid_request` if the first line is after the last line of the range.
-pub(super) fn window(body: &str, request: &WindowRequest) -> Result<Window, Fault> {
+pub(super) fn select_window(body: &str, request: &WindowRequest) -> Result<Window, Fault> {
     let part = request.part.clone();
     let first = count_lines(&body[..part.start]) + 1;
     let line = request.line.unwrap_or(first).max(first);
@@ -67,17 +68,17 @@ pub(super) fn window(body: &str, request: &WindowRequest) -> Result<Window, Faul
     let first_line = all.find('\n').map_or(all, |end| &all[..end]);
     start += first_line.char_indices().nth(request.skip).map_or(first_line.len(), |(at, _)| at);
 
-    let (mut end, mut left, mut next) = (start, request.bytes, None);
+    let (mut end, mut left, mut next) = (start, request.max_bytes, None);
     for (number, text) in body[start..part.end].split_inclusive('\n').enumerate() {
         let size: usize = text.chars().map(json_char_len).sum();
-        if number == request.lines {
+        if number == request.max_lines {
             next = Some((line + number, 0));
             break;
         }
         if size > left {
             next = Some((line + number, 0));
             // Only the first line, or a line longer than a whole window, is cut.
-            if number == 0 || size > request.bytes {
+            if number == 0 || size > request.max_bytes {
                 let cut = fitting_bytes(text, left);
                 end += cut;
                 let before = if number == 0 { request.skip } else { 0 };
@@ -110,11 +111,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn whole(body: &str) -> WindowRequest {
-        WindowRequest { part: 0..body.len(), line: None, skip: 0, lines: usize::MAX, bytes: 1000 }
+        WindowRequest {
+            part: 0..body.len(),
+            line: None,
+            skip: 0,
+            max_lines: usize::MAX,
+            max_bytes: 1000,
+        }
     }
 
     fn shown<'a>(body: &'a str, request: &WindowRequest) -> (&'a str, Option<(usize, usize)>) {
-        let window = window(body, request).unwrap();
+        let window = select_window(body, request).unwrap();
         (&body[window.range], window.next)
     }
 
@@ -138,25 +145,26 @@ mod tests {
         assert_eq!(shown(body, &whole(body)), (body, None));
         assert_eq!(shown("", &whole("")), ("", None));
         assert_eq!(
-            shown(body, &WindowRequest { line: Some(2), lines: 1, ..whole(body) }),
+            shown(body, &WindowRequest { line: Some(2), max_lines: 1, ..whole(body) }),
             ("two\n", Some((3, 0)))
         );
         assert_eq!(
-            shown(body, &WindowRequest { line: Some(3), lines: 1, ..whole(body) }),
+            shown(body, &WindowRequest { line: Some(3), max_lines: 1, ..whole(body) }),
             ("three\n", None)
         );
         // A line feed takes two bytes of JSON.
         assert_eq!(
-            shown(body, &WindowRequest { bytes: 10, ..whole(body) }),
+            shown(body, &WindowRequest { max_bytes: 10, ..whole(body) }),
             ("one\ntwo\n", Some((3, 0)))
         );
         assert_eq!(
-            shown(body, &WindowRequest { bytes: 9, ..whole(body) }),
+            shown(body, &WindowRequest { max_bytes: 9, ..whole(body) }),
             ("one\n", Some((2, 0)))
         );
-        let refused = window(body, &WindowRequest { line: Some(4), ..whole(body) }).unwrap_err();
+        let refused =
+            select_window(body, &WindowRequest { line: Some(4), ..whole(body) }).unwrap_err();
         assert!(refused.message.contains("the last line is 3"), "{}", refused.message);
-        assert!(window("", &WindowRequest { line: Some(1), ..whole("") }).is_ok());
+        assert!(select_window("", &WindowRequest { line: Some(1), ..whole("") }).is_ok());
     }
 
     #[test]
@@ -165,18 +173,19 @@ mod tests {
         let part = 6..15;
         let request = |line| WindowRequest { part: part.clone(), line, ..whole(body) };
         assert_eq!(
-            window(body, &request(None)).unwrap(),
+            select_window(body, &request(None)).unwrap(),
             Window { range: 6..15, line: 3, next: None }
         );
         assert_eq!(shown(body, &request(Some(4))), ("b\nbb\n", None));
         assert_eq!(shown(body, &request(Some(1))).0, "# B\nb\nbb\n");
-        assert!(window(body, &request(Some(6))).unwrap_err().message.contains("last line is 5"));
+        let refused = select_window(body, &request(Some(6))).unwrap_err();
+        assert!(refused.message.contains("last line is 5"), "{}", refused.message);
     }
 
     #[test]
     fn a_long_line_is_split() {
         let body = "größe größe\nend";
-        let request = WindowRequest { bytes: 8, ..whole(body) };
+        let request = WindowRequest { max_bytes: 8, ..whole(body) };
         assert_eq!(shown(body, &request), ("größe ", Some((1, 6))).to_owned());
         assert_eq!(
             shown(body, &WindowRequest { skip: 6, ..request.clone() }),
@@ -186,24 +195,28 @@ mod tests {
         assert_eq!(shown(body, &WindowRequest { skip: 99, ..request }), ("\nend", None));
         let body = "a\nlong line\nb";
         assert_eq!(
-            shown(body, &WindowRequest { bytes: 8, ..whole(body) }),
+            shown(body, &WindowRequest { max_bytes: 8, ..whole(body) }),
             ("a\nlong ", Some((2, 5)))
         );
-        assert_eq!(shown(body, &WindowRequest { bytes: 12, ..whole(body) }), ("a\n", Some((2, 0))));
+        assert_eq!(
+            shown(body, &WindowRequest { max_bytes: 12, ..whole(body) }),
+            ("a\n", Some((2, 0)))
+        );
     }
 
     proptest! {
         #[test]
         fn all_windows_together_are_the_text(
             body in "[a-c\\nÄ字\"]{0,60}",
-            bytes in 6_usize..20,
-            lines in 1_usize..5,
+            max_bytes in 6_usize..20,
+            max_lines in 1_usize..5,
         ) {
             let (mut read, mut position) = (String::new(), (1, 0));
             for _ in 0..=body.len() {
                 let (line, skip) = (Some(position.0), position.1);
-                let request = WindowRequest { part: 0..body.len(), line, skip, lines, bytes };
-                let window = window(&body, &request).unwrap();
+                let part = 0..body.len();
+                let request = WindowRequest { part, line, skip, max_lines, max_bytes };
+                let window = select_window(&body, &request).unwrap();
                 read.push_str(&body[window.range]);
                 match window.next {
                     Some(next) => position = next,

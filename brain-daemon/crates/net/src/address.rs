@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns whether an address is public: not loopback, private, carrier-grade NAT, multicast,
-/// documentation or reserved.
+/// Returns whether an address is public: in no special-purpose range, such as loopback, private,
+/// link-local, multicast or documentation.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -44,7 +44,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => {
             false
         }
-        // Global unicast. Outside are loopback, IPv4-mapped, unique-local, link-local, multicast.
+        // Global unicast. Outside this range are loopback, IPv4-mapped, unique-local, link-local
+        // and multicast.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_public_addresses_are_public() {
+    fn special_purpose_addresses_are_not_public() {
         for text in [
             "0.0.0.0",
             "0.1.2.3",

@@ -22,9 +22,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The HTTP client of the daemon.
 pub struct Client {
     connector: Connector,
-    /// Rules for untrusted addresses: of documents, of web pages and of files.
+    /// Rules for untrusted addresses of JSON documents.
     documents: Rules,
+    /// Rules for untrusted addresses of web pages.
     pages: Rules,
+    /// Rules for untrusted addresses of files.
     files: Rules,
 }
 

@@ -41,14 +41,15 @@ fn post(
 }
 
 /// Reads a complete request. Returns whether one arrived.
-fn request(stream: &mut TcpStream) -> bool {
+fn read_request(stream: &mut TcpStream) -> bool {
     let head = head(stream);
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     !head.is_empty() && stream.read_exact(&mut body).is_ok()
 }
 
-/// A server with a thread for each connection, and the counter that `serve` increments.
+/// Starts a server that calls `serve` on a thread for each connection. Returns the server, and the
+/// counter of requests that `serve` increments.
 fn counting_server(
     serve: impl Fn(TcpStream, &AtomicUsize) + Send + Sync + 'static,
 ) -> (Server, Arc<AtomicUsize>) {
@@ -61,10 +62,11 @@ fn counting_server(
     (server, counter)
 }
 
-/// Answers one request of each connection, and closes it after `idle`.
+/// Starts a server that answers one request on each connection, and closes the connection after
+/// `idle`.
 fn closing_server(idle: Duration) -> (Server, Arc<AtomicUsize>) {
     counting_server(move |mut stream, requests| {
-        if request(&mut stream) {
+        if read_request(&mut stream) {
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(OK);
             std::thread::sleep(idle);
@@ -79,7 +81,7 @@ fn a_connection_closed_while_idle_is_not_reused() {
         let (client, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
         for nth in 1..=20 {
             assert_eq!(post(&*client, &url, b"{}", is_streamed).unwrap().body, b"ok", "{nth}");
-            assert_eq!(requests.load(Ordering::SeqCst), nth, "each was sent once");
+            assert_eq!(requests.load(Ordering::SeqCst), nth, "each request was sent once");
             std::thread::sleep(Duration::from_millis(60));
         }
     }
@@ -88,7 +90,7 @@ fn a_connection_closed_while_idle_is_not_reused() {
 #[test]
 fn an_idle_connection_is_dropped_within_five_seconds() {
     let (server, requests) = counting_server(|mut stream, requests| {
-        while request(&mut stream) {
+        while read_request(&mut stream) {
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(OK);
         }
@@ -109,12 +111,12 @@ fn a_request_on_a_closed_pooled_connection_is_repeated() {
     for (reads_request, is_streamed) in [(true, false), (true, true), (false, false), (false, true)]
     {
         let (server, requests) = counting_server(move |mut stream, requests| {
-            if !request(&mut stream) {
+            if !read_request(&mut stream) {
                 return;
             }
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(OK);
-            if reads_request && request(&mut stream) {
+            if reads_request && read_request(&mut stream) {
                 requests.fetch_add(1, Ordering::SeqCst);
             } else if !reads_request {
                 let _ = stream.read(&mut [0]);
@@ -140,10 +142,10 @@ fn a_request_that_may_be_processed_is_not_repeated() {
     // the request.
     for (is_pooled, pause) in [(false, 0), (true, 3000)] {
         let (server, requests) = counting_server(move |mut stream, requests| {
-            if is_pooled && request(&mut stream) {
+            if is_pooled && read_request(&mut stream) {
                 let _ = stream.write_all(OK);
             }
-            if request(&mut stream) {
+            if read_request(&mut stream) {
                 requests.fetch_add(1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(pause));
             }
@@ -162,9 +164,9 @@ fn a_request_that_may_be_processed_is_not_repeated() {
 #[test]
 fn bytes_that_are_not_http_do_not_repeat_a_request() {
     let (server, requests) = counting_server(|mut stream, requests| {
-        request(&mut stream);
+        read_request(&mut stream);
         let _ = stream.write_all(OK);
-        if request(&mut stream) {
+        if read_request(&mut stream) {
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(b"\x16\x03 nonsense\r\n\r\n");
         }
@@ -179,7 +181,8 @@ fn bytes_that_are_not_http_do_not_repeat_a_request() {
 fn an_early_error_response_is_returned() {
     const REFUSAL: &[u8] =
         b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 4\r\n\r\nwait";
-    for (size, drains) in [(100, false), (200_000, false), (16_000_000, false), (16_000_000, true)]
+    for (size, reads_body) in
+        [(100, false), (200_000, false), (16_000_000, false), (16_000_000, true)]
     {
         for is_streamed in [false, true] {
             let (server, requests) = counting_server(move |mut stream, requests| {
@@ -188,7 +191,7 @@ fn an_early_error_response_is_returned() {
                 // Meanwhile the body fills the buffers of the connection, as over a network.
                 std::thread::sleep(Duration::from_millis(100));
                 let _ = stream.write_all(REFUSAL);
-                if drains {
+                if reads_body {
                     let _ = stream.shutdown(Shutdown::Write);
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 }
@@ -199,8 +202,9 @@ fn an_early_error_response_is_returned() {
             for nth in 1..=5 {
                 let began = Instant::now();
                 let answer = post(&*client, &url, &body, is_streamed);
-                let answer =
-                    answer.unwrap_or_else(|e| panic!("{size} {drains} {is_streamed} {nth}: {e}"));
+                let answer = answer.unwrap_or_else(|error| {
+                    panic!("{size} {reads_body} {is_streamed} {nth}: {error}")
+                });
                 assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")));
                 assert_eq!(requests.load(Ordering::SeqCst), nth);
                 assert!(began.elapsed() < IDLE_TIMEOUT);

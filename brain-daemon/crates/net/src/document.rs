@@ -13,13 +13,13 @@ use super::{Document, Error, HttpRequest, HttpResponse, address};
 
 /// Maximum size of a document in bytes.
 const MAX_BYTES: usize = 64 * 1024;
-/// Time limit for the whole request.
+/// Time limit for the request and its response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of an address in bytes.
 const MAX_URL_BYTES: usize = 2000;
-/// Maximum length of a file's address. Object stores sign theirs, which makes them long.
+/// Maximum length of a file's address in bytes. Object stores append a signature, which is long.
 const MAX_SIGNED_URL_BYTES: usize = 8000;
-/// Domains that are never public (RFC 6761, RFC 6762, RFC 8375, and ICANN's for private use).
+/// Domains that are never public (RFC 6761, 6762, 7686, 8375, and ICANN's `internal`).
 const PRIVATE_DOMAINS: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "onion"];
 
 /// Rules for an untrusted address. Tests relax them to use a server on their own machine.
@@ -27,14 +27,14 @@ const PRIVATE_DOMAINS: [&str; 5] = ["localhost", "local", "internal", "home.arpa
 pub(super) struct Rules {
     /// Permitted schemes.
     pub(super) schemes: &'static [&'static str],
-    /// Whether it must be in normal form (no capitals, `..`, default port or fragment). Two parsers
-    /// may normalise other forms differently.
+    /// Whether the address must be in normal form: without capitals in its host, `..`, default port
+    /// or fragment. Two parsers may normalise other forms differently.
     pub(super) requires_normal_form: bool,
-    /// Whether its host must be a public name, and its port the default one.
+    /// Whether the host must be a public name, and the port the default one.
     pub(super) requires_public_name: bool,
-    /// Maximum length in bytes.
-    pub(super) max_bytes: usize,
-    /// Accepts or rejects an IP address of its host.
+    /// Maximum length of the address in bytes.
+    pub(super) max_url_bytes: usize,
+    /// Accepts or rejects an IP address of the host.
     pub(super) is_allowed: fn(IpAddr) -> bool,
 }
 
@@ -44,7 +44,7 @@ impl Rules {
         schemes: &["https"],
         requires_normal_form: true,
         requires_public_name: true,
-        max_bytes: MAX_URL_BYTES,
+        max_url_bytes: MAX_URL_BYTES,
         is_allowed: address::is_public,
     };
     /// Rules for web pages. People write these addresses, so any spelling is accepted.
@@ -52,7 +52,7 @@ impl Rules {
         Self { schemes: &["https", "http"], requires_normal_form: false, ..Self::STRICT };
     /// Rules for files.
     pub(super) const FILES: Self =
-        Self { requires_normal_form: false, max_bytes: MAX_SIGNED_URL_BYTES, ..Self::STRICT };
+        Self { requires_normal_form: false, max_url_bytes: MAX_SIGNED_URL_BYTES, ..Self::STRICT };
 }
 
 /// Fetches the document at `text`.
@@ -87,10 +87,10 @@ pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<D
 /// Parses an address and checks it against `rules`.
 ///
 /// # Errors
-/// [`Error::InvalidAddress`].
+/// [`Error::InvalidAddress`] when the address breaks a rule.
 pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Error> {
     let refuse = |why| Err(Error::InvalidAddress(why));
-    if text.len() > rules.max_bytes {
+    if text.len() > rules.max_url_bytes {
         return refuse("the address is too long");
     }
     let Ok(url) = Url::parse(text) else { return refuse("the address is not valid") };
@@ -119,13 +119,14 @@ pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Error> {
 
 /// Returns whether a name can be that of a public host.
 fn is_public_name(name: &str) -> bool {
-    let local = |suffix: &str| {
+    let is_within = |suffix: &str| {
         name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    name.contains('.') && !name.ends_with('.') && !PRIVATE_DOMAINS.into_iter().any(local)
+    name.contains('.') && !name.ends_with('.') && !PRIVATE_DOMAINS.into_iter().any(is_within)
 }
 
-/// Returns the remaining cache lifetime of a response (RFC 9111 sections 5.1 and 5.2.2).
+/// Returns the remaining cache lifetime of a response (RFC 9111 sections 5.1 and 5.2.2). `None` if
+/// the response does not say.
 fn max_age(answer: &HttpResponse) -> Option<Duration> {
     let lines = answer.headers.iter().filter(|(name, _)| name == "cache-control");
     let directives: Vec<&str> =

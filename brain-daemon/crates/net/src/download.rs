@@ -1,6 +1,6 @@
 //! Downloads large files from public addresses to the disk, and resumes interrupted downloads.
 //!
-//! Every redirect is checked by the same rules. No credentials are sent.
+//! The target of each redirect is checked by the same rules. No credentials are sent.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -26,16 +26,17 @@ const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit between two chunks.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval at which the caller is asked whether to continue.
+/// Interval at which the progress listener is called while no data arrives.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Gets the bytes received and the total; returns `false` to stop.
+/// Receives the number of bytes received so far and the total, if known. Returns `false` to stop.
 pub(super) type ProgressListener<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
 
 /// Downloads the file at `text` to `to`, which may hold an interrupted download.
 ///
 /// # Errors
-/// [`DownloadError`]; the bytes received so far stay in `to`.
+/// [`DownloadError`] when the request or the disk fails, or the listener stops the download. The
+/// bytes received so far stay in `to`.
 pub(super) fn fetch(
     connector: &Connector,
     rules: &Rules,
@@ -46,7 +47,7 @@ pub(super) fn fetch(
 ) -> Result<u64, DownloadError> {
     let url = check(rules, text)?;
     let runtime = request::runtime()?;
-    let mut part = PartialFile::open(to, url.as_str())?;
+    let mut part = PartialFile::load(to, url.as_str())?;
     let download = Download { connector, rules, runtime: &runtime, max_bytes };
     let result = download.run(&url, &mut part, on_progress);
     // The resolver may still be blocked on a name server.
@@ -57,17 +58,18 @@ pub(super) fn fetch(
 /// The received part of a file, with the entity tag that identifies its version.
 struct PartialFile {
     path: PathBuf,
-    /// Its source address.
+    /// The address of the whole file.
     url: String,
+    /// The length of the received part.
     bytes: u64,
     /// The strong entity tag (RFC 9110 section 8.8.3) of the received part.
     etag: Option<String>,
 }
 
 impl PartialFile {
-    /// Opens the file of an interrupted download. Resuming needs its entity tag and the same
-    /// address.
-    fn open(path: &Path, url: &str) -> io::Result<Self> {
+    /// Reads the state of an interrupted download. The received part counts as empty unless it is
+    /// of the same address and has a strong entity tag.
+    fn load(path: &Path, url: &str) -> io::Result<Self> {
         let mut part = Self { path: path.to_owned(), url: url.to_owned(), bytes: 0, etag: None };
         let source = fs::read_to_string(part.source_path()).unwrap_or_default();
         let etag =
@@ -78,7 +80,7 @@ impl PartialFile {
         Ok(part)
     }
 
-    /// Returns the path of the file beside it that holds its source address and entity tag.
+    /// Returns the path of the file that holds the address and the entity tag.
     fn source_path(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(".from");
@@ -138,7 +140,7 @@ impl Download<'_> {
         on_progress: ProgressListener<'_>,
     ) -> Result<u64, DownloadError> {
         let mut response = self.follow_redirects(url, part, on_progress)?;
-        // The received part is longer than the file is now.
+        // 416: the received part is longer than the server's file is now.
         if response.status().as_u16() == 416 && part.etag.take().is_some() {
             part.bytes = 0;
             response = self.follow_redirects(url, part, on_progress)?;
@@ -194,7 +196,7 @@ impl Download<'_> {
         Ok(part.bytes)
     }
 
-    /// Follows redirects, and returns the final response without its body.
+    /// Follows redirects. Returns the final response, whose body is not read yet.
     fn follow_redirects(
         &self,
         url: &Url,
@@ -250,7 +252,11 @@ impl Download<'_> {
         let sent = self.wait(&mut || on_progress(part.bytes, None), |limit| {
             self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })
         })?;
-        Ok(sent.map_err(from_reqwest)?)
+        Ok(sent.map_err(|error| match from_reqwest(error) {
+            // This time limit is longer than that of other requests.
+            Error::ConnectTimeout => Error::Timeout(CONNECT_TIMEOUT.as_secs()),
+            error => error,
+        })?)
     }
 
     /// Returns the next bytes, or `None` at the end.
@@ -268,6 +274,10 @@ impl Download<'_> {
     }
 
     /// Waits for `step` and calls `should_continue` each second.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] after [`IDLE_TIMEOUT`]; [`DownloadError::Stopped`] when `should_continue`
+    /// returns `false`.
     fn wait<T>(
         &self,
         should_continue: &mut dyn FnMut() -> bool,
@@ -294,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_and_ranges_are_read_strictly() {
+    fn tags_and_ranges_are_parsed_strictly() {
         for good in ["\"abc\"", "\"5d41-1\""] {
             assert!(is_strong(good), "{good}");
         }

@@ -43,8 +43,8 @@ fn target() -> (TempDir, PathBuf) {
     (dir, to)
 }
 
-/// A server with one file, which serves ranges. Tests can change its tag. The first response ends
-/// after `cut` bytes.
+/// A server with one file, which serves ranges. Tests can change the tag of the file. The first
+/// response ends after `cut` bytes.
 fn server_with_file(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
     let (tag, connections) = (Arc::clone(tag), AtomicUsize::new(0));
     server(move |mut stream, received| {
@@ -119,7 +119,7 @@ fn a_changed_file_is_downloaded_from_its_beginning() {
 }
 
 #[test]
-fn a_download_resumes_only_with_tag_and_same_address() {
+fn a_download_resumes_only_with_a_strong_tag_and_its_url() {
     for weak in ["W/\"one\"", "one"] {
         let tag = Arc::new(Mutex::new(weak.to_owned()));
         let (server, (_dir, to)) = (server_with_file(&tag, 100_000), target());
@@ -140,13 +140,13 @@ fn a_stopped_download_keeps_the_received_bytes() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
     let (server, (_dir, to)) = (server_with_file(&tag, 300_000), target());
     let client = Client::with_files(scripted_resolver(&[&["127.0.0.1"]]), LOOSE);
-    let mut seen = Vec::new();
+    let mut progress = Vec::new();
     let stopped = client.download(&url_of(&server), &to, &mut |bytes, total| {
-        seen.push((bytes, total));
+        progress.push((bytes, total));
         bytes < 10_000
     });
     assert!(matches!(stopped, Err(DownloadError::Stopped)), "{stopped:?}");
-    assert_eq!(seen.last().unwrap().1, Some(300_000));
+    assert_eq!(progress.last().unwrap().1, Some(300_000));
     assert!(std::fs::metadata(&to).unwrap().len() >= 10_000);
     assert_eq!(download_file(&url_of(&server), &to).unwrap(), 300_000);
     assert_eq!(std::fs::read(&to).unwrap(), content());
@@ -159,7 +159,7 @@ fn server_that_redirects(to: &str) -> Server {
 }
 
 #[test]
-fn redirects_are_limited_and_must_be_public() {
+fn redirects_are_limited_and_lead_to_public_hosts() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
     let (server, (_dir, to)) = (server_with_file(&tag, 300_000), target());
     let redirecting =
@@ -233,8 +233,8 @@ fn unusable_responses_and_a_full_disk_are_errors() {
     assert_eq!(download_at_most(&sized, 5).unwrap(), 5);
     let large = download_at_most(&sized, 4);
     assert!(matches!(large, Err(DownloadError::Request(Error::TooLarge(4)))), "{large:?}");
-    let unsized_ = server_with_response("HTTP/1.1 200 OK\r\n\r\nabcde");
-    let large = download_at_most(&unsized_, 4);
+    let without_length = server_with_response("HTTP/1.1 200 OK\r\n\r\nabcde");
+    let large = download_at_most(&without_length, 4);
     assert!(matches!(large, Err(DownloadError::Request(Error::TooLarge(4)))), "{large:?}");
     let compressed = server_with_response(
         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde",

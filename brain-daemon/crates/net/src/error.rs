@@ -1,8 +1,8 @@
 //! Errors of outgoing HTTP requests. Messages never contain query strings or secrets.
 //!
-//! An error has the innermost cause as text, and not reqwest's error as its source, which names
-//! the whole address. [`crate::DownloadError`] is a separate type, so that only callers that
-//! write a file handle errors of the disk.
+//! An error holds its cause as text. reqwest's error is not its source, because that error names
+//! the whole address. [`crate::DownloadError`] is a separate type, so that only callers that write
+//! a file handle errors of the disk.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -19,7 +19,7 @@ pub enum Error {
     #[error("host name not found ({0})")]
     NameNotFound(String),
     /// At least one address of the host is not public.
-    #[error("the host has no public address")]
+    #[error("the host has an address that is not public")]
     NotPublic,
     /// The host refused the connection.
     #[error("connection refused: no program listens there")]
@@ -79,19 +79,19 @@ pub enum TlsError {
     Other(String),
 }
 
-/// Returns the innermost known cause of a reqwest error.
+/// Returns the first known cause of a reqwest error. Without one, the innermost cause becomes text.
 pub(super) fn from_reqwest(error: reqwest::Error) -> Error {
     // The address may have a secret in its query.
     let error = error.without_url();
     let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
     let (mut last, mut is_closed) = (error.to_string(), false);
-    while let Some(at) = cause {
-        if let Some(found) = known_cause(at) {
+    while let Some(current) = cause {
+        if let Some(found) = known_cause(current) {
             return found;
         }
-        last = at.to_string();
-        is_closed |= is_end_of_stream(at);
-        cause = at.source();
+        last = current.to_string();
+        is_closed |= is_end_of_stream(current);
+        cause = current.source();
     }
     match error.is_connect() {
         true if error.is_timeout() => Error::ConnectTimeout,
@@ -108,16 +108,17 @@ pub(super) fn is_closed(error: &reqwest::Error) -> bool {
     // hyper has no public type for this error, so its message is compared.
     const INCOMPLETE: &str = "connection closed before message completed";
     let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
-    while let Some(at) = cause {
-        if is_end_of_stream(at) || at.to_string() == INCOMPLETE {
+    while let Some(current) = cause {
+        if is_end_of_stream(current) || current.to_string() == INCOMPLETE {
             return true;
         }
-        cause = at.source();
+        cause = current.source();
     }
     false
 }
 
-/// Returns whether the peer closed the connection. One `io::Error` may wrap another.
+/// Returns whether an error says that the peer closed the connection. One `io::Error` may wrap
+/// another.
 fn is_end_of_stream(error: &(dyn StdError + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| {
         matches!(

@@ -3,9 +3,10 @@
 //! Only this crate names reqwest and rustls. It knows neither pages nor clients nor features. Each
 //! request uses a new client; only a [`RetryingClient`] keeps connections.
 //!
-//! All functions block the calling thread, for a bounded time except [`RetryingClient::stream`].
-//! They must not be called on a thread that runs async tasks: each request drives its own small
-//! runtime, and tokio refuses a runtime within a runtime.
+//! All functions that send a request block the calling thread: for a bounded time, except
+//! [`HttpClient::download`] and [`RetryingClient::stream`]. They must not be called on a thread
+//! that runs async tasks: each request drives its own small runtime, and tokio refuses a runtime
+//! within a runtime.
 //!
 //! `address` distinguishes public addresses from others. `document` has the rules for untrusted
 //! addresses, `web_page` reads pages by them, and `download` fetches large files. `client` sets the
@@ -65,13 +66,13 @@ impl Resolver for SystemResolver {
 /// Checks whether [`HttpClient::document`] accepts `url`. No I/O.
 ///
 /// # Errors
-/// [`Error::InvalidAddress`].
+/// [`Error::InvalidAddress`] when it does not.
 pub fn check_document_address(url: &str) -> Result<(), Error> {
     document::check(&document::Rules::STRICT, url).map(drop)
 }
 
-/// Sends HTTP requests. Every function blocks, and must not be called on a thread that runs async
-/// tasks. The default implementations refuse.
+/// Sends HTTP requests. The functions that send block, and must not be called on a thread that runs
+/// async tasks. The default implementations return an error.
 pub trait HttpClient: Send + Sync {
     /// Fetches the JSON document at an untrusted address.
     ///
@@ -89,7 +90,7 @@ pub trait HttpClient: Send + Sync {
     /// No redirects, cookies or proxy; at most 1 MiB, within 10 seconds.
     ///
     /// # Errors
-    /// Any [`Error`] but [`Error::Status`].
+    /// Any [`Error`] but [`Error::Status`] and [`Error::NotJson`].
     fn call(&self, _call: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
         Err(Error::ConnectionRefused)
     }
@@ -101,20 +102,20 @@ pub trait HttpClient: Send + Sync {
     /// No cookies; at most 2 MiB, within 15 seconds.
     ///
     /// # Errors
-    /// Any [`Error`].
+    /// Any [`Error`] but [`Error::NotJson`].
     fn web_page(&self, _url: &str) -> Result<WebPage, Error> {
         Err(Error::ConnectionRefused)
     }
 
     /// Downloads the file at a public `https` address to `to`, and returns its length in bytes.
     ///
-    /// At most five redirects, each checked in the same way; no cookies and no authorization; at
-    /// most 4 GB, and never a minute without a byte. `on_progress` gets the bytes received and the
-    /// total; it returns `false` to stop. An interrupted download stays in `to`. The next call
-    /// resumes it if the server still has the same file.
+    /// At most five redirects, each to a public `https` address; no cookies and no authorization;
+    /// at most 4 GiB, and never a minute without a byte. `on_progress` gets the number of bytes
+    /// received and the total, if known; it returns `false` to stop. An interrupted download stays
+    /// in `to`. The next call resumes it if the server still has the same file.
     ///
     /// # Errors
-    /// [`DownloadError`].
+    /// [`DownloadError`] when the request or the disk fails, or `on_progress` stops the download.
     fn download(
         &self,
         _url: &str,
@@ -133,7 +134,8 @@ pub trait HttpClient: Send + Sync {
     }
 }
 
-/// A client of one configured server that reuses connections, and retries on closed ones.
+/// A client of one configured server that reuses connections. It repeats requests that fail because
+/// the server has closed a reused connection.
 ///
 /// Its functions block, and must not be called on a thread that runs async tasks.
 pub trait RetryingClient: Send + Sync {
@@ -141,7 +143,7 @@ pub trait RetryingClient: Send + Sync {
     /// seconds, 10 of them to connect.
     ///
     /// # Errors
-    /// Any [`Error`] but [`Error::Status`].
+    /// Any [`Error`] but [`Error::Status`] and [`Error::NotJson`].
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, Error>;
 
     /// Sends a request, and passes an endless response to `on_event` as it arrives.
@@ -151,8 +153,8 @@ pub trait RetryingClient: Send + Sync {
     /// returned, without events.
     ///
     /// # Errors
-    /// Any [`Error`] but [`Error::Status`]; [`Error::Timeout`] when no byte arrives for
-    /// `idle_timeout`.
+    /// Any [`Error`] but [`Error::Status`] and [`Error::NotJson`]; [`Error::Timeout`] when no byte
+    /// arrives for `idle_timeout`.
     fn stream(
         &self,
         call: &HttpRequest<'_>,
@@ -198,15 +200,15 @@ pub enum DownloadError {
 /// A web page from an untrusted address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebPage {
-    /// Its address, after redirects.
+    /// The address of the page, after redirects.
     pub url: String,
-    /// Its media type in lower case, with parameters: `text/html; charset=utf-8`.
+    /// The media type in lower case, with parameters: `text/html; charset=utf-8`.
     pub content_type: String,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// A request to a configured address.
+/// A request.
 #[derive(Clone)]
 pub struct HttpRequest<'a> {
     /// The address: `http` or `https`.

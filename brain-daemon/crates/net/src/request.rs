@@ -50,7 +50,7 @@ impl Connector {
     /// Sends a request with a new client. Blocks.
     ///
     /// # Errors
-    /// Any [`Error`].
+    /// Any [`Error`] but [`Error::Status`] and [`Error::NotJson`].
     pub(super) fn exchange(
         &self,
         call: &HttpRequest<'_>,
@@ -82,6 +82,10 @@ impl Connector {
     }
 
     /// Returns every address of the host of `url`.
+    ///
+    /// # Errors
+    /// [`Error::NameNotFound`] when the host has no address; [`Error::InvalidAddress`] when `url`
+    /// has no host.
     pub(super) async fn resolve(&self, url: &Url) -> Result<Vec<IpAddr>, Error> {
         let name = match url.host() {
             Some(Host::Ipv4(address)) => return Ok(vec![address.into()]),
@@ -130,7 +134,7 @@ impl Connector {
 /// Builds the client.
 ///
 /// # Errors
-/// [`Error::Setup`] and [`Error::Tls`].
+/// [`Error::Setup`] or [`Error::Tls`] when TLS cannot be set up.
 pub(super) fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
     builder.build().map_err(|e| match from_reqwest(e) {
         Error::ConnectionBroken(why) | Error::Unreachable(why) => Error::Setup(why),
@@ -188,7 +192,7 @@ pub(super) fn head(response: &Response) -> HttpResponse {
 /// A response with an error status that breaks off is returned as far as it was received.
 ///
 /// # Errors
-/// [`Error::TooLarge`], and [`Error::ConnectionBroken`] when the response breaks off.
+/// [`Error::TooLarge`] when the body is larger; the cause when the response breaks off.
 pub(super) async fn read(
     mut response: Response,
     call: &HttpRequest<'_>,

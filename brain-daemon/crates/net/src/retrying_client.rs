@@ -33,10 +33,12 @@ const MAX_RETRIES: u32 = 4;
 /// Interval at which a streaming caller is asked whether to continue.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The client. Runtime and connections are made with the first request.
+/// A client of one server. Its first request opens the session.
 pub(super) struct PooledClient {
     connector: Connector,
+    /// An address of the server.
     base: Url,
+    /// `None` before the first request and after a connection error.
     session: Mutex<Option<Arc<Session>>>,
 }
 
@@ -45,8 +47,8 @@ struct Session {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: reqwest::Client,
-    /// Number of connections opened so far. Distinguishes a pooled connection from a new one.
-    opened: Arc<AtomicU64>,
+    /// Number of connections opened so far. Shows whether a request used a pooled connection.
+    connection_count: Arc<AtomicU64>,
     /// Addresses of the host.
     addresses: Vec<IpAddr>,
 }
@@ -65,14 +67,14 @@ impl Session {
         poll_closed_connections().await;
         let mut retries = 0;
         loop {
-            let (started, opened) = (Instant::now(), self.opened.load(Ordering::SeqCst));
+            let (started, count) = (Instant::now(), self.connection_count.load(Ordering::SeqCst));
             let error = match request::prepare(&self.client, call)?.send().await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            // Another request may have opened a connection meanwhile. Then this one is treated as
-            // new, too.
-            let is_pooled = opened == self.opened.load(Ordering::SeqCst);
+            // Another request may have opened a connection meanwhile. Then the connection of this
+            // request is treated as new, too.
+            let is_pooled = count == self.connection_count.load(Ordering::SeqCst);
             let was_stale = is_pooled && started.elapsed() < STALE_AFTER && is_closed(&error);
             let error = from_reqwest(error);
             let is_repeatable =
@@ -87,7 +89,7 @@ impl Session {
 
 /// Lets the runtime detect pooled connections that the server has closed. The runtime does not run
 /// between requests. The first yield polls the sockets, the second lets each connection read the
-/// end of the stream.
+/// end of the stream, and the third is a reserve.
 async fn poll_closed_connections() {
     for _ in 0..3 {
         tokio::task::yield_now().await;
@@ -121,7 +123,7 @@ impl PooledClient {
         self.session.lock()
     }
 
-    /// Returns the session, opened if needed, after a check that `call` is permitted.
+    /// Checks that `call` is permitted. Returns the session, and opens it if needed.
     fn session_for(&self, call: &HttpRequest<'_>) -> Result<Arc<Session>, Error> {
         // A token must not be sent to another server.
         if call.url.origin() != self.base.origin() {
@@ -148,8 +150,8 @@ impl PooledClient {
             let addresses =
                 lookup.await.unwrap_or(Err(Error::Timeout(CONNECT_TIMEOUT.as_secs())))?;
             let builder = self.connector.builder(&self.base, &addresses);
-            let opened = Arc::new(AtomicU64::new(0));
-            let count = Arc::clone(&opened);
+            let connection_count = Arc::new(AtomicU64::new(0));
+            let count = Arc::clone(&connection_count);
             let counting = MapRequestLayer::new(move |to| {
                 count.fetch_add(1, Ordering::SeqCst);
                 to
@@ -158,12 +160,16 @@ impl PooledClient {
                 .connect_timeout(CONNECT_TIMEOUT)
                 .pool_idle_timeout(POOL_IDLE_TIMEOUT)
                 .connector_layer(counting);
-            Ok((request::build(builder)?, opened, addresses))
+            Ok((request::build(builder)?, connection_count, addresses))
         });
         match built {
-            Ok((client, opened, addresses)) => {
-                let session =
-                    Arc::new(Session { runtime: Some(runtime), client, opened, addresses });
+            Ok((client, connection_count, addresses)) => {
+                let session = Arc::new(Session {
+                    runtime: Some(runtime),
+                    client,
+                    connection_count,
+                    addresses,
+                });
                 *self.lock() = Some(Arc::clone(&session));
                 Ok(session)
             }
@@ -174,7 +180,8 @@ impl PooledClient {
         }
     }
 
-    /// Drops the session after a connection error: the server may have another address now.
+    /// Drops the session after a connection error: the server may have another address now. A
+    /// connect timeout names the limit of this client.
     fn reset_on_error<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         match result {
             Err(Error::ConnectTimeout) => {
@@ -214,7 +221,8 @@ impl RetryingClient for PooledClient {
     }
 }
 
-/// Reads an endless response. The runtime runs only while it waits, so that `on_event` may use it.
+/// Reads an endless response. The runtime runs only while the reader waits, so that `on_event` may
+/// use it.
 struct StreamReader<'a> {
     runtime: &'a Runtime,
     idle_timeout: Duration,

@@ -14,7 +14,7 @@ use super::tests::{Server, call, head, scripted_resolver, server, server_with_re
 use super::*;
 
 /// A time limit that only a hang reaches.
-const LONG: Duration = Duration::from_secs(20);
+const HANG_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn base(server: &Server) -> Url {
     Url::parse(&format!("http://127.0.0.1:{}", server.address.port())).unwrap()
@@ -23,6 +23,9 @@ fn base(server: &Server) -> Url {
 fn client_of(server: &Server) -> Box<dyn RetryingClient> {
     Client::new().retrying_client(&base(server)).unwrap()
 }
+
+/// The number of requests for [`server_for_requests`] that never closes a connection.
+const UNLIMITED: usize = usize::MAX;
 
 /// A server that answers this number of requests on each connection.
 fn server_for_requests(per_connection: usize) -> Server {
@@ -39,7 +42,7 @@ fn server_for_requests(per_connection: usize) -> Server {
 }
 
 /// A server that sends the head of an endless response, then calls `then`.
-fn streaming(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Server {
+fn streaming_server(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Server {
     let then = Arc::new(then);
     server(move |mut stream, _| {
         let then = Arc::clone(&then);
@@ -56,14 +59,14 @@ fn chunk(stream: &mut TcpStream, text: &str) {
     let _ = stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
 }
 
-/// Waits until the other end is closing.
+/// Waits until the client closes the connection.
 fn wait_for_close(stream: &mut TcpStream) {
     let _ = stream.read(&mut [0; 64]);
 }
 
 #[test]
 fn calls_of_one_client_share_a_connection() {
-    let server = server_for_requests(usize::MAX);
+    let server = server_for_requests(UNLIMITED);
     let client = client_of(&server);
     for path in ["/a", "/b?c=d", "/e"] {
         let url = base(&server).join(path).unwrap();
@@ -89,7 +92,7 @@ fn server_that_never_responds() -> Server {
 }
 
 #[test]
-fn only_a_request_without_a_body_is_repeated() {
+fn a_post_on_a_new_connection_is_not_repeated() {
     let server = server(|mut stream, _| {
         head(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -111,7 +114,7 @@ fn only_a_request_without_a_body_is_repeated() {
 
 #[test]
 fn the_name_is_looked_up_once_by_the_first_call() {
-    let server = server_for_requests(usize::MAX);
+    let server = server_for_requests(UNLIMITED);
     let names = scripted_resolver(&[&["127.0.0.1"], &["127.0.0.9"]]);
     let client = Client::with_documents(names.clone(), Vec::new(), Rules::STRICT);
     let url =
@@ -126,7 +129,7 @@ fn the_name_is_looked_up_once_by_the_first_call() {
 
 #[test]
 fn an_unreachable_server_is_looked_up_again() {
-    let server = server_for_requests(usize::MAX);
+    let server = server_for_requests(UNLIMITED);
     // No server listens at the first address.
     let names = scripted_resolver(&[&["127.0.0.9"], &["127.0.0.1"]]);
     let client = Client::with_documents(names.clone(), Vec::new(), Rules::STRICT);
@@ -149,7 +152,7 @@ fn a_token_is_sent_to_its_own_server_only() {
         assert!(matches!(refused, Err(Error::InvalidAddress(_))), "{refused:?}");
     }
     assert_eq!(theirs.connections.load(Ordering::SeqCst), 0);
-    // A redirect of the server does not send it to another server either.
+    // After a redirect by its own server, the token is not sent to another server either.
     let redirecting = server_with_response(&format!(
         "HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\n\r\n"
     ));
@@ -177,7 +180,7 @@ fn a_response_has_a_maximum_size() {
     assert_eq!(client_of(&full).call(&call(&base(&full))).unwrap().body.len(), max_bytes);
     let over = sized(max_bytes + 1);
     assert_eq!(client_of(&over).call(&call(&base(&over))), Err(Error::TooLarge(max_bytes)));
-    let endless = streaming(|stream| {
+    let endless = streaming_server(|stream| {
         let text = "x".repeat(1 << 20);
         for _ in 0..9 {
             chunk(stream, &text);
@@ -206,33 +209,33 @@ fn read_stream(
 
 #[test]
 fn an_endless_response_is_passed_on_as_it_arrives() {
-    let server = streaming(|stream| {
+    let server = streaming_server(|stream| {
         for text in ["{\"a\":1}\r\n", "\r\n", "{\"b\":2}\r\n"] {
             chunk(stream, text);
         }
         let _ = stream.write_all(b"0\r\n\r\n");
     });
-    let (has_head, text, end) = read_stream(&server, LONG);
+    let (has_head, text, end) = read_stream(&server, HANG_TIMEOUT);
     assert_eq!((has_head, text.as_str()), (true, "{\"a\":1}\r\n\r\n{\"b\":2}\r\n"));
     assert_eq!(end.unwrap().status, 200);
 }
 
 #[test]
 fn an_interrupted_stream_is_an_error() {
-    let server = streaming(|stream| chunk(stream, "{\"a\":1}\r\n"));
-    let (_, text, end) = read_stream(&server, LONG);
+    let server = streaming_server(|stream| chunk(stream, "{\"a\":1}\r\n"));
+    let (_, text, end) = read_stream(&server, HANG_TIMEOUT);
     assert_eq!(text, "{\"a\":1}\r\n");
     assert!(matches!(end, Err(Error::ConnectionBroken(_))), "{end:?}");
 }
 
 #[test]
 fn a_silent_stream_times_out_before_and_after_its_head() {
-    let after = streaming(|stream| {
+    let after = streaming_server(|stream| {
         chunk(stream, "one\r\n");
         wait_for_close(stream);
     });
-    let keep: Mutex<Vec<TcpStream>> = Mutex::default();
-    let before = server(move |stream, _| keep.lock().unwrap().push(stream));
+    let open_streams: Mutex<Vec<TcpStream>> = Mutex::default();
+    let before = server(move |stream, _| open_streams.lock().unwrap().push(stream));
     for (server, expected) in [(after, (true, "one\r\n")), (before, (false, ""))] {
         let (has_head, text, end) = read_stream(&server, Duration::from_secs(2));
         assert_eq!((has_head, text.as_str()), expected);
@@ -242,7 +245,7 @@ fn a_silent_stream_times_out_before_and_after_its_head() {
 
 #[test]
 fn a_slow_stream_does_not_time_out() {
-    let server = streaming(|stream| {
+    let server = streaming_server(|stream| {
         for _ in 0..12 {
             std::thread::sleep(Duration::from_millis(250));
             chunk(stream, "\r\n");
@@ -256,27 +259,29 @@ fn a_slow_stream_does_not_time_out() {
 
 #[test]
 fn the_caller_can_stop_an_idle_stream() {
-    let silent = streaming(wait_for_close);
-    let keep: Mutex<Vec<TcpStream>> = Mutex::default();
-    let headless = server(move |stream, _| keep.lock().unwrap().push(stream));
+    let silent = streaming_server(wait_for_close);
+    let open_streams: Mutex<Vec<TcpStream>> = Mutex::default();
+    let headless = server(move |stream, _| open_streams.lock().unwrap().push(stream));
     for server in [silent, headless] {
         let (client, url, began) = (client_of(&server), base(&server), Instant::now());
         let mut idle_events = 0;
-        let end = client.stream(&call(&url), LONG, &mut |part| {
+        let end = client.stream(&call(&url), HANG_TIMEOUT, &mut |part| {
             idle_events += usize::from(part == StreamEvent::Idle);
             idle_events == 0
         });
         assert!(end.is_ok(), "{end:?}");
-        assert!(began.elapsed() < LONG, "the listener stopped it before the time limit");
+        assert!(
+            began.elapsed() < HANG_TIMEOUT,
+            "the listener stopped the stream before the time limit"
+        );
     }
 }
 
 #[test]
 fn a_stream_listener_can_send_requests() {
-    let seen = Arc::new(AtomicUsize::new(0));
-    let again = Arc::clone(&seen);
-    let server = streaming(move |stream| {
-        let nth = again.fetch_add(1, Ordering::SeqCst);
+    let requests = AtomicUsize::new(0);
+    let server = streaming_server(move |stream| {
+        let nth = requests.fetch_add(1, Ordering::SeqCst);
         chunk(stream, if nth == 0 { "one\r\n" } else { "other\r\n" });
         match nth {
             0 => wait_for_close(stream),
@@ -284,15 +289,15 @@ fn a_stream_listener_can_send_requests() {
         }
     });
     let (client, url) = (client_of(&server), base(&server));
-    let mut found = Vec::new();
-    let end = client.stream(&call(&url), LONG, &mut |part| {
+    let mut nested_body = Vec::new();
+    let end = client.stream(&call(&url), HANG_TIMEOUT, &mut |part| {
         if part == StreamEvent::Bytes(b"one\r\n") {
-            found = client.call(&call(&url)).unwrap().body;
+            nested_body = client.call(&call(&url)).unwrap().body;
             return false;
         }
         true
     });
-    assert_eq!(found, b"other\r\n");
+    assert_eq!(nested_body, b"other\r\n");
     assert!(end.is_ok());
 }
 
@@ -301,7 +306,7 @@ fn an_error_response_to_a_stream_is_read_completely() {
     let server = server_with_response(
         "HTTP/1.1 429 Too Many Requests\r\nX-Rate-Limit-Reset: 7\r\nContent-Length: 4\r\n\r\nwait",
     );
-    let (has_head, text, end) = read_stream(&server, LONG);
+    let (has_head, text, end) = read_stream(&server, HANG_TIMEOUT);
     let answer = end.unwrap();
     assert_eq!(
         (has_head, text.as_str(), answer.status, answer.body.as_slice()),
@@ -409,7 +414,7 @@ fn page_addresses_need_a_public_name_and_default_port() {
         assert!(matches!(client.web_page(bad), Err(Error::InvalidAddress(_))), "{bad}");
     }
     assert_eq!(names.lookups.load(Ordering::SeqCst), 0);
-    // Any spelling of a valid address is accepted.
+    // Any spelling of a valid address is accepted. The host is not public, as the lookup shows.
     for good in
         ["HTTP://News.Example:80", "https://news.example/a/../b#c", "https://bücher.example/"]
     {
@@ -420,12 +425,13 @@ fn page_addresses_need_a_public_name_and_default_port() {
 #[test]
 fn the_fourth_redirect_is_an_error() {
     for (redirects, expected) in [(3, Ok(())), (4, Err(Error::Status(302)))] {
-        let left = AtomicUsize::new(redirects);
+        let redirects_left = AtomicUsize::new(redirects);
         let target = server(move |mut stream, _| {
             head(&mut stream);
-            let more =
-                left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
-            let text = match more {
+            let is_redirect = redirects_left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+                .is_ok();
+            let text = match is_redirect {
                 // A relative address.
                 true => "HTTP/1.1 302 Found\r\nLocation: on?x\r\nContent-Length: 0\r\n\r\n",
                 false => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",

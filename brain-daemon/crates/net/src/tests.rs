@@ -12,8 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use super::document::Rules;
 use super::*;
 
-/// Returns one list of scripted addresses for each lookup, and counts the lookups. The last list
-/// repeats.
+/// A resolver that returns the next list of addresses for each lookup, and counts the lookups. It
+/// repeats the last list.
 pub(super) struct ScriptedResolver {
     addresses: Vec<Vec<IpAddr>>,
     pub(super) lookups: AtomicUsize,
@@ -57,7 +57,7 @@ pub(super) fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static)
     server
 }
 
-/// Reads the head of a request.
+/// Reads the head of a request; less if the connection ends earlier.
 pub(super) fn head(stream: &mut impl Read) -> String {
     let (mut text, mut byte) = (Vec::new(), [0]);
     while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
@@ -214,8 +214,8 @@ fn a_document_redirect_is_not_followed() {
 
 #[test]
 fn a_silent_server_times_out_after_five_seconds() {
-    let keep: Mutex<Vec<TcpStream>> = Mutex::default();
-    let silent = server(move |stream, _| keep.lock().unwrap().push(stream));
+    let open_streams: Mutex<Vec<TcpStream>> = Mutex::default();
+    let silent = server(move |stream, _| open_streams.lock().unwrap().push(stream));
     // Single bytes do not extend the time limit.
     let trickle = server(|mut stream, _| {
         head(&mut stream);
@@ -269,9 +269,9 @@ fn a_configured_address_may_be_local_with_any_status() {
     );
     assert!(!format!("{post:?}").contains("hidden"));
 
-    // An address that another server named must be public.
-    let elsewhere = HttpRequest { public: true, ..call(&url) };
-    assert!(matches!(client.call(&elsewhere), Err(Error::InvalidAddress(_))));
+    // With `public`, as for an address that another server named, a local address is refused.
+    let public_call = HttpRequest { public: true, ..call(&url) };
+    assert!(matches!(client.call(&public_call), Err(Error::InvalidAddress(_))));
     let url = Url::parse("https://inside.example/token").unwrap();
     assert_eq!(client.call(&HttpRequest { public: true, ..call(&url) }), Err(Error::NotPublic));
 }

@@ -20,7 +20,8 @@ const MAX_REDIRECTS: usize = 3;
 /// Fetches the page at `text`.
 ///
 /// # Errors
-/// Any [`Error`]; [`Error::Status`] with the redirect that exceeds the limit.
+/// Any [`Error`] but [`Error::NotJson`]; [`Error::Status`] with the status of the redirect that
+/// exceeds the limit.
 pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<WebPage, Error> {
     let deadline = Instant::now() + TIMEOUT;
     let mut url = check(rules, text)?;

@@ -11,7 +11,7 @@ pub const ATTACHMENTS: &str = "attachments";
 /// Maximum length of a name in bytes, as in common file systems.
 const MAX_NAME: usize = 255;
 
-/// Extensions and their media types. Browsers display only images inside a page.
+/// Extensions in lower case and their media types.
 const MEDIA_TYPES: [(&str, &str); 20] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -38,7 +38,7 @@ const MEDIA_TYPES: [(&str, &str); 20] = [
 /// Returns the name of an attachment in Unicode NFC.
 ///
 /// # Errors
-/// If the name is invalid. The error is the predicate of a sentence.
+/// If the name is invalid. The error is the predicate of a sentence whose subject is the name.
 pub fn attachment_name(name: &str) -> Result<String, &'static str> {
     let name: String = name.nfc().collect();
     let is_hidden = |c: char| {
@@ -54,10 +54,10 @@ pub fn attachment_name(name: &str) -> Result<String, &'static str> {
         return Err("is longer than 255 bytes");
     }
     if name.contains(['/', '\\']) {
-        return Err("contains a slash");
+        return Err("contains a slash or a backslash");
     }
     if name.chars().any(is_hidden) {
-        return Err("contains control characters, or marks that change the direction of text");
+        return Err("contains invisible characters, or marks that change the direction of text");
     }
     if name.trim() != name || name.starts_with('.') {
         return Err("begins with a dot, or begins or ends with a space");
@@ -99,7 +99,7 @@ pub fn lists_attachment(frontmatter: &Frontmatter, name: &str) -> bool {
     frontmatter.list(ATTACHMENTS).iter().any(|value| listed_name(value) == name)
 }
 
-/// Returns the name in a value of the list.
+/// Returns the name in a value of the frontmatter's list: `a.png` for `[[files/a.png|A]]`.
 #[must_use]
 pub fn listed_name(value: &str) -> String {
     let inner = value.trim().trim_start_matches("[[").trim_end_matches("]]");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use diffy::{DiffOptions, HunkRange};
 
 /// Maximum product of the numbers of lines in which two texts differ. The time of a comparison
-/// grows with it, and the store's writer waits for it.
+/// grows with this product, and the store's writer waits for the comparison.
 const MAX_LINE_PAIRS: usize = 16_000_000;
 
 /// Lines of one text that took the place of lines of another. Lines are counted from 0.

@@ -1,7 +1,7 @@
 //! Cuts a body into chunks, which search shows and embeds. Knows no tokens, indexes or models.
 
 use super::fence::Fences;
-use super::grapheme::{is_flag, joined};
+use super::grapheme::{is_flag, is_joined};
 use std::ops::Range;
 
 /// Intended length of a chunk, in characters.
@@ -9,7 +9,8 @@ const TARGET: usize = 2000;
 /// Maximum length of a chunk, in characters. The documented limit is 2,499; this is lower, so that
 /// a text of 2,500 characters that lost a line end still gives two chunks.
 const MAX_CHARS: usize = 2400;
-/// Maximum characters of a text that is cut into two chunks. It leaves room to choose a good cut.
+/// Maximum length of a text that is cut into two chunks, in characters. It is less than two maximum
+/// chunks, so that there is a choice of cuts.
 const MAX_TWO_CHUNKS: usize = 4200;
 
 /// Quality of a cut; greater is better.
@@ -27,8 +28,11 @@ const LEVELS: usize = 6;
 /// A point where a text can be cut.
 #[derive(Debug, Clone, Copy)]
 struct CutPoint {
+    /// The byte offset in the body.
     at: usize,
+    /// The number of characters from the start of the chunk.
     chars: usize,
+    /// The fences before the point.
     fences: Fences,
 }
 
@@ -43,7 +47,7 @@ pub fn chunks(body: &str) -> Vec<Range<usize>> {
     if body.trim_start().is_empty() {
         return Vec::new();
     }
-    // A character has at least one byte.
+    // A character has at least one byte, so no count of characters is needed.
     if body.len() <= MAX_CHARS {
         return vec![Range { start: 0, end: body.len() }];
     }
@@ -76,29 +80,30 @@ fn cut(body: &str, start: CutPoint, left: usize) -> CutPoint {
     let mut prev = body[..start.at].chars().next_back().unwrap_or('\n');
     let mut before = TextBefore::default();
     // Whether the previous line was blank, or the end of a fenced block.
-    let mut gap = true;
-    let mut blank = true;
+    let mut is_after_gap = true;
+    // Whether the current line is blank so far.
+    let mut is_blank = true;
     for (chars, (at, c)) in body[start.at..].char_indices().enumerate() {
         let at = start.at + at;
         let point = CutPoint { at, chars, fences };
         let mut level = None;
         if prev == '\n' {
-            let inside = fences.inside();
+            let is_code = fences.is_inside();
             if chars > 0 {
-                gap |= blank;
+                is_after_gap |= is_blank;
                 level = Some(match () {
-                    () if inside => Level::Line,
+                    () if is_code => Level::Line,
                     () if is_heading(&body[at..]) => Level::Heading,
-                    () if gap && c != '\n' && c != '\r' => Level::Paragraph,
+                    () if is_after_gap && c != '\n' && c != '\r' => Level::Paragraph,
                     () => Level::Line,
                 });
             }
-            fences.line(&body[at..]);
+            fences.push_line(&body[at..]);
             // The line after the closing fence begins a paragraph.
-            gap = inside && !fences.inside();
-            blank = true;
+            is_after_gap = is_code && !fences.is_inside();
+            is_blank = true;
         }
-        blank &= c.is_whitespace();
+        is_blank &= c.is_whitespace();
         if chars >= least {
             let level = level.or_else(|| before.level(prev, c));
             if let Some(level) = level {
@@ -130,7 +135,7 @@ fn is_heading(line: &str) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 struct TextBefore {
     /// Whether a sentence has ended, with only closing marks and white space after it.
-    ended: bool,
+    has_sentence_end: bool,
     /// Number of consecutive regional indicators.
     flags: usize,
 }
@@ -139,33 +144,34 @@ impl TextBefore {
     /// Adds the next character.
     fn push(&mut self, c: char) {
         self.flags = if is_flag(c) { self.flags + 1 } else { 0 };
-        self.ended = match c {
+        self.has_sentence_end = match c {
             '.' | '!' | '?' | '…' | '。' | '！' | '？' | '．' | '｡' | '।' | '؟' | '۔' => {
                 true
             }
             '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '」' | '』' | '）' | '】' | '》' => {
-                self.ended
+                self.has_sentence_end
             }
-            c => self.ended && c.is_whitespace(),
+            c => self.has_sentence_end && c.is_whitespace(),
         };
     }
 
     /// Returns the quality of a cut between `prev` and `next`, within a line.
     fn level(self, prev: char, next: char) -> Option<Level> {
-        if joined(prev, next, self.flags) {
+        if is_joined(prev, next, self.flags) {
             return None;
         }
-        let wide =
+        // Full-width signs need no space after them.
+        let is_wide =
             matches!(prev, '。' | '！' | '？' | '．' | '｡' | '」' | '』' | '）' | '】' | '》');
-        let closing = matches!(
+        let is_closing = matches!(
             next,
             '。' | '！' | '？' | '」' | '』' | '）' | '】' | '》' | '”' | '’' | '、' | '，'
         );
-        if next.is_whitespace() || closing {
+        if next.is_whitespace() || is_closing {
             return Some(Level::Character);
         }
         Some(match prev {
-            _ if self.ended && (prev.is_whitespace() || wide) => Level::Sentence,
+            _ if self.has_sentence_end && (prev.is_whitespace() || is_wide) => Level::Sentence,
             '，' | '、' | '；' | '：' => Level::Clause,
             _ if prev.is_whitespace() => Level::Clause,
             _ => Level::Character,
@@ -247,8 +253,7 @@ mod tests {
             let body = unit.repeat(5_000_000 / unit.len());
             let start = std::time::Instant::now();
             let found = chunks(&body);
-            // Generous: a test machine is slow, and this is a debug build. Quadratic would be
-            // minutes.
+            // Generous, for a slow machine and a debug build. Quadratic time would be minutes.
             assert!(start.elapsed().as_secs() < 10, "{unit:?} {:?}", start.elapsed());
             assert!(found.iter().all(|r| body[r.clone()].chars().count() <= MAX_CHARS));
         }

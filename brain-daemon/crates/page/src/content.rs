@@ -21,7 +21,7 @@ pub enum NotTextReason {
 pub struct NotTextError {
     /// Offset of the first invalid byte, 0-based.
     pub offset: usize,
-    /// What is wrong with it.
+    /// What is wrong with the byte.
     pub reason: NotTextReason,
 }
 

@@ -5,7 +5,7 @@ use diffy::{DiffOptions, Line};
 use crate::ChangedLines;
 
 /// Maximum product of the numbers of lines in which two texts differ. The time of a comparison
-/// grows with it.
+/// grows with this product.
 const MAX_LINE_PAIRS: usize = 100_000_000;
 
 /// A difference in the unified format.
@@ -19,7 +19,7 @@ pub struct UnifiedDiff {
     pub removed: u64,
 }
 
-/// Compares two texts line by line; `names` of the older and the newer text are in the header.
+/// Compares two texts line by line. The header contains `names`: of the older and the newer text.
 /// Returns `None` if too many lines differ to compare them in a second.
 #[must_use]
 pub fn unified_diff(old: &str, new: &str, names: (&str, &str)) -> Option<UnifiedDiff> {
@@ -40,7 +40,7 @@ pub fn unified_diff(old: &str, new: &str, names: (&str, &str)) -> Option<Unified
             Line::Context(_) => {}
         }
     }
-    // The library would quote the names in the header.
+    // The library would quote the names, so its header is replaced.
     let patch = patch.to_string();
     let hunks = patch.splitn(3, '\n').nth(2).unwrap_or_default();
     let text = format!("--- {}\n+++ {}\n{hunks}", names.0, names.1);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn only_long_and_different_texts_are_refused() {
+    fn only_texts_with_many_changed_lines_are_refused() {
         let long = |word: &str| (0..20_000).map(|n| format!("{word} {n}\n")).collect::<String>();
         assert_eq!(unified_diff(&long("a"), &long("b"), ("", "")), None);
         let changed = long("a").replace("a 7000\n", "b\n");

@@ -19,9 +19,9 @@ pub struct Document {
 impl Document {
     /// Parses a document. Drops one leading byte order mark.
     ///
-    /// The frontmatter is the text between a first line `---` and the next line `---` or `...`, if
-    /// that is a YAML mapping, comments, or empty; or the TOML between two lines `+++`. Without a
-    /// closing line, or if the text between two lines `---` is prose, all of it is body.
+    /// The frontmatter is the text between a first line `---` and the next line `---` or `...`. It
+    /// is a YAML mapping, comments, or empty. Or it is the TOML between two lines `+++`. Without a
+    /// closing line, or if the text between two lines `---` is prose, the whole document is body.
     ///
     /// # Errors
     /// When a block that looks like frontmatter is malformed, longer than [`MAX_FRONTMATTER`], or
@@ -58,14 +58,14 @@ impl Document {
 #[must_use]
 pub fn file_text(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() {
-        let safe = !body.starts_with(['-', '+', '\u{FEFF}'])
+        let is_plain_body = !body.starts_with(['-', '+', '\u{FEFF}'])
             || Document::parse(body)
                 .is_ok_and(|read| read.frontmatter.is_empty() && read.body == body);
-        if safe {
+        if is_plain_body {
             return body.to_owned();
         }
     }
-    joined(frontmatter, body, line_end(body))
+    join(frontmatter, body, line_end(body))
 }
 
 /// Returns the text of the file as earlier versions of brain wrote it, if it differs.
@@ -74,10 +74,10 @@ pub(super) fn earlier_file_text(frontmatter: &str, body: &str) -> Option<String>
         // TOML was part of the body.
         return body.starts_with(toml::FENCE).then(|| body.to_owned());
     }
-    (line_end(body) != "\n").then(|| joined(frontmatter, body, "\n"))
+    (line_end(body) != "\n").then(|| join(frontmatter, body, "\n"))
 }
 
-/// Returns the line end of the first line.
+/// Returns the line end of the first line; LF if there is none.
 fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -85,7 +85,8 @@ fn line_end(text: &str) -> &'static str {
     }
 }
 
-fn joined(frontmatter: &str, body: &str, end: &str) -> String {
+/// Joins frontmatter and body. Each line of the frontmatter ends with `end`.
+fn join(frontmatter: &str, body: &str, end: &str) -> String {
     let mut out = String::with_capacity(frontmatter.len() + body.len() + 12);
     let mut line = |text: &str| {
         out.push_str(text);
@@ -142,9 +143,9 @@ fn line(text: &str, at: usize) -> Option<(&str, usize)> {
     Some((&rest[..end], at + end + width))
 }
 
-/// Returns whether an invalid block was meant as frontmatter: its first line, or more than half of
-/// its unindented lines, has the form `key: value`. Prose between two thematic breaks is not
-/// frontmatter.
+/// Returns whether an invalid block was meant as frontmatter. Its first line, or more than half of
+/// its unindented lines, has the form `key: value`, or the block begins with `{`. Prose between two
+/// thematic breaks is not frontmatter.
 fn looks_like_frontmatter(raw: &str) -> bool {
     if let Some(text) = toml::block(raw) {
         return toml::looks_like_toml(text);
@@ -161,7 +162,7 @@ fn looks_like_frontmatter(raw: &str) -> bool {
     first || keys * 2 > all || raw.trim_start().starts_with('{')
 }
 
-/// Returns whether `line` has the form `key: …`, with a key of one word or in quotes.
+/// Returns whether `line` has the form `key: …`, with a key of one word, which may be in quotes.
 fn is_key_line(line: &str) -> bool {
     let Some((key, rest)) = line.split_once(':') else {
         return false;
@@ -192,12 +193,12 @@ mod tests {
 
     #[test]
     fn frontmatter_is_found_in_every_form() {
-        let want = pair("a: 1\n", "body\n");
-        assert_eq!(parts("---\na: 1\n---\n\nbody\n"), want);
-        assert_eq!(parts("---\na: 1\n---\nbody\n"), want);
-        assert_eq!(parts("---  \na: 1\n...\nbody\n"), want);
-        assert_eq!(parts("\u{FEFF}---\r\na: 1\r\n--- \r\n\r\nbody\n"), want);
-        assert_eq!(parts("---\ra: 1\r---\r\rbody\n"), want);
+        let expected = pair("a: 1\n", "body\n");
+        assert_eq!(parts("---\na: 1\n---\n\nbody\n"), expected);
+        assert_eq!(parts("---\na: 1\n---\nbody\n"), expected);
+        assert_eq!(parts("---  \na: 1\n...\nbody\n"), expected);
+        assert_eq!(parts("\u{FEFF}---\r\na: 1\r\n--- \r\n\r\nbody\n"), expected);
+        assert_eq!(parts("---\ra: 1\r---\r\rbody\n"), expected);
         assert_eq!(parts("---\na: 1\n---"), pair("a: 1\n", ""));
         assert_eq!(parts("---\n---\nbody"), pair("", "body"));
         assert_eq!(parts("---\n\n---\nbody"), pair("", "body"));

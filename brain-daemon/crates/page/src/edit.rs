@@ -6,11 +6,11 @@ use super::section::{Heading, headings, section};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum lines or headings that an error names.
-const MAX_NAMED: usize = 20;
-/// Maximum length of a line in an error or an excerpt, in characters.
+/// Maximum number of lines or headings that an error names.
+const MAX_ERROR_ITEMS: usize = 20;
+/// Maximum length of a line, heading or key in an error, in characters.
 const MAX_LINE_CHARS: usize = 160;
-/// Minimum similarity of a line that an error names, 0 to 1.
+/// A line that an error names is more similar than this, on a scale from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.5;
 /// Lines of context around a change in an excerpt.
 const CONTEXT_LINES: usize = 2;
@@ -21,7 +21,7 @@ pub enum EditError {
     /// There is no text to insert.
     #[error("the text is empty")]
     Empty,
-    /// The text to replace does not exist.
+    /// The text to replace does not exist. Holds the number and the text of the most similar line.
     #[error("the text to replace was not found{}", nearest(.0.as_ref()))]
     TextNotFound(Option<(usize, String)>),
     /// The text to replace exists more than once.
@@ -40,10 +40,10 @@ pub enum EditError {
         /// The first headings of the page, with their `#`.
         existing: Vec<String>,
     },
-    /// The key has a value other than a text or a list of texts; setting it would lose the rest.
+    /// The key has a value other than a text or a list of texts; setting the key would lose it.
     #[error("\"{0}\" holds more than a text or a list of texts")]
     NotScalar(String),
-    /// The key is not valid.
+    /// The key is empty, longer than 64 bytes, or has invalid characters.
     #[error(
         "\"{}\" is not a key of frontmatter: letters, digits, - and _ make one",
         .0.escape_debug()
@@ -56,9 +56,9 @@ fn nearest(line: Option<&(usize, String)>) -> String {
 }
 
 fn at_lines(lines: &[usize], count: usize) -> String {
-    let named: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let more = if count > lines.len() { " and more" } else { "" };
-    format!("at lines {}{more}", named.join(", "))
+    format!("at lines {}{more}", numbers.join(", "))
 }
 
 fn heading_list(existing: &[String]) -> String {
@@ -69,12 +69,13 @@ fn heading_list(existing: &[String]) -> String {
     }
 }
 
-/// Inserts `text` at the end of the part of `body` under `heading`, before its first sub-heading,
-/// or at the end of the body. The text becomes a paragraph of its own; a list item continues an
-/// existing list.
+/// Inserts `text` at the end of the part of `body` under `heading`, before its first sub-heading.
+/// Without `heading`, inserts `text` at the end of the body. The text becomes a paragraph of its
+/// own; a list item continues an existing list.
 ///
 /// # Errors
-/// [`EditError::Empty`], [`EditError::HeadingNotFound`].
+/// [`EditError::Empty`] when `text` is blank; [`EditError::HeadingNotFound`] when `body` has no
+/// such heading.
 pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let end = match heading {
         None => body.len(),
@@ -86,11 +87,12 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
     insert(body, end, text)
 }
 
-/// Inserts `text` at the beginning of the part of `body` under `heading`, or of the page: below the
-/// page's first heading if that has level 1. Otherwise like [`append`].
+/// Inserts `text` at the beginning of the part of `body` under `heading`. Without `heading`,
+/// inserts `text` at the beginning of the body, but below a heading of level 1 that begins it.
+/// Otherwise like [`append`].
 ///
 /// # Errors
-/// [`EditError::Empty`], [`EditError::HeadingNotFound`].
+/// As for [`append`].
 pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let start = match heading {
         Some(heading) => text_below_heading(body, heading)?.start,
@@ -103,12 +105,14 @@ pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, 
     insert(body, start, text)
 }
 
-/// Replaces `find` by `text` in `body`, or in its part under `heading`. `find` must occur exactly
-/// once, character by character, except that LF matches CRLF. An empty `text` removes it.
+/// Replaces `find` with `text` in `body`, or in its section under `heading`. `find` must occur
+/// exactly once, character by character, except that LF matches CRLF. An empty `text` removes
+/// `find`.
 ///
 /// # Errors
-/// [`EditError::TextNotFound`], [`EditError::Ambiguous`], [`EditError::Empty`] when `find` is
-/// empty, [`EditError::HeadingNotFound`].
+/// [`EditError::TextNotFound`] or [`EditError::Ambiguous`] when `find` does not occur exactly once;
+/// [`EditError::Empty`] when `find` is empty; [`EditError::HeadingNotFound`] when `body` has no
+/// such heading.
 pub fn replace_text(
     body: &str,
     heading: Option<&str>,
@@ -124,7 +128,7 @@ pub fn replace_text(
     };
     let line_of = |at: usize| body[..at].matches('\n').count() + 1;
     let inside = &body[part.clone()];
-    let adapted = with_ends(find, line_end(body));
+    let adapted = with_line_ends(find, line_end(body));
     let find = if inside.contains(find) { find } else { adapted.as_str() };
     let mut found = inside.match_indices(find).map(|(at, _)| part.start + at);
     let Some(at) = found.next() else {
@@ -140,19 +144,19 @@ pub fn replace_text(
     }
     if !others.is_empty() {
         let count = others.len() + 1;
-        let lines = std::iter::once(at).chain(others).take(MAX_NAMED).map(line_of).collect();
+        let lines = std::iter::once(at).chain(others).take(MAX_ERROR_ITEMS).map(line_of).collect();
         return Err(EditError::Ambiguous { count, lines });
     }
-    let text = with_ends(text, line_end(body));
+    let text = with_line_ends(text, line_end(body));
     Ok([&body[..at], &text, &body[at + find.len()..]].concat())
 }
 
 /// Replaces the section under `heading` with its sub-headings. The heading stays, unless `text`
-/// begins with one of the same or a higher level. Surrounding blank lines stay. An empty `text`
-/// leaves only the heading.
+/// begins with a heading of the same or a higher level. Surrounding blank lines stay. An empty
+/// `text` leaves only the heading.
 ///
 /// # Errors
-/// [`EditError::HeadingNotFound`].
+/// [`EditError::HeadingNotFound`] when `body` has no such heading.
 pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, EditError> {
     let part = part_of(body, heading)?;
     let own = heading_of(body, &part);
@@ -175,14 +179,15 @@ pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, 
 /// An empty value removes the key.
 ///
 /// # Errors
-/// [`EditError::InvalidKey`], [`EditError::NotScalar`].
+/// [`EditError::InvalidKey`] when `key` is not valid; [`EditError::NotScalar`] when its present
+/// value is neither a text nor a list of texts.
 pub fn set_frontmatter(
     frontmatter: &mut Frontmatter,
     key: &str,
     value: &str,
 ) -> Result<(), EditError> {
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    if key.is_empty() || key.len() > 64 || !key.chars().all(word) {
+    let is_key_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if key.is_empty() || key.len() > 64 || !key.chars().all(is_key_char) {
         return Err(EditError::InvalidKey(key.chars().take(MAX_LINE_CHARS).collect()));
     }
     if !frontmatter.is_plain(key) {
@@ -202,8 +207,9 @@ pub fn set_frontmatter(
     Ok(())
 }
 
-/// Returns the lines of `new` that differ from `old`, with some lines around them, in at most
-/// `max_chars` characters. Empty when none differ.
+/// Returns the lines of `new` from the first to the last that differs from `old`, with two lines
+/// before and after them. Cuts them after `max_chars` characters and adds `…`. Returns an
+/// empty text when the texts are equal.
 #[must_use]
 pub fn excerpt(old: &str, new: &str, max_chars: usize) -> String {
     if old == new {
@@ -212,8 +218,8 @@ pub fn excerpt(old: &str, new: &str, max_chars: usize) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;
     let head = before.iter().zip(&after).take_while(same).count();
-    let room = before.len().min(after.len()) - head;
-    let tail = before.iter().rev().zip(after.iter().rev()).take(room).take_while(same).count();
+    let max_tail = before.len().min(after.len()) - head;
+    let tail = before.iter().rev().zip(after.iter().rev()).take(max_tail).take_while(same).count();
     let shown =
         head.saturating_sub(CONTEXT_LINES)..(after.len() - tail + CONTEXT_LINES).min(after.len());
     let mut out = String::new();
@@ -231,9 +237,12 @@ pub fn excerpt(old: &str, new: &str, max_chars: usize) -> String {
 
 /// Inserts `text` at the byte `at` of `body`, which begins a line or is the end, with the necessary
 /// line ends and blank lines.
+///
+/// # Errors
+/// [`EditError::Empty`] when `text` is blank.
 pub(super) fn insert(body: &str, at: usize, text: &str) -> Result<String, EditError> {
     let end = line_end(body);
-    let text = with_ends(text.trim_matches(['\r', '\n']), end);
+    let text = with_line_ends(text.trim_matches(['\r', '\n']), end);
     if text.trim().is_empty() {
         return Err(EditError::Empty);
     }
@@ -273,7 +282,7 @@ fn go_together(one: &str, next: &str) -> bool {
     kind(one).is_some() && kind(one) == kind(next)
 }
 
-/// Returns the line end that a text uses.
+/// Returns the line end of the first line; LF if there is none.
 pub(super) fn line_end(body: &str) -> &'static str {
     match body.find('\n') {
         Some(at) if body[..at].ends_with('\r') => "\r\n",
@@ -281,7 +290,8 @@ pub(super) fn line_end(body: &str) -> &'static str {
     }
 }
 
-fn with_ends(text: &str, end: &str) -> String {
+/// Returns `text` with `end` as its line ends.
+fn with_line_ends(text: &str, end: &str) -> String {
     let text = text.replace("\r\n", "\n");
     if end == "\n" { text } else { text.replace('\n', end) }
 }
@@ -291,7 +301,7 @@ fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
         wanted: heading.chars().take(MAX_LINE_CHARS).collect(),
         existing: headings(body)
             .into_iter()
-            .take(MAX_NAMED)
+            .take(MAX_ERROR_ITEMS)
             .map(|it| {
                 format!(
                     "{} {}",
@@ -335,14 +345,14 @@ fn without_leading_blanks(text: &str) -> &str {
     &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..]
 }
 
-/// Returns the line of `body` that is most similar to the first line of `find`, with its number,
-/// 1-based.
+/// Returns the number, 1-based, and the text of the line of `body` that is most similar to the
+/// first line of `find` with text. `None` if no line is similar.
 fn most_similar_line(body: &str, find: &str) -> Option<(usize, String)> {
-    let wanted = find.lines().find(|line| !line.trim().is_empty())?;
-    let wanted = pairs(wanted);
+    let first_line = find.lines().find(|line| !line.trim().is_empty())?;
+    let first_pairs = pairs(first_line);
     let mut best = (MIN_SIMILARITY, None);
     for (n, line) in body.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let alike = similarity(&wanted, &pairs(line));
+        let alike = similarity(&first_pairs, &pairs(line));
         if alike > best.0 {
             best = (alike, Some((n + 1, line)));
         }

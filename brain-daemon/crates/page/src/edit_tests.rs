@@ -1,3 +1,5 @@
+//! Tests of edits of page bodies and of frontmatter.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -5,14 +7,14 @@ use proptest::prelude::*;
 
 #[test]
 fn appended_text_is_a_paragraph_or_continues_a_list() {
-    let end = |body: &str, text: &str| append(body, None, text).unwrap();
-    assert_eq!(end("", "new"), "new\n");
-    assert_eq!(end("old", "new\n\n"), "old\n\nnew\n");
-    assert_eq!(end("old\n\n", "\nnew"), "old\n\nnew\n");
-    assert_eq!(end("- a\n", "- b"), "- a\n- b\n");
-    assert_eq!(end("1. a", "2. b"), "1. a\n2. b\n");
-    assert_eq!(end("- a\n", "text"), "- a\n\ntext\n");
-    assert_eq!(end("a\r\nb", "c\nd"), "a\r\nb\r\n\r\nc\r\nd\r\n");
+    let append_text = |body: &str, text: &str| append(body, None, text).unwrap();
+    assert_eq!(append_text("", "new"), "new\n");
+    assert_eq!(append_text("old", "new\n\n"), "old\n\nnew\n");
+    assert_eq!(append_text("old\n\n", "\nnew"), "old\n\nnew\n");
+    assert_eq!(append_text("- a\n", "- b"), "- a\n- b\n");
+    assert_eq!(append_text("1. a", "2. b"), "1. a\n2. b\n");
+    assert_eq!(append_text("- a\n", "text"), "- a\n\ntext\n");
+    assert_eq!(append_text("a\r\nb", "c\nd"), "a\r\nb\r\n\r\nc\r\nd\r\n");
     assert_eq!(append("x", None, " \n\n"), Err(EditError::Empty));
 }
 
@@ -91,7 +93,7 @@ fn a_section_is_replaced_below_its_heading() {
         replace_section(body, "A", "new\n").unwrap(),
         "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n"
     );
-    // Models repeat the heading, or send another one.
+    // Language models repeat the heading, or send another one.
     assert_eq!(
         replace_section(body, "A", "## A\n\nnew").unwrap(),
         "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n"
@@ -157,7 +159,7 @@ fn any_body() -> impl Strategy<Value = String> {
 }
 
 /// Returns whether `new` is `old` with one insertion.
-fn only_adds(old: &str, new: &str) -> bool {
+fn is_one_insertion(old: &str, new: &str) -> bool {
     let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     let tail = old
         .bytes()
@@ -172,12 +174,12 @@ fn only_adds(old: &str, new: &str) -> bool {
 proptest! {
     #[test]
     fn an_insertion_leaves_other_bytes_unchanged(body in any_body(),
-        text in "[a-z#\\n -]{0,20}[a-z]", part: bool) {
-        let heading = headings(&body).pop().map(|last| last.text).filter(|_| part);
+        text in "[a-z#\\n -]{0,20}[a-z]", in_section: bool) {
+        let heading = headings(&body).pop().map(|last| last.text).filter(|_| in_section);
         for new in [append(&body, heading.as_deref(), &text),
             prepend(&body, heading.as_deref(), &text)] {
             let new = new.unwrap();
-            prop_assert!(only_adds(&body, &new), "{body:?} {new:?}");
+            prop_assert!(is_one_insertion(&body, &new), "{body:?} {new:?}");
             prop_assert!(new.replace("\r\n", "\n").contains(text.trim_matches('\n')));
         }
         prop_assert!(append(&body, None, &text).unwrap().starts_with(&body));

@@ -10,30 +10,30 @@ pub(super) struct Fences {
 
 impl Fences {
     /// Returns whether the next line is inside a block.
-    pub(super) fn inside(self) -> bool {
+    pub(super) fn is_inside(self) -> bool {
         self.open.is_some()
     }
 
     /// Takes the line at the beginning of `rest`. Returns whether it belongs to a fenced block,
     /// including its fences.
-    pub(super) fn line(&mut self, rest: &str) -> bool {
+    pub(super) fn push_line(&mut self, rest: &str) -> bool {
         let bytes = rest.as_bytes();
         let indent = bytes.iter().take(64).take_while(|&&b| b == b' ' || b == b'\t').count();
         let bytes = &bytes[indent..];
         let sign = match bytes.first() {
             Some(&sign @ (b'`' | b'~')) => sign,
-            _ => return self.inside(),
+            _ => return self.is_inside(),
         };
         let len = bytes.iter().take_while(|&&b| b == sign).count();
         let mut tail = bytes[len..].iter().take_while(|&&b| b != b'\n');
         match self.open {
-            Some((open, least)) => {
-                if sign == open && len >= least && tail.all(u8::is_ascii_whitespace) {
+            Some((open_sign, min_len)) => {
+                if sign == open_sign && len >= min_len && tail.all(u8::is_ascii_whitespace) {
                     self.open = None;
                 }
                 true
             }
-            // A backtick fence followed by another backtick is a code span.
+            // A backtick fence with another backtick after it on the line is a code span.
             None if len >= 3 && (sign == b'~' || tail.all(|&b| b != b'`')) => {
                 self.open = Some((sign, len));
                 true
@@ -49,7 +49,7 @@ mod tests {
 
     fn inside(text: &str) -> Vec<bool> {
         let mut fences = Fences::default();
-        text.split_inclusive('\n').map(|line| fences.line(line)).collect()
+        text.split_inclusive('\n').map(|line| fences.push_line(line)).collect()
     }
 
     #[test]

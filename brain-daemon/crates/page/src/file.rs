@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::document::{earlier_file_text, file_text};
 
-/// Maximum length of a file or directory name, in bytes, with space for a suffix that distinguishes
-/// two files.
+/// Maximum length of a file or directory name, in bytes. It leaves space for a suffix that
+/// distinguishes two files.
 const MAX_NAME: usize = 200;
 
 /// Returns the path of a page's file in the source's directory: the slug with `.md`.
@@ -35,7 +35,8 @@ fn file_name(segment: &str) -> String {
     name
 }
 
-/// Returns whether a file with this name becomes a page: it ends with `.md`, `.markdown` or `.mdx`.
+/// Returns whether a file with this name becomes a page: it ends with `.md`, `.markdown` or `.mdx`,
+/// in any case.
 #[must_use]
 pub fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|e| {

@@ -12,7 +12,7 @@ mod edit;
 mod tests;
 
 /// Maximum length of frontmatter, in bytes of the YAML or TOML between the lines of dashes or plus
-/// signs. Usual ones have a few hundred.
+/// signs. Frontmatter usually has a few hundred.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
 
 /// Why frontmatter cannot be parsed. A page with such frontmatter must not be stored.
@@ -30,7 +30,7 @@ pub struct FrontmatterError {
 /// The frontmatter of a page: its exact YAML or TOML, with LF line ends, and the values of its
 /// top-level keys. The text of TOML begins with the line `+++`, that of YAML has no such line.
 ///
-/// Two values are equal if their texts are equal.
+/// Two frontmatters are equal if their texts are equal.
 #[derive(Debug, Clone)]
 pub struct Frontmatter {
     /// The text; it ends with a line end unless empty.
@@ -64,9 +64,8 @@ impl Frontmatter {
     /// Nothing else changes.
     ///
     /// # Errors
-    /// TOML that is malformed or longer than [`MAX_FRONTMATTER`]; YAML that is malformed, is not a
-    /// mapping, has a key twice, an alias, or a line that would close the block, nests too deep, or
-    /// is longer than [`MAX_FRONTMATTER`].
+    /// When the text is malformed, longer than [`MAX_FRONTMATTER`], or has a line that would close
+    /// the block. When YAML is not a mapping, has a key twice or an alias, or nests too deep.
     pub fn parse(raw: &str) -> Result<Self, FrontmatterError> {
         Self::read(raw).map_err(|failure| match failure {
             Failure::NotMapping => FrontmatterError {
@@ -143,10 +142,10 @@ impl Frontmatter {
     /// author's order.
     #[must_use]
     pub fn tags(&self) -> Vec<String> {
-        let (mut tags, mut seen) = (Vec::new(), HashSet::new());
+        let (mut tags, mut known) = (Vec::new(), HashSet::new());
         let mut add = |text: &str| {
             let tag = normalize_tag(text);
-            if !tag.is_empty() && seen.insert(tag.clone()) {
+            if !tag.is_empty() && known.insert(tag.clone()) {
                 tags.push(tag);
             }
         };
@@ -165,10 +164,10 @@ impl Frontmatter {
     /// text is one alias, even with commas.
     #[must_use]
     pub fn aliases(&self) -> Vec<String> {
-        let (mut aliases, mut seen) = (Vec::new(), HashSet::new());
+        let (mut aliases, mut known) = (Vec::new(), HashSet::new());
         for alias in ["aliases", "alias"].into_iter().flat_map(|key| self.list(key)) {
             let alias = alias.split_whitespace().collect::<Vec<_>>().join(" ");
-            if !alias.is_empty() && seen.insert(alias.clone()) {
+            if !alias.is_empty() && known.insert(alias.clone()) {
                 aliases.push(alias);
             }
         }
@@ -201,8 +200,8 @@ impl Frontmatter {
         }
     }
 
-    /// Returns whether [`Frontmatter::list`] has the whole value of `key`, so that setting the key
-    /// loses nothing: it is absent, null, a scalar, or a list of scalars.
+    /// Returns whether the value of `key` is absent, null, a scalar, or a list of scalars. Then
+    /// [`Frontmatter::list`] has all of it, and setting the key loses nothing.
     #[must_use]
     pub fn is_plain(&self, key: &str) -> bool {
         self.map.entries.iter().filter(|e| e.key == key).all(|e| e.is_complete)

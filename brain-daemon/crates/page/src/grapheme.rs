@@ -9,8 +9,8 @@ const ZWJ: char = '\u{200D}';
 /// Returns whether `next` is drawn together with the preceding `prev`, so that no cut may fall
 /// between them.
 ///
-/// `flags` is the number of regional indicators that end with `prev`: two make one flag.
-pub(super) fn joined(prev: char, next: char, flags: usize) -> bool {
+/// `flags` is the number of consecutive regional indicators up to `prev`: two make one flag.
+pub(super) fn is_joined(prev: char, next: char, flags: usize) -> bool {
     if next.is_ascii() {
         return prev == '\r' && next == '\n';
     }
@@ -28,17 +28,18 @@ pub(super) fn is_flag(c: char) -> bool {
     matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
 }
 
-/// Returns `text` cut after at most `max_chars` characters, never inside a grapheme.
+/// Returns `text` cut after at most `max_chars` characters: inside a grapheme only if the first one
+/// is longer.
 pub(super) fn cut(text: &str, max_chars: usize) -> &str {
     let mut last = 0;
     let mut prev: Option<char> = None;
     let mut flags = 0;
     for (count, (at, c)) in text.char_indices().enumerate() {
-        if !prev.is_some_and(|prev| joined(prev, c, flags)) {
+        if !prev.is_some_and(|prev| is_joined(prev, c, flags)) {
             last = at;
         }
         if count == max_chars {
-            // A cluster longer than the limit is cut at the limit.
+            // A grapheme longer than the limit is cut at the limit.
             return &text[..if last == 0 { at } else { last }];
         }
         flags = if is_flag(c) { flags + 1 } else { 0 };
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_never_splits_a_grapheme() {
+    fn a_cut_splits_only_a_grapheme_longer_than_the_limit() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "abc");
         assert_eq!(cut("", 3), "");

@@ -6,12 +6,12 @@
 //! targets.
 //!
 //! All functions are total: untrusted text gives a value or an error, never a panic, in time linear
-//! to its length. The usual order is [`decode_text`], [`Document::parse`], then [`content_hash`],
-//! [`title_of`], [`chunks`], [`links`], [`body_tags`] and [`timeline`] on the body.
+//! to its length. Comparisons of two texts take longer, up to a limit. The usual order is
+//! [`decode_text`], [`Document::parse`], then [`content_hash`], [`title_of`], [`chunks`],
+//! [`links`], [`body_tags`] and [`timeline`] on the body.
 //!
-//! Each kind of operation has its own error type, because the failures differ and callers match all
-//! variants: decoding bytes, parsing frontmatter, parsing payloads, editing the body, and editing
-//! the timeline.
+//! Five operations have an error type each: decoding bytes, parsing frontmatter, parsing payloads,
+//! editing a text, and adding to the timeline. The failures differ, and callers match all variants.
 
 mod attachment;
 mod changed_lines;

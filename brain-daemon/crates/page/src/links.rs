@@ -6,14 +6,14 @@ use super::frontmatter::Frontmatter;
 use super::markdown::for_each_event;
 use super::prose::{MARKDOWN, comments, is_in};
 use brain_protocol::{Slug, SourceId};
-use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
 use unicode_normalization::UnicodeNormalization;
 
-/// Maximum links of one page; further ones are ignored.
+/// Maximum number of links of one page; further ones are ignored.
 pub const MAX_LINKS: usize = 100_000;
 
 /// The kind of a link in the body.
@@ -76,7 +76,7 @@ pub fn is_link_key(key: &str) -> bool {
 /// One link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its target.
+    /// The page or name to which the link leads.
     pub target: Target,
     /// [`MENTIONS`] for the body, else the frontmatter key, in lower case with `_` for `-` and
     /// spaces.
@@ -126,8 +126,8 @@ pub fn for_each_link(
     mut each: impl FnMut(Link),
 ) {
     let reader = LinkReader::of(slug);
-    let mut found =
-        LinkCollector { reader, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
+    let (hashes, hasher) = (HashSet::new(), RandomState::new());
+    let mut found = LinkCollector { reader, each: &mut each, hashes, hasher };
     found.frontmatter(frontmatter);
     // Most short notes have no bracket, and need no markdown parser.
     if body.contains('[') {
@@ -146,15 +146,16 @@ pub(super) struct LinkReader<'a> {
 struct LinkCollector<'a> {
     reader: LinkReader<'a>,
     each: &'a mut dyn FnMut(Link),
-    /// Hashes of targets and kinds, which take a tenth of their memory.
-    seen: HashSet<u64>,
+    /// Hashes of the pairs of target and kind. They take a tenth of the memory of the pairs.
+    hashes: HashSet<u64>,
     hasher: RandomState,
 }
 
 impl LinkCollector<'_> {
     fn add(&mut self, target: Option<Target>, kind: &str, text: &str, raw: &str) {
         let Some(target) = target else { return };
-        if self.seen.len() < MAX_LINKS && self.seen.insert(self.hasher.hash_one((&target, kind))) {
+        let hash = self.hasher.hash_one((&target, kind));
+        if self.hashes.len() < MAX_LINKS && self.hashes.insert(hash) {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let text = super::grapheme::cut(&text, 200).to_owned();
             (self.each)(Link { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
@@ -180,14 +181,16 @@ impl LinkCollector<'_> {
 
     fn body(&mut self, body: &str) {
         let hidden = comments(body);
-        let mut open: Option<(LinkType, String)> = None;
+        let mut open: Option<(LinkType, CowStr)> = None;
         let mut text = String::new();
+        // A page can repeat a link many thousand times; each form is parsed once.
+        let mut parsed = HashSet::new();
         for_each_event(body, MARKDOWN, |event, range| {
             match event {
                 Event::Start(Tag::Link { .. } | Tag::Image { .. })
                     if is_in(&hidden, range.start) => {}
                 Event::Start(Tag::Link { link_type, dest_url, .. }) => {
-                    open = Some((link_type, dest_url.into_string()));
+                    open = Some((link_type, dest_url));
                     text.clear();
                 }
                 Event::Start(Tag::Image {
@@ -211,6 +214,10 @@ impl LinkCollector<'_> {
                     let Some((link_type, raw)) = open.take() else {
                         return ControlFlow::Continue(());
                     };
+                    let is_wiki = matches!(link_type, LinkType::WikiLink { .. });
+                    if !parsed.insert(self.hasher.hash_one((is_wiki, &*raw))) {
+                        return ControlFlow::Continue(());
+                    }
                     match link_type {
                         LinkType::Autolink | LinkType::Email => {}
                         LinkType::WikiLink { has_pothole } => {
@@ -225,7 +232,7 @@ impl LinkCollector<'_> {
                         }
                         _ => self.add(self.reader.parse_markdown_link(&raw), MENTIONS, &text, &raw),
                     }
-                    if self.seen.len() == MAX_LINKS {
+                    if self.hashes.len() == MAX_LINKS {
                         return ControlFlow::Break(());
                     }
                 }
@@ -306,18 +313,18 @@ impl<'a> LinkReader<'a> {
             return None;
         }
         let path = raw.split(['#', '?']).next()?;
-        if is_media(path) { None } else { self.parse_path(&percent_decoded(path)) }
+        if is_media(path) { None } else { self.parse_path(&percent_decode(path)) }
     }
 
     /// Returns the target of a path without a scheme.
     fn parse_path(&self, path: &str) -> Option<Target> {
         let path = path.trim();
-        let relative = ["./", "../"].iter().any(|p| path.starts_with(p));
-        let here = || resolved(self.folder, path);
+        let is_relative = ["./", "../"].iter().any(|p| path.starts_with(p));
+        let from_folder = || resolve_slug(self.folder, path);
         let (slug, alternative) = match path.strip_prefix('/') {
-            Some(rooted) => (resolved("", rooted)?, None),
-            None if relative => (here()?, None),
-            None => (resolved("", path)?, here()),
+            Some(rooted) => (resolve_slug("", rooted)?, None),
+            None if is_relative => (from_folder()?, None),
+            None => (resolve_slug("", path)?, from_folder()),
         };
         let alternative = alternative.filter(|alternative| *alternative != slug);
         Some(Target::Slug { source: None, slug, alternative })
@@ -325,7 +332,7 @@ impl<'a> LinkReader<'a> {
 }
 
 /// Returns the slug of `path` from `folder`; `None` when it leaves the root or is not a slug.
-fn resolved(folder: &str, path: &str) -> Option<Slug> {
+fn resolve_slug(folder: &str, path: &str) -> Option<Slug> {
     // A longer path is not a slug; the limit keeps a page of long paths linear.
     if path.is_empty() || path.len() > 8192 || path.ends_with('/') {
         return None;
@@ -357,11 +364,11 @@ fn parse_name(text: &str) -> Option<Target> {
 /// Returns whether a markdown target is no path: an external URL, an anchor or query of its own
 /// page, or empty.
 pub(super) fn is_external_or_anchor(target: &str) -> bool {
-    let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
+    let has_scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
     });
-    scheme || target.is_empty() || target.starts_with("//") || target.starts_with(['#', '?'])
+    has_scheme || target.is_empty() || target.starts_with("//") || target.starts_with(['#', '?'])
 }
 
 /// Returns the text after the last `.` of a target's path; empty if there is none.
@@ -379,7 +386,7 @@ fn names_markdown(target: &str) -> bool {
     is_markdown(extension(target))
 }
 
-/// Returns whether a target is a file whose name no page can have.
+/// Returns whether a target has the extension of a file that is never a page.
 fn is_media(target: &str) -> bool {
     const ENDINGS: [&str; 28] = [
         "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "tif", "tiff", "pdf",
@@ -402,7 +409,7 @@ pub fn is_attachment(target: &str) -> bool {
 }
 
 /// Returns `text` with percent-encoding resolved, or unchanged when the result is not UTF-8.
-fn percent_decoded(text: &str) -> Cow<'_, str> {
+fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

@@ -23,13 +23,13 @@ const MAX_PUNCTUATION: usize = 1 << 15;
 /// How far before a cut an unclosed bracket is searched, in bytes.
 const MAX_BRACKET_DISTANCE: usize = 2000;
 
-/// Calls `each` with the events of `text` and their byte ranges, until it breaks.
+/// Calls `each` with the events of `text` and their byte ranges, until `each` breaks.
 pub fn for_each_event<'a>(
     text: &'a str,
     options: Options,
     mut each: impl FnMut(Event<'a>, Range<usize>) -> ControlFlow<()>,
 ) {
-    if window(text) == text.len() {
+    if window_length(text) == text.len() {
         for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
             if each(event, range).is_break() {
                 return;
@@ -37,7 +37,7 @@ pub fn for_each_event<'a>(
         }
         return;
     }
-    let definitions = Definitions::of(text, options);
+    let mut definitions = Definitions::of(text, options);
     each_part(text, options, &mut |start, part| {
         let shifted = |range: Range<usize>| range.start + start..range.end + start;
         match part {
@@ -73,7 +73,7 @@ enum Part<'a> {
     Raw(Tag<'a>, &'a str),
 }
 
-/// Calls `each` with the parts of `text` and their offsets, until it breaks.
+/// Calls `each` with the parts of `text` and their offsets, until `each` breaks.
 fn each_part<'a>(
     text: &'a str,
     options: Options,
@@ -82,16 +82,16 @@ fn each_part<'a>(
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        let end = window(rest);
+        let end = window_length(rest);
         let cut = if end == rest.len() { Cut::Before(end) } else { cut(&rest[..end], options) };
         let (part, length) = match cut {
             Cut::Before(end) => (Part::Parsed(&rest[..end]), end),
             Cut::Code => {
-                let (code, length) = code(rest);
+                let (code, length) = code_block(rest);
                 (Part::Raw(Tag::CodeBlock(CodeBlockKind::Indented), code), length)
             }
             Cut::Html => {
-                let length = html(rest);
+                let length = html_block_length(rest);
                 (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
             }
         };
@@ -106,13 +106,13 @@ fn each_part<'a>(
 }
 
 /// Returns the length of the longest beginning of `text` that is parsed at once.
-fn window(text: &str) -> usize {
-    window_of(text, MAX_PUNCTUATION)
+fn window_length(text: &str) -> usize {
+    window_length_within(text, MAX_PUNCTUATION)
 }
 
 /// Returns the length of the longest beginning of `text` with at most `max` ASCII punctuation
 /// characters and line ends.
-pub(super) fn window_of(text: &str, max: usize) -> usize {
+pub(super) fn window_length_within(text: &str, max: usize) -> usize {
     let mut left = max;
     for (at, byte) in text.bytes().enumerate() {
         if byte.is_ascii_punctuation() || byte == b'\n' || byte == b'\r' {
@@ -171,9 +171,9 @@ fn cut(text: &str, options: Options) -> Cut {
         _ => {
             let inner = if child > 0 { child } else { any };
             if inner == 0 {
-                return Cut::Before(paragraph(text));
+                return Cut::Before(cut_paragraph(text));
             }
-            // Without the indentation, which would turn the content of a list into code.
+            // Skips the indentation, which would turn the content of a list into code.
             let bare = text[inner..].trim_start_matches([' ', '\t']);
             Cut::Before(text.len() - bare.len())
         }
@@ -198,7 +198,7 @@ fn is_block(tag: &Tag<'_>) -> bool {
 
 /// Returns where to cut a paragraph that continues after `text`: at a line end in the second half,
 /// else at a space, else at the end. The cut moves before an unclosed bracket, if one is near.
-pub(super) fn paragraph(text: &str) -> usize {
+pub(super) fn cut_paragraph(text: &str) -> usize {
     let half = text.floor_char_boundary(text.len() / 2);
     let later = &text[half..];
     let spaced = [&['\n'][..], &[' ', '\t'][..]]
@@ -214,16 +214,16 @@ pub(super) fn paragraph(text: &str) -> usize {
 }
 
 /// Returns the content of the block of code at the beginning of `text`, and the block's length.
-fn code(text: &str) -> (&str, usize) {
+fn code_block(text: &str) -> (&str, usize) {
     let mut fences = Fences::default();
-    let fenced = text.split_inclusive('\n').next().is_some_and(|line| fences.line(line));
+    let is_fenced = text.split_inclusive('\n').next().is_some_and(|line| fences.push_line(line));
     let (mut at, mut start, mut end) = (0, 0, 0);
     for (n, line) in text.split_inclusive('\n').enumerate() {
-        if fenced {
+        if is_fenced {
             at += line.len();
             if n == 0 {
                 start = at;
-            } else if fences.line(line) && !fences.inside() {
+            } else if fences.push_line(line) && !fences.is_inside() {
                 return (&text[start..end.max(start)], at);
             }
             end = at;
@@ -242,7 +242,7 @@ fn code(text: &str) -> (&str, usize) {
 
 /// Returns the length of the block of HTML at the beginning of `text` (CommonMark 0.31, section
 /// 4.6).
-fn html(text: &str) -> usize {
+fn html_block_length(text: &str) -> usize {
     let head = text.trim_start().get(..16).unwrap_or_default().to_ascii_lowercase();
     let ends = [
         ("<!--", "-->"),
@@ -268,18 +268,23 @@ fn html(text: &str) -> usize {
     at
 }
 
-/// Positions of a text's link definitions, by label.
+/// Positions of a text's link definitions, by the hash of their label.
 struct Definitions<'a> {
     text: &'a str,
     options: Options,
     hasher: RandomState,
-    at: HashMap<u64, Range<u32>>,
+    spans: HashMap<u64, Range<u32>>,
+    /// What [`Self::find`] returned: a text can refer to one definition many thousand times.
+    found: HashMap<u64, Option<Definition<'a>>>,
 }
+
+/// The address and the title of a link.
+type Definition<'a> = (CowStr<'a>, CowStr<'a>);
 
 impl<'a> Definitions<'a> {
     fn of(text: &'a str, options: Options) -> Self {
-        let (hasher, at) = (RandomState::new(), HashMap::new());
-        let mut definitions = Self { text, options, hasher, at };
+        let (hasher, spans, found) = (RandomState::new(), HashMap::new(), HashMap::new());
+        let mut definitions = Self { text, options, hasher, spans, found };
         if text.contains("]:") {
             each_part(text, options, &mut |start, part| {
                 if let Part::Parsed(part) = part {
@@ -298,7 +303,7 @@ impl<'a> Definitions<'a> {
             let span = place(definition.span.start)..place(definition.span.end);
             let key = self.key(label);
             // The first definition of a label counts.
-            let known = self.at.entry(key).or_insert_with(|| span.clone());
+            let known = self.spans.entry(key).or_insert_with(|| span.clone());
             if span.start < known.start {
                 *known = span;
             }
@@ -311,16 +316,21 @@ impl<'a> Definitions<'a> {
     }
 
     /// Returns the address and the title of the link with this label.
-    fn find(&self, label: &str) -> Option<(CowStr<'a>, CowStr<'a>)> {
-        if self.at.is_empty() {
+    fn find(&mut self, label: &str) -> Option<Definition<'a>> {
+        if self.spans.is_empty() {
             return None;
         }
-        let span = self.at.get(&self.key(label))?;
-        let definition = self.text.get(span.start as usize..span.end as usize)?;
-        let parser = Parser::new_ext(definition, self.options);
-        let (_, found) = parser.reference_definitions().iter().next()?;
-        let title = found.title.clone().map(CowStr::into_string).unwrap_or_default();
-        Some((found.dest.clone().into_string().into(), title.into()))
+        let key = self.key(label);
+        let span = self.spans.get(&key)?.clone();
+        let (text, options) = (self.text, self.options);
+        let found = self.found.entry(key).or_insert_with(|| {
+            let definition = text.get(span.start as usize..span.end as usize)?;
+            let parser = Parser::new_ext(definition, options);
+            let (_, found) = parser.reference_definitions().iter().next()?;
+            let title = found.title.clone().map(CowStr::into_string).unwrap_or_default();
+            Some((found.dest.clone().into_string().into(), title.into()))
+        });
+        found.clone()
     }
 }
 
@@ -331,7 +341,7 @@ mod tests {
     use crate::prose::MARKDOWN;
     use proptest::prelude::*;
 
-    /// Texts and link targets of the events.
+    /// Returns texts and link targets of the events.
     fn shown(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         let mut depth = 0_i64;
@@ -352,6 +362,7 @@ mod tests {
         out
     }
 
+    /// Returns the same as [`shown`], by one parser of the whole text.
     fn whole(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         for (event, range) in Parser::new_ext(text, MARKDOWN).into_offset_iter() {
@@ -393,7 +404,7 @@ mod tests {
             "See [there][here], which is not as short as it could be.\n\n",
         ] {
             let text = format!("{}[here]: https://x.test/a\n", many(unit));
-            assert!(window(&text) < text.len());
+            assert!(window_length(&text) < text.len());
             assert_eq!(shown(&text), whole(&text), "{unit:?}");
         }
     }
@@ -460,7 +471,7 @@ mod tests {
             each_part(&text, MARKDOWN, &mut |start, part| {
                 let length = match part { Part::Parsed(part) => part.len(),
                     Part::Raw(_, content) => content.len() };
-                assert!(start >= end && window(&text[start..start + length]) <= text.len());
+                assert!(start >= end && window_length(&text[start..start + length]) <= text.len());
                 end = start + length;
                 ControlFlow::Continue(())
             });

@@ -11,7 +11,7 @@ pub fn lines_above_body(content: &str, body: &str) -> u32 {
 }
 
 /// Splits `text`, which begins in line `first` of the page's file, into parts with and without a
-/// mark, in order. The parts together are the text. Neighbouring lines of one author are one part.
+/// mark, in order. The parts together are the text. Neighbouring lines of one origin are one part.
 #[must_use]
 pub fn split_marked<'t, 'm>(
     text: &'t str,

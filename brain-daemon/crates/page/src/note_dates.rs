@@ -16,9 +16,9 @@ use super::page_title::is_captured;
 
 /// Keys of the time at which a note was made, in the order of preference. Keys are compared without
 /// case, and `_` stands for a space and a hyphen, too.
-const CREATED: &[&str] = &["created", "created_at", "date_created", "creation_date"];
+const CREATED_KEYS: &[&str] = &["created", "created_at", "date_created", "creation_date"];
 /// Keys of the last change.
-const UPDATED: &[&str] = &[
+const UPDATED_KEYS: &[&str] = &[
     "updated",
     "updated_at",
     "modified",
@@ -30,20 +30,20 @@ const UPDATED: &[&str] = &[
     "date_modified",
 ];
 /// Keys of the day of a post.
-const DATE: &[&str] = &["date", "publishdate"];
-/// Keys that brain itself writes.
-const CAPTURED: &[&str] = &["captured_at"];
-/// Dates that brain writes and that do not date the note.
-const OTHER: &[&str] = &["ingested_at"];
+const DATE_KEYS: &[&str] = &["date", "publishdate"];
+/// Keys of the time of a capture, which brain writes.
+const CAPTURED_KEYS: &[&str] = &["captured_at"];
+/// Keys that brain writes and that do not date the note.
+const OTHER_KEYS: &[&str] = &["ingested_at"];
 
-/// A stated date that is later than the present by more than this, in milliseconds, is not a time
-/// of writing: it is an appointment, or a mistake. Time zones differ by up to a day.
+/// How far a time of writing may be in the future, in milliseconds: time zones differ by up to a
+/// day. A later stated date is an appointment or a mistake.
 const MAX_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
 /// Years before this are no dates: programs write the year 1 for a date that is not set.
 const FIRST_YEAR: i16 = 1000;
 /// A date in a note's name is used only from this year on. An earlier one is the date of an event.
 const FIRST_YEAR_IN_NAME: &str = "1970";
-/// Maximum bytes of a stated date.
+/// Maximum length of a stated date, in bytes.
 const MAX_DATE: usize = 60;
 
 /// The dates that a note and its file state, in Unix milliseconds.
@@ -51,13 +51,13 @@ const MAX_DATE: usize = 60;
 pub struct NoteDates {
     /// When the note was made.
     pub created: Option<i64>,
-    /// When it was last changed.
+    /// When the note was last changed.
     pub updated: Option<i64>,
     /// The date of a post. Used as creation and change date if no better one is known.
     pub date: Option<i64>,
-    /// The commits of its file.
+    /// The commits of the note's file.
     pub commits: Option<FileCommits>,
-    /// When its file was made, and when it was last changed.
+    /// When the note's file was made, and when it was last changed.
     pub file: Option<(i64, i64)>,
 }
 
@@ -68,18 +68,18 @@ pub struct FileCommits {
     pub first: i64,
     /// The last commit.
     pub last: i64,
-    /// Whether the file was changed since.
+    /// Whether the file was changed since the last commit.
     pub is_edited: bool,
 }
 
-/// The dates of the version before, in Unix milliseconds.
+/// The dates of the previous version, in Unix milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormerDates {
     /// When the note was made.
     pub created: i64,
-    /// When it was last changed.
+    /// When the note was last changed.
     pub updated: i64,
-    /// Whether its text is the current one.
+    /// Whether the text of the previous version is the current one.
     pub is_same_text: bool,
 }
 
@@ -102,9 +102,9 @@ impl NoteDates {
             let is_made_by_brain = is_captured(slug, frontmatter.raw());
             (is_day && !is_made_by_brain).then(|| parse_date(day, zone)).flatten()
         };
-        let date = first(DATE).or_else(in_name);
-        let created = first(CREATED).or(date).or_else(|| first(CAPTURED));
-        Self { created, updated: first(UPDATED), date, commits: None, file: None }
+        let date = first(DATE_KEYS).or_else(in_name);
+        let created = first(CREATED_KEYS).or(date).or_else(|| first(CAPTURED_KEYS));
+        Self { created, updated: first(UPDATED_KEYS), date, commits: None, file: None }
     }
 
     /// Returns the times at which the note was created and its text last changed, for a version
@@ -116,6 +116,7 @@ impl NoteDates {
     /// - the commit. If the text changed, a commit not newer than the former version is ignored: it
     ///   cannot contain the change. A file that was changed since its commit has its own time, if
     ///   that is later;
+    /// - for the last change of a new note with a file, the stated `date`;
     /// - the time of the file, or `now` for a note without a file.
     #[must_use]
     pub fn resolve(&self, former: Option<FormerDates>, now: i64) -> (i64, i64) {
@@ -148,17 +149,18 @@ impl NoteDates {
 
 /// Returns whether the value of this key is a date.
 pub(super) fn is_date_key(key: &str) -> bool {
-    let mut names = [CREATED, UPDATED, DATE, CAPTURED, OTHER].into_iter().flatten();
+    let mut names =
+        [CREATED_KEYS, UPDATED_KEYS, DATE_KEYS, CAPTURED_KEYS, OTHER_KEYS].into_iter().flatten();
     names.any(|name| is_key(key, name))
 }
 
 /// Returns whether the value of this key says when the note was written or imported.
 pub(super) fn is_time_of_writing(key: &str) -> bool {
-    let mut names = [UPDATED, CAPTURED, OTHER].into_iter().flatten();
+    let mut names = [UPDATED_KEYS, CAPTURED_KEYS, OTHER_KEYS].into_iter().flatten();
     names.any(|name| is_key(key, name))
 }
 
-/// Returns whether the key of a frontmatter is this name.
+/// Returns whether a key of a frontmatter has this name, in one of the spellings of a key.
 fn is_key(key: &str, name: &str) -> bool {
     let is_same = |(key, name): (u8, u8)| {
         key.eq_ignore_ascii_case(&name) || (name == b'_' && matches!(key, b' ' | b'-'))

@@ -14,14 +14,14 @@ const MAX_DAYS: usize = 1_000;
 /// Earlier years are numbers rather than dates.
 const FIRST_YEAR: i16 = 1000;
 
-/// Returns the days of a page in order, at most 1,000: those in its frontmatter except times of
-/// writing, in its slug and title, and the days `dated` of its timeline (`YYYY-MM-DD`).
+/// Returns the days of a page in order, at most 1,000. They are in its frontmatter (except times of
+/// writing), in its slug and title, and in `timeline_days` (`YYYY-MM-DD`).
 #[must_use]
 pub fn page_dates<'a>(
     slug: &Slug,
     title: &str,
     frontmatter: &str,
-    dated: impl Iterator<Item = &'a str>,
+    timeline_days: impl Iterator<Item = &'a str>,
 ) -> Vec<Date> {
     let mut days = BTreeSet::new();
     if let Ok(frontmatter) = Frontmatter::parse(frontmatter) {
@@ -33,7 +33,7 @@ pub fn page_dates<'a>(
     // `journal/2025/03/14`
     let segments: Vec<&str> = slug.as_str().split('/').collect();
     days.extend(segments.windows(3).filter_map(|parts| parse_day(&parts.join("-"))));
-    days.extend(dated.filter_map(parse_day));
+    days.extend(timeline_days.filter_map(parse_day));
     days.into_iter().filter(|day| day.year() >= FIRST_YEAR).take(MAX_DAYS).collect()
 }
 
@@ -70,9 +70,9 @@ fn days_in(text: &str) -> impl Iterator<Item = (Date, Range<usize>)> + '_ {
 mod tests {
     use super::*;
 
-    fn days(slug: &str, title: &str, frontmatter: &str, dated: &[&str]) -> Vec<String> {
+    fn days(slug: &str, title: &str, frontmatter: &str, timeline: &[&str]) -> Vec<String> {
         let slug = Slug::parse(slug).unwrap();
-        let days = page_dates(&slug, title, frontmatter, dated.iter().copied());
+        let days = page_dates(&slug, title, frontmatter, timeline.iter().copied());
         days.iter().map(ToString::to_string).collect()
     }
 

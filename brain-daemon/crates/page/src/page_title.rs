@@ -12,10 +12,10 @@ use super::title::{derive_title, inline_options, link_text, short};
 /// Maximum length of a heading that is a title, in characters.
 const MAX_HEADING: usize = 300;
 
-/// Maximum bytes of the body in which a heading at the top is searched.
+/// How much of the body is searched for a heading at the top, in bytes.
 const TOP_BYTES: usize = 8192;
 
-/// Maximum lines of a heading before the line that underlines it.
+/// Maximum number of lines of a heading before the line that underlines it.
 const HEADING_LINES: usize = 4;
 
 /// Returns the title of a page: the one in its frontmatter, else a first-level heading at the top
@@ -62,11 +62,11 @@ pub fn is_first_sentence(title: &str, slug: &Slug, frontmatter: &str, body: &str
     is_captured(slug, frontmatter) && top_heading(body).is_none() && title == derive_title(body)
 }
 
-/// Returns whether a page was captured, so that its text has no file of its author. `frontmatter`
-/// is the YAML text.
+/// Returns whether a page was captured, so that its author gave it no file name. `frontmatter` is
+/// the text of the frontmatter.
 pub(super) fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
     // `inbox/2026-11-21-0123abcd` is a name that brain made.
-    let is_made = slug.as_str().strip_prefix("inbox/").is_some_and(|name| {
+    let is_inbox_name = slug.as_str().strip_prefix("inbox/").is_some_and(|name| {
         name.len() == 19
             && name.bytes().enumerate().all(|(at, byte)| match at {
                 4 | 7 | 10 => byte == b'-',
@@ -78,7 +78,7 @@ pub(super) fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
         let rest = line.strip_prefix("captured_via").map(str::trim_start);
         rest.is_some_and(|rest| rest.starts_with([':', '=']))
     };
-    is_made || frontmatter.lines().any(is_key)
+    is_inbox_name || frontmatter.lines().any(is_key)
 }
 
 /// Returns the first-level heading at the top of `body`. Comments, HTML, images, badges and

@@ -2,27 +2,27 @@
 //!
 //! A part ends before a block at the top level, if one begins in its last three quarters. A longer
 //! block is cut between lines, and the next part repeats the beginning of its code or the head of
-//! its table; a longer line is cut at a space. Reads lines, not markdown: what it takes for a block
-//! may be part of one.
+//! its table. A longer line is cut at a space. Reads lines and does not parse markdown, so what it
+//! takes for a block may be inside of one.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::fence::Fences;
-use super::markdown::{paragraph, window_of};
+use super::markdown::{cut_paragraph, window_length_within};
 
 /// The maximum length of a part in bytes.
 const MAX_PART: usize = 256 * 1024;
 /// The maximum number of punctuation characters and line ends in a part, which limits its HTML.
-/// With what is repeated and added, the parser still reads a part at once: else it would cut a
+/// The parser reads a part, with all that is repeated and added, at once: else it would cut a
 /// table.
 const MAX_SIGNS: usize = 1 << 14;
-/// The maximum length of what a part repeats of the one before it.
+/// The maximum length of what a part repeats of the one before it, in bytes.
 const MAX_HEAD: usize = 4096;
 /// The maximum length of the label of a footnote, in bytes.
 const MAX_LABEL: usize = 200;
-/// The maximum length of the definitions of other parts that a part gets.
+/// The maximum length of the definitions of other parts that a part gets, in bytes.
 const MAX_DEFINITIONS: usize = 8 * 1024;
 
 /// A text in parts.
@@ -38,9 +38,9 @@ pub struct LongText<'a> {
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     range: Range<usize>,
-    /// What is repeated before it.
+    /// The lines of former parts that are repeated before this part.
     head: String,
-    /// Whether it ends inside of code.
+    /// Whether the part ends inside of code.
     is_open: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct PartText<'a> {
     pub text: Cow<'a, str>,
     /// Where the part begins in the whole text, in bytes.
     pub start: usize,
-    /// The length of what is repeated before it.
+    /// The length of what `text` repeats of former parts at its beginning, in bytes.
     pub head: usize,
 }
 
@@ -62,7 +62,7 @@ impl<'a> LongText<'a> {
         let (mut parts, mut at, mut head) = (Vec::new(), 0, String::new());
         loop {
             let rest = &text[at..];
-            let end = window_of(rest, MAX_SIGNS).min(rest.floor_char_boundary(MAX_PART));
+            let end = window_length_within(rest, MAX_SIGNS).min(rest.floor_char_boundary(MAX_PART));
             let Cut { length, next_head, is_open } = match end == rest.len() {
                 true => Cut { length: end, next_head: String::new(), is_open: false },
                 false => cut(&rest[..end], &head),
@@ -143,16 +143,17 @@ struct Cut {
 /// before it.
 fn cut(text: &str, head: &str) -> Cut {
     let mut fences = Fences::default();
-    let is_code = fences.line(head);
+    let is_code = fences.push_line(head);
     // The line that opened the last code, and the two that opened the current table.
     let mut fence = if is_code { head } else { "" };
     let mut table = if is_code { ("", "") } else { (head, "") };
-    // The start of the last block at the top level, and the last line with what is open there.
+    // The start of the last block at the top level. The start of the last line, and the code and
+    // the table that are open there.
     let (mut block, mut last) = (0, (0, "", ("", "")));
     let (mut at, mut before, mut is_after_blank) = (0, "", false);
     for line in text.split_inclusive('\n') {
-        let was_code = fences.inside();
-        let is_code = fences.line(line);
+        let was_code = fences.is_inside();
+        let is_code = fences.push_line(line);
         let is_blank = !is_code && line.trim().is_empty();
         if is_blank {
             table = ("", "");
@@ -177,28 +178,29 @@ fn cut(text: &str, head: &str) -> Cut {
     let (line_start, code, table) = last;
     if line_start > text.len() / 4 {
         let lines = if code.is_empty() { [table.0, table.1] } else { [code, ""] };
-        return Cut { length: line_start, next_head: repeated(lines), is_open: !code.is_empty() };
+        let next_head = repeated_head(lines);
+        return Cut { length: line_start, next_head, is_open: !code.is_empty() };
     }
-    let is_open = fences.inside();
-    let next_head = if is_open { repeated([fence, ""]) } else { String::new() };
-    Cut { length: paragraph(text), next_head, is_open }
+    let is_open = fences.is_inside();
+    let next_head = if is_open { repeated_head([fence, ""]) } else { String::new() };
+    Cut { length: cut_paragraph(text), next_head, is_open }
 }
 
 /// Returns lines that the next part repeats; nothing if they are too long.
-fn repeated(lines: [&str; 2]) -> String {
+fn repeated_head(lines: [&str; 2]) -> String {
     let bare = |line: &str| line.trim_end_matches(['\n', '\r']).to_owned();
     let lines = lines.map(bare).into_iter().filter(|line| !line.is_empty());
     let head: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
     if head.len() > MAX_HEAD { String::new() } else { head }
 }
 
-/// Whether a line is a heading with `#`.
+/// Returns whether a line is a heading with `#`.
 fn is_heading(line: &str) -> bool {
     let text = line.trim_start_matches('#');
     (1..=6).contains(&(line.len() - text.len())) && text.starts_with([' ', '\t'])
 }
 
-/// Whether a line is the second one of a table.
+/// Returns whether a line is the second one of a table.
 fn is_delimiter_row(line: &str) -> bool {
     let is_sign = |sign: char| matches!(sign, '|' | '-' | ':') || sign.is_ascii_whitespace();
     line.contains('|') && line.contains('-') && line.chars().all(is_sign)
@@ -210,7 +212,7 @@ fn definitions(text: &str) -> Vec<Range<usize>> {
     let (mut out, mut fences, mut at) = (Vec::new(), Fences::default(), 0);
     for line in text.split_inclusive('\n') {
         let bare = line.trim_start_matches(' ');
-        if !fences.line(line)
+        if !fences.push_line(line)
             && line.len() - bare.len() < 4
             && bare.starts_with('[')
             && bare.find(']').is_some_and(|end| bare[end..].starts_with("]:"))

@@ -69,7 +69,8 @@ pub struct Payload {
 /// Reads frontmatter in markdown only; malformed frontmatter is part of the body.
 ///
 /// # Errors
-/// [`PayloadError`].
+/// [`PayloadError::Encoding`] when the bytes are not text or not JSON; [`PayloadError::Empty`] when
+/// there is no text.
 pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadError> {
     let text = super::decode_text(bytes).map_err(|e| PayloadError::Encoding(e.to_string()))?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);

@@ -69,8 +69,8 @@ fn inline(line: &str, out: &mut String) {
             }
             '!' if next == '[' => {}
             '[' | ']' | '<' => match link(rest) {
-                Some((says, length)) => {
-                    out.push_str(says);
+                Some((label, length)) => {
+                    out.push_str(label);
                     step = length;
                 }
                 None => out.push(c),
@@ -85,9 +85,9 @@ fn inline(line: &str, out: &mut String) {
 /// Returns the text and the length of the link, link end or HTML tag at the beginning of `rest`.
 fn link(rest: &str) -> Option<(&str, usize)> {
     if let Some(inner) = rest.strip_prefix("[[") {
-        let says = &inner[..near(inner, ']').filter(|end| inner[*end..].starts_with("]]"))?];
-        let label = says.rsplit('|').next().unwrap_or(says);
-        return Some((label, says.len() + 4));
+        let content = &inner[..near(inner, ']').filter(|end| inner[*end..].starts_with("]]"))?];
+        let label = content.rsplit('|').next().unwrap_or(content);
+        return Some((label, content.len() + 4));
     }
     if let Some(inner) = rest.strip_prefix('[') {
         let label = &inner[..near(inner, ']')?];
@@ -112,7 +112,7 @@ fn target(rest: &str) -> Option<(&str, usize)> {
     Some(("", end + 3))
 }
 
-/// Returns the position of `needle` if it is near.
+/// Returns the position of `needle` if it is within [`MAX_DISTANCE`].
 fn near(text: &str, needle: char) -> Option<usize> {
     let mut end = text.len().min(MAX_DISTANCE);
     while !text.is_char_boundary(end) {

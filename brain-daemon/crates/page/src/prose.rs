@@ -10,14 +10,14 @@ pub(super) const MARKDOWN: Options = Options::ENABLE_WIKILINKS.union(Options::EN
 
 /// Calls `each` with the byte ranges of the prose, in order. A range is contiguous in the source.
 pub(super) fn for_each_prose_range(body: &str, mut each: impl FnMut(Range<usize>)) {
-    let mut inside = 0_usize;
-    // The parser splits text at every character that can have a meaning.
+    let mut depth = 0_usize;
+    // The parser splits text at every character that can have a meaning. A run joins the pieces.
     let mut run: Range<usize> = 0..0;
     for_each_event(body, MARKDOWN, |event, range| {
         match event {
-            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_)) => inside += 1,
-            Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => inside -= 1,
-            Event::Text(_) if inside == 0 => {
+            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_)) => depth += 1,
+            Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => depth -= 1,
+            Event::Text(_) if depth == 0 => {
                 if range.start == run.end && !run.is_empty() {
                     run.end = range.end;
                 } else {
@@ -63,9 +63,9 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
 /// and a comment that begins within a line ends in the same paragraph.
 fn is_comment(body: &str, open: usize, text: &str) -> bool {
     let before = body[..open].trim_end_matches([' ', '\t']);
-    let first_in_line = before.is_empty() || before.ends_with(['\n', '>']);
-    let blank_line = || text.split('\n').skip(1).any(|line| line.trim().is_empty());
-    !body[..open].ends_with(char::is_numeric) && (first_in_line || !blank_line())
+    let is_first_in_line = before.is_empty() || before.ends_with(['\n', '>']);
+    let has_blank_line = || text.split('\n').skip(1).any(|line| line.trim().is_empty());
+    !body[..open].ends_with(char::is_numeric) && (is_first_in_line || !has_blank_line())
 }
 
 /// Returns whether `at` is in one of the sorted ranges.

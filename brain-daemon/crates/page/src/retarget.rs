@@ -14,7 +14,7 @@ use std::ops::{ControlFlow, Range};
 /// The new target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTarget {
-    /// The slug to which the link leads now.
+    /// The slug to which the link leads before it is rewritten.
     pub former: Slug,
     /// The slug to which the rewritten link leads.
     pub slug: Slug,
@@ -29,7 +29,8 @@ pub struct RewrittenDocument {
     pub document: Document,
     /// The number of rewritten links.
     pub rewritten: usize,
-    /// The targets, as written, of links that could not be rewritten.
+    /// The targets, as written, of links that could not be rewritten. For values of the
+    /// frontmatter: their key, or `frontmatter` if it would become invalid.
     pub not_updated: Vec<String>,
 }
 
@@ -45,8 +46,8 @@ pub fn retarget_links(
 ) -> RewrittenDocument {
     let mut rewrite = LinkRewriter {
         reader: LinkReader::of(old_slug),
-        from: folder(old_slug),
-        at: folder(new_slug),
+        old_folder: folder(old_slug),
+        new_folder: folder(new_slug),
         new_target,
         rewritten: 0,
         not_updated: Vec::new(),
@@ -71,10 +72,13 @@ enum Form {
     Reference,
 }
 
+/// Rewrites links, and counts them.
 struct LinkRewriter<'a, F> {
     reader: LinkReader<'a>,
-    from: &'a str,
-    at: &'a str,
+    /// The page's folder before the move.
+    old_folder: &'a str,
+    /// The page's folder after the move.
+    new_folder: &'a str,
     new_target: F,
     rewritten: usize,
     not_updated: Vec<String>,
@@ -178,7 +182,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
         out
     }
 
-    /// Returns the path of the link as written and its new path, if it gets one.
+    /// Returns the path of the link as written and its new path. `None` if the link stays.
     fn new_path(&mut self, raw: &str, form: Form) -> Option<(String, String)> {
         let target = match form {
             Form::Wiki => self.reader.parse_wiki_link(raw),
@@ -191,10 +195,13 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
             }
             // The target is a file, such as an image. Its relative path changes with the folder of
             // the page.
-            None if form != Form::Wiki && self.from != self.at && is_relative(raw) => {
+            None if form != Form::Wiki
+                && self.old_folder != self.new_folder
+                && is_relative(raw) =>
+            {
                 let old = path_part(raw, form);
-                let target = resolve(self.from, old)?;
-                Some((old.to_owned(), relative(self.at, &target, true)))
+                let target = resolve(self.old_folder, old)?;
+                Some((old.to_owned(), relative(self.new_folder, &target, true)))
             }
             None => None,
         }
@@ -208,9 +215,9 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> LinkRewriter<'_, F> {
             Target::Slug { source: Some(source), .. } => format!("{source}:{slug}"),
             Target::Name(_) => new.name.unwrap_or_else(|| slug.to_owned()),
             Target::Slug { .. } if old.starts_with('/') => format!("/{slug}"),
-            Target::Slug { .. } if is_relative(old) => relative(self.at, slug, true),
+            Target::Slug { .. } if is_relative(old) => relative(self.new_folder, slug, true),
             Target::Slug { slug: first, .. } if *first == new.former => slug.to_owned(),
-            Target::Slug { .. } => relative(self.at, slug, false),
+            Target::Slug { .. } => relative(self.new_folder, slug, false),
         };
         if is_markdown(extension(old)) {
             path = format!("{path}.{}", extension(old));
@@ -236,7 +243,7 @@ fn is_relative(path: &str) -> bool {
     ["./", "../"].iter().any(|start| path.starts_with(start)) && !is_external_or_anchor(path)
 }
 
-/// Returns `path` from the root; `None` if it leaves the root.
+/// Returns `path`, which starts in `folder`, as a path from the root; `None` if it leaves the root.
 fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -249,7 +256,8 @@ fn resolve(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns `target`, a path from the root, as a path from `folder`.
+/// Returns `target`, a path from the root, as a path from `folder`. With `with_dot`, a path that
+/// stays in the folder begins with `./`.
 fn relative(folder: &str, target: &str, with_dot: bool) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     let to: Vec<&str> = target.split('/').collect();

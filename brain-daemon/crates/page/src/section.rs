@@ -10,9 +10,9 @@ use unicode_normalization::UnicodeNormalization as _;
 pub struct Heading {
     /// Number of `#`, 1 to 6.
     pub level: u8,
-    /// Its text: markdown as written, on one line, without the `#`.
+    /// The text: markdown as written, on one line, without the `#`.
     pub text: String,
-    /// The byte range of its line in the body, including the line end.
+    /// The byte range of the heading's line in the body, including the line end.
     pub range: Range<usize>,
 }
 
@@ -29,29 +29,30 @@ pub(super) fn each_heading(body: &str) -> impl Iterator<Item = Heading> {
     body.split_inclusive('\n').filter_map(move |line| {
         let range = start..start + line.len();
         start = range.end;
-        let (level, text) = if fences.line(line) { None } else { heading(line) }?;
+        let (level, text) = if fences.push_line(line) { None } else { heading(line) }?;
         Some(Heading { level, text: text.to_owned(), range })
     })
 }
 
-/// Returns the section of `body` below the first heading with the text `heading`: the byte range
-/// from the heading's line to the next heading of the same or a higher level, or to the end.
+/// Returns the byte range of the section of `body` below the first heading with the text `heading`.
+/// It begins with the heading's line and ends before the next heading of the same or a higher
+/// level.
 ///
 /// Ignores case, surrounding white space, and the Unicode form of accents. The name may begin with
 /// `#`; then a heading of that level is preferred.
 #[must_use]
 pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
-    let wanted = heading.trim();
-    let bare = wanted.trim_start_matches('#');
-    let level = wanted.len() - bare.len();
+    let full = heading.trim();
+    let bare = full.trim_start_matches('#');
+    let level = full.len() - bare.len();
     let has_text = |name: &str| {
         let plain = |text: &str| text.nfc().collect::<String>().to_lowercase();
         let name = plain(name.trim());
         move |heading: &Heading| plain(&heading.text) == name
     };
-    let (has_wanted_text, has_bare_text) = (has_text(wanted), has_text(bare));
+    let (has_full_text, has_bare_text) = (has_text(full), has_text(bare));
     let found = each_heading(body)
-        .find(has_wanted_text)
+        .find(has_full_text)
         .or_else(|| {
             each_heading(body)
                 .find(|heading| usize::from(heading.level) == level && has_bare_text(heading))

@@ -4,7 +4,7 @@
 const MAX_BODY: usize = 256 << 10;
 /// Maximum length of a sentence on either side of its link, in bytes.
 const MAX_SIDE: usize = 500;
-/// Maximum distance between a link and its heading or list title, in bytes.
+/// How far above a sentence its heading and list title are searched, in bytes.
 const MAX_LEAD: usize = 2_000;
 
 /// A link and its context in a page.
@@ -14,16 +14,16 @@ pub struct LinkContext<'a> {
     pub raw: &'a str,
     /// The sentence, list item or line with the link.
     pub sentence: &'a str,
-    /// The heading above it, and the title of its list (a line that ends with a colon). Empty if
-    /// there is none.
+    /// The heading above the sentence, and the title of its list (a line that ends with a colon).
+    /// Each is empty if there is none.
     pub lead: [&'a str; 2],
 }
 
-/// Calls `each` with the links of `body` whose target, as written, `wants` accepts. Other links are
-/// skipped before the costly search for their sentence.
+/// Calls `each` with the links of `body` whose target, as written, passes `filter`. Other links are
+/// skipped before the costly search for their sentence. Reads at most 256 KiB of `body`.
 pub fn each_link<'a>(
     body: &'a str,
-    wants: &dyn Fn(&str) -> bool,
+    filter: &dyn Fn(&str) -> bool,
     each: &mut dyn FnMut(LinkContext<'a>),
 ) {
     let body = &body[..body.floor_char_boundary(MAX_BODY)];
@@ -40,7 +40,7 @@ pub fn each_link<'a>(
             b'[' => raw.split('|').next().unwrap_or_default().trim_end_matches('\\').trim(),
             _ => link_address(raw),
         };
-        if !raw.is_empty() && wants(raw) {
+        if !raw.is_empty() && filter(raw) {
             let (from, to) = (sentence_start(body, open), sentence_end(body, end));
             each(LinkContext {
                 raw,
@@ -52,7 +52,8 @@ pub fn each_link<'a>(
     }
 }
 
-/// Returns the text before `close` on the same line, and the end of `close`.
+/// Returns the text from `from` to `close` on the same line, and the end of `close`. The text is
+/// empty if the line has no `close`.
 fn text_until<'a>(body: &'a str, from: usize, close: &str) -> (&'a str, usize) {
     let rest = body.get(from..).unwrap_or_default();
     let line = rest.split('\n').next().unwrap_or_default();
@@ -68,8 +69,8 @@ fn link_address(raw: &str) -> &str {
     }
 }
 
-/// Returns whether the line feed at `at` ends a paragraph: the line is a heading, or the next line
-/// is blank, a list item, a heading, a quotation or a table row.
+/// Returns whether the line feed at `at` ends a paragraph. Either its line is a heading, or the
+/// next line is blank, a list item, a heading, a quotation or a table row.
 fn ends_paragraph(body: &str, at: usize) -> bool {
     let line = body[..at].rsplit('\n').next().unwrap_or_default();
     let rest = body[at + 1..].trim_start_matches([' ', '\t']);
@@ -82,18 +83,18 @@ fn ends_paragraph(body: &str, at: usize) -> bool {
         }
 }
 
-/// Returns whether the mark at `at` ends a sentence: white space follows, and the mark does not
-/// belong to an initial or title (`J. Doe`, `Dr. Doe`).
+/// Returns whether the mark at `at` ends a sentence. A full-width mark does; another mark does if
+/// white space follows and it does not belong to an initial or title (`J. Doe`, `Dr. Doe`).
 fn ends_sentence(body: &str, at: usize, mark: char) -> bool {
     if matches!(mark, '。' | '！' | '？') {
         return true;
     }
     let after = body[at + mark.len_utf8()..].chars().next();
     let word = body[..at].rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let short = mark == '.'
+    let is_abbreviation = mark == '.'
         && (1..=2).contains(&word.chars().count())
         && word.chars().all(char::is_alphabetic);
-    matches!(mark, '.' | '!' | '?') && after.is_none_or(char::is_whitespace) && !short
+    matches!(mark, '.' | '!' | '?') && after.is_none_or(char::is_whitespace) && !is_abbreviation
 }
 
 fn sentence_start(body: &str, link: usize) -> usize {
@@ -121,8 +122,8 @@ fn sentence_end(body: &str, link: usize) -> usize {
     latest
 }
 
-/// Returns the nearest heading above `at`, and the nearest line between the two that ends with a
-/// colon.
+/// Returns the nearest heading above `at`, and the nearest line between this heading and `at` that
+/// ends with a colon.
 fn heading_and_list_title(body: &str, at: usize) -> [&str; 2] {
     let earliest = body.floor_char_boundary(at.saturating_sub(MAX_LEAD));
     let mut colon = "";
@@ -140,7 +141,8 @@ fn heading_and_list_title(body: &str, at: usize) -> [&str; 2] {
     ["", colon]
 }
 
-/// Returns a sentence on one line, without link markup, cut to `max_chars` characters.
+/// Returns a sentence on one line, without the markup of links, bold text and list items. A longer
+/// sentence is cut after `max_chars` characters and ends with `…`.
 pub fn plain_sentence(sentence: &str, max_chars: usize) -> String {
     let mut out = String::with_capacity(sentence.len());
     let mut rest = sentence.trim_start_matches(['-', '*', '+', '>', '#', ' ']);
@@ -226,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(
+        fn any_text_is_read_without_a_panic(
             body in "(\\[\\[|\\]\\]|\\]\\(|\\)|\\||\n|\\. |# |- |東|é|a|:|\\PC){0,60}") {
             each_link(&body, &|_| true, &mut |c| { plain_sentence(c.sentence, 20); });
         }

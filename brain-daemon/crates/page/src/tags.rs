@@ -7,7 +7,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// Maximum length of a tag, in bytes.
 const MAX_TAG: usize = 200;
-/// Maximum tags of one text; further ones are ignored.
+/// Maximum number of tags of one text; further ones are ignored.
 const MAX_TAGS: usize = 1000;
 
 /// Returns the tags of a page as they are stored: those of its frontmatter, then those of its text.
@@ -30,7 +30,7 @@ pub fn page_tags(frontmatter: &Frontmatter, body: &str) -> Vec<String> {
 /// comments, and after a backslash. Linear in the length of the body.
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
-    let (mut tags, mut seen) = (Vec::new(), HashSet::new());
+    let (mut tags, mut known) = (Vec::new(), HashSet::new());
     // A page without a possible tag need not be parsed as markdown.
     if !body.match_indices('#').any(|(at, _)| tag_at(body, at, at).is_some()) {
         return tags;
@@ -42,7 +42,7 @@ pub fn body_tags(body: &str) -> Vec<&str> {
             if tags.len() < MAX_TAGS
                 && let Some(tag) = tag_at(&body[..run.end], at, run.start)
                 && !is_in(&hidden, at)
-                && seen.insert(tag)
+                && known.insert(tag)
             {
                 tags.push(tag);
             }
@@ -55,10 +55,10 @@ pub fn body_tags(body: &str) -> Vec<&str> {
 /// of the surrounding prose.
 fn tag_at(text: &str, at: usize, start: usize) -> Option<&str> {
     let before = &text[..at];
-    let begins = match before.chars().next_back() {
+    let can_begin = match before.chars().next_back() {
         None => true,
         Some(c) if c.is_whitespace() => true,
-        // A quote, an emphasis or a piece of HTML ends there.
+        // Only if a quotation, an emphasis or a piece of HTML ends before the prose.
         Some('>' | '*' | '_') => at == start,
         Some('=') => before.ends_with("=="),
         Some('~') => before.ends_with("~~"),
@@ -67,12 +67,12 @@ fn tag_at(text: &str, at: usize, start: usize) -> Option<&str> {
     let rest = &text[at + 1..];
     let end = rest.find(|c| !is_tag_char(c)).unwrap_or(rest.len());
     let tag = rest[..end].trim_end_matches('/');
-    let good = begins
+    let is_tag = can_begin
         && !tag.starts_with('/')
         && tag.len() <= MAX_TAG
         && tag.contains(|c: char| !c.is_numeric())
         && tag.contains(char::is_alphanumeric);
-    good.then_some(tag)
+    is_tag.then_some(tag)
 }
 
 fn is_tag_char(c: char) -> bool {
@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn tags_of_every_script() {
+    fn tags_have_letters_of_every_script() {
         assert_eq!(
             body_tags(
                 "#one two #nested/tag, #日本語 #ไทย/บันทึก #हिन्दी #snake_case-2 #y1984 #2024-01\n#é"

@@ -1,4 +1,4 @@
-//! Dated lines of a page. Reads no clock: a date is what the author wrote, if it exists.
+//! Dated lines of a page. Reads no clock: a date is what the author wrote, if that day exists.
 
 use super::fence::Fences;
 use jiff::civil::Date;
@@ -16,21 +16,22 @@ pub struct TimelineEntry {
     pub source: Option<String>,
 }
 
-/// Returns the timeline of `body`: lines `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** |
-/// text`, with any of the bullets `-`, `*`, `+`, outside of fenced code, in the order of the page.
+/// Returns the timeline of `body` in the order of the page: lines
+/// `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** | text`.
 ///
-/// Ignores entries with a date that does not exist (2024-02-30) or without text, and repeated
-/// entries.
+/// The bullet is `-`, `*` or `+`. Ignores lines in fenced code, entries without text, and entries
+/// with a date that does not exist (2024-02-30). An entry with the date and text of an earlier one
+/// is ignored, too.
 #[must_use]
 pub fn timeline(body: &str) -> Vec<TimelineEntry> {
     // Hashes take a tenth of the memory of the texts.
-    let (mut seen, hasher) = (HashSet::new(), RandomState::new());
+    let (mut hashes, hasher) = (HashSet::new(), RandomState::new());
     let mut found = Vec::new();
     let mut fences = Fences::default();
     for line in body.split('\n') {
-        if !fences.line(line)
+        if !fences.push_line(line)
             && let Some(entry) = entry(line)
-            && seen.insert(hasher.hash_one((&entry.date, &entry.text)))
+            && hashes.insert(hasher.hash_one((&entry.date, &entry.text)))
         {
             found.push(entry);
         }
@@ -41,7 +42,7 @@ pub fn timeline(body: &str) -> Vec<TimelineEntry> {
 fn entry(line: &str) -> Option<TimelineEntry> {
     let rest = line.trim_start().strip_prefix(['-', '*', '+'])?;
     let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
-    let (rest, bold) = match rest.strip_prefix("**") {
+    let (rest, is_bold) = match rest.strip_prefix("**") {
         Some(rest) => (rest, true),
         None => (rest, false),
     };
@@ -50,7 +51,7 @@ fn entry(line: &str) -> Option<TimelineEntry> {
         return None;
     }
     let mut rest = &rest[10..];
-    if bold {
+    if is_bold {
         rest = rest.strip_prefix("**")?;
     }
     let rest = rest.trim_start().strip_prefix('|')?.trim();
@@ -116,26 +117,26 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_and_all_bullets() {
-        let got = short(
+    fn both_forms_and_all_bullets_are_read() {
+        let found = short(
             "- 2024-01-02 | Met [Ann](people/ann) [Source: mail]\r\n* **2024-01-03** | B\n+ \
                 2024-01-04|C\n  - 2024-01-05 | D\n",
         );
-        let want = [
+        let expected = [
             ("2024-01-02", "Met [Ann](people/ann)", Some("mail")),
             ("2024-01-03", "B", None),
             ("2024-01-04", "C", None),
             ("2024-01-05", "D", None),
         ];
-        let want: Vec<_> = want
+        let expected: Vec<_> = expected
             .iter()
             .map(|(d, t, s)| (d.to_string(), t.to_string(), s.map(str::to_string)))
             .collect();
-        assert_eq!(got, want);
+        assert_eq!(found, expected);
     }
 
     #[test]
-    fn only_existing_days_outside_of_code() {
+    fn only_existing_days_outside_of_code_are_read() {
         assert!(
             timeline("- 2024-02-30 | a\n- 2023-02-29 | a\n- 2024-13-01 | a\n- 0000-01-01 | a")
                 .is_empty()

@@ -36,17 +36,18 @@ pub enum TimelineError {
 /// `None` when the page has the same day and text already.
 ///
 /// # Errors
-/// [`TimelineError`].
+/// [`TimelineError::NoDay`] or [`TimelineError::NoLine`] when a part of `entry` is invalid;
+/// [`TimelineError::OpenFence`] when the line would be code.
 pub fn add_timeline_entry(
     body: &str,
     entry: &TimelineEntry,
 ) -> Result<Option<String>, TimelineError> {
     let line = line_of(entry)?;
-    // Parsing reduces white space to single spaces.
-    let same = |it: &TimelineEntry| {
+    // Texts that differ only in white space are the same.
+    let is_same = |it: &TimelineEntry| {
         it.date == entry.date && it.text.split_whitespace().eq(entry.text.split_whitespace())
     };
-    if timeline(body).iter().any(same) {
+    if timeline(body).iter().any(is_same) {
         return Ok(None);
     }
     let end = line_end(body);
@@ -67,32 +68,32 @@ pub fn add_timeline_entry(
     };
     // The line has a text, so it can be inserted.
     let new = new.map_err(|_: EditError| TimelineError::NoLine("the text"))?;
-    if timeline(&new).iter().any(same) { Ok(Some(new)) } else { Err(TimelineError::OpenFence) }
+    if timeline(&new).iter().any(is_same) { Ok(Some(new)) } else { Err(TimelineError::OpenFence) }
 }
 
 /// Returns the entry as a line that parses to an equal entry.
 fn line_of(entry: &TimelineEntry) -> Result<String, TimelineError> {
     let TimelineEntry { date, text, source } = entry;
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    let plain = |text: &str| !text.is_empty() && text.trim() == text && !text.contains(breaks);
+    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let is_line = |text: &str| !text.is_empty() && text.trim() == text && !text.contains(is_break);
     let read = |line: &str| timeline(line).into_iter().next();
     let day = read(&format!("- {date} | x")).filter(|it| it.date == *date && it.text == "x");
-    if day.is_none() || !plain(date) {
+    if day.is_none() || !is_line(date) {
         return Err(TimelineError::NoDay(date.chars().take(40).collect()));
     }
-    if !plain(text) || read(&format!("- {date} | {text}")).is_none_or(|it| it.text != *text) {
+    if !is_line(text) || read(&format!("- {date} | {text}")).is_none_or(|it| it.text != *text) {
         return Err(TimelineError::NoLine("the text"));
     }
     let line = match source {
         None => format!("- {date} | {text}"),
         Some(source) => format!("- {date} | {text} [Source: {source}]"),
     };
-    let sound = source.as_deref().is_none_or(plain) && read(&line).as_ref() == Some(entry);
-    if sound { Ok(line) } else { Err(TimelineError::NoLine("the source")) }
+    let is_valid = source.as_deref().is_none_or(is_line) && read(&line).as_ref() == Some(entry);
+    if is_valid { Ok(line) } else { Err(TimelineError::NoLine("the source")) }
 }
 
-/// Returns the position of a line of this day in a section; `None` when the section has no dated
-/// lines.
+/// Returns the position at which a line of this day is inserted in a section; `None` when the
+/// section has no dated lines.
 fn insertion_point(part: &str, date: &str) -> Option<usize> {
     let entries = blocks(part);
     let (first, last) = (entries.first()?, entries.last()?);
@@ -101,7 +102,7 @@ fn insertion_point(part: &str, date: &str) -> Option<usize> {
         |it: &&Block| if oldest_first { it.date.as_str() > date } else { it.date.as_str() <= date };
     Some(match entries.iter().position(|it| before(&it)) {
         // After the preceding entry rather than before the following one: text between them belongs
-        // to the latter.
+        // to the following entry.
         Some(at) if oldest_first && at > 0 => entries[at - 1].end,
         Some(at) => entries[at].start,
         None => last.end,
@@ -111,25 +112,26 @@ fn insertion_point(part: &str, date: &str) -> Option<usize> {
 /// A dated line with the text that belongs to it.
 struct Block {
     date: String,
-    /// Start of its line.
+    /// Start of the dated line.
     start: usize,
-    /// End of its last line: indented lines, the rest of its paragraph, and code belong to it.
+    /// End of the last line of the block: indented lines, the rest of the paragraph, and code.
     end: usize,
 }
 
+/// Returns the blocks of a section.
 fn blocks(part: &str) -> Vec<Block> {
     let mut fences = Fences::default();
     let mut found: Vec<Block> = Vec::new();
     let (mut start, mut in_block) = (0, false);
     for line in part.split_inclusive('\n') {
         let end = start + line.len();
-        let code = fences.line(line);
-        let entry = if code { None } else { timeline(line).pop() };
+        let is_code = fences.push_line(line);
+        let entry = if is_code { None } else { timeline(line).pop() };
         let ends_block = line.trim().is_empty() || line.starts_with(['#', '-', '*', '+']);
         if let Some(entry) = entry {
             found.push(Block { date: entry.date, start, end });
             in_block = true;
-        } else if in_block && (code || !ends_block) {
+        } else if in_block && (is_code || !ends_block) {
             if let Some(block) = found.last_mut() {
                 block.end = end;
             }
@@ -260,8 +262,8 @@ mod tests {
                 .collect();
             prop_assert_eq!(without, timeline(&body));
             let mut rest = new.lines();
-            let all_kept = body.lines().all(|line| rest.any(|it| it == line));
-            prop_assert!(all_kept, "{:?} {:?}", body, new);
+            let has_all_lines = body.lines().all(|line| rest.any(|it| it == line));
+            prop_assert!(has_all_lines, "{:?} {:?}", body, new);
         }
 
         #[test]

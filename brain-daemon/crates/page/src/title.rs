@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 /// Maximum length of a derived title, in characters.
 pub const MAX_TITLE: usize = 80;
 
-/// Maximum bytes of a line that are read for a title.
+/// How much of a line is read for a title, in bytes.
 const LINE_BYTES: usize = 4096;
 
 /// Returns the last segment if `text` is the target of a wiki link without its own text; otherwise
@@ -38,7 +38,7 @@ pub fn derive_title(body: &str) -> String {
     let mut code = None;
     for line in body.split(['\n', '\r']) {
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
-        if until.is_none() && fences.line(line) {
+        if until.is_none() && fences.push_line(line) {
             if code.is_none() && !line.trim_start().starts_with(['`', '~']) {
                 code = short(line, MAX_TITLE);
             }
@@ -70,9 +70,9 @@ fn closing_text(line: &str) -> Option<&'static str> {
     let rest = line.strip_prefix('<')?;
     let name = rest.strip_prefix('/').unwrap_or(rest);
     let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len());
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
     let behind = name[end..].chars().next();
-    if !begins || behind.is_some_and(|c| !c.is_whitespace() && c != '>' && c != '/') {
+    if !is_name || behind.is_some_and(|c| !c.is_whitespace() && c != '>' && c != '/') {
         return None;
     }
     Some(match &name[..end] {
@@ -123,15 +123,16 @@ fn only_badges(line: &str) -> bool {
 /// `#` of headings.
 fn without_prefixes(mut line: &str) -> &str {
     loop {
-        let spaced = |rest: &'_ str| rest.is_empty() || rest.starts_with([' ', '\t']);
+        let is_space_or_end = |rest: &'_ str| rest.is_empty() || rest.starts_with([' ', '\t']);
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         let level = line.bytes().take_while(|&b| b == b'#').count();
         let rest = if let Some(rest) = line.strip_prefix('>') {
             rest
-        } else if let Some(rest) = line.strip_prefix(['-', '*', '+']).filter(|r| spaced(r)) {
+        } else if let Some(rest) = line.strip_prefix(['-', '*', '+']).filter(|r| is_space_or_end(r))
+        {
             let rest = rest.trim_start();
             ["[ ] ", "[x] ", "[X] "].iter().find_map(|b| rest.strip_prefix(b)).unwrap_or(rest)
-        } else if (1..=6).contains(&level) && spaced(&line[level..]) {
+        } else if (1..=6).contains(&level) && is_space_or_end(&line[level..]) {
             &line[level..]
         } else if (1..=3).contains(&digits) {
             // A year that ends a sentence does not begin a list.
@@ -154,17 +155,17 @@ fn plain(line: &str) -> String {
     // Parsed as a heading, the line cannot start a block.
     let heading = format!("# {line}");
     let mut out = String::with_capacity(line.len());
-    let mut bare_wiki = false;
+    let mut is_bare_wiki_link = false;
     for event in Parser::new_ext(&heading, inline_options()) {
         match event {
             Event::Start(Tag::Link {
                 link_type: LinkType::WikiLink { has_pothole: false },
                 ..
             }) => {
-                bare_wiki = true;
+                is_bare_wiki_link = true;
             }
-            Event::End(TagEnd::Link) => bare_wiki = false,
-            Event::Text(text) => out.push_str(link_text(&text, bare_wiki)),
+            Event::End(TagEnd::Link) => is_bare_wiki_link = false,
+            Event::Text(text) => out.push_str(link_text(&text, is_bare_wiki_link)),
             Event::Code(text) => out.push_str(&text),
             Event::SoftBreak | Event::HardBreak => out.push(' '),
             _ => {}
@@ -202,7 +203,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_first_usable_line() {
+    fn the_title_is_the_first_usable_line() {
         for (body, title) in [
             ("", "Capture"),
             ("---\n\n***\n\n", "Capture"),

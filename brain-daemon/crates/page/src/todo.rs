@@ -20,7 +20,7 @@ pub fn todos(body: &str) -> Vec<Todo> {
     let mut found = Vec::new();
     let mut fences = Fences::default();
     for (number, line) in body.split('\n').enumerate() {
-        if !fences.line(line)
+        if !fences.push_line(line)
             && let Some((text, is_done)) = todo(line)
         {
             found.push(Todo { line: number, text: text.to_owned(), is_done });

@@ -21,7 +21,7 @@ pub(super) fn looks_like_toml(text: &str) -> bool {
     lines.next().is_some_and(|line| line.contains('=') || line.starts_with('['))
 }
 
-/// Parses the TOML of a block. Tables are values that are not read.
+/// Parses the TOML of a block. The content of tables is not read.
 ///
 /// # Errors
 /// [`Failure::Bad`] for invalid TOML.
@@ -44,12 +44,12 @@ pub(super) enum NewValue<'a> {
     List(&'a [String]),
 }
 
-/// Returns the frontmatter with these values, parsed once; `None` if `raw` is not TOML.
+/// Returns the frontmatter with these values, parsed once; `None` if `raw` is not valid TOML.
 pub(super) fn set_all(raw: &str, values: &[(&str, NewValue<'_>)]) -> Option<String> {
     edit(raw, |table| values.iter().for_each(|(key, value)| put(table, key, *value)))
 }
 
-/// Returns the frontmatter without `key`; `None` if `raw` is not TOML.
+/// Returns the frontmatter without `key`; `None` if `raw` is not valid TOML.
 pub(super) fn remove(raw: &str, key: &str) -> Option<String> {
     edit(raw, |table| _ = table.remove(key))
 }
@@ -119,7 +119,7 @@ fn entry(key: &str, item: &Item) -> Entry {
         },
         _ => (Value::Other, false),
     };
-    Entry::without_provenance_keys(key, value, is_complete)
+    Entry::without_lines(key, value, is_complete)
 }
 
 /// Returns a scalar: a text without quotes, a number as written, a time with `T`.

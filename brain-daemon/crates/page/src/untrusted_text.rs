@@ -14,11 +14,11 @@ const MAX_LIST_DIGITS: usize = 9;
 
 /// Returns `text` on one line, with single spaces and without invisible characters.
 ///
-/// Invisible are control characters, direction marks and tag characters.
+/// Invisible are, for example, control characters, direction marks and tag characters.
 #[must_use]
 pub fn single_line(text: &str) -> String {
-    let seen: String = text.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)).collect();
-    seen.split_whitespace().collect::<Vec<_>>().join(" ")
+    let visible: String = text.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns whether a character is invisible. Joiners are not: scripts and emoji need them.
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Hostile text.
+    /// A pattern of hostile text.
     const HOSTILE: &str = "([\\[\\]()|`*_<>#%=&;:/\\\\!@~$^{}+-]|source:|https://x|www[.]|a|\\n\
             |\\r|1[.)]|\u{2028}|\u{202e}| |\\PC){1,40}";
 
@@ -179,10 +179,10 @@ mod tests {
             prop_assert!(page::links(&slug, &body, &Frontmatter::empty()).is_empty(), "{}", body);
             prop_assert!(page::body_tags(&body).is_empty(), "{}", body);
             let mut shown = String::new();
-            let mut everything = Options::all();
-            everything.remove(Options::ENABLE_SMART_PUNCTUATION);
-            everything.remove(Options::ENABLE_MATH | Options::ENABLE_SUPERSCRIPT);
-            for event in Parser::new_ext(&body, everything) {
+            let mut options = Options::all();
+            options.remove(Options::ENABLE_SMART_PUNCTUATION);
+            options.remove(Options::ENABLE_MATH | Options::ENABLE_SUPERSCRIPT);
+            for event in Parser::new_ext(&body, options) {
                 match event {
                     Event::Text(text) => shown.push_str(&text),
                     Event::Start(Tag::Paragraph) | Event::End(_) => {}

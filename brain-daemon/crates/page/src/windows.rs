@@ -28,7 +28,7 @@ pub struct Window {
 /// Version of the rule that divides a page into windows. It is part of the key of vectors.
 pub const WINDOW_RULE_VERSION: u32 = 1;
 
-/// Maximum windows of a page. The text after them is found by its words only.
+/// Maximum number of windows of a page. The text after them is found by its words only.
 const MAX_WINDOWS: usize = 2000;
 /// Cost of a word.
 const WORD_COST: usize = 4;
@@ -43,15 +43,16 @@ const SHARED_COST: usize = 15 * WORD_COST;
 const MIN_HEADING_COST: usize = MAX_COST / 3;
 /// A word longer than this, in characters, costs as two; one longer than twice this is split.
 const LONG_WORD_CHARS: usize = 16;
-/// Maximum length of the title and of each heading before a window, in characters.
+/// Maximum length of the title before a window, in characters.
 const MAX_TITLE_CHARS: usize = 120;
+/// Maximum length of each heading before a window, in characters.
 const MAX_HEADING_CHARS: usize = 80;
 
 /// Returns the windows of a page in order; none for a blank page. At most 2,000. Linear in the
 /// body's length.
 #[must_use]
 pub fn windows(title: &str, body: &str) -> Vec<Window> {
-    let mut trail = Trail {
+    let mut headings_above = HeadingPath {
         title: cut(title.trim(), MAX_TITLE_CHARS),
         open: Vec::new(),
         next: (Box::new(each_heading(body)) as Box<dyn Iterator<Item = Heading>>).peekable(),
@@ -64,18 +65,19 @@ pub fn windows(title: &str, body: &str) -> Vec<Window> {
             while headings.peek().is_some_and(|heading| heading.range.end <= unit.start) {
                 headings.next();
             }
-            unit.heading = headings.next_if(|heading| heading.range.start <= unit.start).is_some();
+            unit.is_heading =
+                headings.next_if(|heading| heading.range.start <= unit.start).is_some();
         }
         let mut from = 0;
         while let (Some(first), true) = (units.get(from), found.len() < MAX_WINDOWS) {
-            let to = end(&units, from);
+            let to = window_end(&units, from);
             let Some(last) = units.get(to - 1) else { break };
             let text = plain(&body[first.start..last.end]);
             if text.contains(char::is_alphanumeric) {
-                let text = format!("{}{text}", trail.before(first.start));
+                let text = format!("{}{text}", headings_above.before(first.start));
                 found.push(Window { start: first.start, end: last.end, text });
             }
-            from = next(&units, to);
+            from = next_window_start(&units, to);
         }
         if found.len() == MAX_WINDOWS {
             break;
@@ -90,32 +92,32 @@ struct Unit {
     start: usize,
     end: usize,
     cost: usize,
-    /// Whether a heading begins with it.
-    heading: bool,
+    /// Whether a heading begins with the unit.
+    is_heading: bool,
 }
 
 /// Returns the units of a part of the body.
 fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
-    // Characters of the current word.
-    let mut open = 0;
+    // Number of characters of the current word.
+    let mut word_chars = 0;
     for (at, c) in body[part.clone()].char_indices() {
         let (start, end) = (part.start + at, part.start + at + c.len_utf8());
         let adjoins = units.last().is_some_and(|unit| unit.end == start);
         match units.last_mut() {
-            _ if c.is_whitespace() => open = 0,
+            _ if c.is_whitespace() => word_chars = 0,
             Some(unit) if adjoins && is_combining_mark(c) => unit.end = end,
             Some(unit)
-                if adjoins && !is_unspaced(c) && (1..2 * LONG_WORD_CHARS).contains(&open) =>
+                if adjoins && !is_unspaced(c) && (1..2 * LONG_WORD_CHARS).contains(&word_chars) =>
             {
                 unit.end = end;
-                open += 1;
-                unit.cost = if open > LONG_WORD_CHARS { 2 * WORD_COST } else { WORD_COST };
+                word_chars += 1;
+                unit.cost = if word_chars > LONG_WORD_CHARS { 2 * WORD_COST } else { WORD_COST };
             }
             _ => {
-                open = usize::from(!is_unspaced(c));
-                let cost = if open == 0 { CHARACTER_COST } else { WORD_COST };
-                units.push(Unit { start, end, cost, heading: false });
+                word_chars = usize::from(!is_unspaced(c));
+                let cost = if word_chars == 0 { CHARACTER_COST } else { WORD_COST };
+                units.push(Unit { start, end, cost, is_heading: false });
             }
         }
     }
@@ -131,12 +133,13 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// Returns the end of the window that begins with unit `from`.
-fn end(units: &[Unit], from: usize) -> usize {
+/// Returns the index after the last unit of the window that begins with unit `from`.
+fn window_end(units: &[Unit], from: usize) -> usize {
     let mut cost = 0;
     let mut to = from;
     while let Some(unit) = units.get(to) {
-        if (cost + unit.cost > MAX_COST || (unit.heading && cost >= MIN_HEADING_COST)) && to > from
+        if (cost + unit.cost > MAX_COST || (unit.is_heading && cost >= MIN_HEADING_COST))
+            && to > from
         {
             break;
         }
@@ -147,7 +150,7 @@ fn end(units: &[Unit], from: usize) -> usize {
     let mut rest = 0;
     for (at, unit) in units.iter().enumerate().skip(to) {
         rest += unit.cost;
-        if rest > SHARED_COST || unit.heading {
+        if rest > SHARED_COST || unit.is_heading {
             return to;
         }
         if at + 1 == units.len() {
@@ -157,9 +160,9 @@ fn end(units: &[Unit], from: usize) -> usize {
     to
 }
 
-/// Returns the first unit of the window that follows one with the end `to`.
-fn next(units: &[Unit], to: usize) -> usize {
-    if units.get(to).is_none_or(|unit| unit.heading) {
+/// Returns the index of the first unit of the window that follows one with the end `to`.
+fn next_window_start(units: &[Unit], to: usize) -> usize {
+    if units.get(to).is_none_or(|unit| unit.is_heading) {
         return to;
     }
     let mut cost = 0;
@@ -170,21 +173,23 @@ fn next(units: &[Unit], to: usize) -> usize {
             break;
         }
         from -= 1;
-        if unit.heading {
+        if unit.is_heading {
             break;
         }
     }
     from
 }
 
-/// The headings above a position.
-struct Trail<'a> {
+/// The title and the headings above a position.
+struct HeadingPath<'a> {
     title: &'a str,
+    /// The headings above the position, from the highest level down.
     open: Vec<Heading>,
+    /// The headings after the position.
     next: std::iter::Peekable<Box<dyn Iterator<Item = Heading> + 'a>>,
 }
 
-impl Trail<'_> {
+impl HeadingPath<'_> {
     /// Returns the text before a window that begins at `at`. Positions must ascend.
     fn before(&mut self, at: usize) -> String {
         while let Some(heading) = self.next.next_if(|heading| heading.range.end <= at) {
@@ -197,14 +202,14 @@ impl Trail<'_> {
         let below = first.map_or(u8::MAX, |heading| heading.level);
         let mut text = plain(self.title);
         for heading in self.open.iter().filter(|heading| heading.level < below) {
-            let says = plain(cut(&heading.text, MAX_HEADING_CHARS));
-            if says.is_empty() || says.to_lowercase() == self.title.to_lowercase() {
+            let shown = plain(cut(&heading.text, MAX_HEADING_CHARS));
+            if shown.is_empty() || shown.to_lowercase() == self.title.to_lowercase() {
                 continue;
             }
             if !text.is_empty() {
                 text.push_str(" > ");
             }
-            text.push_str(&says);
+            text.push_str(&shown);
         }
         if !text.is_empty() {
             text.push_str(". ");
@@ -319,13 +324,13 @@ mod tests {
             }
             for chunk in chunks(&body) {
                 for unit in units(&body, chunk) {
-                    let says = plain(&body[unit.start..unit.end]);
+                    let shown = plain(&body[unit.start..unit.end]);
                     let covered = found.iter().any(|w| w.start <= unit.start && unit.end <= w.end);
                     // Windows with markup alone are omitted. Every other word is in a window.
-                    let is_exempt = !says.contains(char::is_alphanumeric)
+                    let is_exempt = !shown.contains(char::is_alphanumeric)
                         || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
                     prop_assert!(covered || is_exempt || body.contains(['(', '<']),
-                        "{says:?} of {body:?}");
+                        "{shown:?} of {body:?}");
                 }
             }
         }

@@ -22,14 +22,16 @@ pub(super) enum Value {
     Text(String),
     /// The scalars of a sequence.
     List(Vec<String>),
-    /// A mapping.
+    /// A mapping, or another value that is not read.
     Other,
 }
 
 /// One top-level key.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
+    /// The key, with quotes and escapes resolved.
     pub(super) key: String,
+    /// The value, as far as it is read.
     pub(super) value: Value,
     /// Whether `value` represents all of the YAML value. False if nested parts were dropped.
     pub(super) is_complete: bool,
@@ -75,11 +77,12 @@ impl From<ScanError> for Failure {
     }
 }
 
-/// Parses `raw` as a mapping. White space and comments alone are an empty one.
+/// Parses `raw` as a mapping. White space and comments alone are an empty mapping.
 ///
 /// # Errors
-/// [`Failure`]: invalid YAML, a key twice in one mapping, aliases, anchors or tags around the top
-/// level, more than one document, nesting beyond [`MAX_DEPTH`].
+/// [`Failure::NotMapping`] for a scalar or a sequence. [`Failure::Bad`] for invalid YAML, a key
+/// twice in one mapping, aliases, anchors or tags on a key or on the whole, more than one document,
+/// or nesting beyond [`MAX_DEPTH`].
 pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
     let mut options = Options::default();
     options.emit_comments = false;
@@ -101,7 +104,7 @@ pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
                     return Err(Failure::at(&span, "an anchor or tag on the whole frontmatter"));
                 }
                 mapping.in_lines = style == StructureStyle::Block;
-                reader.top(&mut mapping, &span)?;
+                reader.read_mapping(&mut mapping, &span)?;
             }
             _ => return Err(Failure::NotMapping),
         }
@@ -141,7 +144,7 @@ fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
 
 impl Entry {
     /// Returns a key whose lines are not known.
-    pub(super) fn without_provenance_keys(key: &str, value: Value, is_complete: bool) -> Self {
+    pub(super) fn without_lines(key: &str, value: Value, is_complete: bool) -> Self {
         Self { key: key.to_owned(), value, is_complete, key_at: 0..0, end: 0, block: 0..0 }
     }
 }
@@ -166,6 +169,7 @@ impl Mapping {
     }
 }
 
+/// Reads a mapping from the parser's events.
 struct Reader<'a> {
     raw: &'a str,
     events: Parser<'a, serde_saphyr::granit_parser::StrInput<'a>>,
@@ -187,8 +191,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn top(&mut self, mapping: &mut Mapping, start: &Span) -> Result<(), Failure> {
-        let mut seen = HashSet::new();
+    fn read_mapping(&mut self, mapping: &mut Mapping, start: &Span) -> Result<(), Failure> {
+        let mut keys = HashSet::new();
         loop {
             let (event, span) = self.next()?;
             let key = match event {
@@ -198,14 +202,15 @@ impl<'a> Reader<'a> {
                 Event::Alias(_) => return Err(alias(&span)),
                 _ => return Err(Failure::at(&span, "a key that is no plain text")),
             };
-            if !seen.insert(key.clone()) {
+            if !keys.insert(key.clone()) {
                 return Err(duplicate(&span, &key));
             }
             // Lines can be edited one by one only where each key begins a line, in one column.
             let key_at = range(&span)?;
             let before = self.raw[..key_at.start].bytes().rev();
-            let alone = before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
-            if mapping.in_lines && (!alone || span.start.col() != start.start.col()) {
+            let is_alone =
+                before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
+            if mapping.in_lines && (!is_alone || span.start.col() != start.start.col()) {
                 return Err(Failure::at(
                     &span,
                     "a key that does not begin its line: write `key: value`",
@@ -213,7 +218,7 @@ impl<'a> Reader<'a> {
             }
             let (event, span) = self.next()?;
             let mut end = key_at.end;
-            let node = self.node(event, &span, 1, &mut end)?;
+            let node = self.read_node(event, &span, 1, &mut end)?;
             let is_complete = match &node {
                 Node::Null | Node::Text(_) => true,
                 Node::List(nodes) => nodes.iter().all(|node| matches!(node, Node::Text(_))),
@@ -232,7 +237,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the node that `event` begins. Moves `end` to the end of its last visible part.
-    fn node(
+    fn read_node(
         &mut self,
         event: Event<'a>,
         span: &Span,
@@ -246,10 +251,10 @@ impl<'a> Reader<'a> {
         *end = (*end).max(at.start + self.raw[at.clone()].trim_end().len());
         match event {
             Event::Scalar(text, style, _, tag) => {
-                let null = style == ScalarStyle::Plain
+                let is_null = style == ScalarStyle::Plain
                     && tag.is_none()
                     && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
-                Ok(if null { Node::Null } else { Node::Text(text.into_owned()) })
+                Ok(if is_null { Node::Null } else { Node::Text(text.into_owned()) })
             }
             Event::SequenceStart(style, ..) => {
                 let mut nodes = Vec::new();
@@ -269,11 +274,11 @@ impl<'a> Reader<'a> {
                         }
                         return Ok(Node::List(nodes));
                     }
-                    nodes.push(self.node(event, &span, depth + 1, end)?);
+                    nodes.push(self.read_node(event, &span, depth + 1, end)?);
                 }
             }
             Event::MappingStart(style, ..) => {
-                let mut seen = HashSet::new();
+                let mut keys = HashSet::new();
                 loop {
                     let (event, span) = self.next()?;
                     if matches!(event, Event::MappingEnd) {
@@ -282,13 +287,13 @@ impl<'a> Reader<'a> {
                         }
                         return Ok(Node::Other);
                     }
-                    if let Node::Text(key) = self.node(event, &span, depth + 1, end)?
-                        && !seen.insert(key.clone())
+                    if let Node::Text(key) = self.read_node(event, &span, depth + 1, end)?
+                        && !keys.insert(key.clone())
                     {
                         return Err(duplicate(&span, &key));
                     }
                     let (event, span) = self.next()?;
-                    self.node(event, &span, depth + 1, end)?;
+                    self.read_node(event, &span, depth + 1, end)?;
                 }
             }
             Event::Alias(_) => Err(alias(span)),
@@ -356,7 +361,7 @@ fn is_plain(text: &str) -> bool {
     const INDICATORS: &str = "-?:,[]{}#&*!|>'\"%@`";
     const WORDS: [&str; 11] =
         ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "<<", "="];
-    let number = || {
+    let is_number = || {
         let digits: String = text.chars().filter(|&c| c != '_').collect();
         digits.parse::<f64>().is_ok()
             || (text.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '.')
@@ -376,7 +381,7 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(" #")
         && !text.contains(is_hidden)
         && !WORDS.iter().any(|w| text.eq_ignore_ascii_case(w))
-        && !number()
+        && !is_number()
 }
 
 #[cfg(test)]

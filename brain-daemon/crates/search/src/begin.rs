@@ -1,4 +1,5 @@
-//! Finds the words of a text whose first characters match a word of the question. Skips all others.
+//! Finds the words of a text whose first characters match a word of the question. Skips most
+//! others.
 //!
 //! A snippet needs the few words of a long page that match. Most words begin with other letters, so
 //! they are skipped before they are folded, stemmed and compared.
@@ -9,14 +10,14 @@ use super::fold::{Class, class, fold};
 use super::token::{self, Kind, Token};
 use unicode_normalization::char::decompose_canonical;
 
-/// The characters of the basic plane. Words that begin with other characters are always read.
+/// Number of characters of the basic plane. Words that begin with other characters are always read.
 const PLANE: usize = 1 << 16;
-/// Bits of the filter for the first two characters of a word.
+/// Number of bits of the filter for the first two characters of a word.
 const PAIR_BITS: usize = 1 << 13;
 /// Maximum bytes between the beginning of a word and its part after an apostrophe.
-const MAX_BACK: usize = 64;
-/// Maximum letters that an Arabic stem lacks at the beginning of its word.
-const ARABIC_PREFIX: usize = 5;
+const MAX_APOSTROPHE_DISTANCE: usize = 64;
+/// Maximum number of letters that an Arabic stem lacks at the beginning of its word.
+const MAX_ARABIC_PREFIX: usize = 5;
 
 /// Stands for characters that change the character before them, or that fold to several characters.
 const ANY: u16 = 0;
@@ -35,7 +36,8 @@ static FOLDED: LazyLock<Vec<u16>> = LazyLock::new(|| {
     (0..PLANE as u32).map(|code| folded(code).unwrap_or(ANY)).collect()
 });
 
-/// Whether a character can be composed with the one before it: marks of kana, parts of Hangul.
+/// Returns whether a character can change the one before it: marks of kana, parts of Hangul,
+/// apostrophes.
 fn is_joined(c: char) -> bool {
     matches!(c, '\u{3099}' | '\u{309A}' | '\u{1161}'..='\u{11FF}' | '\'' | '’' | 'ʼ')
 }
@@ -102,7 +104,7 @@ impl Beginnings {
         }
     }
 
-    /// Whether a matching word can begin with `first`, followed by `second`.
+    /// Returns whether a matching word can begin with `first`, followed by `second`.
     fn has_pair(&self, first: char, second: Option<char>) -> bool {
         let (first, second) = (folded(first), second.map_or(ANY, folded));
         first == ANY
@@ -149,7 +151,8 @@ impl Beginnings {
         let mut may_match = before(text, at) == Some(Class::Word);
         let (mut end, mut last) = (at, None);
         for (count, c) in text[at..].chars().take_while(|c| is_arabic(*c)).enumerate() {
-            if let Some(last) = last.replace(c).filter(|_| !may_match && count <= ARABIC_PREFIX) {
+            if let Some(last) = last.replace(c).filter(|_| !may_match && count <= MAX_ARABIC_PREFIX)
+            {
                 may_match = self.has_pair(last, Some(c));
             }
             end += c.len_utf8();
@@ -192,7 +195,7 @@ fn word(text: &str, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
         |c: &char| matches!(c, '\'' | '’' | 'ʼ') || matches!(class(*c), Class::Word | Class::Mark);
     // A word with an apostrophe is one: O'Brien.
     let back: usize = text[..at].chars().rev().take_while(belongs).map(char::len_utf8).sum();
-    let start = if back <= MAX_BACK { at - back } else { at };
+    let start = if back <= MAX_APOSTROPHE_DISTANCE { at - back } else { at };
     let joins = |c: &char| belongs(c) || c.is_ascii_punctuation();
     let end = at + text[at..].chars().take_while(joins).map(char::len_utf8).sum::<usize>();
     token::scan(&text[start..end], &mut |token| {
@@ -251,19 +254,23 @@ mod tests {
         let mut beginnings = Beginnings::default();
         terms.iter().for_each(|term| beginnings.add(term));
         let (mut some, mut all) = (Vec::new(), Vec::new());
-        let wanted = |t: &Token<'_>| t.kind != Kind::Tail && terms.contains(&t.text);
+        let is_term = |t: &Token<'_>| t.kind != Kind::Tail && terms.contains(&t.text);
         beginnings.scan(text, &mut |t| {
-            some.extend(wanted(&t).then(|| (t.text.to_owned(), t.start, t.end)));
+            some.extend(is_term(&t).then(|| (t.text.to_owned(), t.start, t.end)));
         });
         token::scan(text, &mut |t| {
-            all.extend(wanted(&t).then(|| (t.text.to_owned(), t.start, t.end)));
+            all.extend(is_term(&t).then(|| (t.text.to_owned(), t.start, t.end)));
         });
         [some, all]
     }
 
     #[test]
     fn every_word_of_the_question_is_found() {
-        let text = "Café at O'Brien's, l'avion; CAFE\u{301} 2026-11-20 v1.0.21 ünder                     東京都庁、京都。か\u{3099}き がき ที่นี่มีน้ำ Ёлка и\u{306}од ﬁne الكتاب كِتَابٌ 한국어 dying";
+        let text = concat!(
+            "Café at O'Brien's, l'avion; CAFE\u{301} 2026-11-20 v1.0.21 ünder                     ",
+            "東京都庁、京都。か\u{3099}き がき ที่นี่มีน้ำ Ёлка и\u{306}од ﬁne ",
+            "الكتاب كِتَابٌ 한국어 dying",
+        );
         let terms = [
             "cafe",
             "obrien",

@@ -24,7 +24,7 @@ impl<'a> Saturation<'a> {
         Self { norms, dampings: std::array::from_fn(|norm| damping(length(norm), average)) }
     }
 
-    /// Returns the saturated weight of a term that is `count` times in the document.
+    /// Returns the saturated weight of a term that occurs `count` times in the document `doc`.
     pub(super) fn share(&self, doc: u32, count: u32) -> f32 {
         saturated(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
     }
@@ -55,12 +55,12 @@ impl Bm25StatisticsProvider for CorpusStatistics<'_> {
 
     fn doc_freq(&self, term: &Term) -> Result<u64> {
         let bytes = term.serialized_value_bytes();
-        let is = |text: &str| text.as_bytes() == bytes;
+        let is_term = |text: &str| text.as_bytes() == bytes;
         let group = self.plan.groups.iter().position(|g| {
-            g.terms.iter().any(|t| is(&t.text))
-                || is(&g.tag.text)
-                || is(&g.slug.text)
-                || g.exact.as_ref().is_some_and(|exact| is(&exact.text))
+            g.terms.iter().any(|t| is_term(&t.text))
+                || is_term(&g.tag.text)
+                || is_term(&g.slug.text)
+                || g.exact.as_ref().is_some_and(|exact| is_term(&exact.text))
         });
         Ok(group.map_or(0, |g| self.stats.pages_with(g)))
     }

@@ -1,4 +1,4 @@
-//! Tests of pages of bulk imports, which the index analyses later.
+//! Tests of bulk imports, whose pages the index analyzes later.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use super::tests::{ids, note, open, page, put};
 use super::*;
 
 #[test]
-fn only_bulk_pages_wait_for_the_indexer() {
+fn only_bulk_pages_are_indexed_later() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     let word = |id: u64| format!("zqbulk{id}");
@@ -16,7 +16,7 @@ fn only_bulk_pages_wait_for_the_indexer() {
     index.push_bulk((1..=4000).map(bulk).collect());
     index.push(vec![note(4001, "urgent"), Change::Remove { id: 4000, seq: 4002 }]);
     assert_eq!(ids(&index, "urgent"), [4001]);
-    // Analyzing so many pages takes seconds, and a search does not wait for it.
+    // To analyze so many pages takes seconds. A search does not wait for that.
     assert!(index.is_incomplete(None));
     assert_eq!(ids(&index, &word(3999)), [0; 0]);
     let other = SourceId::parse("work").unwrap();

@@ -20,11 +20,11 @@ const DAMAGED: &str = "brain-damaged";
 /// Metadata of every commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Payload {
-    /// The store the index is derived from.
+    /// The id of the store that the index is derived from.
     pub(super) store: String,
-    /// The last change in it.
+    /// The sequence number of the last change in the commit.
     pub(super) seq: u64,
-    /// [`FORMAT`] of the program that wrote it.
+    /// [`FORMAT`] of the program that wrote the commit.
     pub(super) format: u32,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct Disk {
     pub(super) tantivy: Tantivy,
     pub(super) reader: IndexReader,
     pub(super) fields: Fields,
-    /// The last change in it.
+    /// The sequence number of the last change in the index.
     pub(super) seq: u64,
-    /// Why an earlier one was replaced.
+    /// Why an earlier index was replaced, if one was.
     pub(super) rebuilt: Option<String>,
     /// The files of an index in memory, and why it is there.
     pub(super) memory: Option<InMemory>,
@@ -49,6 +49,9 @@ pub(super) struct InMemory {
 }
 
 /// Opens the index of `store` in `dir`; `store_seq` is the store's last change.
+///
+/// # Errors
+/// [`IndexError::Stopped`] when not even an index in memory can be created.
 pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, IndexError> {
     let reason = match catch_panic(|| existing(dir, store, store_seq)) {
         Ok(Some(disk)) => return Ok(disk),
@@ -67,8 +70,8 @@ pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, Inde
     }
 }
 
-/// Returns the last change in the index in `dir`; `None` when there is no index of the store
-/// `store`.
+/// Returns the sequence number of the last change in the index in `dir`; `None` when there is no
+/// index of the store `store`.
 #[must_use]
 pub fn known_changes(dir: &Path, store: &str) -> Option<u64> {
     #[derive(Deserialize)]
@@ -148,7 +151,7 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
     Ok(Some(Disk { seq, ..disk }))
 }
 
-/// Reads every part of every segment.
+/// Checks that each kind of data of every segment can be opened.
 fn check(searcher: &Searcher, fields: Fields) -> tantivy::Result<()> {
     for reader in searcher.segment_readers() {
         for field in [fields.body, fields.title, fields.words, fields.keys] {
@@ -186,7 +189,7 @@ fn in_memory(problem: &str) -> Result<Disk, String> {
 }
 
 /// Writes an index in memory to `dir`, in place of any index there, and opens it. Nothing may
-/// write to it meanwhile. An index that was written in part only counts as damaged.
+/// write to it meanwhile. An index that was written only in part counts as damaged.
 pub(super) fn write_to_disk(memory: &InMemory, dir: &Path) -> Result<Disk, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     fs::create_dir_all(dir).map_err(|e| text(&e))?;
@@ -199,6 +202,7 @@ pub(super) fn write_to_disk(memory: &InMemory, dir: &Path) -> Result<Disk, Strin
     Ok(disk)
 }
 
+/// Registers the tokenizer and opens a reader.
 fn finish(tantivy: Tantivy, fields: Fields) -> Result<Disk, String> {
     tantivy
         .tokenizers()
@@ -212,12 +216,12 @@ fn finish(tantivy: Tantivy, fields: Fields) -> Result<Disk, String> {
     Ok(Disk { tantivy, reader, fields, seq: 0, rebuilt: None, memory: None })
 }
 
-/// Deletes only the index's own files in `dir`, except those with the names in `kept`.
-fn clear(dir: &Path, kept: &[&str]) -> std::io::Result<()> {
+/// Deletes the index's own files in `dir`, except those with the names in `except`.
+fn clear(dir: &Path, except: &[&str]) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_old = |name: &str| is_index_file(name) && !kept.contains(&name);
+        let is_old = |name: &str| is_index_file(name) && !except.contains(&name);
         if name.to_str().is_some_and(is_old) && !entry.file_type()?.is_dir() {
             fs::remove_file(entry.path())?;
         }
@@ -225,12 +229,13 @@ fn clear(dir: &Path, kept: &[&str]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether tantivy or this module uses the file name.
+/// Returns whether tantivy or this module uses the file name.
 fn is_index_file(name: &str) -> bool {
-    let segment = |stem: &str| stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_segment_id =
+        |stem: &str| stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit());
     matches!(name, "meta.json" | ".managed.json" | DAMAGED)
         || (name.starts_with(".tantivy-") && name.ends_with(".lock"))
-        || name.split_once('.').is_some_and(|(stem, _)| segment(stem))
+        || name.split_once('.').is_some_and(|(stem, _)| is_segment_id(stem))
 }
 
 #[cfg(test)]

@@ -26,15 +26,15 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Maximum documents per segment that are found by name.
-const MAX_NAMED: usize = 64;
+/// Maximum number of documents of a segment that are found by one kind of whole name.
+const MAX_NAMED_DOCS: usize = 64;
 /// Segments with fewer documents are scored in full, which is faster at 100,000 documents
 /// (measured). Scoring in full grows faster with size than pruning; the crossover was not measured.
 const PRUNING_MIN_DOCS: u32 = if cfg!(test) { 32 } else { 262_144 };
 /// Number of documents whose scores are compared with the threshold together.
 const CHUNK_DOCS: usize = 64;
 /// A condition is weak if at least one document in this many meets it.
-const LOOSE_DIVISOR: u32 = 4;
+const WEAK_DIVISOR: u32 = 4;
 
 /// A plan running on the disk index.
 pub(super) struct DiskSearch<'a, 'p> {
@@ -90,11 +90,10 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         hits: &mut MatchTable,
     ) -> Result<()> {
         let mut best = TopDocs::new(max_count);
-        let mut collect_named = Vec::new();
-        let pruned = self.pruned_query(stats);
+        let mut named_docs = Vec::new();
+        let pruning_query = self.pruned_query(stats);
         for (number, segment) in self.segments.iter().enumerate() {
-            let unconditional = self.plan.is_unconditional();
-            let mut allowed = if unconditional {
+            let mut allowed = if self.plan.is_unconditional() {
                 None
             } else {
                 Some(segment.allowed_without_phrases(self.plan)?)
@@ -103,11 +102,11 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
             if count == 0 {
                 continue;
             }
-            self.collect_named(number, allowed.as_ref(), max_count, &mut collect_named)?;
-            match &pruned {
+            self.collect_named(number, allowed.as_ref(), max_count, &mut named_docs)?;
+            match &pruning_query {
                 Some(query)
                     if segment.reader.max_doc() >= PRUNING_MIN_DOCS
-                        && count >= segment.reader.max_doc() / LOOSE_DIVISOR =>
+                        && count >= segment.reader.max_doc() / WEAK_DIVISOR =>
                 {
                     self.collect_pruned(
                         query.as_ref(),
@@ -123,24 +122,25 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         let mut docs: Vec<(u32, u32, NameMatch)> = best
             .into_docs()
             .map(|(segment, doc)| (segment, doc, NameMatch::default()))
-            .chain(collect_named)
+            .chain(named_docs)
             .collect();
         docs.sort_unstable_by_key(|(segment, doc, _)| (*segment, *doc));
         docs.dedup_by(|b, a| {
-            let same = (a.0, a.1) == (b.0, b.1);
-            if same {
+            let is_same = (a.0, a.1) == (b.0, b.1);
+            if is_same {
                 a.2.add(b.2);
             }
-            same
+            is_same
         });
-        for of_segment in docs.chunk_by(|a, b| a.0 == b.0) {
-            self.fill_matches(&self.segments[of_segment[0].0 as usize], of_segment, hits)?;
+        for segment_docs in docs.chunk_by(|a, b| a.0 == b.0) {
+            let segment = &self.segments[segment_docs[0].0 as usize];
+            self.fill_matches(segment, segment_docs, hits)?;
         }
         Ok(())
     }
 
-    /// Whether the document exists, meets the plan's conditions (`allowed`), and is not replaced in
-    /// the overlay. Call it with a segment's documents in ascending order.
+    /// Returns whether the document exists, meets the plan's conditions (`allowed`), and is not
+    /// replaced in the overlay. Call it with a segment's documents in ascending order.
     fn is_match(&self, segment: &Segment<'_>, allowed: Option<&mut AllowedDocs>, doc: u32) -> bool {
         let may_match = match &allowed {
             Some(allowed) => allowed.may_hold(doc),
@@ -336,7 +336,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
             let Some(mut postings) = segment.with_key(key)? else { continue };
             // Each list starts at the first document again.
             let mut allowed = allowed.cloned();
-            let mut left = MAX_NAMED;
+            let mut left = MAX_NAMED_DOCS;
             while postings.doc() != TERMINATED && left > 0 {
                 let doc = postings.doc();
                 if self.is_match(segment, allowed.as_mut(), doc) {
@@ -380,14 +380,14 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         }
         // Positions are read only for words that can form a pair.
         for (group, found) in segment.groups.iter().enumerate() {
-            let prefix = self.plan.groups[group].prefix.is_some();
-            let places = self.plan.is_paired(group) && !prefix;
-            let option = if places {
+            let is_prefix = self.plan.groups[group].prefix.is_some();
+            let needs_positions = self.plan.is_paired(group) && !is_prefix;
+            let option = if needs_positions {
                 IndexRecordOption::WithFreqsAndPositions
             } else {
                 IndexRecordOption::WithFreqs
             };
-            let mut fill_matches =
+            let mut fill_cells =
                 |reader: &InvertedIndexReader,
                  infos: &[TermInfo],
                  cell: fn(&mut Cell) -> &mut Occurrences| {
@@ -396,29 +396,29 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                     for (row, &(_, doc, _)) in docs.iter().enumerate() {
                         let at = hits.positions.len();
                         let mut found = Occurrences { at: at as u32, ..Occurrences::default() };
-                        let mut several = 0;
+                        let mut form_count = 0;
                         for form in &mut forms {
                             if reach(form, doc) {
                                 found.count += form.term_freq();
-                                several += 1;
-                                if places {
+                                form_count += 1;
+                                if needs_positions {
                                     form.append_positions_with_offset(0, &mut hits.positions);
                                 }
                             }
                         }
-                        if several > 1 {
+                        if form_count > 1 {
                             hits.positions[at..].sort_unstable();
                         }
                         found.places = (hits.positions.len() - at) as u32;
-                        if prefix {
+                        if is_prefix {
                             found.count = found.count.min(1);
                         }
                         *cell(hits.cell(first + row, group)) = found;
                     }
                     Ok::<(), std::io::Error>(())
                 };
-            fill_matches(&segment.body, &found.body, |cell| &mut cell.body)?;
-            fill_matches(&segment.title, &found.title, |cell| &mut cell.title)?;
+            fill_cells(&segment.body, &found.body, |cell| &mut cell.body)?;
+            fill_cells(&segment.title, &found.title, |cell| &mut cell.title)?;
             let mut mark =
                 |reader: &InvertedIndexReader, infos: &[TermInfo], set: fn(&mut Cell)| {
                     for info in infos {

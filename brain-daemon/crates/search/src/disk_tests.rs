@@ -1,4 +1,4 @@
-//! The index on disk: commits, damage, failing disks, and merges.
+//! Tests of the index on disk: commits, damage, failing disks, and merges.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,10 +32,10 @@ fn uncommitted_changes_are_requested_again() {
 #[test]
 fn commits_happen_automatically() {
     let dir = tempfile::tempdir().unwrap();
-    let soon = Options { commit_when_idle: Duration::from_millis(30), ..Options::default() };
-    let (index, _) = Index::open(dir.path(), "store", 9, soon).unwrap();
+    let options = Options { commit_when_idle: Duration::from_millis(30), ..Options::default() };
+    let (index, _) = Index::open(dir.path(), "store", 9, options).unwrap();
     index.push(vec![note(1, "one")]);
-    await_that("it is committed", || index.uncommitted_count() == 0);
+    wait_until("the changes are committed", || index.uncommitted_count() == 0);
     assert_eq!((index.committed_seq(), ids(&index, "one")), (1, vec![1]));
 }
 
@@ -156,7 +156,7 @@ fn an_unwritable_directory_uses_memory() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
-    // A directory below a file cannot be made.
+    // No directory can be created below a file.
     let (index, opened) =
         Index::open(&file.join("index"), "store", 5, no_commit_options()).unwrap();
     assert!(opened.rebuilt.is_some() && index.problem().is_some());
@@ -180,7 +180,7 @@ fn an_index_in_memory_returns_to_disk_by_itself() {
     index.flush().unwrap();
     fs::remove_file(&path).unwrap();
     fs::rename(dir.path().join("away"), &path).unwrap();
-    await_that("the index is on disk", || index.problem().is_none());
+    wait_until("the index is on disk", || index.problem().is_none());
     index.push(vec![note(2, "two")]);
     index.flush().unwrap();
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
@@ -218,12 +218,12 @@ fn a_failing_disk_does_not_fill_the_memory() {
     fs::rename(&file_path, dir.path().join("away")).unwrap();
     assert!(index.flush().is_err());
     index.push((2..=900).map(|id| note(id, "later")).collect());
-    await_that("the first change is dropped", || ids(&index, "first").is_empty());
+    wait_until("the first change is dropped", || ids(&index, "first").is_empty());
     assert_eq!(ids(&index, "900"), [900]);
     fs::rename(dir.path().join("away"), &file_path).unwrap();
     index.flush().unwrap();
     assert_eq!(ids(&index, "900"), [900]);
-    // The index does not claim the dropped changes, and reports the problem.
+    // The index reports the problem, and its committed sequence number stays 0.
     assert!(
         index.problem().is_some() && index.committed_seq() == 0 && index.uncommitted_count() == 900
     );
@@ -242,7 +242,7 @@ fn merged_segments_are_searched_without_another_commit() {
         index.push(vec![note(id, "harbour")]);
         index.flush().unwrap();
     }
-    await_that("segments are merged", || index.segments() < 6);
+    wait_until("segments are merged", || index.segments() < 6);
     assert_eq!(sorted(&index, "harbour"), (1..=6).collect::<Vec<_>>());
 }
 
@@ -255,18 +255,18 @@ fn a_bulk_load_is_merged_when_idle() {
     let (index, _) = Index::open(dir.path(), "store", PAGES + 1, bulk_options.clone()).unwrap();
     for first in (1..=PAGES).step_by(20) {
         index.push((first..first + 20).map(|n| note(n, &format!("common only{n}"))).collect());
-        await_that("it is committed", || index.uncommitted_count() == 0);
+        wait_until("the changes are committed", || index.uncommitted_count() == 0);
     }
     assert!(index.segments() > 8, "{} segments", index.segments());
     drop(index);
 
     // Segments are merged after a start and after later changes.
-    let quick = Options { commit_when_idle: Duration::from_millis(30), ..bulk_options };
-    let (index, opened) = Index::open(dir.path(), "store", PAGES + 1, quick).unwrap();
+    let options = Options { commit_when_idle: Duration::from_millis(30), ..bulk_options };
+    let (index, opened) = Index::open(dir.path(), "store", PAGES + 1, options).unwrap();
     assert_eq!(opened, OpenReport { seq: PAGES, rebuilt: None });
-    await_that("one segment is left", || index.segments() == 1);
+    wait_until("one segment is left", || index.segments() == 1);
     index.push(vec![put(page(7, PAGES + 1, "Note 7", "changed"))]);
-    await_that("it is committed", || index.uncommitted_count() == 0);
+    wait_until("the changes are committed", || index.uncommitted_count() == 0);
     assert_eq!((ids(&index, "changed"), ids(&index, "only8")), (vec![7], vec![8]));
     let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();
     assert_eq!((all.hits.len(), index.doc_count()), (PAGES as usize - 1, PAGES));
@@ -276,10 +276,10 @@ fn a_bulk_load_is_merged_when_idle() {
 }
 
 /// Waits up to 30 seconds for a condition.
-fn await_that(what: &str, mut is_met: impl FnMut() -> bool) {
-    let until = std::time::Instant::now() + Duration::from_secs(30);
+fn wait_until(description: &str, mut is_met: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
     while !is_met() {
-        assert!(std::time::Instant::now() < until, "timed out waiting until {what}");
+        assert!(std::time::Instant::now() < deadline, "timed out waiting until {description}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

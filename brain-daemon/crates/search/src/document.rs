@@ -25,7 +25,7 @@ use super::{
 pub(super) const TERM_MARK: u8 = 1;
 /// Precedes the first term of another alias, whose position is [`GAP`] further.
 pub(super) const GAP_MARK: u8 = 2;
-/// Positions between title and aliases, so that no phrase spans both.
+/// Number of positions between title and aliases, so that no phrase spans both.
 pub(super) const GAP: usize = 4;
 
 /// The terms of one field of a page.
@@ -42,7 +42,7 @@ pub(super) struct Terms {
 impl Terms {
     /// Reserves memory for the terms of `text`.
     fn reserve(&mut self, text: &str) {
-        if text.len() <= LARGE {
+        if text.len() <= LARGE_TEXT_BYTES {
             self.encoded.reserve(text.len());
             self.hashes.reserve(text.len() / 6);
             return;
@@ -68,8 +68,8 @@ impl Terms {
     }
 }
 
-/// Bodies from this length in bytes on are counted before their terms are stored.
-const LARGE: usize = 256 * 1024;
+/// The terms of texts longer than this, in bytes, are counted before they are stored.
+const LARGE_TEXT_BYTES: usize = 256 * 1024;
 
 /// Maximum bytes of a name that are read.
 const MAX_NAME_BYTES: usize = 600;
@@ -109,33 +109,35 @@ pub(super) struct Document {
     pub(super) title: Terms,
     /// The distinct words that differ from their stems, each after [`TERM_MARK`].
     pub(super) words: String,
-    /// The distinct words of its names, each after [`TERM_MARK`].
+    /// The distinct words of the page's names, each after [`TERM_MARK`].
     pub(super) names: String,
     /// Exact values, each after [`TERM_MARK`]; see [`key`].
     pub(super) keys: String,
-    /// Their hashes.
+    /// The hashes of the keys.
     pub(super) key_hashes: Vec<u64>,
     pub(super) lang: Lang,
 }
 
 impl Document {
-    /// Whether the document has the key with this hash.
+    /// Returns whether the document has the key with this hash.
     pub(super) fn has_key(&self, key_hash: u64) -> bool {
         self.key_hashes.contains(&key_hash)
     }
 }
 
-/// Extracts terms from pages and questions. Caches stems, so reuse it; not shared between threads.
+/// Extracts terms from pages and questions. Caches stems, so it is worth reusing. Serves one thread
+/// at a time.
 pub(super) struct Analyzer {
     pub(super) stems: Stems,
     default: Lang,
-    seen: HashSet<u64, BuildTermHasher>,
+    /// Hashes of the words of the current page.
+    word_hashes: HashSet<u64, BuildTermHasher>,
 }
 
 impl Analyzer {
     /// Creates an analyzer; `default` is the language of pages whose language is unclear.
     pub(super) fn new(default: Lang) -> Self {
-        Self { stems: Stems::new(12_000), default, seen: HashSet::default() }
+        Self { stems: Stems::new(12_000), default, word_hashes: HashSet::default() }
     }
 
     pub(super) fn default_language(&self) -> Lang {
@@ -145,7 +147,7 @@ impl Analyzer {
     /// Extracts the terms of `page`.
     pub(super) fn document(&mut self, page: &IndexPage) -> Document {
         let lang = detect(&page.body, self.default);
-        self.seen.clear();
+        self.word_hashes.clear();
         let mut words = String::with_capacity(page.body.len() / 3);
         let mut body = Terms::default();
         body.reserve(&page.body);
@@ -186,7 +188,8 @@ impl Analyzer {
     }
 
     fn terms(&mut self, text: &str, lang: Lang, terms: &mut Terms, words: &mut String) {
-        let Self { stems, default, seen } = self;
+        let Self { stems, default, word_hashes } = self;
+        // The previous word, and its end.
         let mut before = (String::new(), usize::MAX);
         token::scan(text, &mut |t| {
             if t.kind != Kind::Word {
@@ -194,7 +197,7 @@ impl Analyzer {
                 return;
             }
             let mut add = |key: String| {
-                if seen.insert(hash(key.as_bytes())) {
+                if word_hashes.insert(hash(key.as_bytes())) {
                     words.push(char::from(TERM_MARK));
                     words.push_str(&key);
                 }
@@ -211,7 +214,7 @@ impl Analyzer {
             before.1 = t.end;
             stems.with(t.text, lang.of_word(alphabet(t.text), *default), |stem| {
                 terms.push(stem, TERM_MARK);
-                if stem != t.text && seen.insert(hash(t.text.as_bytes())) {
+                if stem != t.text && word_hashes.insert(hash(t.text.as_bytes())) {
                     words.push(char::from(TERM_MARK));
                     words.push_str(t.text);
                 }
@@ -241,12 +244,12 @@ fn names(page: &IndexPage) -> impl Iterator<Item = &str> {
 
 /// Returns the distinct words of the names of `page`, each after [`TERM_MARK`].
 fn name_words(page: &IndexPage) -> String {
-    let (mut words, mut seen) = (String::new(), Vec::new());
+    let (mut words, mut hashes) = (String::new(), Vec::new());
     for name in names(page) {
         token::scan(token::head(name, MAX_NAME_BYTES), &mut |t| {
             let h = hash(t.text.as_bytes());
-            if !seen.contains(&h) {
-                seen.push(h);
+            if !hashes.contains(&h) {
+                hashes.push(h);
                 words.push(char::from(TERM_MARK));
                 words.push_str(t.text);
             }
@@ -302,8 +305,8 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     }
     token::scan(page.slug.name(), &mut |t| {
         // Dates and hashes in a slug are not words.
-        let wordy = t.text.len() > 1 && !t.text.bytes().any(|b| b.is_ascii_digit());
-        if wordy && !title.split(' ').any(|w| w == t.text) {
+        let is_word = t.text.len() > 1 && !t.text.bytes().any(|b| b.is_ascii_digit());
+        if is_word && !title.split(' ').any(|w| w == t.text) {
             add(key::SLUG_WORD, t.text);
         }
     });
@@ -326,29 +329,29 @@ pub(super) struct Entry {
     /// Approximate memory in bytes.
     pub(super) weight: usize,
     /// Whether searches may omit the page until it is analyzed.
-    bulk: bool,
+    is_bulk: bool,
     page: Mutex<Option<Arc<IndexPage>>>,
     document: OnceLock<Document>,
 }
 
 impl Entry {
-    pub(super) fn new(page: Arc<IndexPage>, bulk: bool) -> Self {
+    pub(super) fn new(page: Arc<IndexPage>, is_bulk: bool) -> Self {
         Self {
             id: page.id,
             seq: page.seq,
             source: page.source.clone(),
             weight: page.body.len() * 4 + 1024,
-            bulk,
+            is_bulk,
             page: Mutex::new(Some(page)),
             document: OnceLock::new(),
         }
     }
 
-    /// Returns the document. Analyzes the page first if necessary, and then drops it.
+    /// Returns the document. Analyzes the page first if necessary, and then drops the page.
     pub(super) fn document(&self, analyzer: &mut Analyzer) -> &Document {
         self.document.get_or_init(|| {
             let page = self.page.lock().take();
-            // The page is kept until the document exists.
+            // The page is absent only if an earlier analysis panicked.
             page.map_or_else(
                 || Document {
                     id: self.id,
@@ -366,9 +369,9 @@ impl Entry {
         })
     }
 
-    /// Whether the next search must see it.
+    /// Returns whether the next search must see the page.
     pub(super) fn is_due(&self) -> bool {
-        !self.bulk || self.ready().is_some()
+        !self.is_bulk || self.ready().is_some()
     }
 
     /// Returns the document if the page was analyzed.

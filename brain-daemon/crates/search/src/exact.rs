@@ -43,8 +43,10 @@ pub(super) fn each_key(source: &str, folded: &str, add: &mut impl FnMut(String))
     }
 }
 
-/// Returns the key of a name that an apostrophe divides into two words, such as `D'Angelo`: `text`
-/// has the words' ranges. `None` if there is no apostrophe between them, or no name after it.
+/// Returns the key of a name that an apostrophe divides into two words, such as `D'Angelo`.
+///
+/// `first` is the first folded word and its end in `text`; `second` is the second one and its range
+/// in `text`. Returns `None` if there is no apostrophe between them, or no name after it.
 pub(super) fn joined_key(
     text: &str,
     first: (&str, usize),
@@ -52,12 +54,12 @@ pub(super) fn joined_key(
 ) -> Option<String> {
     let between = text.get(first.1..second.1.start)?;
     let mut chars = between.chars();
-    let is_one = chars.next().is_some_and(is_apostrophe) && chars.next().is_none();
+    let is_apostrophe_alone = chars.next().is_some_and(is_apostrophe) && chars.next().is_none();
     let is_name = || text.get(second.1).is_some_and(|name| name.starts_with(char::is_uppercase));
-    (is_one && is_name()).then(|| format!("{MARK}{}{}", first.0, second.0))
+    (is_apostrophe_alone && is_name()).then(|| format!("{MARK}{}{}", first.0, second.0))
 }
 
-/// Whether a word has only its folded form.
+/// Returns whether a word has only its folded form.
 fn is_plain(source: &str, folded: &str) -> bool {
     source.len() == folded.len() && source.is_ascii()
 }

@@ -27,7 +27,7 @@ pub(super) fn class(c: char) -> Class {
     CLASSES.get(c as usize).copied().unwrap_or_else(|| find_class(c))
 }
 
-/// The classes of the characters of the basic plane: looking them up in the tables of Unicode takes
+/// The classes of the characters of the basic plane. Without this table, looking them up would take
 /// a large part of the time of reading a text.
 static CLASSES: LazyLock<Vec<Class>> = LazyLock::new(|| {
     let class = |code| char::from_u32(code).map_or(Class::Separator, find_class);
@@ -46,7 +46,8 @@ fn find_class(c: char) -> Class {
     }
 }
 
-/// Han, kana, Hangul, Thai, Lao, Khmer and Burmese letters and the marks that belong to them.
+/// Returns whether `c` is a Han, kana, Hangul, Thai, Lao, Khmer or Burmese letter, or a mark that
+/// belongs to one.
 fn is_pair(c: char) -> bool {
     matches!(c,
         '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' | '\u{3099}'..='\u{309A}'
@@ -60,11 +61,13 @@ fn is_pair(c: char) -> bool {
         | '\u{1000}'..='\u{103F}' | '\u{1050}'..='\u{108F}' | '\u{109A}'..='\u{109D}')
 }
 
-/// Whether `c` is invisible, stretches a word, or is a vowel point or accent of an alphabet.
+/// Returns whether `c` is invisible, stretches a word, or is a vowel point or accent of an
+/// alphabet.
 fn is_dropped(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
-        | '\u{02BB}'..='\u{02BF}' | '\u{05F3}'..='\u{05F4}' | '\u{20D0}'..='\u{20FF}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}' | '\u{05BF}'
+        | '\u{02BB}'..='\u{02BF}' | '\u{05F3}'..='\u{05F4}' | '\u{20D0}'..='\u{20FF}'
+        | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}' | '\u{05BF}'
         | '\u{05C1}'..='\u{05C2}' | '\u{05C4}'..='\u{05C5}' | '\u{05C7}' | '\u{0610}'..='\u{061A}'
         | '\u{0640}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{06D6}'..='\u{06DC}'
         | '\u{06DF}'..='\u{06E8}' | '\u{06EA}'..='\u{06ED}' | '\u{00AD}' | '\u{200B}'..='\u{200F}'
@@ -101,11 +104,12 @@ pub(super) fn fold(c: char, out: &mut String) {
         'ħ' | 'Ħ' => out.push('h'),
         'ı' | 'İ' => out.push('i'),
         'ς' => out.push('σ'),
-        _ => decompose_compatible(c, |part| piece(part, out)),
+        _ => decompose_compatible(c, |part| fold_part(part, out)),
     }
 }
 
-fn piece(c: char, out: &mut String) {
+/// Appends the folded form of `c`, a part of a decomposed character.
+fn fold_part(c: char, out: &mut String) {
     // The letter й is not an и with an accent.
     if c == '\u{0306}' && out.ends_with('и') {
         out.pop();
@@ -132,7 +136,7 @@ fn piece(c: char, out: &mut String) {
 }
 
 /// Returns a 64-bit hash of a term, the same in every run. Overlay and snippets compare terms by
-/// it.
+/// this hash.
 pub(super) fn hash(term: &[u8]) -> u64 {
     const K: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut h = (term.len() as u64).wrapping_mul(K);

@@ -34,7 +34,7 @@ const MIN_CANDIDATES: usize = 100;
 
 /// A full-text index that finds pushed changes at once.
 ///
-/// All calls are cheap and can be made from any thread. Dropping it ends its thread without a
+/// All functions can be called from any thread. Dropping the index ends its thread without a
 /// commit; uncommitted changes must be pushed again after the next [`Index::open`].
 pub struct Index {
     shared: Arc<SharedState>,
@@ -50,7 +50,8 @@ impl Index {
     /// [`Index::problem`] says so.
     ///
     /// # Errors
-    /// [`IndexError::Stopped`] when the indexing thread cannot be started.
+    /// [`IndexError::Stopped`] when the indexing thread cannot be started, or not even an index in
+    /// memory can be created.
     pub fn open(
         dir: &Path,
         store_id: &str,
@@ -58,7 +59,7 @@ impl Index {
         options: Options,
     ) -> Result<(Self, OpenReport), IndexError> {
         let disk = disk::open(dir, store_id, store_seq)?;
-        let opened = OpenReport { seq: disk.seq, rebuilt: disk.rebuilt.clone() };
+        let report = OpenReport { seq: disk.seq, rebuilt: disk.rebuilt.clone() };
         let searcher = disk.reader.searcher();
         let languages = languages(&searcher, disk.fields);
         let view = View { searcher, overlay: HashMap::default(), languages };
@@ -78,7 +79,7 @@ impl Index {
                 lasting_problem: disk.memory.as_ref().map(|memory| memory.problem.clone()),
                 stop: false,
                 is_asleep: false,
-                ended: false,
+                has_ended: false,
             }),
             wake: Condvar::new(),
             done: Condvar::new(),
@@ -95,7 +96,7 @@ impl Index {
             .name("search-index".into())
             .spawn(move || indexer.run())
             .map_err(|e| IndexError::Stopped(e.to_string()))?;
-        Ok((Self { shared, thread: Some(thread) }, opened))
+        Ok((Self { shared, thread: Some(thread) }, report))
     }
 
     /// Queues changes in the order of their commits. Takes microseconds.
@@ -110,11 +111,11 @@ impl Index {
         self.add(changes, true);
     }
 
-    fn add(&self, changes: Vec<Change>, bulk: bool) {
+    fn add(&self, changes: Vec<Change>, is_bulk: bool) {
         let ops: Vec<Op> = changes
             .into_iter()
             .map(|change| match change {
-                Change::Put(page) => Op::Put(Arc::new(Entry::new(page, bulk))),
+                Change::Put(page) => Op::Put(Arc::new(Entry::new(page, is_bulk))),
                 Change::Remove { id, seq } => Op::Remove { id, seq },
             })
             .collect();
@@ -124,8 +125,8 @@ impl Index {
         state.last_push = Instant::now();
         state.pending.extend(ops.iter().cloned());
         state.feed.extend(ops);
-        // A sleeping indexer notices the change soon; waking it at every push costs more than the
-        // push.
+        // An indexer that sleeps for a short time notices the change soon; waking it at every push
+        // costs more than the push.
         let wake = state.is_asleep || state.feed.len() >= 256;
         drop(state);
         if wake {
@@ -137,7 +138,7 @@ impl Index {
     /// not fill the memory. Returns at once when the index cannot be written.
     pub fn wait_for_backlog_below(&self, backlog: usize) {
         let mut state = self.shared.state();
-        while state.feed.len() >= backlog.max(1) && state.problem.is_none() && !state.ended {
+        while state.feed.len() >= backlog.max(1) && state.problem.is_none() && !state.has_ended {
             self.shared.wake.notify_one();
             self.wait_a_little(&mut state);
         }
@@ -146,7 +147,7 @@ impl Index {
     /// Makes everything pushed so far visible to later searches. Analyzes the remaining pages on
     /// this thread.
     pub fn settle(&self) {
-        let waiting: Vec<Arc<Entry>> = {
+        let unanalyzed: Vec<Arc<Entry>> = {
             let state = self.shared.state();
             let entries = state.pending.iter().filter_map(|op| match op {
                 Op::Put(entry) => Some(entry),
@@ -154,23 +155,23 @@ impl Index {
             });
             entries.filter(|entry| entry.ready().is_none()).cloned().collect()
         };
-        if waiting.is_empty() {
+        if unanalyzed.is_empty() {
             return;
         }
         let mut analyzer = self.shared.analyzer();
-        let settled = catch_panic(|| {
-            // The indexer analyzes the oldest pages first.
-            waiting.iter().rev().for_each(|entry| _ = entry.document(&mut analyzer));
+        let result = catch_panic(|| {
+            // The indexer analyzes the oldest pages first, so this thread begins with the newest.
+            unanalyzed.iter().rev().for_each(|entry| _ = entry.document(&mut analyzer));
             Ok(())
         });
         self.shared.give_back(analyzer);
-        if let Err(problem) = settled {
+        if let Err(problem) = result {
             tracing::error!(problem, "cannot analyze a page");
         }
     }
 
-    /// Whether a search that starts now omits pages of these sources, or of any source for `None`,
-    /// because they were pushed in bulk and are not analyzed yet.
+    /// Returns whether a search that starts now omits pages of these sources (`None`: of any
+    /// source). These pages were pushed in bulk and are not analyzed yet.
     #[must_use]
     pub fn is_incomplete(&self, sources: Option<&[SourceId]>) -> bool {
         let state = self.shared.state();
@@ -208,9 +209,9 @@ impl Index {
         result.map_err(|problem| {
             // The checksums tell whether the question or the files caused the failure.
             let files = || view.searcher.index().validate_checksum().map_err(|e| e.to_string());
-            let sound = catch_panic(files).is_ok_and(|damaged| damaged.is_empty());
-            tracing::error!(problem, sound, "a question could not be answered");
-            if sound {
+            let is_intact = catch_panic(files).is_ok_and(|damaged| damaged.is_empty());
+            tracing::error!(problem, is_intact, "a question could not be answered");
+            if is_intact {
                 return IndexError::Failed(problem);
             }
             mark_damaged(&self.shared.dir);
@@ -304,10 +305,10 @@ impl Index {
         }
         let disk_search = DiskSearch::new(&view.searcher, fields, plan, &view.overlay)?;
         let mut stats = disk_search.stats();
-        let matched = overlay::count(&view.overlay, plan, &mut stats);
+        let overlay_matches = overlay::count(&view.overlay, plan, &mut stats);
         let mut hits = MatchTable::new(plan.groups.len());
         disk_search.collect(&stats, max_candidates, &mut hits)?;
-        overlay::collect(&matched, plan, &mut hits);
+        overlay::collect(&overlay_matches, plan, &mut hits);
         Ok(PlanMatches { stats, hits, segments: disk_search.into_segments() })
     }
 
@@ -327,7 +328,7 @@ impl Index {
                 let problem = state.problem.clone().unwrap_or_default();
                 return Err(IndexError::Unwritable(problem));
             }
-            if state.ended {
+            if state.has_ended {
                 return Err(IndexError::Stopped("its thread has ended".into()));
             }
             self.wait_a_little(&mut state);
@@ -339,7 +340,7 @@ impl Index {
     /// the segments that have removed documents again.
     ///
     /// # Errors
-    /// As [`Index::flush`].
+    /// Like [`Index::flush`].
     pub fn erase_removed(&self) -> Result<(), IndexError> {
         self.flush()?;
         let mut state = self.shared.state();
@@ -347,7 +348,7 @@ impl Index {
         state.erase = true;
         self.shared.wake.notify_one();
         while state.erase {
-            if state.ended {
+            if state.has_ended {
                 return Err(IndexError::Stopped("its thread has ended".into()));
             }
             self.wait_a_little(&mut state);
@@ -358,7 +359,7 @@ impl Index {
         }
     }
 
-    /// Returns the last change on disk; all earlier ones are there too.
+    /// Returns the sequence number of the last change on disk; all earlier changes are there, too.
     #[must_use]
     pub fn committed_seq(&self) -> u64 {
         self.shared.state().claimed
@@ -416,7 +417,7 @@ impl Index {
     /// Commits everything pushed and ends the indexing thread.
     ///
     /// # Errors
-    /// As [`Index::flush`]; the thread has ended in any case.
+    /// Like [`Index::flush`]; the thread has ended in any case.
     pub fn close(self) -> Result<(), IndexError> {
         self.flush()
     }

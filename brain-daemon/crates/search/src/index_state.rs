@@ -52,6 +52,7 @@ impl SharedState {
         idle_analyzers.unwrap_or_else(|| Analyzer::new(self.default_language))
     }
 
+    /// Returns an analyzer to the idle ones; at most 4 are kept.
     pub(super) fn give_back(&self, analyzer: Analyzer) {
         let mut idle_analyzers = self.analyzers.lock();
         if idle_analyzers.len() < 4 {
@@ -79,8 +80,8 @@ impl SharedState {
         state.is_asleep = false;
     }
 
-    /// Whether the disk has space for another copy of the index and [`MIN_FREE_BYTES`].
-    pub(super) fn has_room(&self) -> bool {
+    /// Returns whether the disk has space for two more copies of the index and [`MIN_FREE_BYTES`].
+    pub(super) fn has_disk_space(&self) -> bool {
         let Ok(free) = free_bytes(&self.dir) else { return true };
         let files = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let size: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
@@ -92,8 +93,8 @@ impl SharedState {
         self.done.notify_all();
     }
 
-    /// Installs a new state of the disk index with all changes up to `seq`, and drops those from
-    /// memory.
+    /// Installs a new state of the disk index with all changes up to `seq`, and drops these changes
+    /// from memory. `claimed` is the last change that the index claims to have.
     pub(super) fn install_commit(
         &self,
         searcher: Searcher,
@@ -107,8 +108,8 @@ impl SharedState {
             state.committed = seq.max(state.committed);
             state.claimed = claimed;
             state.problem = None;
-            let kept = state.view.overlay.iter().filter(|(_, slot)| slot.seq > seq);
-            let overlay = kept.map(|(id, slot)| (*id, slot.clone())).collect();
+            let newer = state.view.overlay.iter().filter(|(_, slot)| slot.seq > seq);
+            let overlay = newer.map(|(id, slot)| (*id, slot.clone())).collect();
             std::mem::replace(&mut state.view, Arc::new(View { searcher, overlay, languages }))
         };
         self.notify_progress();
@@ -117,7 +118,7 @@ impl SharedState {
     }
 
     /// Records the end of [`State::erase`]. A failure is reported like one of a commit.
-    pub(super) fn record_erased(&self, problem: Option<&String>) {
+    pub(super) fn record_erase_end(&self, problem: Option<&String>) {
         let mut state = self.state();
         state.erase = false;
         if let Some(problem) = problem {
@@ -172,11 +173,11 @@ impl SharedState {
     }
 
     pub(super) fn record_end(&self) {
-        self.state().ended = true;
+        self.state().has_ended = true;
         self.notify_progress();
     }
 
-    /// Returns what a search that starts now must see.
+    /// Returns the view of a search that starts now.
     pub(super) fn view(&self) -> Arc<View> {
         let mut state = self.state();
         let due: Vec<Op> = state.pending.extract_if(.., |op| op.is_due()).collect();
@@ -196,6 +197,7 @@ pub(super) struct State {
     /// Changes that the indexer has not taken yet.
     pub(super) feed: VecDeque<Op>,
     pub(super) view: Arc<View>,
+    /// Last change that was pushed.
     pub(super) pushed: u64,
     /// Last change in the searcher.
     pub(super) committed: u64,
@@ -216,7 +218,8 @@ pub(super) struct State {
     pub(super) stop: bool,
     /// Whether the indexer sleeps so long that it must be woken.
     pub(super) is_asleep: bool,
-    pub(super) ended: bool,
+    /// Whether the indexing thread has ended.
+    pub(super) has_ended: bool,
 }
 
 /// A pushed change.
@@ -241,7 +244,7 @@ impl Op {
         }
     }
 
-    /// Whether the next search must see the change. Removals always are.
+    /// Returns whether the next search must see the change. It must see all removals.
     pub(super) fn is_due(&self) -> bool {
         match self {
             Self::Put(entry) => entry.is_due(),
@@ -268,18 +271,18 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Returns the default language, then those of the pages. Analyzes the newest pages.
+    /// Returns the default language, then those of the pages. Analyzes the pages of the overlay.
     pub(super) fn corpus_languages(&self, analyzer: &mut Analyzer) -> Vec<Lang> {
         let mut languages = vec![analyzer.default_language()];
-        let mut note = |lang: Lang| {
+        let mut add = |lang: Lang| {
             if !languages.contains(&lang) {
                 languages.push(lang);
             }
         };
-        self.languages.iter().copied().for_each(&mut note);
+        self.languages.iter().copied().for_each(&mut add);
         for slot in self.overlay.values() {
             if let Some(entry) = &slot.entry {
-                note(entry.document(analyzer).lang);
+                add(entry.document(analyzer).lang);
             }
         }
         languages

@@ -9,18 +9,18 @@ use super::{
     schema::{FORMAT, Fields},
 };
 
-/// Memory of tantivy's writer, released after every commit. A larger one leaves fewer segments
-/// after a bulk load.
+/// Memory of tantivy's writer in bytes, released after every commit. With more memory, a bulk load
+/// leaves fewer segments.
 const ARENA_BYTES: usize = 32_000_000;
 
 /// Commits `writer` with all changes up to `seq` of the store `store`.
 pub(super) fn commit(
     writer: &mut IndexWriter,
-    pace: ChangeRate,
+    rate: ChangeRate,
     store: &str,
     seq: u64,
 ) -> tantivy::Result<()> {
-    writer.set_merge_policy(pace.policy());
+    writer.set_merge_policy(rate.policy());
     let payload = serde_json::to_string(&Payload { store: store.to_owned(), seq, format: FORMAT })
         .map_err(|e| tantivy::TantivyError::InternalError(e.to_string()))?;
     let mut prepared = writer.prepare_commit()?;

@@ -22,11 +22,11 @@ use super::{
     schema::Fields,
 };
 
-/// Maximum changes taken from the feed at once, so that
+/// Maximum number of changes taken from the feed at once, so that
 /// [`super::Index::wait_for_backlog_below`] returns soon.
 const MAX_TAKEN: usize = 256;
 /// How long changes collect before the indexer takes them.
-const GATHER_TIME: Duration = Duration::from_millis(20);
+const COLLECT_TIME: Duration = Duration::from_millis(20);
 /// Maximum pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// An index opened with more segments than this is merged when idle.
@@ -39,6 +39,7 @@ const MAX_RELOAD_PAUSE: Duration = Duration::from_secs(1024);
 const FIRST_DISK_ATTEMPT: Duration = Duration::from_secs(1);
 /// Maximum pause between attempts to write an index in memory to disk.
 const MAX_DISK_PAUSE: Duration = Duration::from_secs(8);
+
 /// The state of the indexer thread.
 pub(super) struct Indexer {
     shared: Arc<SharedState>,
@@ -53,11 +54,13 @@ pub(super) struct Indexer {
     written_count: usize,
     /// Approximate memory of the queue.
     bytes: usize,
-    /// When the first change of the queue arrived.
+    /// When the first change of the queue was taken.
     since: Option<Instant>,
     /// Greatest page id on disk: greater ids need no deletion.
     max_id: Option<u64>,
+    /// The pause after the last failed write; zero after a commit.
     pause: Duration,
+    /// When to write again after a failure.
     retry_at: Option<Instant>,
     /// After changes were dropped: the last change that the index may claim to have.
     claim_limit: Option<u64>,
@@ -122,9 +125,9 @@ impl Indexer {
         while let Some(task) = self.take() {
             let result = catch_panic(|| match task {
                 NextStep::Feed => self.feed(),
-                NextStep::Commit(pace) => {
+                NextStep::Commit(rate) => {
                     self.feed()?;
-                    self.commit(pace)
+                    self.commit(rate)
                 }
                 NextStep::Merge => {
                     // The index is complete without the merge.
@@ -139,7 +142,7 @@ impl Indexer {
                 }
                 NextStep::Erase => {
                     let erased = catch_panic(|| self.erase_removed());
-                    self.shared.record_erased(erased.as_ref().err());
+                    self.shared.record_erase_end(erased.as_ref().err());
                     erased
                 }
                 NextStep::LeaveMemory => {
@@ -156,34 +159,36 @@ impl Indexer {
         self.shared.record_end();
     }
 
-    /// Waits for changes and takes them. Returns `None` at the end.
+    /// Waits for changes and takes them. Returns the next step; `None` when the index is dropped.
     fn take(&mut self) -> Option<NextStep> {
         let shared = Arc::clone(&self.shared);
         let options = &shared.options;
         let mut state = shared.state();
-        let mut has_gathered = false;
+        let mut has_waited = false;
         loop {
             if state.stop {
                 return None;
             }
             let now = Instant::now();
-            let flushing = state.flush > state.committed;
-            let retrying = self.retry_at.is_some_and(|at| at > now) && !flushing;
-            if !state.feed.is_empty() && (has_gathered || flushing || state.feed.len() >= MAX_TAKEN)
+            let is_flushing = state.flush > state.committed;
+            let is_retrying = self.retry_at.is_some_and(|at| at > now) && !is_flushing;
+            if !state.feed.is_empty()
+                && (has_waited || is_flushing || state.feed.len() >= MAX_TAKEN)
             {
                 let count = state.feed.len().min(MAX_TAKEN);
                 self.since.get_or_insert(now);
                 let taken: Vec<Op> = state.feed.drain(..count).collect();
-                let bulk = !state.feed.is_empty();
+                let has_more = !state.feed.is_empty();
                 drop(state);
                 shared.notify_progress();
                 self.bytes += taken.iter().map(Op::weight).sum::<usize>();
                 self.queue.extend(taken);
-                if retrying && self.bytes > options.overlay_bytes {
+                if is_retrying && self.bytes > options.overlay_bytes {
                     self.drop_changes();
                 }
-                let commit = bulk && self.queue.len() >= options.commit_changes_bulk && !retrying;
-                return Some(if commit {
+                let should_commit =
+                    has_more && self.queue.len() >= options.commit_changes_bulk && !is_retrying;
+                return Some(if should_commit {
                     NextStep::Commit(ChangeRate::Bulk)
                 } else {
                     NextStep::Feed
@@ -193,10 +198,10 @@ impl Indexer {
             let sooner =
                 |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
             if !state.feed.is_empty() {
-                sooner(&mut due, now + GATHER_TIME);
-                has_gathered = true;
+                sooner(&mut due, now + COLLECT_TIME);
+                has_waited = true;
             } else if self.queue.is_empty() {
-                if flushing {
+                if is_flushing {
                     // Everything pushed is on disk or was dropped.
                     state.flush = 0;
                     shared.notify_progress();
@@ -227,11 +232,12 @@ impl Indexer {
                 let idle = now.saturating_duration_since(state.last_push);
                 let oldest =
                     self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-                let enough = self.queue.len() >= options.commit_changes && idle >= GATHER_TIME * 10
+                let has_enough = self.queue.len() >= options.commit_changes
+                    && idle >= COLLECT_TIME * 10
                     || self.queue.len() >= options.commit_changes_bulk;
-                if flushing
-                    || (!retrying
-                        && (enough
+                if is_flushing
+                    || (!is_retrying
+                        && (has_enough
                             || oldest >= options.commit_after
                             || idle >= options.commit_when_idle))
                 {
@@ -243,13 +249,13 @@ impl Indexer {
                     } else {
                         self.queue.len() >= options.commit_changes
                     };
-                    let pace =
-                        if is_bulk && !flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
-                    return Some(NextStep::Commit(pace));
+                    let rate =
+                        if is_bulk && !is_flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
+                    return Some(NextStep::Commit(rate));
                 }
-                sooner(&mut due, now + (GATHER_TIME * 10).min(options.commit_when_idle));
+                sooner(&mut due, now + (COLLECT_TIME * 10).min(options.commit_when_idle));
             }
-            if let (true, Some(at)) = (retrying, self.retry_at) {
+            if let (true, Some(at)) = (is_retrying, self.retry_at) {
                 due = Some(at.min(now + Duration::from_millis(500)));
             }
             shared.wait(&mut state, due);
@@ -286,12 +292,12 @@ impl Indexer {
         Ok(())
     }
 
-    fn commit(&mut self, pace: ChangeRate) -> Result<(), String> {
+    fn commit(&mut self, rate: ChangeRate) -> Result<(), String> {
         let Some(last) = self.queue.iter().map(Op::seq).max() else { return Ok(()) };
         let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
         let seq = self.claim_limit.unwrap_or(last);
-        commit(writer, pace, &self.store, seq).map_err(|e| e.to_string())?;
-        self.needs_merge |= pace == ChangeRate::Bulk;
+        commit(writer, rate, &self.store, seq).map_err(|e| e.to_string())?;
+        self.needs_merge |= rate == ChangeRate::Bulk;
         self.reader.reload().map_err(|e| e.to_string())?;
         let searcher = self.reader.searcher();
         let languages = languages(&searcher, self.fields);
@@ -311,7 +317,7 @@ impl Indexer {
     /// load or start.
     fn merge_small(&mut self) -> Result<(), String> {
         self.needs_merge = false;
-        if !self.shared.has_room() {
+        if !self.shared.has_disk_space() {
             return Err("the disk has too little free space".into());
         }
         let claimed = self.shared.state().claimed;
@@ -327,7 +333,7 @@ impl Indexer {
 
     /// Writes each segment with removed documents again without them, and removes the former files.
     fn erase_removed(&mut self) -> Result<(), String> {
-        // Ends with tantivy's own merges, so that a segment is merged only once.
+        // Waits for tantivy's own merges, so that a segment is merged only once.
         if let Some(writer) = self.writer.take() {
             writer.wait_merging_threads().map_err(|e| e.to_string())?;
         }
@@ -349,7 +355,7 @@ impl Indexer {
     /// ones can be deleted.
     fn reload(&mut self) {
         let Some((_, pause)) = self.reload.take() else { return };
-        let seen: HashSet<_> = self
+        let known_ids: HashSet<_> = self
             .reader
             .searcher()
             .segment_readers()
@@ -357,7 +363,7 @@ impl Indexer {
             .map(tantivy::SegmentReader::segment_id)
             .collect();
         let merged = match self.tantivy.searchable_segment_ids() {
-            Ok(ids) if ids.iter().copied().collect::<HashSet<_>>() == seen => Ok(false),
+            Ok(ids) if ids.iter().copied().collect::<HashSet<_>>() == known_ids => Ok(false),
             Ok(_) => self.reader.reload().map(|()| true),
             Err(error) => Err(error),
         };

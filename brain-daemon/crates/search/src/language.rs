@@ -10,11 +10,11 @@ use frostem::{Algorithm, Stemmer};
 
 use super::{fold::BuildTermHasher, stopwords, token};
 
-/// A language, as an index of the table.
+/// A language, as an index of [`TABLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Lang(u8);
 
-/// An alphabet that has stemmers.
+/// The alphabet of a word. All but [`Alphabet::Other`] have stemmers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alphabet {
     Latin,
@@ -24,11 +24,14 @@ pub(super) enum Alphabet {
     Other,
 }
 
+/// A row of [`TABLE`].
 struct Entry {
+    /// The ISO 639-1 code; `und` for no language.
     code: &'static str,
     whatlang: Option<whatlang::Lang>,
     algorithm: Option<Algorithm>,
     alphabet: Alphabet,
+    /// The stop words, separated by white space.
     stop: &'static str,
 }
 
@@ -84,6 +87,9 @@ static STOP: LazyLock<HashMap<String, u32, BuildTermHasher>> = LazyLock::new(|| 
 
 impl Lang {
     pub(super) const ENGLISH: Self = Self(0);
+    const RUSSIAN: Self = Self(18);
+    const GREEK: Self = Self(19);
+    const ARABIC: Self = Self(20);
     /// A language without a stemmer.
     pub(super) const UNSTEMMED: Self = Self(TABLE.len() as u8 - 1);
 
@@ -122,9 +128,9 @@ impl Lang {
             Latin if self == Self::UNSTEMMED => self,
             Latin if default.entry().alphabet == Latin => default,
             Latin => Self::ENGLISH,
-            Cyrillic => Self(18),
-            Greek => Self(19),
-            Arabic => Self(20),
+            Cyrillic => Self::RUSSIAN,
+            Greek => Self::GREEK,
+            Arabic => Self::ARABIC,
             Alphabet::Other => Self::UNSTEMMED,
         }
     }
@@ -145,9 +151,9 @@ pub(super) fn alphabet(word: &str) -> Alphabet {
     }
 }
 
-/// Bytes of a page that detection reads.
+/// Maximum number of bytes of a page that detection reads.
 const SAMPLE_BYTES: usize = 1200;
-/// Words of a page that detection reads.
+/// Maximum number of words of a page that detection reads.
 const SAMPLE_WORDS: u32 = 120;
 
 /// Detects the language of `text`; returns `default` when it is unclear. Languages without a
@@ -159,24 +165,24 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     let sample = token::head(text, SAMPLE_BYTES);
     let mut counts = [0_u32; TABLE.len()];
     let mut words = 0;
-    let mut paired = 0;
-    let mut foreign = false;
+    let mut pair_count = 0;
+    let mut has_non_ascii = false;
     token::scan(sample, &mut |t| match t.kind {
         token::Kind::Word if words < SAMPLE_WORDS => {
             words += 1;
-            foreign |= !t.text.is_ascii();
+            has_non_ascii |= !t.text.is_ascii();
             let mut bits = STOP.get(t.text).copied().unwrap_or(0);
             while bits != 0 {
                 counts[bits.trailing_zeros() as usize] += 1;
                 bits &= bits - 1;
             }
         }
-        token::Kind::Pair => paired += 1,
+        token::Kind::Pair => pair_count += 1,
         _ => {}
     });
     // Chinese, Japanese, Korean, Thai: pairs need no stemmer, and Latin words use the default
     // language.
-    if words < 8 || paired > words * 2 {
+    if words < 8 || pair_count > words * 2 {
         return default;
     }
     let mut best = 0;
@@ -194,7 +200,7 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     if best * 8 >= words && best * 2 >= second * 3 {
         return Lang(winner as u8);
     }
-    if words < 20 && !foreign {
+    if words < 20 && !has_non_ascii {
         return default;
     }
     let Some(info) = whatlang::detect(sample) else { return default };
@@ -207,7 +213,7 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
             lang
         }
         Some(_) => default,
-        None if info.script() == whatlang::Script::Latin && !foreign => default,
+        None if info.script() == whatlang::Script::Latin && !has_non_ascii => default,
         None => Lang::UNSTEMMED,
     }
 }
@@ -338,8 +344,8 @@ mod tests {
 
     #[test]
     fn language_of_a_question_is_that_of_its_stop_words() {
-        let brain = [Lang::ENGLISH];
-        let code = |words: &[&str]| of_question(words, &brain).map(Lang::code);
+        let corpus = [Lang::ENGLISH];
+        let code = |words: &[&str]| of_question(words, &corpus).map(Lang::code);
         assert_eq!(code(&["what", "did", "ann", "say"]), Some("en"));
         assert_eq!(code(&["was", "hat", "ann", "uber", "das", "budget", "gesagt"]), Some("de"));
         assert_eq!(code(&["butce", "icin", "ne", "kadar", "para", "var"]), Some("tr"));
@@ -358,9 +364,9 @@ mod tests {
 
     #[test]
     fn the_language_table_is_consistent() {
-        assert_eq!(Lang::from_code("ru"), Some(Lang(18)));
-        assert_eq!(Lang::from_code("el"), Some(Lang(19)));
-        assert_eq!(Lang::from_code("ar"), Some(Lang(20)));
+        assert_eq!(Lang::from_code("ru"), Some(Lang::RUSSIAN));
+        assert_eq!(Lang::from_code("el"), Some(Lang::GREEK));
+        assert_eq!(Lang::from_code("ar"), Some(Lang::ARABIC));
         assert_eq!(Lang::UNSTEMMED.code(), "und");
         assert_eq!(Lang::from_code("tlh"), None);
     }

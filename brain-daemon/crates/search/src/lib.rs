@@ -14,7 +14,7 @@
 //! | file | purpose |
 //! |---|---|
 //! | `index` | The public index; `index_state` is shared by searches and the indexer |
-//! | `indexer` | The thread that writes to disk |
+//! | `indexer`, `index_writer`, `merge_policy` | The thread that writes to disk |
 //! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
 //! | `token`, `fold`, `exact`, `language`, `stopwords`, `document` | Turn a page into terms |
 //! | `query`, `plan`, `days` | Turn a question into groups of terms and conditions |
@@ -135,8 +135,8 @@ pub enum Change {
 /// Options of the index. The defaults are for a daemon.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Language of pages whose language is unclear (ISO 639-1). A language without a stemmer is not
-    /// stemmed.
+    /// Language of pages whose language is unclear (ISO 639-1). If it has no stemmer, the words of
+    /// these pages are not stemmed.
     pub default_language: String,
     /// Approximate maximum time from a change to its commit.
     pub commit_after: std::time::Duration,
@@ -146,8 +146,9 @@ pub struct Options {
     pub commit_changes: usize,
     /// As `commit_changes`, while changes arrive faster than they are indexed.
     pub commit_changes_bulk: usize,
-    /// Memory for uncommitted changes, in bytes. Beyond it the oldest are dropped: they are not
-    /// found, and must be pushed again after the next [`Index::open`] ([`OpenReport::seq`]).
+    /// Memory for uncommitted changes while the index cannot be written, in bytes. Beyond it, the
+    /// oldest are dropped: they are not found, and must be pushed again after the next
+    /// [`Index::open`] ([`OpenReport::seq`]).
     pub overlay_bytes: usize,
 }
 
@@ -167,7 +168,7 @@ impl Default for Options {
 /// Result of [`Index::open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenReport {
-    /// The last change in the index; push the later ones.
+    /// The sequence number of the last change in the index; push the later changes.
     pub seq: u64,
     /// Why the existing index was replaced by an empty one, if it was.
     pub rebuilt: Option<String>,
@@ -211,7 +212,7 @@ pub struct Question {
 pub struct SearchResults {
     /// The pages, best first.
     pub hits: Vec<RankedPage>,
-    /// Whether there are more.
+    /// Whether there are more pages.
     pub truncated: bool,
     /// The spellings that were also searched for mistyped words, if there are any.
     pub spelling: Option<Spelling>,

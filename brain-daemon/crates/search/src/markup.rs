@@ -45,7 +45,7 @@ pub(super) fn marks(body: &str, range: Range<usize>) -> Vec<Mark> {
     marks
 }
 
-/// Whether a line is a rule, a fence, an underline, or the line below the head of a table.
+/// Returns whether a line is a rule, a fence, an underline, or the line below the head of a table.
 fn is_rule(line: &str) -> bool {
     let line = line.trim_start();
     let is_fence = line.starts_with("```") || line.starts_with("~~~");
@@ -88,7 +88,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
     let line = &body[..range.end];
     let mut at = range.start;
     let mut prev = ' ';
-    // The end of a link whose text is being read, and the length of its closing marks.
+    // The range of the closing marks of the link whose text is being read.
     let mut closes: Option<Range<usize>> = None;
     loop {
         // Most of a text is no markup.
@@ -110,7 +110,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
         // Marks within the text of a link end before its closing marks.
         let rest = &line[at..limit];
         let next = rest[c.len_utf8()..].chars().next().unwrap_or(' ');
-        let hide = match c {
+        let hidden_bytes = match c {
             '`' => 1,
             '<' if address(rest).is_some() => {
                 closes = address(rest).map(|end| at + end..at + end + 1);
@@ -136,9 +136,9 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
             },
             _ => 0,
         };
-        if hide > 0 {
-            marks.push((at..at + hide, Replacement::Nothing));
-            at += hide;
+        if hidden_bytes > 0 {
+            marks.push((at..at + hidden_bytes, Replacement::Nothing));
+            at += hidden_bytes;
             if c == '\\' {
                 at += next.len_utf8();
                 prev = next;
@@ -153,7 +153,7 @@ fn inline(body: &str, range: Range<usize>, is_row: bool, marks: &mut Vec<Mark>) 
     }
 }
 
-/// Whether a doubled mark begins or ends a part of the text, rather than being an operator.
+/// Returns whether a doubled mark begins or ends a part of the text, rather than being an operator.
 fn is_pair(prev: char, rest: &str) -> bool {
     let next = rest.chars().next().unwrap_or(' ');
     let is_between = |is: fn(char) -> bool| is(prev) && is(next);
@@ -203,6 +203,7 @@ fn link(rest: &str) -> Option<(usize, Range<usize>)> {
     Some((1, end..end + close + 1))
 }
 
+/// Returns the beginning of a text in which the end of a link is searched.
 fn head_of(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_DISTANCE)]
 }
@@ -256,7 +257,8 @@ mod tests {
     proptest! {
         #[test]
         fn marks_are_in_order(
-            body in "(\\[\\[|\\]\\]|\\]\\(|\\)|\\||\n|# |- |\\*|_|==|~~|%%|<|>|\\\\|!|`|東|é|a| ){0,40}",
+            body in "(\\[\\[|\\]\\]|\\]\\(|\\)|\\||\n|# |- |\\*|_|==|~~|%%|\
+                <|>|\\\\|!|`|東|é|a| ){0,40}",
         ) {
             plain(&body);
         }

@@ -5,7 +5,7 @@ use tantivy::{
     indexer::{LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
-/// Maximum unmerged segments during a bulk load.
+/// Maximum number of unmerged segments during a bulk load.
 const MAX_UNMERGED: usize = 100;
 /// When idle, a segment is merged with all smaller ones unless it is this many times their total
 /// size.
@@ -14,9 +14,9 @@ const SIZE_RATIO: u64 = 4;
 /// Rate of incoming changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChangeRate {
-    /// Faster than they are indexed. Merging waits: it costs as much as indexing.
+    /// Changes arrive faster than they are indexed. Merging waits: it costs as much as indexing.
     Bulk,
-    /// A change from time to time.
+    /// A change arrives from time to time.
     Steady,
     /// A bulk load has ended; segments can be merged.
     Idle,

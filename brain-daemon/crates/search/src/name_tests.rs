@@ -1,4 +1,5 @@
-//! Pages that a question names are first: in any order of words, and while it is being typed.
+//! Tests of names in questions. A page that a question names is first, in any order of the words,
+//! and also while the question is being typed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,15 +8,17 @@ use brain_protocol::{Slug, SourceId};
 use super::*;
 use crate::tests::{ask, at_every_stage, page, put};
 
-fn typed(text: &str) -> Question {
+/// Returns a question that is being typed.
+fn typing(text: &str) -> Question {
     Question { is_being_typed: true, ..ask(text) }
 }
 
-fn found(index: &Index, question: &Question) -> Vec<(u64, u8)> {
+/// Returns the id and the tier of each hit.
+fn ranked(index: &Index, question: &Question) -> Vec<(u64, u8)> {
     index.search(question).unwrap().hits.iter().map(|hit| (hit.id, hit.tier)).collect()
 }
 
-/// Pages 1 to 5 have names; pages 11 to 40 only mention these names.
+/// Pages 1 to 6 have names; pages 11 to 39 only mention two of these names.
 fn corpus() -> Vec<Change> {
     let named = |id: u64, title: &str, slug: &str| IndexPage {
         slug: Slug::parse(slug).unwrap(),
@@ -44,11 +47,11 @@ fn corpus() -> Vec<Change> {
 fn a_name_in_another_order_is_first() {
     at_every_stage(&corpus(), |index| {
         for text in ["lovelace ada", "Lovelace, Ada", "numbers of enchantress"] {
-            let hits = found(index, &ask(text));
+            let hits = ranked(index, &ask(text));
             assert_eq!(hits[0].1, 3, "{text}: {hits:?}");
             assert!([1, 3].contains(&hits[0].0), "{text}: {hits:?}");
         }
-        assert_eq!(found(index, &ask("ada lovelace"))[0], (1, 6));
+        assert_eq!(ranked(index, &ask("ada lovelace"))[0], (1, 6));
         let terms = index.question_terms("what about Lovelace Ada?", None).unwrap();
         assert_eq!(terms.subjects.first().map(|s| s.pages.clone()), Some(vec![1]));
     });
@@ -57,7 +60,7 @@ fn a_name_in_another_order_is_first() {
 #[test]
 fn half_typed_names_are_first() {
     at_every_stage(&corpus(), |index| {
-        let first = |text: &str| found(index, &typed(text)).first().copied();
+        let first = |text: &str| ranked(index, &typing(text)).first().copied();
         assert_eq!(first("ada lov"), Some((1, 2)));
         assert_eq!(first("lovelace a"), Some((1, 1)));
         assert_eq!(first("Lovelo"), Some((2, 2)));
@@ -68,13 +71,13 @@ fn half_typed_names_are_first() {
         assert_eq!(first("東京都"), Some((5, 2)));
         assert_eq!(first("京都"), Some((5, 1)));
         assert_eq!(first("ada lovelace"), Some((1, 6)), "the whole name");
-        // The page with the shorter rest of its name is first.
-        let hits = found(index, &typed("love"));
+        // Of two names that begin so, the one with the shorter rest is first.
+        let hits = ranked(index, &typing("love"));
         assert_eq!(hits[0], (2, 2));
-        assert_eq!(found(index, &ask("ada lov"))[0].1, 0, "only while it is being typed");
-        assert_eq!(found(index, &typed("\"ada lov\"")), [], "a quoted phrase is complete");
-        let notes = Question { page_type: Some("other".into()), ..typed("ada lov") };
-        assert_eq!(found(index, &notes), [], "the filter applies");
+        assert_eq!(ranked(index, &ask("ada lov"))[0].1, 0, "only while it is being typed");
+        assert_eq!(ranked(index, &typing("\"ada lov\"")), [], "a quoted phrase is complete");
+        let filtered = Question { page_type: Some("other".into()), ..typing("ada lov") };
+        assert_eq!(ranked(index, &filtered), [], "the filter applies");
     });
 }
 
@@ -88,8 +91,8 @@ fn names_of_hidden_pages_do_not_show_while_typing() {
         let mut answers = Vec::new();
         at_every_stage(changes, |index| {
             for text in ["l", "lov", "love", "old lo", "ada lov"] {
-                let question = Question { view: Some(vec![own.clone()]), ..typed(text) };
-                answers.push(found(index, &question));
+                let question = Question { view: Some(vec![own.clone()]), ..typing(text) };
+                answers.push(ranked(index, &question));
             }
         });
         answers

@@ -17,8 +17,9 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Maximum documents of a segment that are found by the beginning of a name, for callers who see
-/// all. Short beginnings have more; then the names that come first in alphabetical order are found.
+/// Number of documents of a segment after which no further name is looked up by its beginning, for
+/// callers who can see all sources. If a short beginning has more, the first names in alphabetical
+/// order are found.
 pub(super) const MAX_PARTIAL_MATCHES: usize = 2048;
 /// Weight of the typed share of a name, in units of word scores.
 const TYPED_SHARE_WEIGHT: f32 = 10.0;
@@ -26,7 +27,7 @@ const TYPED_SHARE_WEIGHT: f32 = 10.0;
 /// The whole question as a name.
 #[derive(Debug, Clone)]
 pub(super) struct NameQuery {
-    /// As a title, an alias, a slug, and as a name with its words in any order.
+    /// Its keys as a title, an alias, a slug, and as a name with its words in any order.
     pub(super) whole: [HashedTerm; 4],
     /// As the beginning of a name, if it is being typed.
     pub(super) partial: Option<PartialName>,
@@ -35,11 +36,11 @@ pub(super) struct NameQuery {
 /// A name that is being typed.
 #[derive(Debug, Clone)]
 pub(super) struct PartialName {
-    /// The key with which keys of such names begin.
+    /// Beginning of the keys of matching names.
     key: String,
-    /// Its words without the last.
+    /// The typed words without the last one.
     words: Vec<String>,
-    /// The beginning of its last word.
+    /// The last typed word, which can be incomplete.
     last: String,
 }
 
@@ -60,9 +61,7 @@ impl NameQuery {
         let partial = is_being_typed.then(|| PartialName::new(text, &name)).flatten();
         Some(Self { whole: keys.map(HashedTerm::new), partial })
     }
-}
 
-impl NameQuery {
     /// Returns the last word while it is being typed.
     pub(super) fn half_typed_word(&self) -> Option<&str> {
         self.partial.as_ref().map(|partial| partial.last.as_str())
@@ -83,10 +82,10 @@ impl PartialName {
         Some(Self { key: key_of(space, name), words, last })
     }
 
-    /// Returns the share of a name with the key `key` that was typed; `None` if it begins
-    /// otherwise.
+    /// Returns the typed share of the name with the key `key`; `None` if the key does not begin
+    /// with the typed text.
     fn share(&self, key: &[u8]) -> Option<f32> {
-        // Two bytes are the namespace.
+        // The first two bytes are the namespace and a colon.
         let begins = key.starts_with(self.key.as_bytes());
         begins.then(|| (self.key.len() - 2) as f32 / (key.len() - 2).max(1) as f32)
     }
@@ -98,8 +97,8 @@ const LITTLE_WORDS: [&str; 26] = [
     "du", "de", "et", "el", "los", "las", "del", "y", "il", "lo", "di", "o",
 ];
 
-/// Returns the words of a name, as [`name_key`] has them, in alphabetical order and without little
-/// words, if at least two others are left.
+/// Returns the words of a name in alphabetical order. Omits little words if at least two other
+/// words are left. `name` has the form of [`name_key`].
 pub(super) fn any_order(name: &str) -> String {
     let mut words: Vec<&str> = name.split(' ').filter(|word| !is_little(word)).collect();
     if words.len() < 2 {
@@ -113,8 +112,8 @@ pub(super) fn any_order(name: &str) -> String {
 /// [`any_order`] drops.
 pub(super) fn has_little_end(name: &str) -> bool {
     let words: Vec<&str> = name.split(' ').collect();
-    let is_little_at = |at: Option<&&str>| at.is_some_and(|word| is_little(word));
-    (is_little_at(words.first()) || is_little_at(words.last()))
+    let is_little_word = |word: Option<&&str>| word.is_some_and(|word| is_little(word));
+    (is_little_word(words.first()) || is_little_word(words.last()))
         && words.iter().filter(|word| !is_little(word)).count() > 1
 }
 
@@ -125,16 +124,17 @@ fn is_little(word: &str) -> bool {
 /// How a question names a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct NameMatch {
-    /// Whether the whole question is its title, an alias, its slug, and a name in any order.
+    /// Whether the whole question is the page's title, an alias, its slug, and a name with its
+    /// words in any order.
     pub(super) whole: [bool; 4],
-    /// The share of a name that was typed, more than 0 if the question begins a name.
+    /// The share of a name that was typed, 0 to 1; more than 0 if a name begins with the question.
     pub(super) typed_share: f32,
-    /// Whether the typed words begin words of its names.
+    /// Whether the page's names have the typed words; the last one may be incomplete.
     pub(super) has_words: bool,
 }
 
 impl NameMatch {
-    /// The match of the name at `index` in [`NameQuery::whole`].
+    /// Returns the match of the name at `index` in [`NameQuery::whole`].
     pub(super) fn whole(index: usize) -> Self {
         let mut found = Self::default();
         found.whole[index] = true;
@@ -179,7 +179,7 @@ impl NameMatch {
         }
     }
 
-    /// Returns the score of the part that was typed, which ranks pages of one tier.
+    /// Returns the score of the typed share, which ranks pages of one tier.
     pub(super) fn score(&self) -> f32 {
         TYPED_SHARE_WEIGHT * self.typed_share
     }
@@ -196,15 +196,16 @@ pub(super) fn of_document(query: &NameQuery, document: &Document) -> NameMatch {
         found.typed_share =
             keys.filter_map(|key| partial.share(key.as_bytes())).fold(found.typed_share, f32::max);
         let mut words = document.names.split(char::from(TERM_MARK));
-        let has = |word: &String| document.names.split(char::from(TERM_MARK)).any(|w| w == word);
+        let has_word =
+            |word: &String| document.names.split(char::from(TERM_MARK)).any(|w| w == word);
         found.has_words =
-            words.any(|word| word.starts_with(&partial.last)) && partial.words.iter().all(has);
+            words.any(|word| word.starts_with(&partial.last)) && partial.words.iter().all(has_word);
     }
     found
 }
 
-/// Returns about `max_count` documents of `segment` with a name that `partial` can become,
-/// ascending. Only documents that `is_visible` accepts count.
+/// Returns the visible documents of `segment` that `partial` can name, ascending: about `max_count`
+/// by the beginning of a name, and all by the words of their names.
 pub(super) fn partial_matches(
     segment: &Segment<'_>,
     partial: &PartialName,
@@ -212,7 +213,7 @@ pub(super) fn partial_matches(
     is_visible: &impl Fn(u32) -> bool,
 ) -> Result<Vec<(u32, NameMatch)>> {
     let mut found: Vec<(u32, NameMatch)> = Vec::new();
-    each_beginning(&segment.keys, &partial.key, &mut |key, info| {
+    each_term_with_prefix(&segment.keys, &partial.key, &mut |key, info| {
         let Some(share) = partial.share(key) else { return Ok(ControlFlow::Continue(())) };
         each_doc(&segment.keys, info, &mut |doc| {
             if is_visible(doc) {
@@ -224,20 +225,20 @@ pub(super) fn partial_matches(
             false => ControlFlow::Break(()),
         })
     })?;
-    found.extend(with_words(segment, partial, is_visible)?);
+    found.extend(docs_with_name_words(segment, partial, is_visible)?);
     found.sort_unstable_by_key(|(doc, _)| *doc);
     found.dedup_by(|b, a| {
-        let same = a.0 == b.0;
-        if same {
+        let is_same_doc = a.0 == b.0;
+        if is_same_doc {
             a.1.add(b.1);
         }
-        same
+        is_same_doc
     });
     Ok(found)
 }
 
-/// Returns the documents that have the typed words in their names, the last as a beginning.
-fn with_words(
+/// Returns the visible documents whose names have the typed words, the last one as a beginning.
+fn docs_with_name_words(
     segment: &Segment<'_>,
     partial: &PartialName,
     is_visible: &impl Fn(u32) -> bool,
@@ -252,7 +253,7 @@ fn with_words(
         words.push(info);
     }
     let mut docs = DocBitSet::empty(segment.reader.max_doc());
-    each_beginning(&segment.names, &partial.last, &mut |_, info| {
+    each_term_with_prefix(&segment.names, &partial.last, &mut |_, info| {
         each_doc(&segment.names, info, &mut |doc| docs.insert(doc))?;
         Ok(ControlFlow::Continue(()))
     })?;
@@ -265,24 +266,24 @@ fn with_words(
     Ok(docs.iter().filter(|doc| is_visible(*doc)).map(|doc| (doc, found)).collect())
 }
 
-/// Keeps the `max_count` best of `found`, in ascending order of documents.
+/// Keeps the `max_count` best of `found`, in ascending order of documents; 0 keeps all.
 pub(super) fn keep_best(found: &mut Vec<(u32, NameMatch)>, max_count: usize) {
     if found.len() > max_count && max_count > 0 {
         let rank = |it: &(u32, NameMatch)| (it.1.tier(), it.1.typed_share);
         found.select_nth_unstable_by(max_count - 1, |a, b| {
-            let ((x, s), (y, t)) = (rank(a), rank(b));
-            y.cmp(&x).then(t.total_cmp(&s)).then(a.0.cmp(&b.0))
+            let ((tier_a, share_a), (tier_b, share_b)) = (rank(a), rank(b));
+            tier_b.cmp(&tier_a).then(share_b.total_cmp(&share_a)).then(a.0.cmp(&b.0))
         });
         found.truncate(max_count);
         found.sort_unstable_by_key(|(doc, _)| *doc);
     }
 }
 
-/// Takes a term of the index, and returns whether to continue.
+/// Takes a term of the index and its postings; returns whether to continue.
 type EachTerm<'a> = dyn FnMut(&[u8], &TermInfo) -> Result<ControlFlow<()>> + 'a;
 
-/// Calls `each` with the terms that begin with `prefix`, in order.
-fn each_beginning(
+/// Calls `each` with the terms that begin with `prefix`, in order, until it returns `Break`.
+fn each_term_with_prefix(
     index: &InvertedIndexReader,
     prefix: &str,
     each: &mut EachTerm<'_>,

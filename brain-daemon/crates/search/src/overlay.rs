@@ -40,7 +40,7 @@ pub(super) fn count(overlay: &Overlay, plan: &Plan, stats: &mut Stats) -> Vec<Ov
     matched
 }
 
-/// As `count`, for statistics that already include the count and lengths of `entries`.
+/// As [`count`], for statistics that already include the number and lengths of `entries`.
 pub(super) fn count_visible(
     entries: &[Arc<Entry>],
     plan: &Plan,
@@ -58,11 +58,13 @@ pub(super) fn count_visible(
 /// Occurrences of a plan's terms in one page of the overlay.
 pub(super) struct OverlayMatch {
     entry: Option<Arc<Entry>>,
-    /// Group, field and position; ordered by group.
+    /// Index of the group, and the occurrence; ordered by group.
     cells: Vec<(usize, TermOccurrence)>,
+    /// Whether the page matches the plan. Only then is `entry` set.
     is_match: bool,
 }
 
+/// Field in which a term occurs, with its position there, if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TermOccurrence {
     Body(u32),
@@ -114,16 +116,16 @@ pub(super) fn collect<'m>(
             let cell = hits.cell(index, group);
             match occurrence {
                 TermOccurrence::Body(position) | TermOccurrence::Title(position) => {
-                    let found = if let TermOccurrence::Body(_) = occurrence {
+                    let field = if let TermOccurrence::Body(_) = occurrence {
                         &mut cell.body
                     } else {
                         &mut cell.title
                     };
-                    if found.places == 0 {
-                        found.at = next;
+                    if field.places == 0 {
+                        field.at = next;
                     }
-                    found.count += 1;
-                    found.places += 1;
+                    field.count += 1;
+                    field.places += 1;
                     hits.positions.push(position);
                 }
                 TermOccurrence::BodyPrefix => cell.body.count = cell.body.count.max(1),
@@ -141,9 +143,9 @@ struct Finder<'a> {
     plan: &'a Plan,
     /// Hash of a term → its groups.
     terms: HashMap<u64, Vec<usize>, BuildTermHasher>,
-    /// A filter over the hashes: most terms of a page are in no question.
+    /// Bits of the hashes: rules out most terms of a page without a lookup.
     filter: [u64; 16],
-    prefixes: bool,
+    has_prefixes: bool,
 }
 
 impl<'a> Finder<'a> {
@@ -157,17 +159,19 @@ impl<'a> Finder<'a> {
                 filter[(bit / 64) as usize] |= 1 << (bit % 64);
             }
         }
-        Self { plan, terms, filter, prefixes: plan.groups.iter().any(|g| g.prefix.is_some()) }
+        let has_prefixes = plan.groups.iter().any(|g| g.prefix.is_some());
+        Self { plan, terms, filter, has_prefixes }
     }
 
-    fn each(&self, hashes: &[u64], mut found: impl FnMut(usize, u32)) {
+    /// Calls `each` with group and position of each term of the plan in `hashes`.
+    fn each_occurrence(&self, hashes: &[u64], mut each: impl FnMut(usize, u32)) {
         for (position, &hash) in hashes.iter().enumerate() {
             let bit = hash >> 54;
             if self.filter[(bit / 64) as usize] >> (bit % 64) & 1 == 1
                 && let Some(groups) = self.terms.get(&hash)
             {
                 for &group in groups {
-                    found(group, position as u32);
+                    each(group, position as u32);
                 }
             }
         }
@@ -198,12 +202,12 @@ impl<'a> Finder<'a> {
     fn find(&self, document: &Document, entry: &Arc<Entry>) -> OverlayMatch {
         let mut cells = Vec::new();
         let groups = &self.plan.groups;
-        self.each(&document.body.hashes, |group, position| {
+        self.each_occurrence(&document.body.hashes, |group, position| {
             if groups[group].scope == Scope::Anywhere {
                 cells.push((group, TermOccurrence::Body(position)));
             }
         });
-        self.each(&document.title.hashes, |group, position| {
+        self.each_occurrence(&document.title.hashes, |group, position| {
             cells.push((group, TermOccurrence::Title(position)));
         });
         for (index, group) in groups.iter().enumerate() {
@@ -220,7 +224,7 @@ impl<'a> Finder<'a> {
                 cells.push((index, TermOccurrence::Exact));
             }
         }
-        if self.prefixes {
+        if self.has_prefixes {
             self.find_prefixes(document, &mut cells);
         }
         // Positions of a group must be adjacent and sorted.
@@ -230,8 +234,8 @@ impl<'a> Finder<'a> {
             .names
             .as_ref()
             .is_some_and(|query| !names::of_document(query, document).is_none());
-        let is_match =
-            (!cells.is_empty() || is_named || self.plan.groups.is_empty()) && self.is_met(document);
+        let is_match = (!cells.is_empty() || is_named || self.plan.groups.is_empty())
+            && self.meets_conditions(document);
         OverlayMatch { entry: is_match.then(|| Arc::clone(entry)), cells, is_match }
     }
 
@@ -251,7 +255,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns whether `document` meets the plan's conditions.
-    fn is_met(&self, document: &Document) -> bool {
+    fn meets_conditions(&self, document: &Document) -> bool {
         self.plan.since.is_none_or(|since| document.updated_at >= since)
             && self.plan.until.is_none_or(|until| document.updated_at <= until)
             && self.plan.required.iter().all(|condition| is_met(condition, document))
@@ -259,14 +263,15 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns the pages of `entries` that meet the plan's conditions.
+/// Returns the ids of the pages of `entries` that meet the plan's conditions.
 pub(super) fn matching_ids<'e>(
     entries: impl Iterator<Item = &'e Arc<Entry>>,
     plan: &Plan,
 ) -> Vec<u64> {
     let finder = Finder::new(plan);
     let documents = entries.filter_map(|entry| entry.ready());
-    documents.filter(|document| finder.is_met(document)).map(|document| document.id).collect()
+    let found = documents.filter(|document| finder.meets_conditions(document));
+    found.map(|document| document.id).collect()
 }
 
 fn is_met(condition: &Condition, document: &Document) -> bool {
@@ -287,11 +292,11 @@ fn is_met(condition: &Condition, document: &Document) -> bool {
 
 fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
     let Some(((_, first), rest)) = phrase.words.split_first() else { return false };
-    let is = |hash: u64, forms: &[HashedTerm]| forms.iter().any(|form| form.hash == hash);
+    let is_form = |hash: u64, forms: &[HashedTerm]| forms.iter().any(|form| form.hash == hash);
     terms.hashes.iter().enumerate().any(|(at, &hash)| {
-        is(hash, first)
+        is_form(hash, first)
             && rest.iter().all(|(offset, forms)| {
-                terms.hashes.get(at + *offset as usize).is_some_and(|&h| is(h, forms))
+                terms.hashes.get(at + *offset as usize).is_some_and(|&h| is_form(h, forms))
             })
     })
 }

@@ -15,7 +15,7 @@ use super::{
     token::{self, Kind, name_key},
 };
 
-/// Maximum groups.
+/// Maximum groups of a plan.
 pub(super) const MAX_GROUPS: usize = 64;
 /// Maximum words of a phrase.
 const MAX_PHRASE: usize = 32;
@@ -40,22 +40,23 @@ impl HashedTerm {
 pub(super) struct Group {
     /// The word for display.
     pub(super) label: String,
-    /// Number of occurrences in the question.
+    /// Number of occurrences in the question, times the weight of a correction.
     pub(super) times: f32,
     /// The stemmed terms, one per language; empty for a prefix.
     pub(super) terms: Vec<HashedTerm>,
     /// The prefix, if the word may continue.
     pub(super) prefix: Option<String>,
-    /// Whether it must be in the title.
+    /// The fields in which the word counts.
     pub(super) scope: Scope,
-    /// The word as a word of tags and of slugs.
+    /// The word's key as a word of a tag.
     pub(super) tag: HashedTerm,
+    /// The word's key as a word of a slug.
     pub(super) slug: HashedTerm,
-    /// Its exact form, among the words of pages; `None` for other kinds of terms.
+    /// The key of its exact form; `None` for prefixes and for tokens of other kinds than words.
     pub(super) exact: Option<HashedTerm>,
 }
 
-/// Two words of the question, and the distance between their positions.
+/// Two groups of the question by index, and the distance between the positions of their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) first: usize,
@@ -89,9 +90,13 @@ pub(super) struct Plan {
     pub(super) pairs: Vec<Pair>,
     /// The words of the question with stop words, except required phrases.
     pub(super) sequences: Vec<Sequence>,
+    /// Conditions that a page must meet.
     pub(super) required: Vec<Condition>,
+    /// Conditions that a page must not meet.
     pub(super) excluded: Vec<Condition>,
+    /// Earliest time of the last change, in Unix milliseconds.
     pub(super) since: Option<i64>,
+    /// Latest time of the last change, in Unix milliseconds.
     pub(super) until: Option<i64>,
     /// The whole question as a name.
     pub(super) names: Option<NameQuery>,
@@ -102,11 +107,11 @@ pub(super) struct Plan {
 impl Plan {
     /// Whether no page can match because the question is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.groups.is_empty() && !self.by_condition_alone()
+        self.groups.is_empty() && !self.has_conditions_alone()
     }
 
-    /// Whether a condition alone, such as `tag:x` or `-draft`, finds pages.
-    fn by_condition_alone(&self) -> bool {
+    /// Whether pages are found by conditions alone, such as `tag:x` or `-draft`.
+    fn has_conditions_alone(&self) -> bool {
         self.groups.is_empty() && !(self.required.is_empty() && self.excluded.is_empty())
     }
 
@@ -129,8 +134,8 @@ impl Plan {
         let mut builder = Builder::new(languages, analyzer);
         let is_last_open = matches!(units.last(), Some(Unit::Words(_)));
         let is_being_typed = question.is_being_typed && is_last_open;
-        builder.words(&units, is_being_typed, question.prefer_quotes);
-        builder.conditions(&units, question.prefer_quotes);
+        builder.add_words(&units, is_being_typed, question.prefer_quotes);
+        builder.add_conditions(&units, question.prefer_quotes);
         if question.asks_for_links {
             builder.plan.sequences.clear();
         }
@@ -144,7 +149,7 @@ impl Plan {
         analyzer: &mut Analyzer,
     ) -> Self {
         let mut builder = Builder::new(languages, analyzer);
-        builder.conditions(&parse(&question.text), question.prefer_quotes);
+        builder.add_conditions(&parse(&question.text), question.prefer_quotes);
         builder.plan.with_options(question)
     }
 
@@ -154,22 +159,22 @@ impl Plan {
         if let Some((first, last)) = question.days {
             let keys = keys_of_period(first, last);
             plan.required
-                .push(Condition::Keys(keys.iter().map(|day| keyed(key::DAY, day)).collect()));
+                .push(Condition::Keys(keys.iter().map(|day| hashed_key(key::DAY, day)).collect()));
         }
         if plan.is_empty() {
             return plan;
         }
         if let Some(sources) = &question.sources {
             plan.required.push(Condition::Keys(
-                sources.iter().map(|s| keyed(key::SOURCE, s.as_str())).collect(),
+                sources.iter().map(|s| hashed_key(key::SOURCE, s.as_str())).collect(),
             ));
         }
         if let Some(page_type) = &question.page_type {
-            plan.required
-                .push(Condition::Keys(vec![keyed(key::TYPE, &page_type.trim().to_lowercase())]));
+            let key = hashed_key(key::TYPE, &page_type.trim().to_lowercase());
+            plan.required.push(Condition::Keys(vec![key]));
         }
         for tag in &question.tags {
-            plan.required.push(Condition::Keys(vec![keyed(key::TAG, &name_key(tag))]));
+            plan.required.push(Condition::Keys(vec![hashed_key(key::TAG, &name_key(tag))]));
         }
         plan.since = question.since;
         plan.until = question.until;
@@ -178,8 +183,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Adds another spelling of the word of `group` with `weight`, also where the word is adjacent
-    /// to others.
+    /// Adds another spelling of the word of `group` with `weight`, and gives it the word's pairs.
+    /// Does nothing if another group has the same terms, or if the plan has the maximum of groups.
     pub(super) fn add_spelling(
         &mut self,
         group: usize,
@@ -190,7 +195,7 @@ impl Plan {
         let mut builder = Builder { plan: std::mem::take(self), analyzer };
         let (scope, times) = (builder.plan.groups[group].scope, builder.plan.groups[group].times);
         let word = Word { text: text.to_owned(), exact: None, position: 0, kind: Kind::Word };
-        let mut spelled = Group { times: 0.0, ..builder.group(&word, scope) };
+        let mut spelled = Group { times: 0.0, ..builder.word_group(&word, scope) };
         // The text may be a stem.
         if spelled.terms.iter().all(|term| term.text != text) {
             spelled.terms.push(HashedTerm::new(text));
@@ -214,20 +219,23 @@ impl Plan {
 }
 
 /// Returns the key `value` in `namespace`.
-fn keyed(namespace: char, value: &str) -> HashedTerm {
+fn hashed_key(namespace: char, value: &str) -> HashedTerm {
     HashedTerm::new(key_of(namespace, value))
 }
 
+/// Builds a plan from the units of a question.
 struct Builder<'a> {
     plan: Plan,
     analyzer: &'a mut Analyzer,
 }
 
-/// A word of the question: its folded form and position.
+/// A word of the question, or a token of another kind.
 struct Word {
+    /// The folded text.
     text: String,
-    /// The key of its exact form.
+    /// The key of its exact form; only for [`Kind::Word`].
     exact: Option<String>,
+    /// The position among the tokens of its text.
     position: u32,
     kind: Kind,
 }
@@ -238,10 +246,10 @@ impl<'a> Builder<'a> {
         Self { plan: Plan { languages, ..Plan::default() }, analyzer }
     }
 
-    /// Adds the ranking groups.
-    fn words(&mut self, units: &[Unit], is_being_typed: bool, prefer_quotes: bool) {
+    /// Adds the groups that rank, their pairs, the sequences, and the question as a name.
+    fn add_words(&mut self, units: &[Unit], is_being_typed: bool, prefer_quotes: bool) {
         let mut name = String::new();
-        let mut plain = true;
+        let mut can_be_name = true;
         let mut texts: Vec<(Vec<Word>, Scope)> = Vec::new();
         let mut sequences = Vec::new();
         for unit in units {
@@ -256,63 +264,65 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Unit::Required(text, Scope::Title) => {
-                    plain = false;
+                    can_be_name = false;
                     texts.push((words(text), Scope::Title));
                 }
-                Unit::Prefix(..) => plain = false,
+                Unit::Prefix(..) => can_be_name = false,
                 Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { .. } => {}
             }
         }
-        if plain {
+        if can_be_name {
             self.plan.names = NameQuery::new(&name, is_being_typed);
         }
-        let all: Vec<&str> = texts
+        let plain_words: Vec<&str> = texts
             .iter()
             .flat_map(|(words, _)| words)
             .filter(|w| w.kind == Kind::Word)
             .map(|w| w.text.as_str())
             .collect();
-        if let Some(own) = of_question(&all, &self.plan.languages)
-            && !self.plan.languages.contains(&own)
+        if let Some(lang) = of_question(&plain_words, &self.plan.languages)
+            && !self.plan.languages.contains(&lang)
         {
-            self.plan.languages.push(own);
+            self.plan.languages.push(lang);
         }
-        let has_other = texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
-        let mut stop = stop_words(&all, &self.plan.languages);
-        if has_other && stop.is_empty() {
-            // Beside words of another kind, even the last plain stop word is dropped.
-            stop = stop_words(&[&all[..], &["\u{0}"]].concat(), &self.plan.languages);
+        let has_other_kinds =
+            texts.iter().flat_map(|(words, _)| words).any(|w| w.kind != Kind::Word);
+        let mut stop = stop_words(&plain_words, &self.plan.languages);
+        if has_other_kinds && stop.is_empty() {
+            // Beside tokens of other kinds, stop words are dropped even if there is no other word.
+            // The added word is a stop word in no language.
+            stop = stop_words(&[&plain_words[..], &["\u{0}"]].concat(), &self.plan.languages);
         }
         let is_stop = |word: &Word| word.kind == Kind::Word && stop.contains(word.text.as_str());
         for (words, scope) in &texts {
-            self.ranked(words, *scope, |word| is_stop(word));
+            self.add_ranked_words(words, *scope, |word| is_stop(word));
         }
         for (text, is_quoted) in sequences {
-            self.sequence(&texts[text].0, is_quoted, |word| is_stop(word));
+            self.add_sequence(&texts[text].0, is_quoted, |word| is_stop(word));
         }
         // The last word may be a beginning of a word in titles.
         if let (true, Some((words, Scope::Anywhere))) = (is_being_typed, texts.last())
             && let Some(last) = words.last()
             && last.text.len() > 1
         {
-            let beginning = self.prefix(&last.text, Scope::Title);
-            self.add(beginning);
+            let beginning = self.prefix_group(&last.text, Scope::Title);
+            self.add_group(beginning);
         }
         for unit in units {
             let Unit::Prefix(text, scope) = unit else { continue };
             let mut words = words(text);
             let Some(last) = words.pop() else { continue };
-            self.ranked(&words, *scope, |_| false);
+            self.add_ranked_words(&words, *scope, |_| false);
             let group = match last.kind {
-                Kind::Word | Kind::Whole => self.prefix(&last.text, *scope),
-                Kind::Pair | Kind::Lone | Kind::Tail => self.group(&last, *scope),
+                Kind::Word | Kind::Whole => self.prefix_group(&last.text, *scope),
+                Kind::Pair | Kind::Lone | Kind::Tail => self.word_group(&last, *scope),
             };
-            self.add(group);
+            self.add_group(group);
         }
     }
 
     /// Adds the words of a text as a sequence.
-    fn sequence(&mut self, words: &[Word], is_quoted: bool, is_stop: impl Fn(&Word) -> bool) {
+    fn add_sequence(&mut self, words: &[Word], is_quoted: bool, is_stop: impl Fn(&Word) -> bool) {
         let mut sequence = Sequence { words: Vec::with_capacity(words.len()), is_quoted };
         for word in words.iter().filter(|word| word.kind != Kind::Lone).take(MAX_WORDS) {
             let forms = self.forms(word);
@@ -329,14 +339,15 @@ impl<'a> Builder<'a> {
         self.plan.sequences.push(sequence);
     }
 
-    fn ranked(&mut self, words: &[Word], scope: Scope, is_stop: impl Fn(&Word) -> bool) {
+    /// Adds a group for each word, and a pair for each two that follow each other.
+    fn add_ranked_words(&mut self, words: &[Word], scope: Scope, is_stop: impl Fn(&Word) -> bool) {
         let mut previous: Option<(usize, u32)> = None;
         for word in words {
             if is_stop(word) {
                 continue;
             }
-            let group = self.group(word, scope);
-            let Some(index) = self.add(group) else { return };
+            let group = self.word_group(word, scope);
+            let Some(index) = self.add_group(group) else { return };
             if let Some((first, position)) = previous {
                 let pair = Pair { first, second: index, distance: word.position - position };
                 if first != index && scope == Scope::Anywhere && !self.plan.pairs.contains(&pair) {
@@ -347,12 +358,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds `group`, or counts it again; returns its index, unless there are too many.
-    fn add(&mut self, group: Group) -> Option<usize> {
-        let same = |other: &Group| {
+    /// Adds `group`, or counts it again if the plan has it. Returns its index; `None` if the plan
+    /// has the maximum of groups.
+    fn add_group(&mut self, group: Group) -> Option<usize> {
+        let is_same = |other: &Group| {
             other.scope == group.scope && other.prefix == group.prefix && other.terms == group.terms
         };
-        if let Some(index) = self.plan.groups.iter().position(same) {
+        if let Some(index) = self.plan.groups.iter().position(is_same) {
             self.plan.groups[index].times += 1.0;
             return Some(index);
         }
@@ -363,27 +375,29 @@ impl<'a> Builder<'a> {
         Some(self.plan.groups.len() - 1)
     }
 
-    fn group(&mut self, word: &Word, scope: Scope) -> Group {
+    /// Returns the group of a word.
+    fn word_group(&mut self, word: &Word, scope: Scope) -> Group {
         if word.kind == Kind::Lone {
-            return self.prefix(&word.text, scope);
+            return self.prefix_group(&word.text, scope);
         }
         Group {
             terms: self.forms(word),
             exact: word.exact.as_deref().map(HashedTerm::new),
-            ..self.prefix(&word.text, scope)
+            ..self.prefix_group(&word.text, scope)
         }
         .without_prefix()
     }
 
-    fn prefix(&self, text: &str, scope: Scope) -> Group {
+    /// Returns the group of a prefix.
+    fn prefix_group(&self, text: &str, scope: Scope) -> Group {
         Group {
             label: text.to_owned(),
             times: 1.0,
             terms: Vec::new(),
             prefix: Some(text.to_owned()),
             scope,
-            tag: keyed(key::TAG_WORD, text),
-            slug: keyed(key::SLUG_WORD, text),
+            tag: hashed_key(key::TAG_WORD, text),
+            slug: hashed_key(key::SLUG_WORD, text),
             exact: None,
         }
     }
@@ -406,13 +420,14 @@ impl<'a> Builder<'a> {
         forms
     }
 
-    /// Returns the words of a phrase in all their forms.
+    /// Returns the position and the forms of each word of a phrase.
     fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<HashedTerm>)> {
         words(text).iter().take(MAX_PHRASE).map(|word| (word.position, self.forms(word))).collect()
     }
 
-    /// Adds the conditions of the question's text; quoted phrases only if they are not preferred.
-    fn conditions(&mut self, units: &[Unit], prefer_quotes: bool) {
+    /// Adds the conditions of the question's text. With `prefer_quotes`, quoted phrases are not
+    /// conditions.
+    fn add_conditions(&mut self, units: &[Unit], prefer_quotes: bool) {
         let mut types = Vec::new();
         let mut sources = Vec::new();
         for unit in units {
@@ -424,7 +439,7 @@ impl<'a> Builder<'a> {
                         continue;
                     }
                     // One character of a script without spaces: any pair that begins with it.
-                    match (words.as_slice(), token_kind(text)) {
+                    match (words.as_slice(), last_token_kind(text)) {
                         ([_], Some(Kind::Lone)) => Condition::Prefix(name_key(text), *scope),
                         _ => Condition::Phrase(Phrase { words, scope: *scope }),
                     }
@@ -432,21 +447,21 @@ impl<'a> Builder<'a> {
                 Unit::ExcludedPrefix(text, scope) => Condition::Prefix(name_key(text), *scope),
                 Unit::Prefix(text, Scope::Title) => Condition::Prefix(name_key(text), Scope::Title),
                 Unit::Filter { field: Filter::Tag, value, .. } => {
-                    Condition::Keys(vec![keyed(key::TAG, value)])
+                    Condition::Keys(vec![hashed_key(key::TAG, value)])
                 }
                 Unit::Filter { field: Filter::Type, value, excluded } => {
                     if !excluded {
-                        types.push(keyed(key::TYPE, value));
+                        types.push(hashed_key(key::TYPE, value));
                         continue;
                     }
-                    Condition::Keys(vec![keyed(key::TYPE, value)])
+                    Condition::Keys(vec![hashed_key(key::TYPE, value)])
                 }
                 Unit::Filter { field: Filter::Source, value, excluded } => {
                     if !excluded {
-                        sources.push(keyed(key::SOURCE, value));
+                        sources.push(hashed_key(key::SOURCE, value));
                         continue;
                     }
-                    Condition::Keys(vec![keyed(key::SOURCE, value)])
+                    Condition::Keys(vec![hashed_key(key::SOURCE, value)])
                 }
                 Unit::Words(_) | Unit::Prefix(_, Scope::Anywhere) => continue,
             };
@@ -475,19 +490,20 @@ impl Group {
     }
 }
 
-fn token_kind(text: &str) -> Option<Kind> {
+/// Returns the kind of the last token of `text`; `None` without tokens.
+fn last_token_kind(text: &str) -> Option<Kind> {
     let mut kind = None;
     token::scan(text, &mut |t| kind = Some(t.kind));
     kind
 }
 
-/// Returns the tokens of a question or phrase with positions. The last character of a run is left
-/// out, because its pair has it.
+/// Returns the tokens of a question or phrase with positions. The last character of a run without
+/// spaces is left out, because the pair before it has it, too.
 fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
     let mut position = 0;
     token::scan(text, &mut |t| {
-        // The position counts, because pages have this token.
+        // A skipped token takes a position, as in pages.
         if t.kind != Kind::Tail {
             let exact = (t.kind == Kind::Word).then(|| exact::key(&text[t.start..t.end], t.text));
             out.push(Word { text: t.text.to_owned(), exact, position, kind: t.kind });

@@ -6,30 +6,31 @@ use super::token::{divides_hebrew, head, name_key};
 
 /// Maximum bytes read of a question.
 pub(super) const MAX_QUESTION_BYTES: usize = 4096;
-/// Maximum parts read of a question.
+/// Maximum units read of a question.
 const MAX_UNITS: usize = 256;
 
-/// The fields that a part searches.
+/// The fields that a unit searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Anywhere,
     Title,
 }
 
-/// One part of a question.
+/// A part of a question: words, a phrase, a prefix, an exclusion or a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Words that affect the ranking only.
     Words(String),
-    /// Words whose last one is a prefix; they affect the ranking only.
+    /// Words whose last one is a prefix. In the title they are required; anywhere, they affect the
+    /// ranking only.
     Prefix(String, Scope),
-    /// A required phrase, or a word required in the title.
+    /// A required phrase, or words required in the title.
     Required(String, Scope),
-    /// An excluded phrase.
+    /// An excluded word or phrase.
     Excluded(String, Scope),
     /// An excluded prefix.
     ExcludedPrefix(String, Scope),
-    /// A required or excluded value.
+    /// A required or excluded value of a field.
     Filter { field: Filter, value: String, excluded: bool },
 }
 
@@ -41,12 +42,13 @@ pub(super) enum Filter {
     Source,
 }
 
+/// A field name before a colon.
 enum Field {
     Title,
     Filter(Filter),
 }
 
-/// Returns the parts of `question`, in order.
+/// Returns the units of `question`, in order.
 pub(super) fn parse(question: &str) -> Vec<Unit> {
     let question = head(question, MAX_QUESTION_BYTES);
     let mut units = Vec::new();
@@ -67,8 +69,8 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
     units
 }
 
-/// Returns whether a question has words that are neither in quotes nor in a filter. A prefix counts
-/// only with `prefixes`.
+/// Returns whether a question has words outside quotes, filters, `title:` and exclusions. With
+/// `prefixes`, a prefix counts as a word.
 pub(super) fn has_words(units: &[Unit], prefixes: bool) -> bool {
     units.iter().any(|unit| match unit {
         Unit::Words(text) => text.chars().any(char::is_alphanumeric),
@@ -91,7 +93,8 @@ pub(super) fn plain(units: &[Unit]) -> String {
     out
 }
 
-/// Parses the first part of `text`, which does not begin with white space; returns the rest.
+/// Parses the first unit of `text`, which does not begin with white space; returns the rest, too.
+/// An empty quotation, and a quote that is not closed, yield no unit.
 fn unit(text: &str) -> (Option<Unit>, &str) {
     let (excluded, body) = match text.strip_prefix('-') {
         Some(body)
@@ -124,7 +127,7 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
             };
             return (Some(unit), rest);
         }
-        // No closing quote: plain words.
+        // No closing quote: plain words follow.
         let skip = body.chars().next().map_or(0, char::len_utf8);
         return (None, &body[skip..]);
     }
@@ -147,6 +150,7 @@ fn unit(text: &str) -> (Option<Unit>, &str) {
 fn field(text: &str) -> Option<(Field, &str)> {
     let (name, after) = text.split_once(':')?;
     let field = match name {
+        // The longest field name is `source`.
         _ if name.len() > 6 => return None,
         _ if name.eq_ignore_ascii_case("title") => Field::Title,
         _ if name.eq_ignore_ascii_case("tag") => Field::Filter(Filter::Tag),
@@ -171,6 +175,7 @@ fn value(text: &str) -> (&str, bool, &str) {
     (&text[..end], false, &text[end..])
 }
 
+/// Returns the unit of a field and its value; `None` if the value is empty or not valid.
 fn field_unit(field: &Field, value: &str, quoted: bool, excluded: bool) -> Option<Unit> {
     match field {
         Field::Title => {
@@ -281,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "\\PC{0,80}|[-a-c:*\"“”é東 taglesourcyp]{0,60}") {
+        fn parse_never_panics(text in "\\PC{0,80}|[-a-c:*\"“”é東 taglesourcyp]{0,60}") {
             parse(&text);
         }
     }

@@ -1,7 +1,6 @@
 //! Words and subjects of a question, and the pages that its conditions allow.
 //!
-//! Searches by vectors and links use them, so that they answer the same question as the full-text
-//! search.
+//! Vector search and link search use them to answer the same question as the full-text search.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,7 +26,7 @@ use super::{
     visible_pages::VisiblePages,
 };
 
-/// Longer questions have no subjects.
+/// Maximum words of a question with subjects.
 const MAX_WORDS: usize = 24;
 /// Maximum words of a name.
 const MAX_NAME_WORDS: usize = 12;
@@ -35,7 +34,7 @@ const MAX_NAME_WORDS: usize = 12;
 const MAX_SUBJECTS: usize = 3;
 /// Maximum pages of one name.
 const MAX_PAGES: usize = 8;
-/// Maximum languages in which words are compared by stem.
+/// Maximum languages in which the words of a question are stemmed.
 const MAX_LANGUAGES: usize = 4;
 
 /// The words and subjects of a question.
@@ -45,10 +44,11 @@ pub struct QuestionTerms {
     pub text: String,
     /// The words of `text`, in order.
     pub words: Vec<QuestionWord>,
-    /// Subjects: runs of words that are the title, an alias, the short title, the path or the file
-    /// name of pages. They do not overlap; longest first.
+    /// Subjects: runs of words that are a name of pages: the title, the title without its
+    /// explanation, an alias, the path or its end, or the file name. They do not overlap; longest
+    /// first.
     pub subjects: Vec<Subject>,
-    /// Whether the question has no words beside quoted phrases, prefixes and filters.
+    /// Whether the question has no words beside quoted phrases, prefixes, exclusions and filters.
     pub is_literal: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct QuestionWord {
 pub struct Subject {
     /// Indexes of its words in [`QuestionTerms::words`].
     pub words: Range<usize>,
-    /// Ids of the pages with this name.
+    /// Ids of some pages with this name, ascending.
     pub pages: Vec<u64>,
 }
 
@@ -91,8 +91,8 @@ impl QuestionWord {
         Self { text: text.to_owned(), range: 0..0, stop: false, stems }
     }
 
-    /// Returns how similar the folded `word` is: 1 for an equal stem, 0.8 for a common family
-    /// (`invested`, `investors`), else 0.
+    /// Returns how similar the folded `word` is: 1 for an equal word or stem, 0.8 for a word of the
+    /// same family (`invested`, `investors`), else 0.
     #[must_use]
     pub fn similarity(&self, word: &str) -> f32 {
         if self.text == word {
@@ -118,7 +118,8 @@ impl QuestionWord {
     }
 }
 
-/// Calls `sink` with every folded word of `text`.
+/// Calls `sink` with every folded word of `text`: compounds in parts, and text without spaces in
+/// pairs of characters.
 pub fn each_word(text: &str, sink: &mut dyn FnMut(&str)) {
     token::scan(text, &mut |t| {
         if !matches!(t.kind, Kind::Whole | Kind::Tail) {
@@ -128,8 +129,8 @@ pub fn each_word(text: &str, sink: &mut dyn FnMut(&str)) {
 }
 
 impl Index {
-    /// Returns the words and subjects of `question` for a caller who can see `sources`; `None` for
-    /// all.
+    /// Returns the words and subjects of `question` for a caller who can see `sources`; `None`
+    /// means all sources.
     ///
     /// # Errors
     /// As [`Index::search`].
@@ -167,9 +168,10 @@ impl Index {
         })
     }
 
-    /// Returns the pages that meet the conditions of `question`: sources, type, tags, times,
-    /// required and excluded words. Returns `None` when it has no conditions, and an empty set when
-    /// its text is empty.
+    /// Returns the ids of the visible pages that meet the conditions of `question`: sources, type,
+    /// tags, times, days, required and excluded words. Returns `None` when every page does: there
+    /// are no conditions, and the caller can see all sources. Returns an empty set when the text
+    /// has neither words nor conditions, and no days are given.
     ///
     /// # Errors
     /// As [`Index::search`].
@@ -181,7 +183,7 @@ impl Index {
                 None => view.corpus_languages(analyzer),
             };
             let plan = Plan::new(question, &languages, analyzer);
-            // An empty plan ignores the conditions of the options too.
+            // An empty plan lacks the conditions of the options and would accept all pages.
             if plan.is_empty() {
                 return Ok(Some(HashSet::new()));
             }
@@ -214,6 +216,7 @@ impl Index {
         })
     }
 
+    /// Returns the words and subjects of `text`; leaves `is_literal` to the caller.
     fn analyze(
         &self,
         text: &str,
@@ -228,9 +231,9 @@ impl Index {
         let mut folded = Vec::new();
         each_word(text, &mut |word| folded.push(word.to_owned()));
         let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
-        if let Some(own) = of_question(&folded, &languages) {
-            languages.retain(|lang| *lang != own);
-            languages.insert(0, own);
+        if let Some(question_lang) = of_question(&folded, &languages) {
+            languages.retain(|lang| *lang != question_lang);
+            languages.insert(0, question_lang);
         }
         languages.truncate(MAX_LANGUAGES);
         let mut words = Vec::new();
@@ -262,6 +265,7 @@ impl Index {
         Ok(QuestionTerms { text: text.to_owned(), words, subjects, is_literal: false })
     }
 
+    /// Returns the subjects of `text`, which has the words `words`.
     fn subjects(
         &self,
         text: &str,
@@ -281,7 +285,7 @@ impl Index {
                     continue;
                 };
                 let name = name_key(run);
-                // The same run without the little word is the name.
+                // The run without that little word has the same key.
                 if has_little_end(&name) {
                     continue;
                 }
@@ -293,10 +297,10 @@ impl Index {
         }
         if let Some(visible) = visible {
             let pages = self.named_within(&keys, view, visible)?;
-            return Ok(choose(text, words, &runs, pages));
+            return Ok(choose_subjects(text, words, &runs, pages));
         }
         let mut pages: HashMap<usize, Vec<u64>> = HashMap::new();
-        let mut note = |run: usize, id: u64| {
+        let mut add_page = |run: usize, id: u64| {
             let pages = pages.entry(run).or_default();
             if pages.len() < MAX_PAGES && !pages.contains(&id) {
                 pages.push(id);
@@ -304,30 +308,31 @@ impl Index {
         };
         for document in view.overlay.values().filter_map(|slot| slot.entry.as_ref()?.ready()) {
             for (run, _) in document.key_hashes.iter().filter_map(|hash| keys.get(hash)) {
-                note(*run, document.id);
+                add_page(*run, document.id);
             }
         }
         for reader in view.searcher.segment_readers() {
             let segment = Segment::open(reader, self.fields(), &Plan::default())?;
             for (run, key) in keys.values() {
                 let Some(mut postings) = segment.with_key(key)? else { continue };
-                let mut left = MAX_PAGES * 4;
-                while postings.doc() != TERMINATED && left > 0 {
-                    left -= 1;
+                // Deleted and replaced documents count, too.
+                let mut postings_left = MAX_PAGES * 4;
+                while postings.doc() != TERMINATED && postings_left > 0 {
+                    postings_left -= 1;
                     let id = segment.ids.first(postings.doc());
                     if let Some(id) = id.filter(|id| !view.overlay.contains_key(id))
                         && !segment.reader.is_deleted(postings.doc())
                     {
-                        note(*run, id);
+                        add_page(*run, id);
                     }
                     postings.advance();
                 }
             }
         }
-        Ok(choose(text, words, &runs, pages))
+        Ok(choose_subjects(text, words, &runs, pages))
     }
 
-    /// Returns the oldest visible pages with each of `keys`, by run of words.
+    /// Returns the oldest visible pages with each of `keys`, by index of the run of words.
     fn named_within(
         &self,
         keys: &HashMap<u64, (usize, HashedTerm), BuildTermHasher>,
@@ -362,8 +367,9 @@ impl Index {
     }
 }
 
-/// Chooses the longest runs that do not overlap. If some are written as names, only those.
-fn choose(
+/// Returns as subjects the longest runs that name pages and do not overlap. If some begin with no
+/// lower-case letter, only these count.
+fn choose_subjects(
     text: &str,
     words: &[QuestionWord],
     runs: &[Range<usize>],
@@ -374,7 +380,7 @@ fn choose(
         Some([only]) => only.range.clone(),
         _ => 0..0,
     };
-    let proper = |run: &Range<usize>| {
+    let is_capitalised = |run: &Range<usize>| {
         text.get(range(run)).and_then(|run| run.chars().next()).is_some_and(|c| !c.is_lowercase())
     };
     let mut named: Vec<usize> = pages.keys().copied().collect();
@@ -382,8 +388,8 @@ fn choose(
         let run = &runs[n];
         (std::cmp::Reverse((run.len(), range(run).len())), run.start)
     });
-    if named.iter().any(|&n| proper(&runs[n])) {
-        named.retain(|&n| proper(&runs[n]));
+    if named.iter().any(|&n| is_capitalised(&runs[n])) {
+        named.retain(|&n| is_capitalised(&runs[n]));
     }
     let mut out: Vec<Subject> = Vec::new();
     for n in named {
@@ -420,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_and_capitalised_names_win() {
+    fn longest_capitalised_names_are_subjects() {
         let text = "who works at Acme Labs in paris";
         let words: Vec<QuestionWord> = {
             let mut all = Vec::new();
@@ -431,7 +437,7 @@ mod tests {
         };
         let runs = [3..4, 3..5, 6..7];
         let pages = HashMap::from([(0, vec![1]), (1, vec![2]), (2, vec![3])]);
-        let subjects = choose(text, &words, &runs, pages);
+        let subjects = choose_subjects(text, &words, &runs, pages);
         assert_eq!(subjects.len(), 1, "{subjects:?}");
         assert_eq!((subjects[0].words.clone(), &subjects[0].pages), (3..5, &vec![2]));
     }

@@ -1,7 +1,7 @@
 //! Scoring: BM25 by field, a bonus for adjacent words, and a tier for exact names.
 //!
-//! The score depends only on occurrences of the question's words in the page and on the statistics
-//! of the corpus. So a page ranks the same in the overlay and on disk.
+//! The score does not depend on where a page is stored: the page ranks the same in the overlay and
+//! on disk.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,20 +17,23 @@ use super::{
     terms::Segment,
 };
 
+/// BM25: how slowly repeated words saturate.
 const K1: f32 = 1.2;
+/// BM25: how much the length of a field damps its words, 0 to 1.
 const B: f32 = 0.75;
 /// Weight of a word in the title or an alias, in addition to its weight in the text.
 const TITLE: f32 = 0.4;
-/// Weights of a word in a tag, and in the slug.
+/// Weight of a word in a tag.
 pub(super) const TAG: f32 = 0.3;
+/// Weight of a word in the slug.
 pub(super) const SLUG: f32 = 0.2;
 /// Weight of the exact form of a word, with its accents or without an apostrophe.
 pub(super) const EXACT: f32 = 0.6;
-/// Weight of two words that are adjacent as in the question.
+/// Weight of two words that have the same distance in the page and in the question.
 const PAIR: f32 = 0.2;
 /// Weight of a run of the whole question, where the best score without runs is 1.
 const RUN: f32 = 1.5;
-/// Ranks exact names above any score of words.
+/// Score of one tier of a name: more than any score of words.
 const TIER: f32 = 1000.0;
 
 /// Statistics of the corpus: disk and overlay together.
@@ -38,8 +41,9 @@ const TIER: f32 = 1000.0;
 pub(super) struct Stats {
     /// Number of pages.
     pub(super) docs: u64,
-    /// Number of terms in all bodies, and in all titles.
+    /// Number of terms in all bodies.
     pub(super) body_terms: u64,
+    /// Number of terms in all titles.
     pub(super) title_terms: u64,
     /// Number of pages with each group, by field: body, title, tags, slug.
     pub(super) frequency: Vec<[u64; 4]>,
@@ -62,7 +66,7 @@ impl Stats {
         (1.0 + (docs - with + 0.5) / (with + 0.5)).ln()
     }
 
-    /// Returns the number of pages with a group: that of the field with most.
+    /// Estimates the number of pages with a group: the greatest number of one field.
     pub(super) fn pages_with(&self, group: usize) -> u64 {
         self.frequency
             .get(group)
@@ -70,6 +74,7 @@ impl Stats {
             .map_or(0, |&n| n.min(self.docs))
     }
 
+    /// Returns the average of `terms` in a page, at least 1.
     pub(super) fn average(&self, terms: u64) -> f32 {
         (terms as f32 / self.docs.max(1) as f32).max(1.0)
     }
@@ -95,8 +100,9 @@ pub(super) fn damping(len: f32, average: f32) -> f32 {
 pub(super) struct Occurrences {
     /// Number of occurrences; a prefix counts once.
     pub(super) count: u32,
-    /// Range of its positions in [`MatchTable::positions`], if they matter.
+    /// Index of its first position in [`MatchTable::positions`].
     pub(super) at: u32,
+    /// Number of its positions there; 0 if they do not matter.
     pub(super) places: u32,
 }
 
@@ -105,10 +111,11 @@ pub(super) struct Occurrences {
 pub(super) struct Cell {
     pub(super) body: Occurrences,
     pub(super) title: Occurrences,
-    /// Whether it is a word of a tag, and of the slug.
+    /// Whether the group is a word of a tag.
     pub(super) tag: bool,
+    /// Whether the group is a word of the slug.
     pub(super) slug: bool,
-    /// Whether the page has its exact form.
+    /// Whether the page has the group's exact form.
     pub(super) exact: bool,
 }
 
@@ -119,23 +126,27 @@ pub(super) const OVERLAY_SEGMENT: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: u64,
-    /// Its segment, or [`OVERLAY_SEGMENT`], and its document there.
+    /// Its segment, or [`OVERLAY_SEGMENT`], and its document there; 0 in the overlay.
     pub(super) place: (u32, u32),
+    /// When the page was last changed, in Unix milliseconds.
     pub(super) updated_at: i64,
-    /// Lengths in terms, rounded as in the disk index.
+    /// Length of the body in terms, rounded as in the disk index.
     pub(super) body_len: u32,
+    /// Length of the title in terms, rounded as in the disk index.
     pub(super) title_len: u32,
-    /// How the question names it.
+    /// How the question names the page.
     pub(super) names: NameMatch,
 }
 
 /// Candidates with the occurrences of the question's groups.
 #[derive(Debug, Default)]
 pub(super) struct MatchTable {
+    /// Number of groups.
     pub(super) groups: usize,
     pub(super) candidates: Vec<Candidate>,
     /// Cells, one row of `groups` per candidate.
     pub(super) cells: Vec<Cell>,
+    /// Positions of all occurrences; see [`Occurrences::at`].
     pub(super) positions: Vec<u32>,
 }
 
@@ -159,15 +170,17 @@ impl MatchTable {
         &self.cells[candidate * self.groups..(candidate + 1) * self.groups]
     }
 
-    pub(super) fn places(&self, found: Occurrences) -> &[u32] {
-        self.positions.get(found.at as usize..(found.at + found.places) as usize).unwrap_or(&[])
+    /// Returns the positions of `occurrences`, ascending.
+    pub(super) fn places(&self, occurrences: Occurrences) -> &[u32] {
+        let start = occurrences.at as usize;
+        self.positions.get(start..start + occurrences.places as usize).unwrap_or(&[])
     }
 
-    /// Returns how often a pair of words is adjacent in the body and title of a candidate.
-    fn together(&self, candidate: usize, pair: Pair) -> u32 {
+    /// Returns how often the words of a pair have its distance in body and title of a candidate.
+    fn count_pair(&self, candidate: usize, pair: Pair) -> u32 {
         let row = self.row(candidate);
         let (first, second) = (row[pair.first], row[pair.second]);
-        let count = |a, b| together(self.places(a), self.places(b), pair.distance);
+        let count = |a, b| count_at_distance(self.places(a), self.places(b), pair.distance);
         count(first.body, second.body) + count(first.title, second.title)
     }
 }
@@ -176,9 +189,12 @@ impl MatchTable {
 pub(super) struct PlanMatches<'a> {
     pub(super) stats: Stats,
     pub(super) hits: MatchTable,
-    /// The segments in which it searched.
+    /// The searched segments.
     pub(super) segments: Vec<Segment<'a>>,
 }
+
+/// Tier, score and index of a candidate.
+type ScoredCandidate = (u8, f32, usize);
 
 /// Returns the best `limit` candidates, best first. `overlay_entry` returns a page of the overlay.
 pub(super) fn rank(
@@ -190,10 +206,10 @@ pub(super) fn rank(
 ) -> tantivy::Result<Vec<RankedPage>> {
     let hits = &found.hits;
     let mut scorer = Scorer::new(hits, &found.stats, plan);
-    let mut scored: Vec<(u8, f32, usize)> = (0..hits.candidates.len())
+    let mut scored: Vec<ScoredCandidate> = (0..hits.candidates.len())
         .map(|i| (hits.candidates[i].names.tier(), scorer.score(i, &mut |_, _, _| {}), i))
         .collect();
-    let order = |a: &(u8, f32, usize), b: &(u8, f32, usize)| {
+    let order = |a: &ScoredCandidate, b: &ScoredCandidate| {
         let (x, y) = (&hits.candidates[a.2], &hits.candidates[b.2]);
         b.0.cmp(&a.0)
             .then(b.1.total_cmp(&a.1))
@@ -212,7 +228,7 @@ pub(super) fn rank(
     Ok(scored.into_iter().map(ranked).collect())
 }
 
-/// Counts of a group in a page: in body and title, and whether it is in a tag or the slug.
+/// A [`Cell`] without positions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) body: u32,
@@ -235,12 +251,14 @@ impl Cell {
     }
 }
 
-/// Weights of a question's words without pairs, from the statistics.
+/// Scores the groups of a question by the statistics, without pairs and runs.
 pub(super) struct Weights<'a> {
     plan: &'a Plan,
-    /// Inverse document frequency of each group, in text and title.
+    /// Inverse document frequency of each group, in the text and in titles.
     idf: Vec<(f32, f32)>,
+    /// Average length of body and title together, in terms.
     average: f32,
+    /// Average length of titles, in terms.
     title_average: f32,
 }
 
@@ -263,7 +281,7 @@ impl<'a> Weights<'a> {
         total
     }
 
-    /// Returns the parts of that score. The title is part of the text: `len` covers both.
+    /// Calls `add` with the parts of that score. The title is part of the text: `len` covers both.
     fn parts(
         &self,
         g: usize,
@@ -301,18 +319,22 @@ impl<'a> Weights<'a> {
     }
 }
 
+/// Scores candidates.
 struct Scorer<'a> {
     hits: &'a MatchTable,
     plan: &'a Plan,
     weights: Weights<'a>,
-    /// Number of adjacent occurrences of each pair in each candidate, and the pair's weight.
-    together: Vec<u32>,
-    pairs: Vec<f32>,
-    /// The runs of candidates, and the score of a run of the whole question.
+    /// Number of occurrences of each pair, one row per candidate.
+    pair_counts: Vec<u32>,
+    /// Inverse document frequency of each pair.
+    pair_idf: Vec<f32>,
+    /// The best run of each candidate.
     runs: HashMap<usize, Run>,
+    /// The score of a run of the whole question.
     run_score: f32,
 }
 
+/// Where a part of a score comes from.
 #[derive(Clone, Copy)]
 enum Reason {
     Text,
@@ -320,6 +342,7 @@ enum Reason {
     Tag,
     Slug,
     Exact,
+    /// A pair, with the index of its second group.
     Pair(usize),
     Run,
 }
@@ -327,31 +350,31 @@ enum Reason {
 impl<'a> Scorer<'a> {
     fn new(hits: &'a MatchTable, stats: &Stats, plan: &'a Plan) -> Self {
         let count = plan.pairs.len();
-        let mut together = Vec::with_capacity(hits.candidates.len() * count);
+        let mut pair_counts = Vec::with_capacity(hits.candidates.len() * count);
         for candidate in 0..hits.candidates.len() {
-            together.extend(plan.pairs.iter().map(|pair| hits.together(candidate, *pair)));
+            pair_counts.extend(plan.pairs.iter().map(|pair| hits.count_pair(candidate, *pair)));
         }
-        // Pages with both words adjacent are among the candidates, unless there are very many.
+        // Nearly all pages with a pair are candidates, so their number is counted here.
         let pages =
-            |pair| together.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
-        let pairs = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
+            |pair| pair_counts.iter().skip(pair).step_by(count).filter(|n| **n > 0).count() as u64;
+        let pair_idf = (0..count).map(|pair| stats.rarity(pages(pair))).collect();
         let weights = Weights::new(stats, plan);
-        Self { hits, plan, weights, together, pairs, runs: HashMap::new(), run_score: 0.0 }
+        Self { hits, plan, weights, pair_counts, pair_idf, runs: HashMap::new(), run_score: 0.0 }
     }
 
     /// Finds the runs of the candidates, and adds their scores.
     fn add_runs(
         &mut self,
         found: &PlanMatches<'_>,
-        scored: &mut [(u8, f32, usize)],
+        scored: &mut [ScoredCandidate],
         overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
     ) -> tantivy::Result<()> {
         scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.2.cmp(&b.2)));
         let ranked: Vec<usize> = scored.iter().map(|(.., candidate)| *candidate).collect();
-        let count = self.pairs.len();
-        let has_pair = |candidate, pair| self.together[candidate * count + pair] > 0;
+        let count = self.pair_idf.len();
+        let has_pair = |candidate, pair| self.pair_counts[candidate * count + pair] > 0;
         let found = runs(found, self.plan, &ranked, has_pair, overlay_entry)?;
-        let of_words = |(_, score, candidate): &(u8, f32, usize)| {
+        let of_words = |(_, score, candidate): &ScoredCandidate| {
             score - self.hits.candidates[*candidate].names.score()
         };
         self.run_score = RUN * scored.iter().map(of_words).fold(0.0, f32::max);
@@ -379,8 +402,8 @@ impl<'a> Scorer<'a> {
                 add(reason, g, score);
             });
         }
-        let counts = self.together.iter().skip(index * self.pairs.len());
-        for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pairs).zip(counts) {
+        let counts = self.pair_counts.iter().skip(index * self.pair_idf.len());
+        for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pair_idf).zip(counts) {
             if count > 0 {
                 add(
                     Reason::Pair(pair.second),
@@ -405,28 +428,30 @@ impl<'a> Scorer<'a> {
         words.collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns the candidate as a result; with `explain`, with the parts of its score.
     fn ranked(&self, index: usize, tier: u8, score: f32, explain: bool) -> RankedPage {
         let candidate = &self.hits.candidates[index];
-        let mut seen = [false; 5];
+        // By field: title, alias, slug, text, tag.
+        let mut is_matched = [false; 5];
         let mut parts = Vec::new();
         let [title, alias, slug, _] = candidate.names.whole;
-        seen[..3].copy_from_slice(&[title, alias, slug]);
-        // Words of a name count as its title's, whichever name it is.
-        seen[0] |= (1..=3).contains(&tier);
+        is_matched[..3].copy_from_slice(&[title, alias, slug]);
+        // Words of any name count as words of the title.
+        is_matched[0] |= (1..=3).contains(&tier);
         if explain && tier > 0 {
             let score = f32::from(tier) * TIER + candidate.names.score();
             parts.push(ScorePart { reason: candidate.names.reason().to_owned(), score });
         }
         self.score(index, &mut |reason, group, score| {
             let label = self.plan.groups.get(group).map_or("", |group| &group.label);
-            let (slot, what) = match reason {
+            let (field, field_name) = match reason {
                 Reason::Title => (0, "title"),
                 Reason::Slug => (2, "slug"),
                 Reason::Text | Reason::Pair(_) | Reason::Run => (3, "text"),
                 Reason::Exact => (3, "exact"),
                 Reason::Tag => (4, "tag"),
             };
-            seen[slot] = true;
+            is_matched[field] = true;
             if explain {
                 let is_prefix = self.plan.groups.get(group).is_some_and(|g| g.prefix.is_some());
                 let star = if is_prefix { "*" } else { "" };
@@ -435,7 +460,7 @@ impl<'a> Scorer<'a> {
                         format!("together: {label} {}", self.plan.groups[second].label)
                     }
                     Reason::Run => format!("phrase: {}", self.run_text(index)),
-                    _ => format!("{what}: {label}{star}"),
+                    _ => format!("{field_name}: {label}{star}"),
                 };
                 match parts.iter_mut().find(|part: &&mut ScorePart| part.reason == reason) {
                     Some(part) => part.score += score,
@@ -445,8 +470,8 @@ impl<'a> Scorer<'a> {
         });
         let matched = ["title", "alias", "slug", "text", "tag"]
             .into_iter()
-            .zip(seen)
-            .filter_map(|(name, seen)| seen.then_some(name))
+            .zip(is_matched)
+            .filter_map(|(name, is_matched)| is_matched.then_some(name))
             .collect();
         RankedPage {
             id: candidate.id,
@@ -459,15 +484,15 @@ impl<'a> Scorer<'a> {
 }
 
 /// Returns how often a position of `second` is `distance` after one of `first`; both are sorted.
-fn together(first: &[u32], second: &[u32], distance: u32) -> u32 {
+fn count_at_distance(first: &[u32], second: &[u32], distance: u32) -> u32 {
     let mut count = 0;
     let mut rest = second.iter().copied().peekable();
     for &position in first {
-        let wanted = position.saturating_add(distance);
-        while rest.peek().is_some_and(|&p| p < wanted) {
+        let expected = position.saturating_add(distance);
+        while rest.peek().is_some_and(|&p| p < expected) {
             rest.next();
         }
-        if rest.peek() == Some(&wanted) {
+        if rest.peek() == Some(&expected) {
             count += 1;
         }
     }
@@ -479,10 +504,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_counted() {
-        assert_eq!(together(&[0, 5, 9], &[1, 6, 11], 1), 2);
-        assert_eq!(together(&[], &[1], 1), 0);
-        assert_eq!(together(&[u32::MAX], &[1], 1), 0);
+    fn positions_at_a_distance_are_counted() {
+        assert_eq!(count_at_distance(&[0, 5, 9], &[1, 6, 11], 1), 2);
+        assert_eq!(count_at_distance(&[], &[1], 1), 0);
+        assert_eq!(count_at_distance(&[u32::MAX], &[1], 1), 0);
     }
 
     #[test]

@@ -36,8 +36,8 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Runs `plan` on `visible` pages. Returns their statistics and the best `max_count` of them,
-/// scored without pairs.
+/// Runs `plan` on `visible` pages. Returns their statistics and their best `max_count` matches by
+/// tier and by score without pairs.
 pub(super) fn search<'a>(
     searcher: &'a Searcher,
     fields: Fields,
@@ -73,8 +73,8 @@ pub(super) fn search<'a>(
             })
             .sum::<f32>()
             + candidate.names.score();
-        let times = || (candidate.updated_at, candidate.id);
-        best.offer(candidate.names.tier(), score, (OVERLAY_SEGMENT, index as u32), times);
+        let time_and_id = || (candidate.updated_at, candidate.id);
+        best.offer(candidate.names.tier(), score, (OVERLAY_SEGMENT, index as u32), time_and_id);
     }
     let mut chosen = best.addresses();
     chosen.sort_unstable();
@@ -102,18 +102,20 @@ struct TopPages {
     max_count: usize,
 }
 
-/// Tier, score, time and id: the order of results.
+/// Tier, bits of the score, time and id: the order of results.
 type Rank = (u8, u32, i64, Reverse<u64>);
-/// A segment, or [`OVERLAY_SEGMENT`], and the document there.
+/// A segment and a document there; or [`OVERLAY_SEGMENT`] and the index of a match of the overlay.
 type DocAddress = (u32, u32);
 
 impl TopPages {
+    /// Adds a page if it is among the best. `time_and_id` returns the time of the page's last
+    /// change and its id, unless tier and score alone exclude the page.
     fn offer(
         &mut self,
         tier: u8,
         score: f32,
         address: DocAddress,
-        times: impl FnOnce() -> (i64, u64),
+        time_and_id: impl FnOnce() -> (i64, u64),
     ) {
         // Scores are not negative, so their bits have the same order.
         let score = score.max(0.0).to_bits();
@@ -121,7 +123,7 @@ impl TopPages {
         if least.is_some_and(|Reverse((least, _))| (least.0, least.1) > (tier, score)) {
             return;
         }
-        let (updated_at, id) = times();
+        let (updated_at, id) = time_and_id();
         self.heap.push(Reverse(((tier, score, updated_at, Reverse(id)), address)));
         if self.heap.len() > self.max_count {
             self.heap.pop();
@@ -140,7 +142,7 @@ struct SegmentMatches<'a> {
     title_norms: FieldNormReader,
     /// The visible documents that meet the plan's conditions.
     allowed: Arc<DocBitSet>,
-    /// Visible documents by group.
+    /// By group: the visible documents with it, and its counts there.
     groups: Vec<Vec<(u32, Counts)>>,
     /// The allowed documents that the question names.
     names: HashMap<u32, NameMatch>,
@@ -163,7 +165,7 @@ impl<'a> SegmentMatches<'a> {
         let mut scratch = vec![Counts::default(); segment.reader.max_doc() as usize];
         let mut groups = Vec::with_capacity(plan.groups.len());
         for (group, frequency) in stats.frequency.iter_mut().enumerate() {
-            let counted = count(&segment, plan, group, visible, &mut scratch)?;
+            let counted = count_group(&segment, plan, group, visible, &mut scratch)?;
             for (_, counts) in &counted {
                 let Counts { body, title, tag, slug, .. } = *counts;
                 let has = [body > 0, title > 0, tag, slug];
@@ -172,17 +174,17 @@ impl<'a> SegmentMatches<'a> {
             groups.push(counted);
         }
         let mut names: HashMap<u32, NameMatch> = HashMap::new();
-        for (which, key) in plan.names.iter().flat_map(|query| query.whole.iter().enumerate()) {
+        for (index, key) in plan.names.iter().flat_map(|query| query.whole.iter().enumerate()) {
             let Some(mut postings) = segment.with_key(key)? else { continue };
             while postings.doc() != TERMINATED {
                 if allowed.contains(postings.doc()) {
-                    names.entry(postings.doc()).or_default().add(NameMatch::whole(which));
+                    names.entry(postings.doc()).or_default().add(NameMatch::whole(index));
                 }
                 postings.advance();
             }
         }
         if let Some(partial) = plan.names.as_ref().and_then(|query| query.partial.as_ref()) {
-            // Without a limit: names of hidden pages must not displace visible ones.
+            // Without a limit (`usize::MAX`): it would make results depend on a page's segment.
             let is_allowed = |doc| allowed.contains(doc);
             for (doc, found) in names::partial_matches(&segment, partial, usize::MAX, &is_allowed)?
             {
@@ -199,15 +201,15 @@ impl<'a> SegmentMatches<'a> {
         })
     }
 
-    /// Offers every allowed document that matches.
+    /// Offers every allowed document that matches to `best`. `number` is that of the segment.
     fn offer(&self, number: u32, plan: &Plan, weights: &Weights<'_>, best: &mut TopPages) {
-        let times = |doc| {
+        let time_and_id = |doc| {
             let time = self.segment.times.first(doc).unwrap_or(0);
             (time, self.segment.ids.first(doc).unwrap_or(u64::MAX))
         };
         if plan.groups.is_empty() {
             for doc in self.allowed.iter() {
-                best.offer(0, 0.0, (number, doc), || times(doc));
+                best.offer(0, 0.0, (number, doc), || time_and_id(doc));
             }
             return;
         }
@@ -221,16 +223,16 @@ impl<'a> SegmentMatches<'a> {
         }
         for (doc, &sum) in (0..).zip(&sums) {
             if sum > 0.0 && self.allowed.contains(doc) && !self.names.contains_key(&doc) {
-                best.offer(0, sum, (number, doc), || times(doc));
+                best.offer(0, sum, (number, doc), || time_and_id(doc));
             }
         }
         for (&doc, &names) in &self.names {
             let sum = sums.get(doc as usize).copied().unwrap_or_default();
-            best.offer(names.tier(), sum + names.score(), (number, doc), || times(doc));
+            best.offer(names.tier(), sum + names.score(), (number, doc), || time_and_id(doc));
         }
     }
 
-    /// Adds `docs`, ascending, of the segment with this number to the candidates.
+    /// Adds `docs`, ascending, to the candidates. `number` is that of the segment.
     fn add_candidates(
         &self,
         number: u32,
@@ -264,8 +266,8 @@ impl<'a> SegmentMatches<'a> {
             if plan.groups[group].prefix.is_some() || !plan.is_paired(group) {
                 continue;
             }
-            let mut places = |reader, infos, cell: fn(&mut Cell) -> &mut Occurrences| {
-                self.places(
+            let mut record_field = |reader, infos, cell: fn(&mut Cell) -> &mut Occurrences| {
+                self.record_positions(
                     reader,
                     infos,
                     docs,
@@ -274,14 +276,14 @@ impl<'a> SegmentMatches<'a> {
                     |hits, row| cell(hits.cell(row, group)),
                 )
             };
-            places(&self.segment.body, &found.body, |cell| &mut cell.body)?;
-            places(&self.segment.title, &found.title, |cell| &mut cell.title)?;
+            record_field(&self.segment.body, &found.body, |cell| &mut cell.body)?;
+            record_field(&self.segment.title, &found.title, |cell| &mut cell.title)?;
         }
         Ok(())
     }
 
-    /// Records the positions of a group's forms in `docs`.
-    fn places(
+    /// Records the positions of a group's forms in `docs`, which are ascending.
+    fn record_positions(
         &self,
         reader: &InvertedIndexReader,
         infos: &[TermInfo],
@@ -310,9 +312,9 @@ impl<'a> SegmentMatches<'a> {
     }
 }
 
-/// Returns the visible documents with a group, and its counts. `scratch` has an entry for each
-/// document of the segment and is empty before and after.
-fn count(
+/// Returns the visible documents with a group, and its counts there. `scratch` has an entry for
+/// each document of the segment; all entries are zero before and after.
+fn count_group(
     segment: &Segment<'_>,
     plan: &Plan,
     group: usize,
@@ -321,10 +323,10 @@ fn count(
 ) -> Result<Vec<(u32, Counts)>> {
     let found = &segment.groups[group];
     let mut docs = Vec::new();
-    let mut each = |reader: &InvertedIndexReader,
-                    infos: &[TermInfo],
-                    option: IndexRecordOption,
-                    note: fn(&mut Counts, u32)| {
+    let mut count_terms = |reader: &InvertedIndexReader,
+                           infos: &[TermInfo],
+                           option: IndexRecordOption,
+                           add: fn(&mut Counts, u32)| {
         for info in infos {
             let mut postings = reader.read_postings_from_terminfo(info, option)?;
             let mut doc = postings.doc();
@@ -334,25 +336,25 @@ fn count(
                     if *counts == Counts::default() {
                         docs.push(doc);
                     }
-                    note(counts, postings.term_freq());
+                    add(counts, postings.term_freq());
                 }
                 doc = postings.advance();
             }
         }
         Ok::<(), std::io::Error>(())
     };
-    let (basic, counted) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
+    let (basic, with_freqs) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
     if plan.groups[group].prefix.is_some() {
         // A prefix counts once.
-        each(&segment.body, &found.body, basic, |counts, _| counts.body = 1)?;
-        each(&segment.words, &found.words, basic, |counts, _| counts.body = 1)?;
-        each(&segment.title, &found.title, basic, |counts, _| counts.title = 1)?;
+        count_terms(&segment.body, &found.body, basic, |counts, _| counts.body = 1)?;
+        count_terms(&segment.words, &found.words, basic, |counts, _| counts.body = 1)?;
+        count_terms(&segment.title, &found.title, basic, |counts, _| counts.title = 1)?;
     } else {
-        each(&segment.body, &found.body, counted, |counts, n| counts.body += n)?;
-        each(&segment.title, &found.title, counted, |counts, n| counts.title += n)?;
+        count_terms(&segment.body, &found.body, with_freqs, |counts, n| counts.body += n)?;
+        count_terms(&segment.title, &found.title, with_freqs, |counts, n| counts.title += n)?;
     }
-    each(&segment.keys, found.tag.as_slice(), basic, |counts, _| counts.tag = true)?;
-    each(&segment.keys, found.slug.as_slice(), basic, |counts, _| counts.slug = true)?;
-    each(&segment.words, found.exact.as_slice(), basic, |counts, _| counts.exact = true)?;
+    count_terms(&segment.keys, found.tag.as_slice(), basic, |counts, _| counts.tag = true)?;
+    count_terms(&segment.keys, found.slug.as_slice(), basic, |counts, _| counts.slug = true)?;
+    count_terms(&segment.words, found.exact.as_slice(), basic, |counts, _| counts.exact = true)?;
     Ok(docs.into_iter().map(|doc| (doc, std::mem::take(&mut scratch[doc as usize]))).collect())
 }

@@ -1,8 +1,8 @@
 //! Runs: words of a question that are adjacent in a page, in the question's order.
 //!
 //! The first pass ranks by single words and pairs, without stop words. To find a phrase that was
-//! typed without quotes, the positions of all its words are compared, with stop words. That is done
-//! only for the best candidates whose pairs allow a long run, so for most questions not at all.
+//! typed without quotes, the second pass compares the positions of all its words, with stop words.
+//! It reads only the best candidates whose pairs allow a long run. Most questions have none.
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -22,7 +22,7 @@ use super::{
 const MIN_WORDS: usize = 4;
 /// Maximum words of a sequence that are compared.
 pub(super) const MAX_WORDS: usize = 64;
-/// Minimum share of the question's weight that a partial run must have.
+/// Minimum share of the question's weight that a run of a part of the question must have.
 const MIN_SHARE: f32 = 0.5;
 /// Maximum candidates whose positions are read.
 const MAX_CHECKED: usize = 50;
@@ -46,24 +46,25 @@ pub(super) struct SequenceWord {
     pub(super) text: String,
     /// Its position in the sequence.
     pub(super) position: u32,
-    /// Its group, which has its forms; `None` for a stop word.
+    /// Index of its group; `None` for a stop word, and for a word that found no place in the plan.
     pub(super) group: Option<usize>,
-    /// The forms of a stop word.
+    /// Its forms.
     pub(super) forms: Vec<HashedTerm>,
 }
 
 /// The best run of a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
-    /// Its value: 1 for the whole question.
+    /// Its value, 0 to 1: 1 for a whole question or quoted phrase of at least [`MIN_WORDS`] words.
     pub(super) share: f32,
-    /// Its sequence, and its words there.
+    /// Index of its sequence.
     pub(super) sequence: usize,
+    /// Indexes of its words in the sequence.
     pub(super) words: Range<usize>,
 }
 
-/// Finds the best run of each candidate; `ranked` has the candidates, best first, and `has_pair`
-/// says whether a candidate has a pair of the plan.
+/// Finds the best run of each candidate that has one. `ranked` has the indexes of the candidates,
+/// best first. `has_pair` takes a candidate and a pair of the plan, both by index.
 pub(super) fn runs(
     found: &PlanMatches<'_>,
     plan: &Plan,
@@ -81,7 +82,7 @@ pub(super) fn runs(
         let is_whole = plan.sequences.len() == 1 || sequence.is_quoted;
         let total = if sequence.is_quoted { weights.iter().sum() } else { total };
         let content_words = ContentWords::of(sequence, plan);
-        let enough = |words: Range<usize>| {
+        let accepted_length = |words: Range<usize>| {
             let weight: f32 = weights[words.clone()].iter().sum();
             let is_all = is_whole && words.len() == sequence.words.len();
             (is_all || (is_long(sequence, false, words.len()) && weight >= MIN_SHARE * total))
@@ -91,28 +92,32 @@ pub(super) fn runs(
             .iter()
             .filter_map(|&candidate| {
                 let pairs = |pair| has_pair(candidate, pair);
-                Some((content_words.longest(sequence, pairs, &enough)?, candidate))
+                Some((content_words.longest(sequence, pairs, &accepted_length)?, candidate))
             })
             .collect();
         // The sort is stable: equally long runs keep the order of the ranking.
         checked.sort_by_key(|(words, _)| std::cmp::Reverse(*words));
         checked.truncate(MAX_CHECKED);
         let candidates: Vec<usize> = checked.into_iter().map(|(_, candidate)| candidate).collect();
-        let read = Positions::read(found, plan, sequence, &candidates, overlay_entry)?;
+        let positions = Positions::read(found, plan, sequence, &candidates, overlay_entry)?;
         for (row, &candidate) in candidates.iter().enumerate() {
             for field in 0..FIELDS {
                 let places: Vec<&[u32]> = (0..sequence.words.len())
-                    .map(|word| read.of(&found.hits, plan, sequence, (row, candidate), word, field))
+                    .map(|word| {
+                        positions.of(&found.hits, plan, sequence, (row, candidate), word, field)
+                    })
                     .collect();
-                let enough = |len| is_long(sequence, is_whole, len);
-                let Some(words) = longest(sequence, &weights, &places, enough) else { continue };
+                let is_long_enough = |len| is_long(sequence, is_whole, len);
+                let Some(words) = heaviest_run(sequence, &weights, &places, is_long_enough) else {
+                    continue;
+                };
                 let weight: f32 = weights[words.clone()].iter().sum();
-                let length = ((words.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
-                let whole = is_whole && words.len() == sequence.words.len();
+                let length_factor = ((words.len() - 1) as f32 / (MIN_WORDS - 1) as f32).min(1.0);
+                let is_all = is_whole && words.len() == sequence.words.len();
                 let share = weight / total.max(f32::MIN_POSITIVE);
-                let share = length
-                    * length
-                    * if whole { share } else { PARTIAL_RUN_FACTOR * share * share };
+                let share = length_factor
+                    * length_factor
+                    * if is_all { share } else { PARTIAL_RUN_FACTOR * share * share };
                 let run = Run { share, sequence: number, words };
                 if runs.get(&candidate).is_none_or(|best| best.share < share) {
                     runs.insert(candidate, run);
@@ -123,9 +128,10 @@ pub(super) fn runs(
     Ok(runs)
 }
 
-/// Body and title.
+/// Number of fields: body and title.
 const FIELDS: usize = 2;
 
+/// Returns the weight of each word of `sequence`.
 fn weights(sequence: &Sequence, stats: &Stats) -> Vec<f32> {
     let weight = |word: &SequenceWord| match word.group {
         None => STOP_WEIGHT,
@@ -136,14 +142,14 @@ fn weights(sequence: &Sequence, stats: &Stats) -> Vec<f32> {
     sequence.words.iter().map(weight).collect()
 }
 
-/// Whether a run of so many words counts.
+/// Whether a run of `words` words is long enough to count.
 fn is_long(sequence: &Sequence, is_whole: bool, words: usize) -> bool {
     (is_whole && words == sequence.words.len()) || (!sequence.is_quoted && words >= MIN_WORDS)
 }
 
-/// The words of a sequence that are no stop words, and the pairs that they form.
+/// The words of a sequence except stop words, and the pairs that they form.
 struct ContentWords {
-    /// Index of each word, and the pair that it forms with the next one.
+    /// Index of each word in the sequence, and of the pair that it forms with the next one.
     words: Vec<(usize, Option<usize>)>,
 }
 
@@ -168,18 +174,18 @@ impl ContentWords {
         Self { words }
     }
 
-    /// Returns the number of words of the longest run that the pairs of a page allow and `enough`
-    /// accepts.
+    /// Returns the number of words of the longest run that the pairs of a page allow.
+    /// `accepted_length` returns the length of a run; `None` if the run does not count.
     fn longest(
         &self,
         sequence: &Sequence,
         has_pair: impl Fn(usize) -> bool,
-        enough: &impl Fn(Range<usize>) -> Option<usize>,
+        accepted_length: &impl Fn(Range<usize>) -> Option<usize>,
     ) -> Option<usize> {
         let (mut longest, mut begin) = (None, 0);
         for (at, &(word, pair)) in self.words.iter().enumerate() {
             let next = self.words.get(at + 1).map_or(sequence.words.len(), |next| next.0);
-            longest = longest.max(enough(begin..next));
+            longest = longest.max(accepted_length(begin..next));
             // Words that form no pair, such as a repeated one, are assumed to be adjacent.
             if pair.is_some_and(|pair| !has_pair(pair)) {
                 begin = word + 1;
@@ -189,28 +195,29 @@ impl ContentWords {
     }
 }
 
-/// Returns the words of the heaviest run that is long enough.
-fn longest(
+/// Returns the words of the heaviest run that is long enough. `places` has the positions of each
+/// word in one field of a page.
+fn heaviest_run(
     sequence: &Sequence,
     weights: &[f32],
     places: &[&[u32]],
-    enough: impl Fn(usize) -> bool,
+    is_long_enough: impl Fn(usize) -> bool,
 ) -> Option<Range<usize>> {
     let mut best: Option<(f32, Range<usize>)> = None;
-    // Positions of the word before, and the first word of the run that ends there.
+    // Each position of the previous word, and the first word of the run that ends there.
     let mut ends: Vec<(u32, usize)> = Vec::new();
     let mut next: Vec<(u32, usize)> = Vec::new();
-    let mut before = 0;
+    let mut previous_position = 0;
     for (word, places) in places.iter().enumerate() {
         let position = sequence.words[word].position;
         next.clear();
         for &place in *places {
             let former = place
-                .checked_sub(position - before)
-                .and_then(|wanted| ends.binary_search_by_key(&wanted, |(place, _)| *place).ok());
+                .checked_sub(position - previous_position)
+                .and_then(|at| ends.binary_search_by_key(&at, |(place, _)| *place).ok());
             let first = former.map_or(word, |former| ends[former].1);
             next.push((place, first));
-            if enough(word + 1 - first) {
+            if is_long_enough(word + 1 - first) {
                 let weight: f32 = weights[first..=word].iter().sum();
                 if best.as_ref().is_none_or(|(best, _)| *best < weight) {
                     best = Some((weight, first..word + 1));
@@ -218,7 +225,7 @@ fn longest(
             }
         }
         std::mem::swap(&mut ends, &mut next);
-        before = position;
+        previous_position = position;
     }
     best.map(|(_, words)| words)
 }
@@ -234,8 +241,9 @@ fn forms_to_read<'a>(plan: &'a Plan, word: &'a SequenceWord) -> Option<&'a [Hash
 
 /// Positions of words that are not in the table of matches.
 struct Positions {
+    /// Number of words of the sequence.
     words: usize,
-    /// By candidate, word and field.
+    /// Positions by candidate, word and field; see [`Positions::slot`].
     places: Vec<Vec<u32>>,
 }
 
@@ -249,7 +257,8 @@ impl Positions {
         overlay_entry: &dyn Fn(u64) -> Option<Arc<Entry>>,
     ) -> tantivy::Result<Self> {
         let words = sequence.words.len();
-        let mut read = Self { words, places: vec![Vec::new(); candidates.len() * words * FIELDS] };
+        let places = vec![Vec::new(); candidates.len() * words * FIELDS];
+        let mut positions = Self { words, places };
         let mut rows: Vec<usize> = (0..candidates.len()).collect();
         let place = |row: usize| found.hits.candidates[candidates[row]].place;
         rows.sort_unstable_by_key(|&row| place(row));
@@ -258,19 +267,19 @@ impl Positions {
                 Some(segment) => {
                     let docs: Vec<(usize, u32)> =
                         rows.iter().map(|&row| (row, place(row).1)).collect();
-                    read.read_segment(segment, plan, sequence, &docs)?;
+                    positions.read_segment(segment, plan, sequence, &docs)?;
                 }
                 None => {
                     for &row in rows {
                         let id = found.hits.candidates[candidates[row]].id;
                         if let Some(entry) = overlay_entry(id) {
-                            read.read_entry(&entry, plan, sequence, row);
+                            positions.read_entry(&entry, plan, sequence, row);
                         }
                     }
                 }
             }
         }
-        Ok(read)
+        Ok(positions)
     }
 
     fn read_segment(
@@ -280,8 +289,8 @@ impl Positions {
         sequence: &Sequence,
         docs: &[(usize, u32)],
     ) -> tantivy::Result<()> {
-        for (word, of) in sequence.words.iter().enumerate() {
-            let Some(forms) = forms_to_read(plan, of) else { continue };
+        for (word, sequence_word) in sequence.words.iter().enumerate() {
+            let Some(forms) = forms_to_read(plan, sequence_word) else { continue };
             for (field, infos) in segment.terms_of(forms)?.into_iter().enumerate() {
                 let index = [&segment.body, &segment.title][field];
                 let open = |info| {
@@ -308,8 +317,8 @@ impl Positions {
     fn read_entry(&mut self, entry: &Entry, plan: &Plan, sequence: &Sequence, row: usize) {
         let Some(document) = entry.ready() else { return };
         for (field, terms) in [&document.body, &document.title].into_iter().enumerate() {
-            for (word, of) in sequence.words.iter().enumerate() {
-                let Some(forms) = forms_to_read(plan, of) else { continue };
+            for (word, sequence_word) in sequence.words.iter().enumerate() {
+                let Some(forms) = forms_to_read(plan, sequence_word) else { continue };
                 let slot = self.slot(row, word, field);
                 let is_form = |hash: u64| forms.iter().any(|form| form.hash == hash);
                 let hashes = (0..).zip(&terms.hashes);
@@ -319,6 +328,7 @@ impl Positions {
         }
     }
 
+    /// Returns the index in `places`.
     fn slot(&self, row: usize, word: usize, field: usize) -> usize {
         (row * self.words + word) * FIELDS + field
     }

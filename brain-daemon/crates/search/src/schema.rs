@@ -1,4 +1,4 @@
-//! Fields of the disk index. Nothing is stored: the store has the pages.
+//! Fields of the disk index. No text is kept in it: the store has the pages.
 
 use tantivy::{
     schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
@@ -14,7 +14,7 @@ pub(super) const FORMAT: u32 = 7;
 /// The name of [`EncodedTokenizer`] in the index.
 pub(super) const TOKENIZER: &str = "brain";
 
-/// The fields.
+/// The fields of the index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields {
     /// The page's id, which identifies it in results and replacements.
@@ -23,13 +23,13 @@ pub(super) struct Fields {
     pub(super) body: Field,
     /// Stemmed words of title and aliases, with positions.
     pub(super) title: Field,
-    /// Words that differ from their stems, for prefixes.
+    /// Words that differ from their stems, for prefixes; exact forms of words.
     pub(super) words: Field,
     /// Words of all names, as written, without stems.
     pub(super) names: Field,
-    /// Exact values: names, tags, type, source, language.
+    /// Exact values by namespace, such as names, tags, type, source, language and days.
     pub(super) keys: Field,
-    /// Unix milliseconds.
+    /// When the page was last changed, in Unix milliseconds.
     pub(super) updated_at: Field,
 }
 
@@ -88,7 +88,7 @@ impl TokenStream for EncodedStream<'_> {
         let end = text.bytes().position(|b| b == TERM_MARK || b == GAP_MARK).unwrap_or(text.len());
         self.token.text.clear();
         self.token.text.push_str(&text[..end]);
-        // Positions start one before 0.
+        // The first position is 0: a reset sets the position to `usize::MAX`.
         self.token.position =
             self.token.position.wrapping_add(if mark == GAP_MARK { 1 + GAP } else { 1 });
         self.rest = &text[end..];
@@ -104,10 +104,10 @@ impl TokenStream for EncodedStream<'_> {
     }
 }
 
-/// Rounds `len` as the disk index does.
+/// Rounds the length of a field down as the disk index does.
 pub(super) fn coarse(len: u32) -> u32 {
     use tantivy::fieldnorm::FieldNormReader;
-    // Exact up to 40; above, the largest step that is not greater.
+    // The disk index has lengths up to 40 exactly. Above, it has the greatest step up to `len`.
     let (mut low, mut high) = (0_u8, 255_u8);
     while low < high {
         let middle = low + (high - low).div_ceil(2);

@@ -16,13 +16,13 @@ use super::{
 pub const MAX_SNIPPET_CHARS: usize = 240;
 /// A snippet with this many characters can end before a heading.
 const MIN_SNIPPET_CHARS: usize = 80;
-/// Maximum bytes of a text that a snippet is made of.
+/// Maximum bytes of a body that one snippet is made from.
 const MAX_SHOWN_BYTES: usize = 2048;
 /// Maximum bytes between the beginning of a line and the snippet, for markup that spans both.
 const MAX_LINE_BYTES: usize = 512;
 /// Maximum bytes of a page that are searched.
 const MAX_SCAN: usize = 256 << 10;
-/// Maximum matches that are compared.
+/// Maximum matches of a chunk that are compared.
 const MAX_MATCHES: usize = 2_000;
 /// Maximum cached words.
 const MAX_STEMMED: usize = 10_000;
@@ -38,7 +38,8 @@ pub struct Snippet {
     pub highlights: Vec<(u32, u32)>,
     /// Index of its chunk, from 0.
     pub chunk: u32,
-    /// Line of the body with its first match, from 1.
+    /// Line of the body with its first match, or with the beginning of its chunk if nothing
+    /// matches; from 1.
     pub line: u32,
     /// Byte range of the body that `text` shows.
     pub range: Range<usize>,
@@ -47,17 +48,22 @@ pub struct Snippet {
 /// Creates snippets for one question.
 #[derive(Debug)]
 pub struct Snippeter {
+    /// Hash of a term → its group.
     terms: HashMap<u64, usize, BuildTermHasher>,
+    /// Prefixes and their groups.
     prefixes: Vec<(String, usize)>,
+    /// Weight of each group.
     weights: Vec<f32>,
     languages: Vec<Lang>,
     /// Cache of groups by the words' hashes: texts repeat their words.
     stemmed: RefCell<HashMap<u64, Option<usize>, BuildTermHasher>>,
-    /// Beginnings of words that can match, and their first two bytes.
+    /// Beginnings of words that can match.
     beginnings: Beginnings,
-    begin: Vec<[u8; 2]>,
+    /// The first two bytes of words that can match.
+    first_bytes: Vec<[u8; 2]>,
 }
 
+/// A match of a group: its byte range in the body.
 #[derive(Debug, Clone, Copy)]
 struct Match {
     group: usize,
@@ -76,34 +82,36 @@ impl Snippeter {
             languages: plan.languages.clone(),
             stemmed: RefCell::default(),
             beginnings: Beginnings::default(),
-            begin: Vec::new(),
+            first_bytes: Vec::new(),
         };
         for (index, group) in plan.groups.iter().enumerate() {
             for term in &group.terms {
                 new.terms.entry(term.hash).or_insert(index);
-                new.expect(&term.text);
+                new.add_beginning(&term.text);
             }
             if let Some(prefix) = &group.prefix {
                 new.prefixes.push((prefix.clone(), index));
-                new.expect(prefix);
+                new.add_beginning(prefix);
             }
         }
         new
     }
 
-    fn expect(&mut self, term: &str) {
+    /// Adds the beginning of a term to the words that can match.
+    fn add_beginning(&mut self, term: &str) {
         let bytes = term.as_bytes();
         if let Some(&first) = bytes.first() {
             self.beginnings.add(term);
-            let begin = [first, bytes.get(1).copied().unwrap_or(0)];
-            if !self.begin.contains(&begin) {
-                self.begin.push(begin);
+            let first_two = [first, bytes.get(1).copied().unwrap_or(0)];
+            if !self.first_bytes.contains(&first_two) {
+                self.first_bytes.push(first_two);
             }
         }
     }
 
     /// Returns the best passage of `body`, or its beginning if nothing matches. `chunks` are the
-    /// byte ranges of its chunks; without them the whole is one. Searches the first 256 KB.
+    /// byte ranges of its chunks; if there are none, the body is one chunk. Searches the first
+    /// 256 KiB of the chunks.
     #[must_use]
     pub fn snippet(&self, body: &str, chunks: &[Range<usize>]) -> Snippet {
         let whole = 0..body.len();
@@ -141,6 +149,7 @@ impl Snippeter {
         Snippet { text, highlights, chunk: number(index), line: number(line), range }
     }
 
+    /// Returns the matches in `text`, which begins at `offset` in the body.
     fn matches(&self, text: &str, offset: usize) -> Vec<Match> {
         let mut matches = Vec::new();
         self.beginnings.scan(text, &mut |t| {
@@ -153,7 +162,7 @@ impl Snippeter {
         matches
     }
 
-    /// Returns the group of a token.
+    /// Returns the group that a token matches.
     fn group(&self, token: &Token<'_>) -> Option<usize> {
         let text = token.text;
         let bytes = text.as_bytes();
@@ -172,9 +181,10 @@ impl Snippeter {
         if token.kind != Kind::Word {
             return None;
         }
-        // Stems keep the beginning of a word, except a few short ones (dying, die) and Arabic.
-        let begin = [bytes[0], bytes.get(1).copied().unwrap_or(0)];
-        if bytes[0] < 0xD8 && bytes.len() > 5 && !self.begin.contains(&begin) {
+        // Stems keep the beginning of a word, except of a few short words (dying, die) and of
+        // Arabic words, which begin with a byte from 0xD8 on.
+        let first_two = [bytes[0], bytes.get(1).copied().unwrap_or(0)];
+        if bytes[0] < 0xD8 && bytes.len() > 5 && !self.first_bytes.contains(&first_two) {
             return None;
         }
         let mut stemmed = self.stemmed.borrow_mut();
@@ -203,20 +213,20 @@ impl Snippeter {
         })
     }
 
-    /// Whether every word of the question is among the matches.
+    /// Whether every group of the question is among the matches.
     fn has_all(&self, matches: &[Match]) -> bool {
         (0..self.weights.len()).all(|group| matches.iter().any(|found| found.group == group))
     }
 
-    /// Returns the weight of matches: distinct groups, and a little for each match.
+    /// Returns the weight of matches: that of each distinct group, and a little for repetitions.
     fn weigh(&self, matches: &[Match]) -> f32 {
-        let mut seen = 0_u64;
+        let mut counted_groups = 0_u64;
         let mut score = 0.0;
         for found in matches {
             let bit = 1 << (found.group % 64);
             let weight = self.weights.get(found.group).copied().unwrap_or(0.0);
-            score += if seen & bit == 0 { weight } else { weight * 0.03 };
-            seen |= bit;
+            score += if counted_groups & bit == 0 { weight } else { weight * 0.03 };
+            counted_groups |= bit;
         }
         score
     }
@@ -233,6 +243,7 @@ impl Snippeter {
             }
             let window = &matches[index..end];
             let score = self.weigh(&window[..window.len().min(64)]);
+            // Of clusters with equal scores, up to rounding, the first wins.
             if best.is_none_or(|(other, _)| score > other * 1.000_1) {
                 best = Some((score, window));
             }
@@ -241,7 +252,7 @@ impl Snippeter {
     }
 }
 
-/// Returns the passage of `body[range]` around `cluster`, or its beginning.
+/// Returns the passage of `body[range]` around `cluster`, or its beginning; see [`line`].
 fn passage(
     body: &str,
     range: Range<usize>,
@@ -258,6 +269,7 @@ fn passage(
     line(body, range.clone(), start..end, matches)
 }
 
+/// Whether a cluster from `start` to `end` is short enough for a passage.
 fn fits(body: &str, start: usize, end: usize) -> bool {
     end - start <= CLUSTER_CHARS
         || (end - start <= CLUSTER_CHARS * 4 && body[start..end].chars().count() <= CLUSTER_CHARS)
@@ -327,8 +339,8 @@ fn can_cut_before(c: char) -> bool {
     super::fold::class(c) == super::fold::Class::Pair
 }
 
-/// Returns one line of plain text from `shown.start` on, within `range`, and the part of `body`
-/// that it shows. After `shown.end`, it ends before a heading.
+/// Returns one line of plain text from `shown.start` on, within `range`; its highlights; and the
+/// part of `body` that it shows. After `shown.end`, the line ends before a heading.
 fn line(
     body: &str,
     range: Range<usize>,

@@ -1,4 +1,4 @@
-//! Tests of snippets of found pages.
+//! Tests of the snippets of hits.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn snippets_show_the_best_passage() {
         snippet.highlights.iter().map(|&(a, b)| &snippet.text[a as usize..b as usize]).collect();
     assert_eq!(highlighted, ["rockets", "Acme"]);
     assert!(snippet.text.contains("rockets of Acme fly"), "{}", snippet.text);
-    // Without a match, the snippet is the beginning, without the mark of the heading.
+    // Without a match, the snippet is the beginning of the text, without the heading's `#`.
     let other = index.search(&ask("unicorn")).unwrap().snippets.snippet(&body, &[]);
     assert!(
         other.text.starts_with("Heading Nothing")
@@ -51,18 +51,18 @@ fn snippets_are_plain_text_from_the_beginning_of_a_sentence() {
          `12` |\n"
     );
     index.push(vec![note(1, &body)]);
-    let shown = |question: &str| {
+    let snippet_of = |question: &str| {
         let snippet = index.search(&ask(question)).unwrap().snippets.snippet(&body, &[]);
-        let marked = snippet.highlights.iter();
+        let highlights = snippet.highlights.iter();
         let marked: Vec<String> =
-            marked.map(|&(a, b)| snippet.text[a as usize..b as usize].to_owned()).collect();
+            highlights.map(|&(a, b)| snippet.text[a as usize..b as usize].to_owned()).collect();
         (snippet.text, marked)
     };
-    let (text, marked) = shown("harbour budget");
+    let (text, marked) = snippet_of("harbour budget");
     let sentence = "The budget for the harbour is decided by Ann Lee every spring.";
     assert!(text.starts_with(&format!("…{sentence}")), "{text}");
     assert_eq!(marked, ["budget", "harbour"]);
-    let (text, _) = shown("crane price");
+    let (text, _) = snippet_of("crane price");
     assert!(text.contains("Item Price Crane 12"), "{text}");
     assert!(!text.contains(['|', '*', '[', '`', '#']), "{text}");
 }

@@ -1,9 +1,9 @@
 //! Stop words by language.
 //!
-//! They are dropped from questions (never from pages), and used to detect a page's language.
+//! Searches drop them from questions (never from pages). They also show the language of a text.
 //!
-//! Lists of the Snowball project (BSD 3-clause, copyright Dr Martin Porter, Richard Boulton, Olly
-//! Betts and others). For languages without such a list, short lists of this project.
+//! Most lists come from the Snowball project (BSD 3-clause, copyright Dr Martin Porter, Richard
+//! Boulton, Olly Betts and others). Languages without such a list have short lists of this project.
 
 pub(super) const ENGLISH: &str = "\
     a about above after again against all am an and any are as at be because been before being \

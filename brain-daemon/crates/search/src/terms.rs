@@ -29,13 +29,15 @@ pub(super) struct Segment<'a> {
     pub(super) words: Arc<InvertedIndexReader>,
     pub(super) names: Arc<InvertedIndexReader>,
     pub(super) keys: Arc<InvertedIndexReader>,
+    /// Page id of each document.
     pub(super) ids: Column<u64>,
+    /// Time of the last change of each document, in Unix milliseconds.
     pub(super) times: Column<i64>,
     fields: Fields,
-    /// The postings of each group.
+    /// The terms of each group.
     pub(super) groups: Vec<GroupTerms>,
-    /// Maximum terms of a prefix, per field.
-    expansions: usize,
+    /// Maximum terms of a prefix, per field; `usize::MAX` means all.
+    max_expansions: usize,
 }
 
 /// A group's terms in a segment.
@@ -52,7 +54,7 @@ pub(super) struct GroupTerms {
 }
 
 impl GroupTerms {
-    /// Returns the number of documents with the group, by field as in
+    /// Returns the number of documents with the group's terms, added up, by field as in
     /// [`super::rank::Stats::frequency`].
     pub(super) fn frequency(&self) -> [u64; 4] {
         let sum = |infos: &[TermInfo]| infos.iter().map(|i| u64::from(i.doc_freq)).sum::<u64>();
@@ -62,11 +64,13 @@ impl GroupTerms {
 }
 
 impl<'a> Segment<'a> {
+    /// Opens a segment. A prefix has up to [`MAX_EXPANSIONS`] terms in each field.
     pub(super) fn open(reader: &'a SegmentReader, fields: Fields, plan: &Plan) -> Result<Self> {
         Self::open_with(reader, fields, plan, MAX_EXPANSIONS)
     }
 
-    /// As `open`, with all terms of a prefix: terms of hidden pages must not displace visible ones.
+    /// As [`Self::open`], with all terms of a prefix: terms of hidden pages must not displace
+    /// others.
     pub(super) fn open_whole(
         reader: &'a SegmentReader,
         fields: Fields,
@@ -79,7 +83,7 @@ impl<'a> Segment<'a> {
         reader: &'a SegmentReader,
         fields: Fields,
         plan: &Plan,
-        expansions: usize,
+        max_expansions: usize,
     ) -> Result<Self> {
         let mut segment = Self {
             reader,
@@ -92,7 +96,7 @@ impl<'a> Segment<'a> {
             times: reader.fast_fields().i64("updated_at")?,
             fields,
             groups: Vec::with_capacity(plan.groups.len()),
-            expansions,
+            max_expansions,
         };
         for group in &plan.groups {
             let mut found = GroupTerms::default();
@@ -105,19 +109,19 @@ impl<'a> Segment<'a> {
             }
             if let Some(prefix) = &group.prefix {
                 if anywhere {
-                    found.body = expand(&segment.body, prefix, expansions)?;
-                    found.words = expand(&segment.words, prefix, expansions)?;
+                    found.body = expand(&segment.body, prefix, max_expansions)?;
+                    found.words = expand(&segment.words, prefix, max_expansions)?;
                 }
-                found.title = expand(&segment.title, prefix, expansions)?;
+                found.title = expand(&segment.title, prefix, max_expansions)?;
             }
             if anywhere {
                 found.tag = segment.find(&segment.keys, fields.keys, &group.tag.text)?;
                 found.slug = segment.find(&segment.keys, fields.keys, &group.slug.text)?;
-                // Exact ASCII forms find names with an apostrophe, which are needed only if no page
-                // has the word. For callers who can see only some sources, they are always looked
-                // up, so that hidden pages have no influence.
+                // Exact ASCII forms find names with an apostrophe. They are needed only if no page
+                // has the word. For callers who can see only some sources (all expansions), they
+                // are always looked up, so that hidden pages have no influence.
                 let is_needed = |exact: &&HashedTerm| {
-                    !exact.text.is_ascii() || found.body.is_empty() || expansions == usize::MAX
+                    !exact.text.is_ascii() || found.body.is_empty() || max_expansions == usize::MAX
                 };
                 if let Some(exact) = group.exact.as_ref().filter(is_needed) {
                     found.exact = segment.find(&segment.words, fields.words, &exact.text)?;
@@ -128,6 +132,7 @@ impl<'a> Segment<'a> {
         Ok(segment)
     }
 
+    /// Returns the term `text` of a field.
     fn find(
         &self,
         index: &InvertedIndexReader,
@@ -137,12 +142,12 @@ impl<'a> Segment<'a> {
         Ok(index.get_term_info(&Term::from_field_text(field, text))?)
     }
 
-    /// Returns the postings of a word of names.
+    /// Returns the term of a word of names.
     pub(super) fn name_word(&self, word: &str) -> Result<Option<TermInfo>> {
         self.find(&self.names, self.fields.names, word)
     }
 
-    /// Returns the documents with the key.
+    /// Returns the documents with the key; `None` if the segment does not have the key.
     pub(super) fn with_key(&self, key: &HashedTerm) -> Result<Option<SegmentPostings>> {
         match self.find(&self.keys, self.fields.keys, &key.text)? {
             Some(info) => {
@@ -165,17 +170,17 @@ impl<'a> Segment<'a> {
         Ok(allowed.bits)
     }
 
-    /// Returns the live documents that meet the conditions, without checking positions of phrases.
-    /// Checking every document takes most of the time, and only the best ones matter.
+    /// Returns the live documents that meet the conditions, without checking positions of phrases:
+    /// that takes most of the time, and only the best documents need it.
     pub(super) fn allowed_without_phrases(&self, plan: &Plan) -> Result<AllowedDocs> {
         let bound = self.reader.max_doc();
         let (mut allowed, mut phrases) = (DocBitSet::full(bound), Vec::new());
         for condition in &plan.required {
             allowed.intersect(&self.docs_meeting(condition)?);
-            phrases.extend(self.places(condition, true)?);
+            phrases.extend(self.phrase_postings(condition, true)?);
         }
         for condition in &plan.excluded {
-            match self.places(condition, false)? {
+            match self.phrase_postings(condition, false)? {
                 Some(phrase) => phrases.push(phrase),
                 None => allowed.subtract(&self.docs_meeting(condition)?),
             }
@@ -183,11 +188,11 @@ impl<'a> Segment<'a> {
         let mut excluded_docs = Vec::new();
         if plan.since.is_some() || plan.until.is_some() || self.reader.has_deletes() {
             let (since, until) = (plan.since.unwrap_or(i64::MIN), plan.until.unwrap_or(i64::MAX));
-            let timed = plan.since.is_some() || plan.until.is_some();
+            let has_times = plan.since.is_some() || plan.until.is_some();
             for doc in allowed.iter() {
-                let out = timed
+                let is_outside = has_times
                     && !self.times.first(doc).is_some_and(|time| (since..=until).contains(&time));
-                if out || self.reader.is_deleted(doc) {
+                if is_outside || self.reader.is_deleted(doc) {
                     excluded_docs.push(doc);
                 }
             }
@@ -204,7 +209,7 @@ impl<'a> Segment<'a> {
             Condition::Keys(keys) => {
                 for key in keys {
                     if let Some(mut postings) = self.with_key(key)? {
-                        each(&mut postings, |doc| bits.insert(doc));
+                        each_doc(&mut postings, |doc| bits.insert(doc));
                     }
                 }
             }
@@ -214,7 +219,7 @@ impl<'a> Segment<'a> {
                     indexes.extend([&self.body, &self.words]);
                 }
                 for index in indexes {
-                    add_all(&mut bits, index, &expand(index, prefix, self.expansions)?)?;
+                    add_all(&mut bits, index, &expand(index, prefix, self.max_expansions)?)?;
                 }
             }
             Condition::Phrase(phrase) => {
@@ -264,7 +269,7 @@ impl<'a> Segment<'a> {
         Ok(terms)
     }
 
-    /// Returns the documents with any of the terms of each field.
+    /// Returns the documents with any of the given terms. Each field comes with its terms.
     pub(super) fn with_any(
         &self,
         fields: &[(&InvertedIndexReader, &[TermInfo])],
@@ -276,7 +281,7 @@ impl<'a> Segment<'a> {
         Ok(bits)
     }
 
-    /// Returns the documents with all of the words.
+    /// Returns the documents that have each word in one of its forms.
     fn with_all(&self, index: &InvertedIndexReader, words: &[Vec<TermInfo>]) -> Result<DocBitSet> {
         let mut all: Option<DocBitSet> = None;
         for infos in words {
@@ -290,8 +295,12 @@ impl<'a> Segment<'a> {
         Ok(all.unwrap_or_else(|| DocBitSet::empty(self.reader.max_doc())))
     }
 
-    /// Returns the postings of a phrase's words, for a condition with several words.
-    fn places(&self, condition: &Condition, required: bool) -> Result<Option<PhrasePostings>> {
+    /// Returns the postings of a phrase of several words; `None` for any other condition.
+    fn phrase_postings(
+        &self,
+        condition: &Condition,
+        required: bool,
+    ) -> Result<Option<PhrasePostings>> {
         let Condition::Phrase(phrase) = condition else { return Ok(None) };
         if phrase.words.len() < 2 {
             return Ok(None);
@@ -308,8 +317,9 @@ impl<'a> Segment<'a> {
                 fields.push(words);
             }
         }
-        let places = phrase.words.iter().map(|(position, _)| *position).collect();
-        Ok(Some(PhrasePostings { fields, places, required, starts: Vec::new(), next: Vec::new() }))
+        let positions = phrase.words.iter().map(|(position, _)| *position).collect();
+        let (starts, next) = (Vec::new(), Vec::new());
+        Ok(Some(PhrasePostings { fields, positions, required, starts, next }))
     }
 }
 
@@ -331,12 +341,13 @@ impl AllowedDocs {
         self.bits.iter().collect()
     }
 
-    /// Whether the document is one of them.
+    /// Whether the document meets the conditions if its phrases match.
     pub(super) fn may_hold(&self, doc: u32) -> bool {
         self.bits.contains(doc)
     }
 
-    /// Whether the phrases match the document. Call it with ascending documents.
+    /// Whether the document has all required phrases and no excluded one. Call it with ascending
+    /// documents.
     pub(super) fn phrases_hold(&mut self, doc: u32) -> bool {
         self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.required)
     }
@@ -348,17 +359,19 @@ struct PhrasePostings {
     /// Postings by field, word and form.
     fields: Vec<Vec<Vec<SegmentPostings>>>,
     /// Position of each word in the phrase.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     /// Whether the phrase is required rather than excluded.
     required: bool,
+    /// Buffer: where the phrase can begin in a field.
     starts: Vec<u32>,
+    /// Buffer: positions of one word in a field.
     next: Vec<u32>,
 }
 
 impl PhrasePostings {
-    /// Whether the document contains the phrase.
+    /// Whether a field of the document contains the phrase.
     fn matches(&mut self, doc: u32) -> bool {
-        let Self { fields, places, starts, next, .. } = self;
+        let Self { fields, positions, starts, next, .. } = self;
         fields.iter_mut().any(|words| {
             // Most documents lack a word and are skipped.
             if !words.iter_mut().all(|forms| {
@@ -367,7 +380,7 @@ impl PhrasePostings {
             }) {
                 return false;
             }
-            for (number, (forms, position)) in words.iter_mut().zip(places.iter()).enumerate() {
+            for (number, (forms, position)) in words.iter_mut().zip(positions.iter()).enumerate() {
                 next.clear();
                 for form in forms.iter_mut().filter(|form| form.doc() == doc) {
                     form.append_positions_with_offset(0, next);
@@ -393,13 +406,13 @@ impl PhrasePostings {
 fn add_all(bits: &mut DocBitSet, index: &InvertedIndexReader, infos: &[TermInfo]) -> Result<()> {
     for info in infos {
         let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
-        each(&mut postings, |doc| bits.insert(doc));
+        each_doc(&mut postings, |doc| bits.insert(doc));
     }
     Ok(())
 }
 
-/// Calls `f` with every document.
-fn each(postings: &mut SegmentPostings, mut f: impl FnMut(u32)) {
+/// Calls `f` with every document of `postings`.
+fn each_doc(postings: &mut SegmentPostings, mut f: impl FnMut(u32)) {
     let mut doc = postings.doc();
     while doc != TERMINATED {
         f(doc);

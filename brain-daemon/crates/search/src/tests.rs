@@ -34,7 +34,7 @@ pub(super) fn note(id: u64, body: &str) -> Change {
     put(page(id, id, &format!("Note {id}"), body))
 }
 
-/// Options without automatic commits.
+/// Returns options with which the index commits only on request.
 pub(super) fn no_commit_options() -> Options {
     let hour = Duration::from_secs(3600);
     Options { commit_after: hour, commit_when_idle: hour, ..Options::default() }
@@ -164,11 +164,11 @@ fn a_quoted_phrase_is_required_if_a_page_matches() {
     ];
     at_every_stage(&changes, |index| {
         let unmet = |text: &str| index.unmet_quotes(&ask(text)).unwrap();
-        let none = Vec::<String>::new();
-        assert_eq!(unmet("What did Ann say about the \"launch budget\"?"), none);
-        assert_eq!(unmet("\"safety margin\""), none, "the whole question");
-        assert_eq!(unmet("\"safety margin\" type:note -draft"), none, "filters are no words");
-        assert_eq!(unmet("Carol \"launch budget\""), none, "other words need not match");
+        let nothing = Vec::<String>::new();
+        assert_eq!(unmet("What did Ann say about the \"launch budget\"?"), nothing);
+        assert_eq!(unmet("\"safety margin\""), nothing, "the whole question");
+        assert_eq!(unmet("\"safety margin\" type:note -draft"), nothing, "filters are not words");
+        assert_eq!(unmet("Carol \"launch budget\""), nothing, "other words need not match");
         assert_eq!(unmet("what is the \"safety margin\""), ["safety margin"]);
         let text = "What did Ann say about the \"safety margin\"?";
         assert_eq!(unmet(text), ["safety margin"]);
@@ -176,9 +176,9 @@ fn a_quoted_phrase_is_required_if_a_page_matches() {
         let preferred = Question { prefer_quotes: true, ..ask(text) };
         assert_eq!(index.search(&preferred).unwrap().hits[0].id, 3);
         assert_eq!(index.matching_pages(&preferred).unwrap(), None);
-        let elsewhere = Some(vec![SourceId::parse("work").unwrap()]);
-        let hidden = Question { view: elsewhere, ..ask("Ann \"launch budget\"") };
-        assert_eq!(index.unmet_quotes(&hidden).unwrap(), ["launch budget"]);
+        let view = Some(vec![SourceId::parse("work").unwrap()]);
+        let of_other_source = Question { view, ..ask("Ann \"launch budget\"") };
+        assert_eq!(index.unmet_quotes(&of_other_source).unwrap(), ["launch budget"]);
     });
 }
 
@@ -226,8 +226,8 @@ fn all_query_forms_are_answered() {
         assert_eq!(ids(index, "learning"), [1]);
         assert_eq!(ids(index, "corp"), [2]);
         // An empty question has no results.
-        for nothing in ["", "  ", "?!", "\"\"", "***", "-"] {
-            assert_eq!(ids(index, nothing), Vec::<u64>::new(), "{nothing}");
+        for text in ["", "  ", "?!", "\"\"", "***", "-"] {
+            assert_eq!(ids(index, text), Vec::<u64>::new(), "{text}");
         }
         // Exclusions alone leave the other pages.
         assert_eq!(sorted(index, "-rocket"), [1, 3, 4, 5, 7, 8]);
@@ -259,7 +259,7 @@ fn scripts_without_spaces_are_found() {
 }
 
 #[test]
-fn exact_names_rank_first_and_matches_are_named() {
+fn exact_names_rank_first_and_matched_fields_are_listed() {
     let mut changes = corpus();
     changes.push(note(20, &"acme ".repeat(300)));
     at_every_stage(&changes, |index| {
@@ -282,7 +282,7 @@ fn exact_names_rank_first_and_matches_are_named() {
 #[test]
 fn filters_limit_the_results() {
     at_every_stage(&corpus(), |index| {
-        let with = |question: Question| -> Vec<u64> {
+        let ids_of = |question: Question| -> Vec<u64> {
             let mut ids: Vec<u64> =
                 index.search(&question).unwrap().hits.iter().map(|h| h.id).collect();
             ids.sort_unstable();
@@ -290,30 +290,30 @@ fn filters_limit_the_results() {
         };
         let team = || ask("team acme rockets");
         let work = SourceId::parse("work").unwrap();
-        assert_eq!(with(team()), [1, 2, 6]);
-        assert_eq!(with(Question { sources: Some(vec![work.clone()]), ..team() }), [2]);
+        assert_eq!(ids_of(team()), [1, 2, 6]);
+        assert_eq!(ids_of(Question { sources: Some(vec![work.clone()]), ..team() }), [2]);
         assert_eq!(
-            with(Question { sources: Some(vec![work, SourceId::default()]), ..team() }),
+            ids_of(Question { sources: Some(vec![work, SourceId::default()]), ..team() }),
             [1, 2, 6]
         );
-        assert_eq!(with(Question { sources: Some(Vec::new()), ..team() }), Vec::<u64>::new());
-        assert_eq!(with(Question { page_type: Some("Person".into()), ..team() }), [1]);
+        assert_eq!(ids_of(Question { sources: Some(Vec::new()), ..team() }), Vec::<u64>::new());
+        assert_eq!(ids_of(Question { page_type: Some("Person".into()), ..team() }), [1]);
         assert_eq!(
-            with(Question { tags: vec!["machine-learning".into(), "person".into()], ..team() }),
+            ids_of(Question { tags: vec!["machine-learning".into(), "person".into()], ..team() }),
             [1]
         );
         assert_eq!(
-            with(Question { tags: vec!["person".into(), "x".into()], ..team() }),
+            ids_of(Question { tags: vec!["person".into(), "x".into()], ..team() }),
             Vec::<u64>::new()
         );
-        assert_eq!(with(Question { since: Some(2000), until: Some(5000), ..team() }), [2]);
+        assert_eq!(ids_of(Question { since: Some(2000), until: Some(5000), ..team() }), [2]);
         // A filter in the text does not extend the permitted sources.
         assert_eq!(
-            with(Question { sources: Some(vec![SourceId::default()]), ..ask("source:work") }),
+            ids_of(Question { sources: Some(vec![SourceId::default()]), ..ask("source:work") }),
             Vec::<u64>::new()
         );
-        let some = index.search(&Question { limit: 1, ..team() }).unwrap();
-        assert!(some.truncated && some.hits.len() == 1);
+        let limited = index.search(&Question { limit: 1, ..team() }).unwrap();
+        assert!(limited.truncated && limited.hits.len() == 1);
         assert!(!index.search(&team()).unwrap().truncated);
         assert!(index.search(&Question { limit: 0, ..team() }).unwrap().hits.is_empty());
     });
@@ -393,8 +393,8 @@ fn a_page_ranks_the_same_on_disk_and_in_the_overlay() {
     }
 }
 
-/// A page with many words of a prefix ranks like a page with one. Such pages must not displace the
-/// best page.
+/// A page with many words that begin with a prefix ranks like a page with one. Pages with many such
+/// words must not displace the best page.
 #[test]
 fn a_prefix_counts_once_when_candidates_are_chosen() {
     let many = "sand sea shell ship shore sky snow song star stone storm sun";
@@ -406,12 +406,12 @@ fn a_prefix_counts_once_when_candidates_are_chosen() {
 #[test]
 fn concurrent_writes_and_searches_agree() {
     let dir = tempfile::tempdir().unwrap();
-    let quick = Options {
+    let frequent_commits = Options {
         commit_changes: 16,
         commit_when_idle: Duration::from_millis(5),
         ..Options::default()
     };
-    let (index, _) = Index::open(dir.path(), "store", 0, quick).unwrap();
+    let (index, _) = Index::open(dir.path(), "store", 0, frequent_commits).unwrap();
     let seq = std::sync::Mutex::new(0_u64);
     std::thread::scope(|scope| {
         for writer in 0..4_u64 {
@@ -440,6 +440,7 @@ fn concurrent_writes_and_searches_agree() {
     });
     index.wait_for_backlog_below(1);
     index.flush().unwrap();
+    // Of 240 pages, every third was removed.
     assert_eq!(index.doc_count(), 160);
     let all = index.search(&Question { limit: 500, ..ask("common") }).unwrap();
     assert_eq!(all.hits.len(), 160);
@@ -464,12 +465,13 @@ proptest! {
             put(page)
         }).collect());
         for question in questions.iter().chain(&bodies) {
-            let before = index.search(&ask(question)).unwrap();
+            let found = index.search(&ask(question)).unwrap();
             for body in &bodies {
-                let snippet = before.snippets.snippet(body, &[]);
+                let snippet = found.snippets.snippet(body, &[]);
                 prop_assert!(snippet.text.chars().count() <= MAX_SNIPPET_CHARS);
-                for (a, b) in snippet.highlights {
-                    prop_assert!(a < b && snippet.text.get(a as usize..b as usize).is_some());
+                for (start, end) in snippet.highlights {
+                    let highlight = snippet.text.get(start as usize..end as usize);
+                    prop_assert!(start < end && highlight.is_some());
                 }
             }
         }

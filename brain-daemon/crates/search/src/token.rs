@@ -1,10 +1,11 @@
-//! Words: where they begin and end in a text, in the folded form of [`super::fold`].
+//! Splits a text into tokens: folded words (see [`super::fold`]) with their place in the text.
 //!
-//! * Words with spaces around them come as they are, without apostrophes (`don't` is `dont`,
-//!   `Alice's` is `alice`).
-//! * `1.0.21`, `2026-11-20`, `alice@example.com`, `snake_case` come whole and then in parts.
-//! * Runs of Han, kana, Hangul, Thai, Lao, Khmer, Burmese come as overlapping pairs of characters;
-//!   a run's last character comes alone too, so that every character begins a token.
+//! * A plain word is one token, without apostrophes and English endings such as `'s` (`don't` is
+//!   `dont`, `Alice's` is `alice`).
+//! * A compound (`1.0.21`, `2026-11-20`, `alice@example.com`, `snake_case`) comes whole and then in
+//!   parts.
+//! * A run of Han, kana, Hangul, Thai, Lao, Khmer or Burmese characters comes as overlapping pairs.
+//!   Its last character comes alone, too, so that every character begins a token.
 
 use super::fold::{Class, class, fold};
 
@@ -40,25 +41,28 @@ pub(super) struct Token<'a> {
     pub(super) kind: Kind,
 }
 
-/// Returns the beginning of `text`, at most `bytes` long.
-pub(super) fn head(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
+/// Returns the longest beginning of `text` with at most `max_bytes` bytes.
+pub(super) fn head(text: &str, max_bytes: usize) -> &str {
+    if text.len() <= max_bytes {
         return text;
     }
-    let mut end = bytes;
+    let mut end = max_bytes;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     &text[..end]
 }
 
+/// A part of a text, before and after folding. All places are in bytes.
 #[derive(Clone, Copy, Default)]
 struct Span {
-    /// Range in the folded buffer.
+    /// Start in the folded buffer.
     from: usize,
+    /// End in the folded buffer.
     to: usize,
-    /// Range in the source.
+    /// Start in the source.
     start: usize,
+    /// End in the source.
     end: usize,
 }
 
@@ -90,11 +94,13 @@ pub(super) fn scan(text: &str, sink: &mut impl FnMut(Token<'_>)) {
     }
 }
 
+/// Reads the tokens of a text.
 struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     /// Folded text of the current word or run.
     buffer: String,
+    /// Parts of the current compound.
     parts: Vec<Span>,
 }
 
@@ -103,12 +109,12 @@ impl Scanner<'_> {
         self.text.get(at..)?.chars().next()
     }
 
-    /// Reads words connected by joiners, starting at `at`; returns the end.
+    /// Reads words connected by joiners, starting at `at`; returns their end in the source.
     fn compound(&mut self, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
         self.buffer.clear();
         self.parts.clear();
         let mut at = at;
-        let mut long = false;
+        let mut is_too_long = false;
         loop {
             let (span, next) = self.word(at);
             self.parts.push(span);
@@ -116,7 +122,7 @@ impl Scanner<'_> {
             let joiner = self.bytes.get(at).copied().filter(|&joiner| self.joins(joiner, at, span));
             // A chain too long for a compound is emitted in parts at once, to save memory.
             if self.parts.len() > MAX_PARTS {
-                long = true;
+                is_too_long = true;
                 self.emit_parts(sink);
                 self.parts.clear();
                 self.buffer.clear();
@@ -125,7 +131,7 @@ impl Scanner<'_> {
             self.buffer.push(char::from(joiner));
             at += 1;
         }
-        if let (false, [first, .., last]) = (long, &self.parts[..])
+        if let (false, [first, .., last]) = (is_too_long, &self.parts[..])
             && self.buffer.len() <= MAX_WORD_BYTES
         {
             sink(Token {
@@ -139,6 +145,7 @@ impl Scanner<'_> {
         at
     }
 
+    /// Passes each part of the compound to `sink` as a word.
     fn emit_parts(&self, sink: &mut impl FnMut(Token<'_>)) {
         for part in &self.parts {
             let text = head(&self.buffer[part.from..part.to], MAX_WORD_BYTES);
@@ -165,7 +172,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads one word into the buffer.
+    /// Reads one word into the buffer; returns its span, and where to read on.
     fn word(&mut self, start: usize) -> (Span, usize) {
         let from = self.buffer.len();
         let mut at = start;
@@ -173,7 +180,7 @@ impl Scanner<'_> {
         let mut to = None;
         while let Some(&b) = self.bytes.get(at) {
             if b.is_ascii_alphanumeric() {
-                // Most words are such a run as a whole.
+                // Most words consist of ASCII letters and digits: they are read at once.
                 end =
                     at + self.bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
                 let before = self.buffer.len();
@@ -225,8 +232,8 @@ impl Scanner<'_> {
         is_mark && divides_hebrew(&self.text[..at], &self.text[at + c.len_utf8()..])
     }
 
-    /// Returns the end of an English clitic (`'s`, `'ll`, `'ve`, `'re`, `'d`, `'m`) at the end of
-    /// its word.
+    /// Returns the end of the English ending (`'s`, `'ll`, `'ve`, `'re`, `'d`, `'m`) whose letters
+    /// begin at `after`; `None` if other letters are there, or more letters follow.
     fn clitic(&self, after: usize) -> Option<usize> {
         let rest = &self.bytes[after..];
         let len = rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
@@ -240,7 +247,7 @@ impl Scanner<'_> {
         (known && ends).then_some(after + len)
     }
 
-    /// Reads a run without spaces, starting at `at`.
+    /// Reads a run without spaces, starting at `at`; returns its end in the source.
     fn run(&mut self, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
         self.buffer.clear();
         self.parts.clear();
@@ -319,7 +326,7 @@ pub(super) fn divides_hebrew(before: &str, after: &str) -> bool {
     after.starts_with(is_letter) && before.ends_with(is_letter)
 }
 
-/// Whether the word is a French, Italian or Catalan one that elides its vowel.
+/// Whether `word` is a French, Italian or Catalan word before an apostrophe, without its vowel.
 fn is_elided(word: &str) -> bool {
     matches!(
         word,
@@ -383,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_words() {
+    fn plain_words_are_folded_without_apostrophes() {
         assert_eq!(words("Hello, World! 42nd"), ["hello", "world", "42nd"]);
         assert_eq!(
             words("don't we'll Alice's ALICE'S l'avion O'Brien rock 'n' roll it’s"),
@@ -413,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_yield_pairs() {
+    fn runs_without_spaces_yield_pairs() {
         assert_eq!(words("東京都庁"), ["東京", "京都", "都庁", "庁"]);
         assert_eq!(words("東 x 京都"), ["東", "x", "京都", "都"]);
         assert_eq!(words("GPT4を使う"), ["gpt4", "を使", "使う", "う"]);

@@ -2,13 +2,14 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// The best documents so far: score, segment, document.
+/// The best documents so far.
 pub(super) struct TopDocs {
+    /// Score, segment and number of each document; the one with the least score is on top.
     heap: BinaryHeap<Reverse<(OrderedScore, u32, u32)>>,
     max_count: usize,
 }
 
-/// A score with a total order; NaN is the least.
+/// A score with a total order. It is never NaN, because NaN exceeds no threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OrderedScore(f64);
 
@@ -50,7 +51,7 @@ impl TopDocs {
         }
     }
 
-    /// Returns the kept documents as segment and number, in no order.
+    /// Returns segment and number of the documents, in no order.
     pub(super) fn into_docs(self) -> impl Iterator<Item = (u32, u32)> {
         self.heap.into_iter().map(|Reverse((_, segment, doc))| (segment, doc))
     }

@@ -1,4 +1,4 @@
-//! Mistyped words find the pages that were meant.
+//! Mistyped words find the pages with the correct spelling.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,8 @@ use brain_protocol::SourceId;
 use super::*;
 use crate::tests::{ask, at_every_stage, ids, note, open, page, put};
 
-fn answer(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
+/// Returns the ids of the found pages, and the words that replaced mistyped words.
+fn corrected_search(index: &Index, text: &str) -> (Vec<u64>, Vec<String>) {
     let found = index.search(&ask(text)).unwrap();
     let words = found.spelling.map(|it| it.words).unwrap_or_default();
     (found.hits.iter().map(|hit| hit.id).collect(), words)
@@ -33,7 +34,7 @@ fn corpus() -> Vec<Change> {
 #[test]
 fn a_mistyped_word_finds_its_pages() {
     at_every_stage(&corpus(), |index| {
-        for (typed, id, meant) in [
+        for (typed, id, corrected) in [
             ("telescpoe", 2, "telescope"),
             ("tlescope", 2, "telescope"),
             ("teleskope", 2, "telescope"),
@@ -47,9 +48,9 @@ fn a_mistyped_word_finds_its_pages() {
             ("ada lovelcae", 1, "lovelace"),
             ("what did lovelcae write", 1, "lovelace"),
         ] {
-            let (ids, words) = answer(index, typed);
+            let (ids, words) = corrected_search(index, typed);
             assert_eq!(ids.first(), Some(&id), "{typed}: {ids:?} {words:?}");
-            assert_eq!(words.first().map(String::as_str), Some(meant), "{typed}");
+            assert_eq!(words.first().map(String::as_str), Some(corrected), "{typed}");
         }
         let found = index.search(&ask("Ada Lovelcae")).unwrap();
         assert_eq!(found.hits[0].tier, 6, "the title in the right spelling");
@@ -61,12 +62,12 @@ fn a_mistyped_word_finds_its_pages() {
 fn words_as_typed_stay_first() {
     at_every_stage(&corpus(), |index| {
         // One page has the word as typed, many have the other spelling.
-        let (ids, words) = answer(index, "hrbour");
+        let (ids, words) = corrected_search(index, "hrbour");
         assert_eq!((ids[0], ids.len()), (70, 20), "{ids:?}");
         assert_eq!(words, ["harbour"]);
-        // Each spelling is in one page, so both are words.
-        assert_eq!(answer(index, "telegraph"), (vec![8], Vec::new()));
-        assert_eq!(answer(index, "harbour").1, Vec::<String>::new());
+        // A word of a page is not corrected if no similar word is in more pages.
+        assert_eq!(corrected_search(index, "telegraph"), (vec![8], Vec::new()));
+        assert_eq!(corrected_search(index, "harbour").1, Vec::<String>::new());
     });
 }
 
@@ -87,12 +88,15 @@ fn quotes_codes_and_short_words_are_not_corrected() {
             "title:lovelcae",
             "tag:telescpoe",
         ] {
-            let (_, words) = answer(index, text);
+            let (_, words) = corrected_search(index, text);
             assert_eq!(words, Vec::<String>::new(), "{text}");
         }
-        assert_eq!(answer(index, "TELESCPOE").1, ["telescope"], "a question in capitals");
+        assert_eq!(corrected_search(index, "TELESCPOE").1, ["telescope"], "a question in capitals");
         let typed = Question { is_being_typed: true, ..ask("observator") };
         assert_eq!(index.search(&typed).unwrap().spelling, None, "a half-typed word");
+        let typed = Question { is_being_typed: true, ..ask("telescpoe in") };
+        let spelling = index.search(&typed).unwrap().spelling.unwrap();
+        assert_eq!(spelling.words, ["telescope"], "before a short half-typed word");
         for text in ["ada lovlea", "adda love", "lovlea", "lvoe"] {
             let typed = Question { is_being_typed: true, ..ask(text) };
             let found = index.search(&typed).unwrap();

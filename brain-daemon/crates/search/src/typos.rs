@@ -1,5 +1,6 @@
-//! Corrects mistyped words. If a query word occurs in no page or in very few, indexed words at edit
-//! distance 1 are also searched. For a long word, the distance can be 2.
+//! Corrects mistyped words. If a word of the question occurs in no page or in very few, indexed
+//! words at edit distance 1 are also searched. For a long word, the distance can be 2. A name that
+//! is being typed is compared with the beginnings of words of names.
 //!
 //! Only pages that the caller can see count: no suggestion depends on hidden ones.
 
@@ -43,8 +44,8 @@ const MIN_PAGE_RATIO: u64 = 20;
 const MAX_SPELLINGS: usize = 3;
 /// Weights of corrections at edit distance 1 and 2; the typed word has weight 1.
 const WEIGHTS: [f32; 2] = [0.6, 0.4];
-/// Maximum text of the overlay that is compared, in bytes. During an import its pages can have
-/// hundreds of megabytes. Their names are compared at once, their texts once they are in the index.
+/// Maximum text of the overlay that is compared, in bytes. During an import, the overlay's pages
+/// can have hundreds of megabytes. Names are compared at once, texts once they are in the index.
 const MAX_OVERLAY_BYTES: usize = 1 << 20;
 /// Maximum pages of a word that are counted for a caller who can see only some sources.
 const MAX_COUNTED: u64 = 1000;
@@ -58,7 +59,8 @@ pub struct Spelling {
     pub words: Vec<String>,
 }
 
-/// Adds other spellings of rare words to `plan`. Returns them, or `None` if there are none.
+/// Adds other spellings of rare words to `plan`. Returns them and that of a half-typed name; `None`
+/// if there are none.
 pub(super) fn correct(
     plan: &mut Plan,
     question: &Question,
@@ -125,8 +127,8 @@ fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
         .iter()
         .filter_map(|unit| if let Unit::Words(text) = unit { Some(text) } else { None })
         .collect();
-    let has_small = texts.iter().any(|text| text.contains(char::is_lowercase));
-    let mut words = Vec::new();
+    let has_lowercase = texts.iter().any(|text| text.contains(char::is_lowercase));
+    let (mut words, mut has_last_word) = (Vec::new(), false);
     for text in texts {
         let mut compound_end = 0;
         token::scan(text, &mut |t| {
@@ -135,15 +137,17 @@ fn words_that_may_be_mistyped(question: &Question) -> Vec<String> {
             }
             let source = text.get(t.start..t.end).unwrap_or_default();
             let is_code = has_digits(t.text)
-                || (has_small && !source.contains(char::is_lowercase) && has_capitals(source));
-            if t.kind == Kind::Word && t.start >= compound_end && !is_code && is_long_enough(t.text)
-            {
-                words.push(t.text.to_owned());
+                || (has_lowercase && !source.contains(char::is_lowercase) && has_capitals(source));
+            if t.kind == Kind::Word {
+                has_last_word = t.start >= compound_end && !is_code && is_long_enough(t.text);
+                if has_last_word {
+                    words.push(t.text.to_owned());
+                }
             }
         });
     }
-    // An unfinished word differs from all words of pages.
-    if question.is_being_typed && question.text.ends_with(char::is_alphanumeric) {
+    // The last word is unfinished: pages need not have it.
+    if has_last_word && question.is_being_typed && question.text.ends_with(char::is_alphanumeric) {
         words.pop();
     }
     words
@@ -161,7 +165,7 @@ fn has_capitals(text: &str) -> bool {
     text.contains(char::is_uppercase)
 }
 
-/// Returns `text` with another spelling of a word.
+/// Returns `text` with each `word` replaced by `spelling`.
 fn with_word(text: &str, word: &str, spelling: &str) -> String {
     let (mut out, mut end) = (String::with_capacity(text.len()), 0);
     token::scan(text, &mut |t| {
@@ -180,18 +184,20 @@ fn with_word(text: &str, word: &str, spelling: &str) -> String {
 struct Neighbour {
     text: String,
     distance: usize,
-    /// Pages that have it in their names, and in their texts.
+    /// Number of pages that have it in their names.
     in_names: u64,
+    /// Number of pages that have it in their texts.
     in_texts: u64,
 }
 
 impl Neighbour {
+    /// Returns the number of pages with the word, counted in names or in texts, whichever is more.
     fn pages(&self) -> u64 {
         self.in_names.max(self.in_texts)
     }
 }
 
-/// What is compared: whole words of texts and names, or beginnings of words of names.
+/// The compared part of words: all letters, in texts and names; or a beginning, in names only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Part {
     Whole,
@@ -207,8 +213,9 @@ fn neighbours(
     visible: Option<&VisiblePages>,
     fields: Fields,
 ) -> Result<Vec<Neighbour>> {
-    let max = if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 };
-    let mut found = Neighbours { word: EditDistance::new(word, max), part, all: HashMap::new() };
+    let max_distance = if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 };
+    let word = EditDistance::new(word, max_distance);
+    let mut found = Neighbours { word, part, all: HashMap::new() };
     for (number, reader) in view.searcher.segment_readers().iter().enumerate() {
         let docs = visible.and_then(|visible| visible.segments.get(number)).map(|docs| &**docs);
         let searched: &[Field] = match part {
@@ -239,14 +246,16 @@ fn neighbours(
     Ok(all)
 }
 
+/// The near words that were found so far.
 struct Neighbours {
     word: EditDistance,
     part: Part,
+    /// Text of a word → the word.
     all: HashMap<String, Neighbour>,
 }
 
 impl Neighbours {
-    /// Counts pages of a word that is near.
+    /// Adds `pages` to the number of pages with a near word, in names or in texts.
     fn add(&mut self, text: &str, distance: usize, pages: u64, is_name: bool) {
         let new = || Neighbour { text: text.to_owned(), distance, in_names: 0, in_texts: 0 };
         let neighbour = self.all.entry(text.to_owned()).or_insert_with(new);
@@ -257,8 +266,8 @@ impl Neighbours {
         }
     }
 
-    /// Returns the distance of another word, or of its nearest beginning. `None` for distant words,
-    /// and for the word itself.
+    /// Returns the distance of `text`, or of its nearest beginning. `None` for a distant word, and
+    /// among whole words for the word itself.
     fn distance(&self, text: &str) -> Option<usize> {
         if !text.chars().all(|c| c.is_alphabetic() || !c.is_ascii()) {
             return None;
@@ -276,7 +285,7 @@ impl Neighbours {
         }
     }
 
-    /// Adds the near words of one field of a segment; only those in `docs`, if given.
+    /// Adds the near words of one field of a segment; with `docs`, only words of these documents.
     fn add_from_index(
         &mut self,
         index: &InvertedIndexReader,
@@ -300,26 +309,26 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Adds the near words of the overlay's pages: of all names, and of texts up to
-    /// [`MAX_OVERLAY_BYTES`], the newest pages first.
+    /// Adds the near words of the overlay's pages: those of all names, and for whole words those of
+    /// texts up to [`MAX_OVERLAY_BYTES`], the newest pages first.
     fn add_from_documents<'d>(&mut self, documents: impl Iterator<Item = &'d Document>) {
         let mut documents: Vec<&Document> = documents.collect();
         documents.sort_unstable_by_key(|document| Reverse(document.id));
         let mut left = MAX_OVERLAY_BYTES;
-        // The distance of each word that was seen and, by field, the last page that has it.
-        let mut seen: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
+        // The distance of each compared word and, for names and texts, the last page that has it.
+        let mut compared: HashMap<u64, (Option<usize>, [usize; 2]), BuildTermHasher> =
             HashMap::default();
         for (number, document) in (1..).zip(documents) {
             let fields = [(&document.names, 0), (&document.words, 1), (&document.body.encoded, 1)];
             let bytes = document.words.len() + document.body.encoded.len();
-            let has_room = self.part == Part::Whole && bytes <= left;
-            if has_room {
+            let are_texts_compared = self.part == Part::Whole && bytes <= left;
+            if are_texts_compared {
                 left -= bytes;
             }
-            let searched = if has_room { &fields[..] } else { &fields[..1] };
+            let searched = if are_texts_compared { &fields[..] } else { &fields[..1] };
             for &(encoded, field) in searched {
                 for text in encoded.split([char::from(TERM_MARK), char::from(GAP_MARK)]) {
-                    let (distance, last) = seen
+                    let (distance, last) = compared
                         .entry(hash(text.as_bytes()))
                         .or_insert_with(|| (self.distance(text), [0; 2]));
                     if let Some(distance) = *distance
@@ -357,8 +366,9 @@ struct PartialTerm {
     row: brain_protocol::EditRow,
     /// The bytes of an incomplete character.
     bytes: [u8; 4],
+    /// Number of these bytes.
     count: usize,
-    /// Whether its beginning is near.
+    /// Whether a beginning of the term is near.
     has_near_beginning: bool,
 }
 

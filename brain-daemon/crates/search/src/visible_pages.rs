@@ -26,16 +26,16 @@ use super::{
 
 type Result<T> = tantivy::Result<T>;
 
-/// Maximum cached segments. Each takes an eighth of a byte per document.
+/// Maximum cached parts. Each takes an eighth of a byte per document of its segment.
 const MAX_PARTS: usize = 512;
 
 /// The pages that one caller can see in one search.
 pub(super) struct VisiblePages {
-    /// Documents by segment, in the searcher's order: neither deleted nor replaced.
+    /// Documents by segment, in the searcher's order, without those that the overlay replaces.
     pub(super) segments: Vec<Arc<DocBitSet>>,
-    /// The analyzed pages of the overlay.
+    /// The pages of the overlay, all analyzed.
     pub(super) overlay_entries: Vec<Arc<Entry>>,
-    /// Statistics of all of them.
+    /// Statistics of all these pages.
     pub(super) totals: Totals,
     /// The default language, then those of the pages, most used first.
     pub(super) languages: Vec<Lang>,
@@ -50,6 +50,7 @@ pub(super) struct Totals {
     pub(super) body_terms: u64,
     /// Terms in their titles.
     pub(super) title_terms: u64,
+    /// Number of pages by language.
     languages: BTreeMap<Lang, u64>,
 }
 
@@ -75,7 +76,7 @@ impl Totals {
         }
         for lang in Lang::all() {
             let mut count = 0;
-            each(segment, key::LANGUAGE, lang.code(), |doc| {
+            each_doc_with_key(segment, key::LANGUAGE, lang.code(), |doc| {
                 count += u64::from(docs.contains(doc));
             })?;
             if count > 0 {
@@ -125,6 +126,7 @@ impl VisiblePages {
     }
 }
 
+/// Returns the default language, then the others of the pages, most used first.
 fn languages(totals: &Totals, default: Lang) -> Vec<Lang> {
     let mut counts: Vec<(u64, Lang)> =
         totals.languages.iter().map(|(lang, count)| (*count, *lang)).collect();
@@ -133,9 +135,14 @@ fn languages(totals: &Totals, default: Lang) -> Vec<Lang> {
     std::iter::once(default).chain(others).collect()
 }
 
-/// Calls `f` with the documents of `segment` that have the key.
-fn each(segment: &Segment<'_>, space: char, value: &str, mut f: impl FnMut(u32)) -> Result<()> {
-    let text = key_of(space, value);
+/// Calls `f` with the documents of `segment` that have the key `value` in `namespace`.
+fn each_doc_with_key(
+    segment: &Segment<'_>,
+    namespace: char,
+    value: &str,
+    mut f: impl FnMut(u32),
+) -> Result<()> {
+    let text = key_of(namespace, value);
     let hash = hash(text.as_bytes());
     let Some(mut postings) = segment.with_key(&HashedTerm { text, hash })? else { return Ok(()) };
     let mut doc = postings.doc();
@@ -146,7 +153,7 @@ fn each(segment: &Segment<'_>, space: char, value: &str, mut f: impl FnMut(u32))
     Ok(())
 }
 
-/// The visible documents of one segment.
+/// The visible documents of one segment, and their statistics.
 #[derive(Clone)]
 struct Part {
     docs: Arc<DocBitSet>,
@@ -158,7 +165,7 @@ impl Part {
         let segment = Segment::open(reader, fields, &Plan::default())?;
         let mut docs = DocBitSet::empty(reader.max_doc());
         for source in sources {
-            each(&segment, key::SOURCE, source.as_str(), |doc| {
+            each_doc_with_key(&segment, key::SOURCE, source.as_str(), |doc| {
                 if !reader.is_deleted(doc) {
                     docs.insert(doc);
                 }
@@ -195,7 +202,7 @@ impl Part {
 /// Segment, number of its deletions, and the caller's sources.
 type PartKey = (SegmentId, u32, Vec<SourceId>);
 
-/// Cache of visible documents: they stay valid until the segment changes.
+/// Cache of parts. A part is valid until its segment gets more deletions or is merged.
 #[derive(Default)]
 pub(super) struct PartCache(Mutex<HashMap<PartKey, Arc<Part>>>);
 
@@ -214,12 +221,12 @@ impl PartCache {
         }
         let part = Arc::new(Part::of(reader, sources, fields)?);
         let mut cache = cache();
-        let now: HashSet<(SegmentId, u32)> = searcher
+        let current: HashSet<(SegmentId, u32)> = searcher
             .segment_readers()
             .iter()
             .map(|r| (r.segment_id(), r.num_deleted_docs()))
             .collect();
-        cache.retain(|(id, deleted, _), _| now.contains(&(*id, *deleted)));
+        cache.retain(|(id, deleted, _), _| current.contains(&(*id, *deleted)));
         if cache.len() >= MAX_PARTS {
             cache.clear();
         }

@@ -1,4 +1,4 @@
-//! Results for callers who can see some sources do not depend on other pages.
+//! Results for callers who can see only some sources do not depend on hidden pages.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -30,46 +30,48 @@ fn page(id: u64, seq: u64, source: &SourceId, title: &str, body: &str) -> Change
     }))
 }
 
-/// Opens an index without automatic commits.
+/// Opens an index that commits only on request.
 fn open(dir: &std::path::Path) -> Index {
     let hour = Duration::from_secs(3600);
-    let patient = Options { commit_after: hour, commit_when_idle: hour, ..Options::default() };
-    Index::open(dir, "store", 1_000_000, patient).unwrap().0
+    let options = Options { commit_after: hour, commit_when_idle: hour, ..Options::default() };
+    Index::open(dir, "store", 1_000_000, options).unwrap().0
 }
 
-fn ask(text: &str, limit: usize) -> Question {
+/// Returns a question of a caller who can see only the source `own`.
+fn own_question(text: &str, limit: usize) -> Question {
     let view = Some(vec![own()]);
     Question { text: text.into(), limit, view, explain: true, ..Question::default() }
 }
 
-/// Returns everything that a caller limited to their own pages can learn.
+/// Returns all results that a caller who can see only the source `own` gets.
 fn visible_results(index: &Index, text: &str) -> String {
-    let some = index.search(&ask(text, 3)).unwrap();
-    let all = index.search(&ask(text, 200)).unwrap();
+    let limited = index.search(&own_question(text, 3)).unwrap();
+    let all = index.search(&own_question(text, 200)).unwrap();
     let passage =
         all.snippets.snippet("The harbour boat of the old harbour boats in der Stadt", &[]);
     let mut allowed: Vec<u64> =
-        index.matching_pages(&ask(text, 3)).unwrap().into_iter().flatten().collect();
+        index.matching_pages(&own_question(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
     let terms = index.question_terms(text, Some(&[own()])).unwrap();
     format!(
         "{:?} {} {:?} {:?} {passage:?} {allowed:?} {terms:?} {:?}",
-        some.hits,
-        some.truncated,
+        limited.hits,
+        limited.truncated,
         all.hits,
         all.truncated,
         index.pages_of(&[own()]).unwrap()
     )
 }
 
-fn order(index: &Index, text: &str) -> Vec<u64> {
-    index.search(&ask(text, 10)).unwrap().hits.iter().map(|hit| hit.id).collect()
+fn ranked_ids(index: &Index, text: &str) -> Vec<u64> {
+    index.search(&own_question(text, 10)).unwrap().hits.iter().map(|hit| hit.id).collect()
 }
 
-/// A word that equals its stem.
+/// The word of a hidden page. It equals its stem.
 const SECRET: &str = "zanzibar";
 
-/// Tries to spell a word of hidden pages letter by letter, from the order of two own pages.
+/// Tries to find [`SECRET`] letter by letter, from the order of two visible pages.
+/// Returns the letters found.
 fn spell_hidden_word(index: &Index, seq: &mut u64, question: &Question) -> String {
     let mut word = String::new();
     'next: while word.len() < SECRET.len() {
@@ -99,11 +101,13 @@ fn order_of_visible_pages_reveals_no_hidden_word() {
     index.push(vec![page(5, 2, &own(), "", "90125")]);
     let mut seq = 3;
     for committed in [false, true] {
-        assert_eq!(spell_hidden_word(&index, &mut seq, &ask("", 10)), "", "committed: {committed}");
+        let found = spell_hidden_word(&index, &mut seq, &own_question("", 10));
+        assert_eq!(found, "", "committed: {committed}");
         if !committed {
             // The attack works for a caller who can see all pages and only filters by source. On
             // disk, replaced versions of the own page count too and disturb it.
-            let filtered = Question { view: None, sources: Some(vec![own()]), ..ask("", 10) };
+            let sources = Some(vec![own()]);
+            let filtered = Question { view: None, sources, ..own_question("", 10) };
             assert_eq!(spell_hidden_word(&index, &mut seq, &filtered), SECRET);
         }
         index.flush().unwrap();
@@ -117,13 +121,13 @@ fn hidden_pages_do_not_change_the_order_of_equal_pages() {
     index.push(vec![page(5, 1, &own(), "", "takeover of the mill")]);
     index.push(vec![page(9, 2, &own(), "", "merger of the mill")]);
     let (before, results_before) =
-        (order(&index, "takeover merger"), visible_results(&index, "takeover merger"));
+        (ranked_ids(&index, "takeover merger"), visible_results(&index, "takeover merger"));
     for (seq, word) in (3..).zip(["takeover", "merger", "merger", "takeover", "takeover"]) {
         index.push(vec![page(seq * 10, seq, &SourceId::default(), word, word)]);
         if seq % 2 == 0 {
             index.flush().unwrap();
         }
-        assert_eq!(order(&index, "takeover merger"), before, "{seq}");
+        assert_eq!(ranked_ids(&index, "takeover merger"), before, "{seq}");
     }
     assert_eq!(visible_results(&index, "takeover merger"), results_before);
 }
@@ -190,21 +194,22 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs the steps, those with hidden pages only if `all`. A page has the same id in both cases.
-fn build(dir: &std::path::Path, steps: &[Step], all: bool) -> Index {
+/// Runs the steps; those of hidden pages only if `with_hidden` is set. A page has the same id in
+/// both cases.
+fn build(dir: &std::path::Path, steps: &[Step], with_hidden: bool) -> Index {
     let index = open(dir);
     for (seq, step) in (1..).zip(steps) {
         match step {
-            Step::Put { own: mine, page: number, title, body } if *mine || all => {
-                let source = if *mine { own() } else { SourceId::default() };
-                let id = number * 2 + u64::from(*mine);
+            Step::Put { own: is_own, page: number, title, body } if *is_own || with_hidden => {
+                let source = if *is_own { own() } else { SourceId::default() };
+                let id = number * 2 + u64::from(*is_own);
                 index.push(vec![page(id, seq, &source, title, body)]);
             }
-            Step::Remove { own: mine, page: number } if *mine || all => {
-                index.push(vec![Change::Remove { id: number * 2 + u64::from(*mine), seq }]);
+            Step::Remove { own: is_own, page: number } if *is_own || with_hidden => {
+                index.push(vec![Change::Remove { id: number * 2 + u64::from(*is_own), seq }]);
             }
             // Without hidden pages, commits happen at other times.
-            Step::Flush if all => index.flush().unwrap(),
+            Step::Flush if with_hidden => index.flush().unwrap(),
             _ => {}
         }
     }
@@ -217,18 +222,18 @@ proptest! {
     fn no_answer_depends_on_hidden_pages(
         steps in proptest::collection::vec(step(), 1..40),
     ) {
-        let (with, without) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (with, without) =
-            (build(with.path(), &steps, true), build(without.path(), &steps, false));
+        let dirs = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let full_index = build(dirs.0.path(), &steps, true);
+        let own_index = build(dirs.1.path(), &steps, false);
         for question in QUESTIONS {
             let (found, expected) =
-                (visible_results(&with, question), visible_results(&without, question));
+                (visible_results(&full_index, question), visible_results(&own_index, question));
             prop_assert_eq!(found, expected, "{}", question);
         }
-        with.flush().unwrap();
+        full_index.flush().unwrap();
         for question in QUESTIONS {
             let (found, expected) =
-                (visible_results(&with, question), visible_results(&without, question));
+                (visible_results(&full_index, question), visible_results(&own_index, question));
             prop_assert_eq!(found, expected, "{}", question);
         }
     }
@@ -242,11 +247,12 @@ fn hidden_words_displace_no_visible_ones() {
     index.push(vec![page(2, 1, &SourceId::default(), "Baa", &hidden.join(" "))]);
     index.push(vec![page(5, 2, &own(), "", "bzz")]);
     for _ in 0..2 {
-        assert_eq!((order(&index, "b*"), order(&index, "title:nothing b*")), (vec![5], vec![]));
-        assert_eq!(order(&index, "-b* bzz"), [] as [u64; 0]);
+        assert_eq!(ranked_ids(&index, "b*"), [5]);
+        assert_eq!(ranked_ids(&index, "title:nothing b*"), [] as [u64; 0]);
+        assert_eq!(ranked_ids(&index, "-b* bzz"), [] as [u64; 0]);
         index.flush().unwrap();
     }
-    // More hidden pages have the name than a question has subjects.
+    // The name has more hidden pages than a question can have subjects.
     let named = (10..60).map(|id| page(id * 2, id, &SourceId::default(), "Acme", "x")).collect();
     index.push(named);
     index.push(vec![page(201, 90, &own(), "Acme", "y")]);
@@ -257,7 +263,7 @@ fn hidden_words_displace_no_visible_ones() {
     }
 }
 
-/// Measures the time of restricted questions, and whether it depends on hidden pages. Run it with
+/// Measures the time of restricted questions, and whether it depends on hidden pages:
 /// `cargo test --release -p brain-search measure_restricted_questions -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
@@ -305,24 +311,25 @@ fn measure_restricted_questions() {
         "hiddeno*",
         "absento*",
     ];
+    // For each question, nanoseconds with restriction, then without.
     let mut times: Vec<Vec<u128>> = vec![Vec::new(); questions.len() * 2];
     for _ in 0..CALLS {
-        for (at, text) in questions.iter().enumerate() {
-            for (all, question) in
-                [ask(text, 10), Question { view: None, ..ask(text, 10) }].iter().enumerate()
-            {
-                let began = std::time::Instant::now();
+        for (row, text) in questions.iter().enumerate() {
+            let restricted = own_question(text, 10);
+            let unrestricted = Question { view: None, ..restricted.clone() };
+            for (is_unrestricted, question) in [restricted, unrestricted].iter().enumerate() {
+                let start = std::time::Instant::now();
                 index.search(question).unwrap();
-                times[at * 2 + all].push(began.elapsed().as_nanos());
+                times[row * 2 + is_unrestricted].push(start.elapsed().as_nanos());
             }
         }
     }
-    for (at, text) in questions.iter().enumerate() {
-        let mut median = |of: usize| {
-            let times = &mut times[at * 2 + of];
+    for (row, text) in questions.iter().enumerate() {
+        let mut median_ms = |is_unrestricted: usize| {
+            let times = &mut times[row * 2 + is_unrestricted];
             times.sort_unstable();
             times[times.len() / 2] as f64 / 1e6
         };
-        eprintln!("{text:14} restricted {:8.3} ms   all {:8.3} ms", median(0), median(1));
+        eprintln!("{text:14} restricted {:8.3} ms   all {:8.3} ms", median_ms(0), median_ms(1));
     }
 }

@@ -1,7 +1,6 @@
 //! Page changes: writes, deletes and restores pages with all their rows.
 //!
-//! A change updates record, text, former version, derived rows, sequence number and outbox row
-//! together.
+//! Record, text, former version, derived rows, sequence number and outbox row change together.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +17,10 @@ use super::writer::ChangedPage;
 use super::{Draft, LineChange, StoreError};
 use brain_page::{self as page, FormerDates, NoteDates};
 
-/// Maximum digests of earlier contents in an outbox row. If a page changes often, its file has one
-/// of the newest contents; if its directory was missing for a while, one of the oldest. So half of
-/// the digests are the newest and half the oldest. The list is empty after the outbox was flushed.
-const MAX_OURS: usize = 512;
+/// Maximum digests of earlier contents in an outbox row, half of them the newest and half the
+/// oldest. If a page changes often, its file has one of the newest contents. If its directory was
+/// missing for a while, its file has one of the oldest.
+const MAX_OWN_DIGESTS: usize = 512;
 
 /// A page to write, prepared before the writer runs.
 #[derive(Debug, Clone)]
@@ -118,7 +117,8 @@ impl Draft<'_> {
     /// again.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// [`StoreError::UnknownSource`] when the source is not registered; otherwise when the store
+    /// cannot be read or written.
     pub fn write_page(
         &mut self,
         source: &SourceId,
@@ -161,7 +161,7 @@ impl Draft<'_> {
                     let kept = VersionRecord { record: old.clone(), content };
                     self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
                 }
-                // The file that sync read may differ from that text: CRLF, a byte order mark.
+                // The file that sync read may differ from the text: CRLF, a byte order mark.
                 ours.extend(self.imported_digest(source, &path)?);
                 self.changes.remove(old.seq)?;
                 match old.deleted_at {
@@ -236,11 +236,12 @@ impl Draft<'_> {
         Ok(WrittenPage { status, record })
     }
 
-    /// Stores `new` as a former version of an active page and returns its number. The page does not
-    /// change.
+    /// Stores `new` as a former version of an active page and returns its number. The page keeps
+    /// its text, and its own version gets the next number.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// [`StoreError::DamagedText`] when the page's text is damaged; otherwise when the store cannot
+    /// be read or written.
     pub fn keep_version(
         &mut self,
         source: &SourceId,
@@ -272,7 +273,7 @@ impl Draft<'_> {
         Ok(version)
     }
 
-    /// Soft-deletes an active page.
+    /// Soft-deletes an active page. `file` is the state that its file must get; `None` leaves it.
     pub(super) fn hide(
         &mut self,
         source: &SourceId,
@@ -292,7 +293,8 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Makes a soft-deleted page active again.
+    /// Makes a soft-deleted page active again. `file` is the state that its file must get; `None`
+    /// means that the page was read from its file.
     pub(super) fn unhide(
         &mut self,
         source: &SourceId,
@@ -319,10 +321,11 @@ impl Draft<'_> {
         Ok(record)
     }
 
-    /// Removes captures older than the duplicate check's window.
+    /// Removes captures before `before` (Unix milliseconds): the duplicate check needs them no
+    /// longer.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store cannot be read or written.
     pub fn forget_captures(&mut self, before: i64) -> Result<(), StoreError> {
         let old: Vec<_> = self
             .captured
@@ -336,20 +339,20 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Gives the record a new sequence number and adds an outbox row.
+    /// Gives the record a new sequence number. Adds an outbox row if the file must get a state.
     fn touch(
         &mut self,
         source: &SourceId,
         slug: &Slug,
         record: &mut PageRecord,
-        want: Option<FileState>,
+        file: Option<FileState>,
     ) -> Result<(), StoreError> {
         let mut ours: Vec<Hash> = self.own_digest(record)?.into_iter().collect();
         ours.extend(self.imported_digest(source, &record.source_path)?);
         self.changes.remove(record.seq)?;
         self.seq += 1;
         record.seq = self.seq;
-        self.put_record(source, slug, record, want.map(|want| (want, ours)))
+        self.put_record(source, slug, record, file.map(|file| (file, ours)))
     }
 
     /// Returns the digest of the file that sync imported. `None` for a file that did not become a
@@ -370,8 +373,8 @@ impl Draft<'_> {
         self.pages.insert((source.as_str(), slug.as_str()), to_bytes(record)?.as_slice())?;
         self.changes.insert(record.seq, record.id)?;
         match file {
-            Some((want, ours)) => {
-                self.add_outbox_row(record.id, source.as_str(), &record.source_path, want, ours)
+            Some((state, ours)) => {
+                self.add_outbox_row(record.id, source.as_str(), &record.source_path, state, ours)
             }
             None => Ok(()),
         }
@@ -383,7 +386,7 @@ impl Draft<'_> {
         id: u64,
         source: &str,
         path: &str,
-        want: FileState,
+        state: FileState,
         mut ours: Vec<Hash>,
     ) -> Result<(), StoreError> {
         // A file that was not written yet may still have the contents of an earlier change.
@@ -394,22 +397,23 @@ impl Draft<'_> {
                     ours.push(digest);
                 }
             }
-            if ours.len() > MAX_OURS {
-                ours.drain(MAX_OURS / 2..ours.len() - MAX_OURS / 2);
+            if ours.len() > MAX_OWN_DIGESTS {
+                ours.drain(MAX_OWN_DIGESTS / 2..ours.len() - MAX_OWN_DIGESTS / 2);
             }
         }
         let row = OutboxRow {
             seq: self.seq,
             source: source.to_owned(),
             path: path.to_owned(),
-            want,
+            want: state,
             ours,
         };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
         Ok(())
     }
 
-    /// Returns a free path for a new page: the slug's, unless another page has it.
+    /// Reserves a path for a page and returns it: the slug's, or one with the page's id if another
+    /// page has the slug's.
     pub(super) fn free_path(
         &mut self,
         source: &SourceId,
@@ -470,7 +474,7 @@ impl LinkRecord {
 }
 
 /// Returns the two keys under which links to this slug are stored. Links by name are stored under
-/// the second key, too; the link record tells them apart.
+/// the second key, too; the link record says which kind a link is.
 pub(super) fn slug_keys(slug: &str) -> [String; 2] {
     [format!("/{slug}"), page::normalize_name(slug)]
 }

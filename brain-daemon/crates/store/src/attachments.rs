@@ -1,7 +1,7 @@
 //! Rows of attachments: which page has which file, under which name.
 //!
-//! A page has an attachment while its text names it. A file that the text does not name any more
-//! keeps its row for the recovery window, because a former version may come back. A file is removed
+//! A page has an attachment while its text names it. When the text does not name it any more, its
+//! row stays for the recovery window, because a former version may come back. A file is removed
 //! when no row names it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use super::read::PageEntry;
 use super::record::{AttachmentRecord, Content, Hash, from_bytes, to_bytes};
 use super::{Draft, RECOVERY_MS, Reader, Store, StoreError, tables as t};
 
-/// How old a file must be before it is removed because no row names it, in milliseconds: one hour.
+/// Minimum age of a file that is removed because no row names it, in milliseconds: one hour.
 const ORPHAN_MS: i64 = 60 * 60 * 1000;
 
 /// Length of a part of a file in a backup, in bytes.
@@ -50,18 +50,19 @@ impl Draft<'_> {
         if let Some(former) = self.attachment(id, name)?.filter(|it| it.hash != record.hash) {
             self.attachment_files.remove((&former.hash, id, name))?;
             // No text can name a file like this, because names of files have no such suffix.
-            let aside = format!("{}.former", hex(&former.hash));
-            self.attachment_files.insert((&former.hash, id, aside.as_str()), ())?;
+            let former_name = format!("{}.former", hex(&former.hash));
+            self.attachment_files.insert((&former.hash, id, former_name.as_str()), ())?;
             let removed_at = former.removed_at.or(Some(now));
             let former = to_bytes(&AttachmentRecord { removed_at, ..former })?;
-            self.attachments.insert((id, aside.as_str()), former.as_slice())?;
+            self.attachments.insert((id, former_name.as_str()), former.as_slice())?;
         }
         self.attachments.insert((id, name), to_bytes(record)?.as_slice())?;
         self.attachment_files.insert((&record.hash, id, name), ())?;
         Ok(())
     }
 
-    /// Gives the page `into` the attachments of the page `from`, which keeps them, too.
+    /// Gives the page `into` the attachments of the page `from`, which keeps them, too. An
+    /// attachment that the text of `into` names is not replaced.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -75,7 +76,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Notes which attachments the new text of a page names.
+    /// Records which attachments the new text of a page names.
     pub(super) fn follow_attachments(
         &mut self,
         id: u64,
@@ -106,7 +107,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Removes rows that no text has named for the recovery window. Returns their number.
+    /// Removes rows of attachments that no text has named for the recovery window. Returns their
+    /// number.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -168,7 +170,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Returns the attachments of all pages that the caller can see.
+    /// Returns the attachments of all pages that the caller can see, except former ones.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -236,9 +238,10 @@ impl Store {
     }
 
     /// Writes the file of an attachment durably and returns its hash. The caller holds
-    /// [`AttachmentFiles::keep`] until a row names it.
+    /// [`AttachmentFiles::keep`] until a row names the file.
     ///
     /// # Errors
+    /// [`StoreError::ReadOnly`] when the store cannot be written or its file was replaced;
     /// [`StoreError::DiskFull`] when too little space would remain free; errors of the disk.
     pub fn write_attachment(&self, content: &[u8]) -> Result<Hash, StoreError> {
         self.shared.check_writable()?;
@@ -253,7 +256,7 @@ impl Store {
     /// Reads the file of an attachment and compares it with its hash.
     ///
     /// # Errors
-    /// [`StoreError::DamagedAttachment`] when it is missing or has other bytes.
+    /// [`StoreError::DamagedAttachment`] when it is missing, has other bytes or cannot be read.
     pub fn read_attachment(&self, hash: &Hash) -> Result<Vec<u8>, StoreError> {
         self.attachments().read(hash).map_err(|error| StoreError::DamagedAttachment {
             path: self.attachments().path(hash),
@@ -266,13 +269,14 @@ impl Store {
     /// # Errors
     /// When the store or the directory cannot be read, or a file cannot be removed.
     pub fn sweep_attachments(&self, now: i64) -> Result<usize, StoreError> {
-        // While a file is being written, nothing is removed; the next round does it.
+        // While a file is being written, nothing is removed; a later call removes it.
         let Some(_guard) = self.attachments().try_remove() else { return Ok(0) };
         let old = self.attachments().written_before(now - ORPHAN_MS);
         self.remove_unattached(old.map_err(|e| self.attachment_error(&e))?.iter())
     }
 
-    /// Removes each of these files that no row names, whatever its age.
+    /// Removes each of these files that no row names, whatever its age. Returns the number of
+    /// removed files.
     ///
     /// # Errors
     /// As [`Store::sweep_attachments`].
@@ -312,14 +316,15 @@ pub(super) fn parts(content: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
 /// Joins the parts of each file in a backup and calls `work` with it, in the order of the hashes.
 ///
 /// # Errors
-/// When parts are missing or do not match the file's hash; errors of `work`.
+/// When parts are missing or do not match the file's hash; when the store cannot be read; errors of
+/// `work`.
 pub(super) fn for_each_packed(
     table: &impl ReadableTable<(&'static [u8; 32], u32), &'static [u8]>,
     mut work: impl FnMut(&Hash, &[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let (mut current, mut content): (Option<Hash>, Vec<u8>) = (None, Vec::new());
     let mut next = 0;
-    let mut end = |hash: Option<Hash>, content: &[u8]| match hash {
+    let mut finish_file = |hash: Option<Hash>, content: &[u8]| match hash {
         Some(hash) if super::files::digest(content) == hash => work(&hash, content),
         Some(hash) => Err(damaged(&hash)),
         None => Ok(()),
@@ -328,7 +333,7 @@ pub(super) fn for_each_packed(
         let (key, value) = row?;
         let (hash, number) = key.value();
         if current != Some(*hash) {
-            end(current.replace(*hash), &content)?;
+            finish_file(current.replace(*hash), &content)?;
             content.clear();
             next = 0;
         }
@@ -338,17 +343,19 @@ pub(super) fn for_each_packed(
         content.extend_from_slice(value.value());
         next += 1;
     }
-    end(current, &content)
+    finish_file(current, &content)
 }
 
 fn damaged(hash: &Hash) -> StoreError {
     StoreError::damaged(format!("attachment {}: its bytes do not match its hash", hex(hash)))
 }
 
-/// Writes the files of a restored backup to their directory, then removes them from the store.
+/// Writes the attachments of a restored backup to their directory, then removes them from the
+/// store.
 ///
 /// # Errors
-/// When a file cannot be written. The store then keeps all of them.
+/// When the store cannot be read or written, an attachment is damaged, or a file cannot be written.
+/// The store then keeps all of them.
 pub(super) fn unpack(db: &Database, files: &AttachmentFiles) -> Result<(), StoreError> {
     let txn = db.begin_read()?;
     let table = txn.open_table(t::ATTACHMENT_PARTS)?;

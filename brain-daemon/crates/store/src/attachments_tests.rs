@@ -1,4 +1,4 @@
-//! Attachments: rows follow texts, files are kept while a row names them, and backups have both.
+//! Attachments: rows follow texts, files stay while a row names them, and backups contain both.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::tables as t;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Writes the page `name` with this body.
+/// Writes the page `name` with this body, and returns its id.
 fn write(store: &Store, name: &str, body: &str, now: i64) -> u64 {
     let (name, new) = (slug(name), page(body, &[], None));
     store
@@ -22,7 +22,7 @@ fn write(store: &Store, name: &str, body: &str, now: i64) -> u64 {
         .unwrap()
 }
 
-/// Attaches `content` to the page.
+/// Attaches `content` to the page, and returns its hash.
 fn attach(store: &Store, id: u64, name: &'static str, content: &[u8]) -> Hash {
     let _guard = store.attachments().keep();
     let hash = store.write_attachment(content).unwrap();
@@ -32,12 +32,14 @@ fn attach(store: &Store, id: u64, name: &'static str, content: &[u8]) -> Hash {
     hash
 }
 
-fn names(store: &Store, id: u64) -> Vec<String> {
+/// Returns the names of the page's attachments.
+fn attachment_names(store: &Store, id: u64) -> Vec<String> {
     let reader = store.read(Visibility::All).unwrap();
     reader.attachments_of(id, false).unwrap().into_iter().map(|(name, _)| name).collect()
 }
 
-/// Removes what is due at `now`; files count as old.
+/// Purges pages and attachments whose recovery window has ended at `now`, and then all files
+/// without a row, whatever their age.
 fn purge(store: &Store, now: i64) {
     store
         .write(move |draft| {
@@ -55,14 +57,14 @@ fn an_attachment_outlives_its_last_name_by_the_recovery_window() {
     let id = write(&store, "a", "![[p.png]]", 1);
     let hash = attach(&store, id, "p.png", b"picture");
     write(&store, "a", "nothing", 10);
-    assert_eq!(names(&store, id), Vec::<String>::new());
+    assert_eq!(attachment_names(&store, id), Vec::<String>::new());
     purge(&store, 10 + RECOVERY_MS - 1);
     assert_eq!(store.read_attachment(&hash).unwrap(), b"picture");
     // A former version comes back.
     write(&store, "a", "![[p.png]] again", 20);
-    assert_eq!(names(&store, id), ["p.png"]);
+    assert_eq!(attachment_names(&store, id), ["p.png"]);
     purge(&store, 100 * DAY);
-    assert_eq!(names(&store, id), ["p.png"]);
+    assert_eq!(attachment_names(&store, id), ["p.png"]);
     write(&store, "a", "nothing", 100 * DAY);
     purge(&store, 100 * DAY + RECOVERY_MS);
     let error = store.read_attachment(&hash).unwrap_err();
@@ -90,7 +92,7 @@ fn purging_the_last_page_removes_the_file() {
     purge(&store, RECOVERY_MS);
     assert!(store.read_attachment(&hash).is_ok());
     purge(&store, RECOVERY_MS + 1);
-    assert_eq!(names(&store, ids[0]), Vec::<String>::new());
+    assert_eq!(attachment_names(&store, ids[0]), Vec::<String>::new());
     assert!(store.read_attachment(&hash).is_ok(), "another page names the file");
     delete("b", 2);
     purge(&store, RECOVERY_MS + 2);
@@ -102,7 +104,7 @@ fn a_file_without_a_row_is_removed_after_an_hour_only() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     let id = write(&store, "a", "![[p.png]]", 1);
-    let kept = attach(&store, id, "p.png", b"picture");
+    let named = attach(&store, id, "p.png", b"picture");
     let orphan = store.write_attachment(b"orphan").unwrap();
     let written = fs::metadata(store.attachments().path(&orphan)).unwrap().modified().unwrap();
     let at = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
@@ -116,7 +118,7 @@ fn a_file_without_a_row_is_removed_after_an_hour_only() {
     drop(guard);
     assert_eq!(store.sweep_attachments(at + 61 * 60 * 1000).unwrap(), 1);
     assert!(store.read_attachment(&orphan).is_err());
-    assert!(store.read_attachment(&kept).is_ok());
+    assert!(store.read_attachment(&named).is_ok());
 }
 
 #[test]
@@ -130,18 +132,19 @@ fn the_tables_agree_when_a_name_gets_other_bytes() {
     let mut both = [first, second];
     both.sort();
     assert_eq!(reader.attached_files().unwrap().into_keys().collect::<Vec<_>>(), both);
-    assert_eq!(names(&store, id), ["p.png"]);
+    assert_eq!(attachment_names(&store, id), ["p.png"]);
     assert!(reader.pages_with(&first).unwrap().is_empty());
     assert_eq!(reader.pages_with(&second).unwrap().len(), 1);
     drop(reader);
-    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "both rows are in the recovery window");
+    assert_eq!(store.purge_attachments(&both).unwrap(), 0, "no row is past the recovery window");
     purge(&store, 2 + RECOVERY_MS);
     assert!(store.read_attachment(&first).is_err());
     assert!(store.read_attachment(&second).is_ok());
 }
 
-/// Makes a store with attachments of all lengths, and a backup of it.
-fn backed_up(dir: &Path) -> (Vec<Hash>, std::path::PathBuf) {
+/// Makes a store with attachments of several lengths, and a backup of it. Returns the hashes of the
+/// attachments and the path of the backup.
+fn make_backup(dir: &Path) -> (Vec<Hash>, std::path::PathBuf) {
     let store = open(&dir.join("brain.redb"));
     let id = write(&store, "a", "![[empty]] ![[small]] ![[large]] ![[whole]]", 1);
     let files: [(&'static str, Vec<u8>); 4] = [
@@ -160,7 +163,7 @@ fn backed_up(dir: &Path) -> (Vec<Hash>, std::path::PathBuf) {
 #[test]
 fn a_backup_has_the_files_and_a_restored_store_writes_them() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (hashes, backup) = backed_up(from.path());
+    let (hashes, backup) = make_backup(from.path());
     let home = to.path().join("brain.redb");
     restore(&backup, &home, &options(), &mut |_, _, _| false, &|_, _| true).unwrap();
     let store = open(&home);
@@ -171,14 +174,14 @@ fn a_backup_has_the_files_and_a_restored_store_writes_them() {
         fs::read_dir(to.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     found.sort();
     assert_eq!(found, ["attachments", "brain.redb"]);
-    assert_eq!(verify_packed(&store), 0, "the store has no copy of the files");
+    assert_eq!(count_packed_files(&store), 0, "the store has no copy of the files");
     // Another backup of it is complete, too.
     let again = to.path().join("again.redb");
     assert_eq!(store.back_up(&again, 6, &|_, _| true).unwrap().attachments, 4);
 }
 
-/// Returns the number of files in the store itself.
-fn verify_packed(store: &Store) -> usize {
+/// Returns the number of attachments whose bytes are in the store file.
+fn count_packed_files(store: &Store) -> usize {
     let snapshot = store.snapshot().unwrap();
     let table = snapshot.open_table(t::ATTACHMENT_PARTS).unwrap();
     let mut files = 0;
@@ -193,7 +196,7 @@ fn verify_packed(store: &Store) -> usize {
 #[test]
 fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
     let dir = tempfile::tempdir().unwrap();
-    let (hashes, backup) = backed_up(dir.path());
+    let (hashes, backup) = make_backup(dir.path());
     fs::remove_file(&backup).unwrap();
     let store = open(&dir.path().join("brain.redb"));
     fs::remove_file(store.attachments().path(&hashes[1])).unwrap();
@@ -203,10 +206,10 @@ fn a_missing_file_is_reported_and_the_rest_is_backed_up() {
     assert_eq!(verify(&backup, &|_, _| true).unwrap(), report);
 }
 
-/// Changes a backup with `change` and returns the error of restoring it.
-fn damaged(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
+/// Changes a backup with `change`, and returns the message of the failed restore.
+fn restore_error(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
     let dir = tempfile::tempdir().unwrap();
-    let (hashes, backup) = backed_up(dir.path());
+    let (hashes, backup) = make_backup(dir.path());
     let db = super::jobs_tests::open_file(&backup);
     let txn = db.begin_write().unwrap();
     change(&txn, &hashes);
@@ -222,17 +225,17 @@ fn damaged(change: impl FnOnce(&redb::WriteTransaction, &[Hash])) -> String {
 
 #[test]
 fn a_crafted_backup_is_refused() {
-    let parts = |txn: &redb::WriteTransaction, hash: &Hash, number: u32, bytes: &[u8]| {
+    let put_part = |txn: &redb::WriteTransaction, hash: &Hash, number: u32, bytes: &[u8]| {
         txn.open_table(t::ATTACHMENT_PARTS).unwrap().insert((hash, number), bytes).unwrap();
     };
-    let text = damaged(|txn, hashes| parts(txn, &hashes[1], 0, b"y"));
+    let text = restore_error(|txn, hashes| put_part(txn, &hashes[1], 0, b"y"));
     assert!(text.contains("do not match its hash"), "{text}");
-    let text = damaged(|txn, hashes| parts(txn, &hashes[1], 2, b""));
+    let text = restore_error(|txn, hashes| put_part(txn, &hashes[1], 2, b""));
     assert!(text.contains("do not match its hash"), "{text}");
-    let text = damaged(|txn, _| parts(txn, &files::digest(b"z"), 0, b"z"));
+    let text = restore_error(|txn, _| put_part(txn, &files::digest(b"z"), 0, b"z"));
     assert!(text.contains("belongs to no page"), "{text}");
     for name in ["../../evil", "/etc/passwd", "a/b", "..", ".hidden", "a\u{202e}b", "page.md"] {
-        let text = damaged(|txn, hashes| {
+        let text = restore_error(|txn, hashes| {
             let record =
                 AttachmentRecord { hash: hashes[1], bytes: 1, attached_at: 1, removed_at: None };
             let bytes = record::to_bytes(&record).unwrap();
@@ -243,7 +246,7 @@ fn a_crafted_backup_is_refused() {
         });
         assert!(text.contains("is not that of a file"), "{name}: {text}");
     }
-    let text = damaged(|txn, hashes| {
+    let text = restore_error(|txn, hashes| {
         let mut files = txn.open_table(t::ATTACHMENT_FILES).unwrap();
         files.remove((&hashes[1], 1, "small")).unwrap();
     });

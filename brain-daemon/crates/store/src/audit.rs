@@ -1,4 +1,4 @@
-//! Audit of network calls, stored in pages so that a thousand calls take one row.
+//! Audit of network calls. A row holds an audit page: up to a thousand calls.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use super::draft::read;
 use super::record::{AuditPage, AuditRecord, to_bytes};
 use super::{Draft, Reader, StoreError, tables as t};
 
-/// Maximum calls in a page.
+/// Maximum calls in an audit page.
 const MAX_PAGE_CALLS: usize = 1000;
-/// Maximum pages removed in one transaction, so that other writers do not wait.
+/// Maximum audit pages removed in one transaction, so that other writers do not wait.
 const MAX_REMOVED_PAGES: usize = 200;
 
 impl AuditRecord {
@@ -19,10 +19,10 @@ impl AuditRecord {
 }
 
 impl Draft<'_> {
-    /// Stores calls in the order in which they ended. `now` is in Unix milliseconds.
+    /// Stores calls, which are in the order in which they ended. `now` is in Unix milliseconds.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store cannot be read or written.
     pub fn add_calls(&mut self, now: i64, calls: &[AuditRecord]) -> Result<(), StoreError> {
         let last = self.audit.range((now, 0)..=(now, u64::MAX))?.next_back();
         let first = last.transpose()?.map_or(0, |(key, _)| key.value().1 + 1);
@@ -34,11 +34,11 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Removes some pages written before `before` (Unix milliseconds). Returns whether there may be
-    /// more.
+    /// Removes up to 200 audit pages that were stored before `before` (Unix milliseconds). Returns
+    /// whether there may be more.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store cannot be read or written.
     pub fn forget_calls(&mut self, before: i64) -> Result<bool, StoreError> {
         self.frees_space = true;
         let old: Vec<(i64, u64)> = self
@@ -56,8 +56,8 @@ impl Draft<'_> {
 }
 
 impl Reader {
-    /// Calls `each` with the calls that ended at or after `since` (Unix milliseconds), last first.
-    /// Stops when it returns `false`.
+    /// Calls `each` with the calls that were stored at or after `since` (Unix milliseconds), last
+    /// first. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read.

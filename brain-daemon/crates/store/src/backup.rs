@@ -1,8 +1,8 @@
 //! Backups: copies the store while writes continue.
 //!
-//! All tables are copied row by row from one read transaction into a new file, which therefore has
-//! no gaps. Writers continue meanwhile; redb only cannot reuse the space that they free. The copy
-//! is written to a temporary file, flushed, read back, and published without replacing a file.
+//! A backup copies all tables row by row from one read transaction into a new file, which therefore
+//! has no gaps. Writers continue meanwhile, but redb cannot reuse the space that they free. The
+//! copy is written to a temporary file, flushed, read back, and renamed without replacing a file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -22,25 +22,29 @@ use super::files::AttachmentFiles;
 use super::verify::{Digest, VerifyReport, verify_against};
 use super::{Store, StoreError, attachments, tables as t};
 
-/// Maximum rows in a commit of the copy, and approximate maximum bytes; limits memory.
+/// Maximum rows in a commit of the copy; limits memory.
 const CHUNK_ROWS: usize = 50_000;
+/// Approximate maximum bytes in a commit of the copy; limits memory.
 const CHUNK_BYTES: usize = 8_000_000;
 
-/// Cache size for the copy.
+/// Cache size for the copy, in bytes.
 const CACHE_BYTES: usize = 8_000_000;
 
 /// Suffix of an incomplete copy.
 const UNFINISHED: &str = ".brain-backup";
 
-/// Receives progress as rows done and rows in total; returns whether to continue.
+/// Receives progress as rows done and rows in total; returns whether to continue. Each row counts
+/// twice: when it is copied, and when it is read back.
 pub(super) type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 impl Store {
     /// Copies the store as of now to `target`, which must not exist, and reads the copy back.
     ///
     /// # Errors
-    /// `conflict` when `target` exists; `cancelled` when `progress` returns `false`; errors of the
-    /// disk, with the path. No file is left then.
+    /// [`StoreError::TargetExists`] when `target` exists; [`StoreError::NoDirectory`] when its
+    /// directory does not; [`StoreError::Cancelled`] when `progress` returns `false`;
+    /// [`StoreError::Damaged`] when the store or the copy is damaged; errors of the disk, with the
+    /// path. No file is left then.
     pub fn back_up(
         &self,
         target: &Path,
@@ -85,13 +89,15 @@ impl Store {
 pub(super) struct CopyPlan<'a> {
     /// The copied store, for messages.
     pub(super) store: &'a Path,
+    /// The path of the complete copy.
     pub(super) target: &'a Path,
-    /// Additional numbers about the store.
+    /// Keys and numbers to add to the copy's table of metadata.
     pub(super) metadata: &'a [(&'a str, u64)],
     /// The files to add to the copy; `None` for a copy in the same directory, which has them
     /// already.
     pub(super) attachments: Option<&'a AttachmentFiles>,
     pub(super) progress: Progress<'a>,
+    /// Called before each commit of the copy.
     pub(super) check_space: &'a dyn Fn() -> Result<(), StoreError>,
 }
 
@@ -107,8 +113,8 @@ pub(super) fn copy_whole(
 ) -> Result<(TemporaryFile, VerifyReport), StoreError> {
     let (target, progress) = (plan.target, plan.progress);
     let temporary = TemporaryFile::new(target)?;
-    // A sweep removes incomplete files without a lock. On file systems without locks, the process
-    // id decides.
+    // A sweep removes incomplete copies that no process has locked. On file systems without locks,
+    // the process id in the name decides.
     let _ = temporary.file.try_lock();
     let (rows, digest) = Copy { from: &from, plan }.run(&temporary)?;
     drop(from);
@@ -126,15 +132,15 @@ pub(super) fn copy_whole(
     Ok((temporary, report))
 }
 
-/// State of one copy.
+/// A copy that is being made.
 struct Copy<'a> {
     from: &'a ReadTransaction,
     plan: &'a CopyPlan<'a>,
 }
 
 impl Copy<'_> {
-    /// Copies all tables; leaves the file flushed and closed. Returns the number of rows and their
-    /// digest.
+    /// Copies all tables and the attachments to the temporary file and flushes it. Returns the
+    /// number of rows and their digest.
     fn run(&self, temporary: &TemporaryFile) -> Result<(u64, [u8; 32]), StoreError> {
         let file = temporary.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to = FileBackend::new(file)
@@ -143,28 +149,28 @@ impl Copy<'_> {
             })
             .map_err(|e| self.copy_error(e))?;
         let mut total = 0;
-        let mut known = Vec::new();
+        let mut copied_tables = Vec::new();
         macro_rules! measure {
             ($($table:ident),*) => {$(
                 total += self.read(|| Ok(self.from.open_table(t::$table)?.len()?))?;
-                known.push(t::$table.name());
+                copied_tables.push(t::$table.name());
             )*};
         }
         t::every_table!(measure);
         for table in self.read(|| Ok(self.from.list_tables()?))? {
-            if !known.contains(&table.name()) {
+            if !copied_tables.contains(&table.name()) {
                 return Err(StoreError::UnknownTable(table.name().to_owned()));
             }
         }
         let (mut done, mut digest) = (0, Digest::default());
         macro_rules! copy {
-            ($($table:ident),*) => {$( self.table(&to, t::$table, &mut done, total,
+            ($($table:ident),*) => {$( self.copy_table(&to, t::$table, &mut done, total,
                 &mut digest)?; )*};
         }
         t::every_table!(copy);
-        total += self.attachments(&to, &mut digest)?;
+        total += self.copy_attachments(&to, &mut digest)?;
         let mut last = to.begin_write().map_err(|e| self.copy_error(e))?;
-        // Opening the copy later needs no walk through the file.
+        // With quick repair, opening the copy needs no walk through the file.
         last.set_quick_repair(true);
         // A backup that was copied into place by hand already has such metadata.
         let mut added = 0;
@@ -183,7 +189,8 @@ impl Copy<'_> {
         Ok((total + added, digest.end()))
     }
 
-    fn table<K: Key + 'static, V: Value + 'static>(
+    /// Copies a table in several commits. `done` counts copied rows, `total` all rows of the store.
+    fn copy_table<K: Key + 'static, V: Value + 'static>(
         &self,
         to: &Database,
         definition: TableDefinition<'static, K, V>,
@@ -227,8 +234,8 @@ impl Copy<'_> {
     }
 
     /// Adds the files of attachments and returns the number of added rows. Leaves out missing and
-    /// damaged files, so that all others are backed up; the report counts them.
-    fn attachments(&self, to: &Database, digest: &mut Digest) -> Result<u64, StoreError> {
+    /// damaged files, so that all others are backed up.
+    fn copy_attachments(&self, to: &Database, digest: &mut Digest) -> Result<u64, StoreError> {
         let Some(files) = self.plan.attachments else { return Ok(0) };
         let table = self.read(|| Ok(self.from.open_table(t::ATTACHMENT_FILES)?))?;
         let rows = self.read(|| Ok(table.range::<(&[u8; 32], u64, &str)>(..)?))?;
@@ -245,7 +252,11 @@ impl Copy<'_> {
                     copied.push((hash, content));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, file = %files.path(&hash).display(), "not in the backup");
+                    tracing::warn!(
+                        %error,
+                        file = %files.path(&hash).display(),
+                        "an attachment is not in the backup"
+                    );
                 }
             }
             if bytes > CHUNK_BYTES {
@@ -285,7 +296,7 @@ impl Copy<'_> {
         with_damage_report(self.plan.store, work)
     }
 
-    /// Adds the copy's path to an error: the store itself is intact.
+    /// Converts an error of the copy and adds the target's path: the store itself is intact.
     fn copy_error(&self, error: impl Into<redb::Error>) -> StoreError {
         match error.into() {
             redb::Error::Io(e) => self.io(&e),
@@ -296,6 +307,7 @@ impl Copy<'_> {
         }
     }
 
+    /// Converts an I/O error of the copy and adds the target's path.
     fn io(&self, error: &io::Error) -> StoreError {
         StoreError::from_io(error, &self.plan.target.display().to_string())
     }
@@ -304,7 +316,7 @@ impl Copy<'_> {
 /// Replaces the path of the temporary file in the error by the target's.
 pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> StoreError {
     let shown_path = to.display().to_string();
-    let swap = |text: String| {
+    let with_target = |text: String| {
         let text = text.replace(&from.display().to_string(), &shown_path);
         // Errors of the disk do not name the file.
         text.strip_prefix("store: ")
@@ -312,12 +324,12 @@ pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> Sto
             .unwrap_or(text)
     };
     match error {
-        StoreError::Damaged(text) => StoreError::Damaged(swap(text)),
-        StoreError::DiskFull(failure) => StoreError::DiskFull(failure.map_text(swap)),
-        StoreError::SizeLimit(failure) => StoreError::SizeLimit(failure.map_text(swap)),
-        StoreError::ReadOnly(failure) => StoreError::ReadOnly(failure.map_text(swap)),
-        StoreError::Io(failure) => StoreError::Io(failure.map_text(swap)),
-        StoreError::UnequalCopy(shown_path) => StoreError::UnequalCopy(swap(shown_path)),
+        StoreError::Damaged(text) => StoreError::Damaged(with_target(text)),
+        StoreError::DiskFull(failure) => StoreError::DiskFull(failure.map_text(with_target)),
+        StoreError::SizeLimit(failure) => StoreError::SizeLimit(failure.map_text(with_target)),
+        StoreError::ReadOnly(failure) => StoreError::ReadOnly(failure.map_text(with_target)),
+        StoreError::Io(failure) => StoreError::Io(failure.map_text(with_target)),
+        StoreError::UnequalCopy(shown_path) => StoreError::UnequalCopy(with_target(shown_path)),
         StoreError::Cancelled(path) if path == from => StoreError::Cancelled(to.to_owned()),
         other => other,
     }
@@ -402,19 +414,20 @@ pub(super) fn sweep(target: &Path) {
     if let (Some(dir), Some(name)) =
         (target.parent(), target.file_name().and_then(|name| name.to_str()))
     {
-        sweep_unfinished(dir, |of| of == name);
+        sweep_unfinished(dir, |target_name| target_name == name);
     }
 }
 
-/// Removes incomplete files in `dir` whose target names `is_ours` accepts.
+/// Removes incomplete copies in `dir` that no process writes any more. `is_ours` decides by the
+/// file name of the target.
 pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|found| creator_pid(found, &is_ours))
         else {
             continue;
         };
-        // In containers, daemons can have equal process ids: the lock tells whether this process
-        // writes the file.
+        // In containers, daemons can have equal process ids. So for this process's own id, the lock
+        // below decides whether a process writes the file.
         let is_dead = pid == std::process::id().cast_signed()
             || rustix::process::Pid::from_raw(pid)
                 .is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
@@ -435,8 +448,8 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     }
 }
 
-/// Returns the process id in the name of the incomplete copy `found`, if `is_ours` accepts its
-/// target.
+/// Returns the process id in the name of the incomplete copy `found`, if `is_ours` accepts the file
+/// name of its target.
 fn creator_pid(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
     let (name, numbers) = found.strip_prefix('.')?.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
     let number =

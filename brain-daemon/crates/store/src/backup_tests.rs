@@ -126,7 +126,7 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         used_at: None,
         revoked_at: None,
     };
-    // A restore keeps only this token.
+    // Of the two tokens, a restore keeps only the personal one.
     let personal = TokenRecord { kind: TokenKind::Personal, client: None, ..token.clone() };
     draft.change_grants(&GrantUpdate {
         clients: vec![("phone".into(), Some(client))],
@@ -144,9 +144,10 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
     draft.add_calls(98, &[call])
 }
 
+/// Table, key and value of a row.
 pub(super) type Row = (String, Vec<u8>, Vec<u8>);
 
-/// Every row of every table as bytes.
+/// Returns every row of every table.
 pub(super) fn rows(path: &Path) -> Vec<Row> {
     fn table<K: Key + 'static, V: Value + 'static>(
         txn: &redb::ReadTransaction,
@@ -168,7 +169,8 @@ pub(super) fn rows(path: &Path) -> Vec<Row> {
         ($($table:ident),*) => {$(
             let found = table(&txn, t::$table);
             // Only a backup has the bytes of files.
-            let may_be_empty = TableHandle::name(&t::$table) == TableHandle::name(&t::ATTACHMENT_PARTS);
+            let may_be_empty =
+                TableHandle::name(&t::$table) == TableHandle::name(&t::ATTACHMENT_PARTS);
             assert!(may_be_empty || !found.is_empty(), "{} is empty", stringify!($table));
             all.extend(found);
         )*};
@@ -201,8 +203,8 @@ fn a_backup_has_every_row_of_every_table_to_the_byte() {
     assert_eq!(files, 3, "store, copy and attachments; no temporary file is left");
 }
 
-/// Returns the number of files in a directory, without those of attachments.
-fn files(dir: &Path) -> usize {
+/// Returns the number of files directly in a directory, which excludes files of attachments.
+fn count_files(dir: &Path) -> usize {
     let entries = std::fs::read_dir(dir).unwrap();
     entries.filter(|entry| entry.as_ref().unwrap().path().is_file()).count()
 }
@@ -236,7 +238,7 @@ fn a_copy_with_different_rows_is_refused() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(files(dir.path()), 1, "the copy is removed");
+    assert_eq!(count_files(dir.path()), 1, "the copy is removed");
     store.back_up(&target, 1, CONTINUE).unwrap();
 }
 
@@ -245,9 +247,9 @@ fn a_cancelled_or_failed_backup_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir.path().join("brain.redb"));
     let target = dir.path().join("copy.redb");
-    for stop_after in [0, 300, 385] {
-        let progress = |done, _| done < stop_after;
-        match store.back_up(&target, 1, &progress) {
+    for max_rows in [0, 300, 385] {
+        let has_rows_left = |done, _| done < max_rows;
+        match store.back_up(&target, 1, &has_rows_left) {
             Err(StoreError::Cancelled(_)) => {}
             other => panic!("{other:?}"),
         }
@@ -259,7 +261,7 @@ fn a_cancelled_or_failed_backup_leaves_no_file() {
         other => panic!("{other:?}"),
     }
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "another file");
-    assert_eq!(files(dir.path()), 2);
+    assert_eq!(count_files(dir.path()), 2);
 }
 
 #[test]
@@ -283,20 +285,20 @@ fn a_file_with_an_unknown_table_is_no_backup() {
 fn only_files_of_killed_copies_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir.path().join("brain.redb"));
-    // No process has this number: it is over the kernel's limit.
-    let left = dir.path().join(".copy.redb.2000000000-0.brain-backup");
+    // No process has the id 2000000000, because it exceeds the kernel's limit.
+    let leftover = dir.path().join(".copy.redb.2000000000-0.brain-backup");
     let others = [
         ".copy.redb.2000000000-0.brain-backup.mine",
         ".copy.redb.x-0.brain-backup",
         ".other.redb.2000000000-0.brain-backup",
         ".copy.redb.1-0.brain-backup",
     ];
-    std::fs::write(&left, "half").unwrap();
+    std::fs::write(&leftover, "half").unwrap();
     for other in others {
         std::fs::write(dir.path().join(other), "another file").unwrap();
     }
     store.back_up(&dir.path().join("copy.redb"), 1, CONTINUE).unwrap();
-    assert!(!left.exists());
+    assert!(!leftover.exists());
     for other in others {
         assert!(dir.path().join(other).exists(), "{other}");
     }

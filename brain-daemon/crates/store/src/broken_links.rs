@@ -1,4 +1,4 @@
-//! Broken links of active pages: links to no page, or to an alias of several.
+//! Broken links of active pages: links to no page, or to a name that several pages have.
 //!
 //! The store keeps counts by page ([`super::link_check`]). An answer reads only the pages that it
 //! lists and the few that were not checked yet.
@@ -31,8 +31,8 @@ pub(super) struct LinkCounts {
     missing: u32,
     /// Links to several pages.
     ambiguous: u32,
-    /// Links to a page of another source, for callers who can see it.
-    abroad: u32,
+    /// Links to a page of another source: broken for callers who cannot see that source.
+    to_other_sources: u32,
 }
 
 impl LinkCounts {
@@ -40,21 +40,21 @@ impl LinkCounts {
         self == Self::default()
     }
 
-    /// In the order of [`SUMS`].
+    /// Returns the counts in the order of [`SUMS`].
     pub(super) fn numbers(self) -> [i64; 3] {
-        [self.missing, self.ambiguous, self.abroad].map(i64::from)
+        [self.missing, self.ambiguous, self.to_other_sources].map(i64::from)
     }
 }
 
 impl From<LinkCounts> for (u32, u32, u32) {
     fn from(counts: LinkCounts) -> Self {
-        (counts.missing, counts.ambiguous, counts.abroad)
+        (counts.missing, counts.ambiguous, counts.to_other_sources)
     }
 }
 
 impl From<(u32, u32, u32)> for LinkCounts {
-    fn from((missing, ambiguous, abroad): (u32, u32, u32)) -> Self {
-        Self { missing, ambiguous, abroad }
+    fn from((missing, ambiguous, to_other_sources): (u32, u32, u32)) -> Self {
+        Self { missing, ambiguous, to_other_sources }
     }
 }
 
@@ -67,7 +67,7 @@ pub struct BrokenLinkEntry {
     pub slug: Slug,
     /// The link.
     pub link: LinkRecord,
-    /// Whether several pages have the name, rather than none.
+    /// Whether the link can mean several pages; otherwise it means none.
     pub is_ambiguous: bool,
 }
 
@@ -127,7 +127,7 @@ impl Reader {
         Ok(Some(broken))
     }
 
-    /// As `broken_links`, but reads every page: for a store that cannot be written.
+    /// As [`Reader::broken_links`], but reads every page: for a store that cannot be written.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -148,8 +148,8 @@ impl Reader {
         Ok(broken)
     }
 
-    /// Adds the checked pages of a source, except `unchecked` ones: all to the counts, and to the
-    /// list while there is room.
+    /// Adds the broken links of the checked pages of a source, except those of `unchecked` pages:
+    /// all to the counts, and to the list until it has `limit` links.
     fn add_checked(
         &self,
         broken: &mut BrokenLinkList,
@@ -159,7 +159,7 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let table = self.table(t::BROKEN)?;
         let sums = self.table(t::BROKEN_SUMS)?;
-        let [missing, ambiguous, abroad] = SUMS.map(|name| -> Result<u64, StoreError> {
+        let [missing, ambiguous, to_other_sources] = SUMS.map(|name| -> Result<u64, StoreError> {
             Ok(sums.get((source.as_str(), name))?.map_or(0, |guard| guard.value()))
         });
         broken.missing += missing?;
@@ -170,17 +170,17 @@ impl Reader {
             }
         }
         // Whether a link into another source is broken depends on the caller.
-        let is_personal = self.view != Visibility::All && abroad? > 0;
+        let depends_on_caller = self.view != Visibility::All && to_other_sources? > 0;
         for row in table.range((source.as_str(), "")..(after(source).as_str(), ""))? {
-            if broken.links.len() >= limit && !is_personal {
+            if broken.links.len() >= limit && !depends_on_caller {
                 break;
             }
             let (key, counts) = row?;
             let counts = LinkCounts::from(counts.value());
-            let differs = is_personal && counts.abroad > 0;
+            let can_differ = depends_on_caller && counts.to_other_sources > 0;
             let is_shown =
                 broken.links.len() < limit && (counts.missing > 0 || counts.ambiguous > 0);
-            if !differs && !is_shown {
+            if !can_differ && !is_shown {
                 continue;
             }
             let slug = Slug::parse(key.value().1)
@@ -190,7 +190,7 @@ impl Reader {
             }
             let Some(page) = self.page(source, &slug)? else { continue };
             let room = limit.saturating_sub(broken.links.len());
-            if differs {
+            if can_differ {
                 broken.subtract(counts);
                 self.add_page(broken, source, &slug, page.id, room)?;
             } else {
@@ -200,7 +200,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds up to `room` links of a page to the list, none to the counts.
+    /// Adds up to `room` broken links of a page to the list, none to the counts.
     fn list_page(
         &self,
         broken: &mut BrokenLinkList,
@@ -241,8 +241,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Resolves a page's links and calls `each` with the broken ones. Stops when it returns
-    /// `false`. Links to files beside the pages do not count.
+    /// Resolves a page's links and counts the broken ones. Calls `each` with each broken link, and
+    /// whether it is ambiguous; stops when `each` returns `false`. Links to files beside the pages
+    /// do not count.
     pub(super) fn count_links(
         &self,
         from: (&SourceId, &Slug),
@@ -251,9 +252,9 @@ impl Reader {
     ) -> Result<LinkCounts, StoreError> {
         let mut counts = LinkCounts::default();
         for link in self.derived(id)?.links {
-            let goes_on = match self.resolve(&link, from)? {
+            let should_continue = match self.resolve(&link, from)? {
                 Resolution::Page(page) => {
-                    counts.abroad += u32::from(page.0 != *from.0);
+                    counts.to_other_sources += u32::from(page.0 != *from.0);
                     true
                 }
                 Resolution::Missing if page::is_attachment(&link.raw) => true,
@@ -266,7 +267,7 @@ impl Reader {
                     each(link, true)
                 }
             };
-            if !goes_on {
+            if !should_continue {
                 break;
             }
         }

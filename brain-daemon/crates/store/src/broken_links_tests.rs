@@ -17,17 +17,20 @@ const NAMES: [&str; 5] = ["a", "b", "c", "/a", "t:a"];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Writes a page of a source with an alias, and with the links whose bits are set.
+    /// Writes a page: source, slug, alias (each an index), and a bit for each link.
     Put(u8, u8, u8, u16),
+    /// Source and slug.
     Delete(u8, u8),
+    /// Source and slug.
     Restore(u8, u8),
-    /// Gives a page another slug and other links.
+    /// Gives a page another slug and other links: source, former slug, new slug.
     Rename(u8, u8, u8),
     Purge,
     RemoveSource,
 }
 
-/// The steps of one transaction. If a number follows, a link check with rounds of this size.
+/// The steps of one transaction, and the number of pages in each round of a link check after it. No
+/// check follows if it is `None`.
 type Steps = (Vec<Step>, Option<usize>);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -52,7 +55,7 @@ fn source(of: u8) -> SourceId {
     SourceId::parse(SOURCES[usize::from(of)]).unwrap()
 }
 
-/// Links of every form that the text of a page can give.
+/// Returns the links whose bits are set; together, they have every form that a text can contain.
 fn links(link_bits: u16) -> Vec<LinkRecord> {
     let link = |source: Option<&str>, slugs: &[&str], name: Option<&str>, raw: &str| LinkRecord {
         source: source.map(Into::into),
@@ -90,7 +93,8 @@ fn names(slug: &Slug, alias: u8) -> Vec<String> {
     names
 }
 
-fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> {
+/// Applies the step if it is possible in the current state.
+fn apply(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> {
     let named = |p: u8| slug(SLUGS[usize::from(p)]);
     let found = |draft: &Draft<'_>, of: u8, p: u8, active: bool| -> Result<_, StoreError> {
         Ok(draft.page(&source(of), &named(p))?.filter(|page| page.deleted_at.is_none() == active))
@@ -139,8 +143,8 @@ fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Checks that every caller gets the same answer as from reading every page.
-fn check(store: &Store) {
+/// Checks that every caller gets the same broken links as from reading every page.
+fn check_answers(store: &Store) {
     let only = |of: &[u8]| Visibility::Only(of.iter().map(|&of| source(of)).collect());
     for view in
         [Visibility::All, only(&[0]), only(&[1]), only(&[2, 0]), only(&[0, 1, 2]), only(&[])]
@@ -156,8 +160,9 @@ fn check(store: &Store) {
     }
 }
 
-/// Returns the summed counts of pages, the stored sums, and the number of unchecked changes.
-fn tables(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
+/// Returns the sums of the pages' counts, the stored sums, and the number of unchecked changes. The
+/// sums are those of missing, ambiguous and abroad links.
+fn read_sums(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
     let db = super::jobs_tests::open_file(path);
     let txn = redb::ReadableDatabase::begin_read(&db).unwrap();
     let (mut counts, mut sums) = ([0; 3], [0; 3]);
@@ -195,25 +200,25 @@ proptest! {
         let store = open(&path);
         for (now, (steps, round)) in (1..).zip(all) {
             store
-                .write(move |draft| steps.iter().try_for_each(|step| work(draft, step, now)))
+                .write(move |draft| steps.iter().try_for_each(|step| apply(draft, step, now)))
                 .unwrap();
-            check(&store);
+            check_answers(&store);
             if let Some(round) = round {
                 store.check_links_in_rounds(round, &|| true).unwrap();
-                check(&store);
+                check_answers(&store);
             }
         }
         store.check_links(&|| true).unwrap();
-        check(&store);
+        check_answers(&store);
         drop(store);
-        let (counts, sums, unchecked) = tables(&path);
+        let (counts, sums, unchecked) = read_sums(&path);
         prop_assert_eq!(counts, sums);
         prop_assert_eq!(unchecked, 0);
     }
 }
 
-/// Writes pages `from..to`, each with a link to the page `other/N` and one to `hub`.
-fn fill(store: &Store, from: u32, to: u32) {
+/// Writes the pages `p/N` for `from..to`, each with links to the pages `other/N` and `hub`.
+fn write_pages(store: &Store, from: u32, to: u32) {
     store
         .write(move |draft| {
             for n in from..to {
@@ -226,7 +231,8 @@ fn fill(store: &Store, from: u32, to: u32) {
         .unwrap();
 }
 
-fn missing(store: &Store) -> Option<u64> {
+/// Returns the number of links without a page; `None` if a check must come first.
+fn count_missing(store: &Store) -> Option<u64> {
     let reader = store.read(Visibility::All).unwrap();
     reader.broken_links(None, 10).unwrap().map(|broken| broken.missing)
 }
@@ -236,11 +242,11 @@ fn many_changes_need_a_check_before_an_answer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
-    fill(&store, 0, 1000);
-    assert_eq!(missing(&store), None, "the links of an import are unchecked until a check runs");
+    write_pages(&store, 0, 1000);
+    assert_eq!(count_missing(&store), None, "the links of an import are unchecked");
     store.check_links_in_rounds(300, &|| true).unwrap();
-    assert_eq!(missing(&store), Some(2000));
-    // A few changes need no check. A page with many links to it does.
+    assert_eq!(count_missing(&store), Some(2000));
+    // A few changes need no check. A change of a page with many backlinks does, as `hub` below.
     store
         .write(|draft| {
             let source = SourceId::default();
@@ -249,13 +255,13 @@ fn many_changes_need_a_check_before_an_answer() {
             draft.soft_delete(&source, &slug("p/500"), record, 2)
         })
         .unwrap();
-    assert_eq!(missing(&store), Some(1997));
-    let hub = |store: &Store, is_there: bool| {
+    assert_eq!(count_missing(&store), Some(1997));
+    let set_hub = |store: &Store, should_exist: bool| {
         store
             .write(move |draft| {
                 let (source, hub) = (SourceId::default(), slug("hub"));
                 match draft.page(&source, &hub)? {
-                    Some(record) if !is_there => {
+                    Some(record) if !should_exist => {
                         draft.soft_delete(&source, &hub, record, 3).map(drop)
                     }
                     _ => draft.write_page(&source, &hub, page("hub", &[], None), 3).map(drop),
@@ -263,29 +269,29 @@ fn many_changes_need_a_check_before_an_answer() {
             })
             .unwrap();
     };
-    hub(&store, true);
-    assert_eq!(missing(&store), None);
+    set_hub(&store, true);
+    assert_eq!(count_missing(&store), None);
     store.check_links(&|| true).unwrap();
-    assert_eq!(missing(&store), Some(998));
+    assert_eq!(count_missing(&store), Some(998));
     // A change of the text keeps the names of the page, so linking pages need no check.
-    hub(&store, true);
-    assert_eq!(missing(&store), Some(998));
-    hub(&store, false);
+    set_hub(&store, true);
+    assert_eq!(count_missing(&store), Some(998));
+    set_hub(&store, false);
     store.check_links(&|| true).unwrap();
-    assert_eq!(missing(&store), Some(1997));
-    fill(&store, 1000, 1500);
+    assert_eq!(count_missing(&store), Some(1997));
+    write_pages(&store, 1000, 1500);
     store.check_links_in_rounds(200, &|| true).unwrap();
-    assert_eq!(missing(&store), Some(2997));
-    check(&store);
+    assert_eq!(count_missing(&store), Some(2997));
+    check_answers(&store);
     drop(store);
-    assert_eq!(tables(&path), ([2997, 0, 0], [2997, 0, 0], 0));
+    assert_eq!(read_sums(&path), ([2997, 0, 0], [2997, 0, 0], 0));
 }
 
 #[test]
 fn a_page_that_changes_during_a_check_is_checked_again() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
-    fill(&store, 0, 3000);
+    write_pages(&store, 0, 3000);
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             for n in 0..60 {
@@ -313,10 +319,10 @@ fn a_page_that_changes_during_a_check_is_checked_again() {
         writing.join().unwrap();
     });
     store.check_links(&|| true).unwrap();
-    check(&store);
+    check_answers(&store);
 }
 
-/// The answer reads only pages with broken links: damage to any other page does not disturb it.
+/// A list of broken links reads only the pages that contain them.
 #[test]
 fn damage_to_a_page_without_broken_links_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
@@ -329,13 +335,13 @@ fn damage_to_a_page_without_broken_links_is_ignored() {
             .unwrap()
     };
     put("a", "b");
-    let sound = put("b", "a").record.id;
+    let id = put("b", "a").record.id;
     put("c", "nowhere");
     store.check_links(&|| true).unwrap();
     drop(store);
     let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
-    txn.open_table(t::DERIVED).unwrap().insert(sound, b"damage".as_slice()).unwrap();
+    txn.open_table(t::DERIVED).unwrap().insert(id, b"damage".as_slice()).unwrap();
     txn.commit().unwrap();
     drop(db);
     let store = open(&path);
@@ -351,11 +357,11 @@ fn older_stores_answer_before_and_after_a_check() {
         let dir = tempfile::tempdir().unwrap();
         let path = golden(schema, dir.path());
         let store = open(&path);
-        check(&store);
+        check_answers(&store);
         store.check_links(&|| true).unwrap();
-        check(&store);
+        check_answers(&store);
         drop(store);
-        let (counts, sums, unchecked) = tables(&path);
+        let (counts, sums, unchecked) = read_sums(&path);
         assert_eq!((counts, unchecked), (sums, 0), "schema {schema}");
     }
 }
@@ -365,7 +371,7 @@ fn a_store_of_schema_85_without_the_tables_gets_them() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
-    fill(&store, 0, 3);
+    write_pages(&store, 0, 3);
     drop(store);
     let db = super::jobs_tests::open_file(&path);
     let txn = db.begin_write().unwrap();
@@ -376,6 +382,6 @@ fn a_store_of_schema_85_without_the_tables_gets_them() {
     txn.commit().unwrap();
     drop(db);
     let store = open(&path);
-    assert_eq!(missing(&store), Some(6));
+    assert_eq!(count_missing(&store), Some(6));
     store.back_up(&dir.path().join("copy.redb"), 5, &|_, _| true).unwrap();
 }

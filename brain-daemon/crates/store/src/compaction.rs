@@ -1,9 +1,9 @@
-//! Compaction of the store's file when the store is opened, and after a purge at once.
+//! Compacts the store's file: when the store is opened, and at once after a purge.
 //!
-//! redb doubles its file when it grows. It reuses freed pages, and returns only those at the end of
+//! redb doubles its file when it grows. It reuses freed space, but returns only space at the end of
 //! the file. A start therefore replaces a mostly free file by a copy without gaps. The copy is made
-//! and verified like a backup. Until the rename, the old file is the store, so a kill loses
-//! nothing.
+//! and verified like a backup. Until the copy is renamed, the old file is the store, so a kill
+//! loses nothing.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -34,7 +34,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Whether the file could return space, whatever its size.
+    /// Whether the file takes more space than its tables justify, even if it is too large to be
+    /// compacted by a start.
     #[must_use]
     pub fn is_wasteful(self) -> bool {
         self.on_disk > self.limit()
@@ -77,7 +78,8 @@ impl Reader {
 /// Compacts the store at `path` if that is due, and returns it open.
 ///
 /// # Errors
-/// When the file cannot be reopened. Other errors are logged, and the file is unchanged.
+/// When the file cannot be reopened, or damage was found and the size for the next measurement
+/// cannot be stored. Other errors are logged, and the file keeps its contents.
 pub(super) fn compact_at_start(
     db: Database,
     path: &Path,
@@ -95,7 +97,7 @@ pub(super) fn compact_at_start(
         tracing::warn!(%error, "the store was not compacted; its file is unchanged");
         if error.is_damage() {
             let size = on_disk(path).unwrap_or_default();
-            let texts = texts(&db.begin_read()?)?;
+            let texts = count_texts(&db.begin_read()?)?;
             write_metadata(&db, measurement(size.saturating_mul(2), texts))?;
         }
     }
@@ -108,11 +110,11 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     let io = |e: &io::Error| StoreError::from_io(e, &file_path);
     let from = Box::new(db.begin_read()?);
     let on_disk = on_disk(path).map_err(|e| io(&e))?;
-    // A store without a change may have lost its contents: its file is kept.
+    // A store whose number of changes is 0 may have lost its contents: its file is kept.
     if migrate::meta(&from, t::META_SEQ)?.unwrap_or_default() == 0 {
         return Ok(false);
     }
-    let texts = texts(&from)?;
+    let texts = count_texts(&from)?;
     let min_returned_bytes = options.min_returned_bytes;
     if on_disk <= min_returned_bytes.max(next_measurement(&from, texts)?) {
         return Ok(false);
@@ -169,7 +171,9 @@ impl Store {
     /// bytes of removed rows any more; also removes the empty spool. Writes wait meanwhile.
     ///
     /// # Errors
-    /// When the disk has too little free space or fails. The file is unchanged then.
+    /// [`StoreError::DiskFull`] when the disk has too little free space; [`StoreError::ReadOnly`]
+    /// when the file cannot be written; [`StoreError::Closed`] when the writer has stopped; other
+    /// errors of the disk. The file is unchanged then.
     pub fn compact_now(&self) -> Result<(), StoreError> {
         let (done, outcome) = sync_channel(1);
         self.shared.compaction_requests.lock().push(done);
@@ -231,14 +235,14 @@ fn bytes_in_use(txn: &ReadTransaction) -> Result<u64, StoreError> {
 }
 
 /// Returns the number of rows with a text.
-fn texts(txn: &ReadTransaction) -> Result<u64, StoreError> {
+fn count_texts(txn: &ReadTransaction) -> Result<u64, StoreError> {
     Ok(txn.open_table(t::CONTENTS)?.len()?
         + txn.open_table(t::VERSIONS)?.len()?
         + txn.open_table(t::JOBS)?.len()?)
 }
 
-/// Returns the file size below which measuring is not worthwhile, from the last measurement. It
-/// falls with the number of texts.
+/// Returns the file size up to which measuring is not worthwhile, from the last measurement. If
+/// there are fewer texts than then, the size is smaller in proportion.
 fn next_measurement(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError> {
     let Some(size) = migrate::meta(txn, t::META_NEXT_MEASUREMENT)? else { return Ok(0) };
     let measured = migrate::meta(txn, t::META_TEXTS_MEASURED)?.unwrap_or_default().max(1);
@@ -251,6 +255,7 @@ fn measurement(next_measurement: u64, texts: u64) -> [(&'static str, u64); 2] {
     [(t::META_NEXT_MEASUREMENT, next_measurement), (t::META_TEXTS_MEASURED, texts)]
 }
 
+/// Stores numbers in the table of metadata.
 fn write_metadata(db: &Database, metadata: [(&'static str, u64); 2]) -> Result<(), StoreError> {
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);

@@ -1,4 +1,4 @@
-//! Compaction at start: space returned, nothing lost when killed, and files left alone.
+//! Compaction at start returns space, loses nothing when killed, and keeps files that need none.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -16,7 +16,7 @@ use super::*;
 use crate::tables as t;
 
 const PAGES: usize = 200;
-const ITEMS: usize = 2000;
+const JOBS: usize = 2000;
 
 fn body(n: usize) -> String {
     format!("words of page {n} ").repeat(400)
@@ -26,10 +26,10 @@ fn body(n: usize) -> String {
 /// of the jobs were removed.
 fn make_wasteful(path: &Path) {
     let store = open(path);
-    let item = |n: usize| job(&format!("item {n} ").repeat(400), 5);
+    let job = |n: usize| job(&format!("job {n} ").repeat(400), 5);
     store
         .write(move |draft| {
-            (0..ITEMS).try_for_each(|n| draft.add_job(&item(n)).map(drop))?;
+            (0..JOBS).try_for_each(|n| draft.add_job(&job(n)).map(drop))?;
             (0..PAGES).try_for_each(|n| {
                 let new = page(&body(n), &["kept"], None);
                 draft
@@ -40,7 +40,7 @@ fn make_wasteful(path: &Path) {
         .unwrap();
     store
         .write(move |draft| {
-            (1..=ITEMS as u64).try_for_each(|id| {
+            (1..=JOBS as u64).try_for_each(|id| {
                 let from = draft.job(id)?.unwrap();
                 let mut to =
                     JobRecord { state: JobState::Stored, finished_at: Some(6), ..from.clone() };
@@ -51,6 +51,7 @@ fn make_wasteful(path: &Path) {
         .unwrap();
 }
 
+/// Returns the bytes that the file takes on disk, at most its length.
 fn on_disk(path: &Path) -> u64 {
     let meta = fs::metadata(path).unwrap();
     meta.len().min(meta.blocks() * 512)
@@ -72,7 +73,7 @@ fn check_whole(path: &Path, store: &Store) {
     }
     assert_eq!(reader.counts().unwrap().active, PAGES as u64);
     assert_eq!(reader.job_counts().unwrap().waiting, 0);
-    assert_eq!(reader.job(ITEMS as u64).unwrap().unwrap().state, JobState::Stored);
+    assert_eq!(reader.job(JOBS as u64).unwrap().unwrap().state, JobState::Stored);
     let names: Vec<_> = fs::read_dir(path.parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -81,7 +82,7 @@ fn check_whole(path: &Path, store: &Store) {
 }
 
 #[test]
-fn a_start_returns_the_space_that_a_burst_freed() {
+fn a_start_returns_space_that_finished_jobs_freed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     make_wasteful(&path);
@@ -111,13 +112,14 @@ fn a_file_in_use_is_measured_again_after_growth() {
     let path = dir.path().join("brain.redb");
     make_wasteful(&path);
     drop(open(&path));
-    let next_measurement = |set: Option<u64>| {
+    // Returns the size at which the file is measured next, and replaces it with `new_size`.
+    let next_measurement = |new_size: Option<u64>| {
         let db = super::jobs_tests::open_file(&path);
         let txn = db.begin_write().unwrap();
         let found = {
             let mut meta = txn.open_table(t::META).unwrap();
             let found = meta.get(t::META_NEXT_MEASUREMENT).unwrap().unwrap().value();
-            set.map(|size| meta.insert(t::META_NEXT_MEASUREMENT, size).unwrap().is_some());
+            new_size.map(|size| meta.insert(t::META_NEXT_MEASUREMENT, size).unwrap().is_some());
             found
         };
         txn.commit().unwrap();
@@ -179,12 +181,13 @@ fn a_store_without_a_change_keeps_its_file() {
     assert_eq!(fs::metadata(&path).unwrap().ino(), file);
 }
 
-const COMPACTED: &str = "BRAIN_TEST_COMPACTED";
+/// The variable with the store's path, for the child process.
+const STORE_VARIABLE: &str = "BRAIN_TEST_COMPACTED";
 
 #[test]
 #[ignore = "the child process of the test below"]
 fn opens_a_store_to_be_killed() {
-    let Some(path) = std::env::var_os(COMPACTED) else { return };
+    let Some(path) = std::env::var_os(STORE_VARIABLE) else { return };
     drop(open(Path::new(&path)));
 }
 
@@ -196,7 +199,7 @@ fn a_start_killed_at_any_moment_loses_nothing() {
     let start = |path: &Path| {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "compaction_tests::opens_a_store_to_be_killed", "--ignored"])
-            .env(COMPACTED, path)
+            .env(STORE_VARIABLE, path)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -208,11 +211,11 @@ fn a_start_killed_at_any_moment_loses_nothing() {
         fs::copy(&template, home.join("brain.redb")).unwrap();
         home.join("brain.redb")
     };
-    let whole = new_home(0);
-    let began = Instant::now();
-    assert!(start(&whole).wait().unwrap().success());
-    let full_duration = began.elapsed();
-    assert!(on_disk(&whole) < on_disk(&template) / 2, "the child compacts");
+    let uninterrupted = new_home(0);
+    let started_at = Instant::now();
+    assert!(start(&uninterrupted).wait().unwrap().success());
+    let full_duration = started_at.elapsed();
+    assert!(on_disk(&uninterrupted) < on_disk(&template) / 2, "the child compacts");
     const ROUNDS: u32 = 12;
     let mut killed_while_copying = 0;
     for round in 1..=ROUNDS {
@@ -235,10 +238,10 @@ fn a_start_killed_at_any_moment_loses_nothing() {
 
 /// Opens the store; a child process of another test may briefly hold its lock.
 fn open_when_free(path: &Path) -> Store {
-    let until = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         match Store::open(path, &options(), Box::new(|_| {})) {
-            Err(StoreError::Locked(_)) if Instant::now() < until => {
+            Err(StoreError::Locked(_)) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             opened => return opened.unwrap(),

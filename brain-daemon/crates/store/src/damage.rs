@@ -18,7 +18,7 @@ use super::{Store, StoreError, migrate, tables as t};
 use brain_base::clock::rfc3339;
 use brain_page as page;
 
-/// Maximum number of newest backups to search.
+/// Maximum backups that are searched, the newest first.
 const MAX_BACKUPS: usize = 16;
 /// Maximum damaged pages per snapshot for which backups are searched, so that a walk through a
 /// badly damaged store ends.
@@ -108,8 +108,8 @@ impl DamageReport {
         Self { path: path.to_owned(), store_id, backups: OnceLock::new() }
     }
 
-    /// Returns the error for a damaged page. `lookups` counts searches for a backup. Callers who
-    /// must not see local paths get none.
+    /// Returns the error for a damaged page. `what` says what is wrong. `lookups` counts searches
+    /// for a backup. For callers who must not see local paths, no backup is searched.
     pub(super) fn page(
         &self,
         key: PageKey<'_>,
@@ -172,8 +172,8 @@ impl DamageReport {
 }
 
 impl Store {
-    /// Returns the copies of this store that have the page `id`, or a version of it: scheduled
-    /// backups, and copies beside the store. A copy that cannot be read is returned, too.
+    /// Returns the copies of this store that have the page `id`, or its version `version`:
+    /// scheduled backups, and copies beside the store. A copy that cannot be read is returned, too.
     #[must_use]
     pub fn copies_with(&self, id: u64, version: Option<u32>) -> Vec<PathBuf> {
         let store = self.path();
@@ -192,7 +192,7 @@ impl Store {
         found
     }
 
-    /// Whether the copy at `path` is of this store and has the page, or a version of it.
+    /// Whether the copy at `path` is of this store and has the page, or the given version of it.
     fn has_row(&self, path: &Path, id: u64, version: Option<u32>) -> Result<bool, StoreError> {
         let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
         let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
@@ -207,7 +207,7 @@ impl Store {
         if txn.open_table(t::VERSIONS)?.get((id, version))?.is_some() {
             return Ok(true);
         }
-        // It may have been the current version then.
+        // When the copy was made, it may have been the current version.
         let Some(name) = txn.open_table(t::IDS)?.get(id)? else { return Ok(false) };
         let Some(row) = txn.open_table(t::PAGES)?.get(name.value())? else { return Ok(false) };
         Ok(migrate::page_of(schema, row.value())?.version == version)
@@ -221,6 +221,7 @@ fn is_copy_name(path: &Path) -> bool {
         || name.rsplit_once(".redb.v").is_some_and(|(_, n)| n.parse::<u64>().is_ok())
 }
 
+/// Whether the store of `txn`, with this schema, has an intact copy of the page or version.
 fn is_intact(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<bool, StoreError> {
     let Some(row) = txn.open_table(t::PAGES)?.get((key.source, key.slug))? else {
         return Ok(false);
@@ -230,8 +231,8 @@ fn is_intact(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<boo
         let Some(row) = txn.open_table(t::VERSIONS)?.get((record.id, number))? else {
             return Ok(false);
         };
-        let kept = migrate::version_of(schema, row.value())?;
-        return Ok(check_version(&kept, record.id, number).is_ok());
+        let former = migrate::version_of(schema, row.value())?;
+        return Ok(check_version(&former, record.id, number).is_ok());
     }
     let Some(row) = txn.open_table(t::CONTENTS)?.get(record.id)? else { return Ok(false) };
     Ok(check_text(&record, &from_bytes(row.value())?).is_ok())
@@ -245,19 +246,19 @@ pub(super) fn check_text(record: &PageRecord, content: &Content) -> Result<(), &
     }
 }
 
-/// Checks that this is version `number` of the page `id`, with a matching text; otherwise returns
-/// what is wrong.
+/// Checks that `former` is version `number` of the page `id`, with a matching text; otherwise
+/// returns what is wrong.
 pub(super) fn check_version(
-    kept: &VersionRecord,
+    former: &VersionRecord,
     id: u64,
     number: u32,
 ) -> Result<(), &'static str> {
-    if (kept.record.id, kept.record.version) != (id, number) {
+    if (former.record.id, former.record.version) != (id, number) {
         return Err("its id or number does not match");
     }
     // Hashes of versions from before schema 81 were not kept up to date.
-    match kept.record.provenance == Provenance::default() {
+    match former.record.provenance == Provenance::default() {
         true => Ok(()),
-        false => check_text(&kept.record, &kept.content),
+        false => check_text(&former.record, &former.content),
     }
 }

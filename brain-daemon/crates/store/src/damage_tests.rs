@@ -71,13 +71,13 @@ fn a_damaged_block_is_reported_with_the_file() {
         let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
         damage(&bad);
         let mut read = 0;
-        let walk = store.read_through(|reader| {
+        let outcome = store.read_through(|reader| {
             reader.newest(u64::MAX, |(_, _, record)| {
                 read += usize::from(reader.content(&record)?.body.starts_with("words of "));
                 Ok(true)
             })
         });
-        match walk {
+        match outcome {
             Ok(()) => assert_eq!(read, PAGES, "block {block}"),
             Err(error) => {
                 read_failures += 1;
@@ -87,7 +87,7 @@ fn a_damaged_block_is_reported_with_the_file() {
                         .page_even_deleted(&SourceId::default(), &slug("area/note-0"))?
                         .is_some())
                 });
-                partly_readable += usize::from(first.is_ok_and(|there| there));
+                partly_readable += usize::from(first.is_ok_and(|is_found| is_found));
                 let copy = dir.path().join("copy.redb");
                 check_message(store.back_up(&copy, 1, &|_, _| true).unwrap_err(), block);
                 assert!(!copy.exists());
@@ -98,7 +98,7 @@ fn a_damaged_block_is_reported_with_the_file() {
     }
     assert!(
         open_failures > 0 && read_failures > 20 && partly_readable > 20,
-        "{open_failures}, {read_failures}, {partly_readable}"
+        "{open_failures} cannot be opened, {read_failures} not read, {partly_readable} partly read"
     );
 }
 
@@ -172,8 +172,8 @@ struct PageData {
 fn read_page(reader: &Reader, name: &Slug) -> Result<Option<PageData>, StoreError> {
     let Some(record) = reader.page(&SourceId::default(), name)? else { return Ok(None) };
     let mut versions = Vec::new();
-    for kept in reader.versions(record.id)? {
-        versions.extend(reader.version(record.id, kept.version)?);
+    for former in reader.versions(record.id)? {
+        versions.extend(reader.version(record.id, former.version)?);
     }
     Ok(Some(PageData {
         content: reader.content(&record)?,
@@ -184,7 +184,7 @@ fn read_page(reader: &Reader, name: &Slug) -> Result<Option<PageData>, StoreErro
 }
 
 #[test]
-fn damage_never_serves_changed_text() {
+fn damaged_text_is_reported_and_never_returned() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let names: Vec<_> = (0..40).map(|n| slug(&format!("area/note-{n}"))).collect();
@@ -215,8 +215,8 @@ fn damage_never_serves_changed_text() {
     };
     drop(store);
     let good = fs::read(&path).unwrap();
-    // Places with words of texts, frontmatter, versions, titles and dated lines.
-    let words: Vec<usize> = (0..good.len())
+    // Offsets near words of texts, frontmatter, versions, titles and dated lines.
+    let word_offsets: Vec<usize> = (0..good.len())
         .filter(|at| {
             let from = at.saturating_sub(16);
             good[from..good.len().min(at + 16)].windows(4).any(|four| four == b" of ")
@@ -227,7 +227,7 @@ fn damage_never_serves_changed_text() {
     let file = fs::File::options().write(true).open(&path).unwrap();
     let (mut random, mut reported) = (random_numbers(21), 0);
     for _ in 0..100 {
-        let at = words[random() % words.len()];
+        let at = word_offsets[random() % word_offsets.len()];
         let flipped = good[at] ^ (1 << (random() % 8));
         file.write_all_at(&[flipped], at as u64).unwrap();
         let reader = store.read(Visibility::All).unwrap();
@@ -255,7 +255,7 @@ fn damage_never_serves_changed_text() {
         drop(reader);
         file.write_all_at(&good[at..=at], at as u64).unwrap();
     }
-    // Some of the words lie in unused blocks.
+    // Some of the words are in unused blocks.
     assert!(reported > 50, "{reported} of 100 damaged bytes were reported");
 }
 
@@ -294,10 +294,10 @@ fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
         assert!(fault.message.contains(part), "{fault}");
     }
     assert!(fault.hint.unwrap().contains("brain put area/note"));
-    let reported = read(Visibility::Only(vec![SourceId::default()]));
+    let limited_fault = read(Visibility::Only(vec![SourceId::default()]));
     assert!(
-        !reported.message.contains("two.redb"),
-        "only callers who see everything get local paths: {reported}"
+        !limited_fault.message.contains("two.redb"),
+        "only callers who see everything get local paths: {limited_fault}"
     );
     let again = put("the present words\n").record;
     assert_eq!(
@@ -306,7 +306,7 @@ fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
     );
     let former = store.read(Visibility::All).unwrap().versions(record.id).unwrap();
     assert_eq!(
-        former.iter().map(|kept| kept.version).collect::<Vec<_>>(),
+        former.iter().map(|row| row.version).collect::<Vec<_>>(),
         [1],
         "no damaged version is kept"
     );

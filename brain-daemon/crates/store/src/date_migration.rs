@@ -1,4 +1,5 @@
-//! 86 → 87: pages get the dates that they and their files state, and their rows by date.
+//! Migrates schema 86 to 87: pages get the dates that they and their files state, and the rows of
+//! tags and types get the date.
 
 use std::collections::BTreeMap;
 
@@ -61,8 +62,8 @@ pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_labels(&mut txn.open_table(t::TYPES)?, &mut types)
 }
 
-/// Returns the times at which the note was created and its text last changed. In sources other than
-/// the default one, files can be older than their pages.
+/// Returns the times at which the note was created and its text last changed, in Unix milliseconds.
+/// In sources other than the default one, files can be older than their pages.
 fn dates_of(
     stated: NoteDates,
     source: &str,

@@ -17,8 +17,9 @@ use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
 use brain_page as page;
 
+/// A key of two texts: the source, then a slug, a path or a tag.
 type Pair = (&'static str, &'static str);
-/// A key of the tables of tags and types.
+/// A key of the tables of tags and types: source, label, time of the last change, page id.
 pub(super) type LabelKey = (&'static str, &'static str, i64, u64);
 
 /// The tables of one write transaction. Later tasks of the batch see its writes at once; readers
@@ -56,13 +57,17 @@ pub struct Draft<'t> {
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
     pub(super) attachments: Table<'t, (u64, &'static str), &'static [u8]>,
     pub(super) attachment_files: Table<'t, (&'static [u8; 32], u64, &'static str), ()>,
+    /// Number of the next ingest job.
     pub(super) next_job: u64,
     /// Number of waiting ingest jobs.
     pub(super) waiting: u64,
     /// Number of failed ingest jobs.
     pub(super) failed: u64,
+    /// Id of the next page.
     pub(super) next_id: u64,
+    /// Sequence number of the last change.
     pub(super) seq: u64,
+    /// Number of active pages.
     pub(super) active: u64,
     /// Number of writes, to tell whether a failed task has written.
     pub(super) dirty: u64,
@@ -84,6 +89,7 @@ pub struct Draft<'t> {
     /// Rows to insert at the end.
     pending_rows: PendingRows,
     pub(super) link_changes: LinkChanges,
+    /// Changes of pages so far, in order.
     feed: Vec<Change>,
 }
 
@@ -116,8 +122,8 @@ impl<'t> Draft<'t> {
         waiting_jobs: &'t PendingKeys,
     ) -> Result<Self, StoreError> {
         let meta = txn.open_table(t::META)?;
-        let number = |key: &str, or: u64| -> Result<u64, StoreError> {
-            Ok(meta.get(key)?.map_or(or, |guard| guard.value()))
+        let number = |key: &str, default: u64| -> Result<u64, StoreError> {
+            Ok(meta.get(key)?.map_or(default, |guard| guard.value()))
         };
         let (next_id, seq, active) =
             (number(t::META_NEXT_ID, 1)?, number(t::META_SEQ, 0)?, number(t::META_ACTIVE, 0)?);
@@ -252,6 +258,7 @@ impl<'t> Draft<'t> {
         Ok(())
     }
 
+    /// Inserts the collected rows.
     pub(super) fn insert_pending_rows(&mut self) -> Result<(), StoreError> {
         let PendingRows { names, links_in, tags, types, tag_counts, mut timeline, .. } =
             std::mem::take(&mut self.pending_rows);
@@ -301,7 +308,8 @@ impl<'t> Draft<'t> {
     /// Returns the page's text after comparing it with the content hash.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when the text is missing or does not match.
+    /// [`StoreError::DamagedText`] when the text is missing, cannot be decoded or does not match;
+    /// errors of the disk.
     pub fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
         let read = || {
             let found: Option<Content> =
@@ -328,14 +336,14 @@ impl<'t> Draft<'t> {
     /// Returns a former version of a page.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// [`StoreError::Damaged`] when the version is damaged; errors of the disk.
     pub fn version(&self, id: u64, version: u32) -> Result<Option<VersionRecord>, StoreError> {
-        let kept: Option<VersionRecord> =
+        let former: Option<VersionRecord> =
             read(self.versions.get((id, version))?.as_ref().map(redb::AccessGuard::value))?;
-        if let Some(kept) = &kept {
-            check_version(kept, id, version).map_err(StoreError::damaged)?;
+        if let Some(former) = &former {
+            check_version(former, id, version).map_err(StoreError::damaged)?;
         }
-        Ok(kept)
+        Ok(former)
     }
 
     /// Removes the page's outbox row if it belongs to the change `seq`, whose file is written.
@@ -355,6 +363,7 @@ impl<'t> Draft<'t> {
         read(self.outbox.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
+    /// Returns the derived rows of a page; none if the page has no row of them.
     pub(super) fn derived_of(&self, id: u64) -> Result<DerivedRows, StoreError> {
         Ok(read(self.derived.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
@@ -365,10 +374,10 @@ pub(super) fn read<T: StoredValue>(bytes: Option<&[u8]>) -> Result<Option<T>, St
     bytes.map(from_bytes).transpose()
 }
 
-/// Rows of a lookup table.
+/// Rows of a lookup table: source, key, page id.
 pub(super) type Rows = Vec<(String, String, u64)>;
 
-/// Rows of a table of tags or types.
+/// Rows of a table of tags or types; see [`LabelKey`].
 pub(super) type DatedRows = Vec<(String, String, i64, u64)>;
 
 /// Inserts rows in sorted order.
@@ -395,15 +404,15 @@ pub(super) fn insert_labels(
     Ok(())
 }
 
-/// Adds to the page counts by source and tag. Removes counts of zero.
+/// Adds `changes` to counts by source and key, such as pages by tag. Removes counts of zero.
 pub(super) fn add_to_counts(
     table: &mut Table<'_, Pair, u64>,
     changes: BTreeMap<(String, String), i64>,
 ) -> Result<(), StoreError> {
-    for ((source, tag), more) in changes.into_iter().filter(|(_, more)| *more != 0) {
-        let key = (source.as_str(), tag.as_str());
+    for ((source, key), change) in changes.into_iter().filter(|(_, change)| *change != 0) {
+        let key = (source.as_str(), key.as_str());
         let before = table.get(key)?.map_or(0, |guard| guard.value());
-        match before.saturating_add_signed(more) {
+        match before.saturating_add_signed(change) {
             0 => _ = table.remove(key)?,
             now => _ = table.insert(key, now)?,
         }

@@ -107,7 +107,7 @@ pub enum StoreError {
     /// The source is not registered.
     #[error("source \"{0}\" is not registered any more")]
     UnknownSource(SourceId),
-    /// The queue already holds this many writes.
+    /// The write queue is full: it holds this many writes.
     #[error("the write queue is full ({0} writes wait); nothing was stored")]
     QueueFull(usize),
     /// A task of the writer panicked.
@@ -116,7 +116,8 @@ pub enum StoreError {
     /// The writer has stopped: the daemon is stopping.
     #[error("the store is closing")]
     Closed,
-    /// The operation that queued the write refused it. The store itself never returns this error.
+    /// The operation that queued the write refused it. The store's own code never creates this
+    /// error.
     #[error("{0}")]
     Refused(#[from] Fault),
 }
@@ -158,16 +159,17 @@ impl Error for Failure {
 }
 
 impl StoreError {
+    /// Returns a [`StoreError::Damaged`] that says what is wrong.
     pub(super) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged(what.into())
     }
 
-    /// Returns an [`StoreError::Io`] about the file `name`.
+    /// Returns a [`StoreError::Io`] about the file `name`.
     pub(super) fn other(name: &str, source: impl Error + Send + Sync + 'static) -> Self {
         Self::Io(Failure::new(format!("{name}: {source}"), source))
     }
 
-    /// Whether the disk or the file failed, rather than the operation.
+    /// Whether the disk or the file prevented the operation.
     pub(super) fn is_disk_error(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::SizeLimit(_) | Self::ReadOnly(_) | Self::Io(_))
     }

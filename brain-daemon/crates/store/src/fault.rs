@@ -1,7 +1,7 @@
 //! Converts errors of the store to the wire's [`Fault`].
 //!
-//! The only file of this crate that knows codes of the wire and commands of the client. It is not
-//! in `core`, because Rust allows `impl From` only in a crate that defines one of the two types.
+//! The only file of this crate that chooses codes of the wire and names commands of the client. It
+//! is not in `core`, because Rust allows `impl From` only in a crate that defines one of the types.
 
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT, SourceId};
 
@@ -46,6 +46,7 @@ fn code(error: &StoreError) -> FaultCode {
     }
 }
 
+/// Returns what the user can do about the error.
 fn hint(error: &StoreError) -> Option<String> {
     use StoreError as E;
     let fixed = match error {
@@ -92,7 +93,7 @@ fn hint(error: &StoreError) -> Option<String> {
             return Some(format!("name a file in it: `brain backup {dir}/brain.redb`"));
         }
         E::TargetExists(_) => "a backup never replaces a file: choose another name",
-        E::NoFileName(_) => "brain backup FILE",
+        E::NoFileName(_) => "name a file: `brain backup FILE`",
         E::NoDirectory { dir, .. } => return Some(format!("mkdir -p {dir}")),
         E::Cancelled(_) => "no file was left; run the command again",
         E::UnknownSource(id) => {

@@ -1,6 +1,6 @@
 //! Pages as markdown files, and the trash.
 //!
-//! Knows paths and bytes; must not know the store, slugs or callers.
+//! This module knows paths and bytes. It must not know the store, slugs or callers.
 //!
 //! A file is written beside its path and exchanged with the file there. Brain replaces only bytes
 //! that it wrote. Any other file is reported and left alone. Paths are resolved from a handle of

@@ -16,7 +16,7 @@ pub struct GrantUpdate {
     pub clients: Vec<(String, Option<ClientRecord>)>,
     /// By the token's SHA-256.
     pub tokens: Vec<(Hash, Option<TokenRecord>)>,
-    /// Whether access is only reduced, so that the change is made on a full disk too.
+    /// Whether the change only reduces access: then it is made even if the disk is full.
     pub only_reduces_access: bool,
 }
 
@@ -32,7 +32,7 @@ impl Draft<'_> {
     /// Writes changes of clients and tokens.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store cannot be read or written.
     pub fn change_grants(&mut self, change: &GrantUpdate) -> Result<(), StoreError> {
         self.frees_space = change.only_reduces_access;
         for (id, client) in &change.clients {
@@ -56,7 +56,7 @@ impl Draft<'_> {
 }
 
 impl Reader {
-    /// Returns all clients with their ids, revoked ones included.
+    /// Returns all clients with their ids, revoked ones included. Leaves out damaged rows.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -71,7 +71,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// Returns all tokens by SHA-256, expired and revoked ones included.
+    /// Returns all tokens by SHA-256, expired and revoked ones included. Leaves out damaged rows.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -57,7 +57,7 @@ impl<'s> GroupCommit<'s> {
     /// Imports the spool, so that the store has all acknowledged jobs.
     ///
     /// # Errors
-    /// When the disk fails. The caller must then neither write nor report the queue's state.
+    /// As [`try_import_spool`]. The caller must then neither write nor report the queue's state.
     pub(super) fn recover(&mut self) -> Result<(), StoreError> {
         if self.may_have_spooled {
             import_spool(self.shared)?;
@@ -86,7 +86,8 @@ impl<'s> GroupCommit<'s> {
         current
     }
 
-    /// Processes batches until one needs a separate commit, which is left in `current`.
+    /// Processes batches until the transaction must end, and commits it. A batch that needs a
+    /// separate commit is left in `current`.
     fn process_batches(
         &mut self,
         current: &mut Option<Batch>,
@@ -104,7 +105,7 @@ impl<'s> GroupCommit<'s> {
         };
         if spool.as_ref().is_none_or(|spool| !spool.is_at_path()) {
             match Spool::create(&shared.path, shared.store_id) {
-                Ok(made) => *spool = Some(made),
+                Ok(created) => *spool = Some(created),
                 // Another process created or replaced the spool; it is imported as after a crash.
                 Err(error)
                     if error.kind() == ErrorKind::AlreadyExists
@@ -164,8 +165,8 @@ impl<'s> GroupCommit<'s> {
         Ok(())
     }
 
-    /// Removes the spool's file if the store has all its jobs. The file would keep the texts of the
-    /// jobs.
+    /// Removes the spool's file if the store has all its jobs, because the file keeps the texts of
+    /// the jobs.
     pub(super) fn remove_empty_spool(&mut self) {
         if !self.may_have_spooled
             && let Some(spool) = self.spool.take()
@@ -196,7 +197,7 @@ fn append_batch(
     batch: &mut Batch,
     warn_unspooled: &mut impl FnMut(&std::io::Error),
 ) -> Result<Outcome, StoreError> {
-    let (first, before) = (draft.next_job, draft.dirty);
+    let (first_job, writes_before) = (draft.next_job, draft.dirty);
     draft.spool_records = Some(Vec::new());
     let refusals = match run(shared, draft, batch, &Ok(())) {
         Ok(refusals) => refusals,
@@ -204,14 +205,14 @@ fn append_batch(
         Err(_) => return Ok(Outcome::NeedsOwnCommit),
     };
     let jobs = draft.spool_records.take().unwrap_or_default();
-    if draft.dirty - before != jobs.len() as u64 {
+    if draft.dirty - writes_before != jobs.len() as u64 {
         return Ok(Outcome::NeedsOwnCommit);
     }
     if jobs.iter().map(|job| job.len() as u64).sum::<u64>() > MAX_SPOOL_BYTES {
         return Ok(Outcome::Unspooled(refusals));
     }
     if !jobs.is_empty()
-        && let Err(error) = spool.append(first, &jobs)
+        && let Err(error) = spool.append(first_job, &jobs)
     {
         warn_unspooled(&error);
         return Ok(Outcome::Unspooled(refusals));
@@ -219,7 +220,8 @@ fn append_batch(
     Ok(Outcome::Spooled(refusals))
 }
 
-/// Imports the spool's jobs into the store. Opens the file again after an I/O error.
+/// Imports the spool's jobs into the store. After an error of the disk, reopens the store's file;
+/// after an I/O error, also tries once more.
 ///
 /// # Errors
 /// As [`try_import_spool`].
@@ -238,10 +240,12 @@ pub(super) fn import_spool(shared: &SharedState) -> Result<(), StoreError> {
     }
 }
 
-/// Imports the jobs that an earlier process left in the spool.
+/// Imports the jobs that only the spool has.
 ///
 /// # Errors
-/// When the spool or the store cannot be read or written. The spool is unchanged then.
+/// [`StoreError::LostJobs`] when the spool lacks acknowledged jobs; [`StoreError::DamagedSpool`]
+/// when a job is damaged; otherwise when the spool or the store cannot be read or written. The
+/// spool is unchanged then.
 fn try_import_spool(shared: &SharedState) -> Result<(), StoreError> {
     let store = shared.begin_read()?;
     let UnstoredJobs { first, items: jobs, has_foreign_jobs } =
@@ -271,9 +275,9 @@ fn try_import_spool(shared: &SharedState) -> Result<(), StoreError> {
         spool::remove(&shared.path);
         return Ok(());
     }
-    let aside = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &name))?;
+    let new_path = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &name))?;
     tracing::warn!(
-        spool = %aside.display(),
+        spool = %new_path.display(),
         "set the spool aside: it holds jobs of another store, or jobs that this store cannot \
          import"
     );

@@ -25,14 +25,15 @@ pub(super) const STORED_KEPT_MS: i64 = (24 * 60 + 10) * 60 * 1000;
 pub(super) const FAILED_KEPT_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Duplicate keys of waiting jobs, in memory. In a table they would double the cost of accepting a
-/// job, because their order is random. They are written when the job finishes. Loaded from the jobs
-/// on first use; only the writer uses it.
+/// job, because their order is random. They are written when the job finishes. The writer, which
+/// alone uses them, loads them from the jobs on first use.
 #[derive(Default)]
 pub(super) struct PendingKeys(Mutex<Option<HashMap<Hash, u64>>>);
 
 /// Changes to [`PendingKeys`] by one transaction, applied after its commit.
 #[derive(Default)]
 pub(super) struct PendingKeysChange {
+    /// Keys of added jobs, with the latest job of each.
     added: HashMap<Hash, u64>,
     /// Keys that the transaction wrote to the table, with their jobs.
     settled: Vec<(Hash, u64)>,
@@ -63,7 +64,7 @@ impl PendingKeys {
 
 /// Maximum time until a waiting job is due, in milliseconds. If its due time is later, the clock
 /// was set back, and the job is due now.
-const SOON_MS: i64 = 60 * 1000;
+const MAX_WAIT_MS: i64 = 60 * 1000;
 
 /// The second table with a row for a job, and the row's time.
 enum JobRow {
@@ -73,6 +74,7 @@ enum JobRow {
     Finished(i64),
 }
 
+/// Returns the job's row in the second table, by its state.
 fn job_row(record: &JobRecord) -> JobRow {
     let finished = record.finished_at.unwrap_or(record.received_at);
     match record.state {
@@ -124,7 +126,7 @@ impl Draft<'_> {
         Ok(self.job(id)?.map(|record| (id, record)))
     }
 
-    /// Returns the waiting job of an earlier transaction with the key `key`.
+    /// Returns the latest waiting job of an earlier transaction with the key `key`.
     fn waiting_job_with_key(&self, key: &Hash) -> Result<Option<u64>, StoreError> {
         let mut keys = self.pending_keys.0.lock();
         if let Some(keys) = &*keys {
@@ -139,7 +141,7 @@ impl Draft<'_> {
                 *latest = id.max(*latest);
             }
         }
-        // Keys of this transaction are added by its commit.
+        // The commit of this transaction adds its keys.
         all.retain(|key, id| self.pending_keys_change.added.get(key) != Some(id));
         Ok(keys.insert(all).get(key).copied())
     }
@@ -230,17 +232,18 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Removes up to `limit` expired jobs and returns their number.
+    /// Removes up to `limit` jobs that have expired at `now` (Unix milliseconds). Returns their
+    /// number.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// When the store cannot be read or written.
     pub fn forget_jobs(&mut self, now: i64, limit: usize) -> Result<usize, StoreError> {
         self.frees_space = true;
-        let mut over = Vec::new();
+        let mut expired = Vec::new();
         for row in self.finished_jobs_by_expiry.range(..=(now, u64::MAX))?.take(limit) {
-            over.push(row?.0.value());
+            expired.push(row?.0.value());
         }
-        for &(at, id) in &over {
+        for &(at, id) in &expired {
             self.dirty += 1;
             self.finished_jobs_by_expiry.remove((at, id))?;
             let removed: Option<JobRecord> =
@@ -255,13 +258,14 @@ impl Draft<'_> {
                 }
             }
         }
-        Ok(over.len())
+        Ok(expired.len())
     }
 }
 
 impl Reader {
-    /// Returns the jobs that are due at `now`, oldest due time first. Stops at `limit` jobs or
-    /// about `bytes` bytes of text, but returns at least one job if any is due.
+    /// Returns the jobs that are due at `now`, oldest due time first. Stops at `limit` jobs, or
+    /// when their records would exceed `max_bytes` bytes, but returns at least one job if any is
+    /// due.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -269,19 +273,20 @@ impl Reader {
         &self,
         now: i64,
         limit: usize,
-        bytes: usize,
+        max_bytes: usize,
     ) -> Result<Vec<(u64, JobRecord)>, StoreError> {
-        let (jobs, all) = (self.table(t::JOBS)?, self.table(t::JOBS_DUE)?);
+        let (jobs, due_times) = (self.table(t::JOBS)?, self.table(t::JOBS_DUE)?);
         let (mut due, mut size) = (Vec::new(), 0);
-        let until = match all.first()?.map(|(key, _)| key.value().0) {
-            Some(first) if first > now.saturating_add(SOON_MS) => i64::MAX,
+        let until = match due_times.first()?.map(|(key, _)| key.value().0) {
+            // The clock was set back: all jobs are due.
+            Some(first) if first > now.saturating_add(MAX_WAIT_MS) => i64::MAX,
             _ => now,
         };
-        for row in all.range(..=(until, u64::MAX))?.take(limit) {
+        for row in due_times.range(..=(until, u64::MAX))?.take(limit) {
             let (_, id) = row?.0.value();
             let Some(guard) = jobs.get(id)? else { continue };
             size += guard.value().len();
-            if size > bytes && !due.is_empty() {
+            if size > max_bytes && !due.is_empty() {
                 break;
             }
             due.extend(read(Some(guard.value()))?.map(|record| (id, record)));
@@ -296,7 +301,7 @@ impl Reader {
     /// When the store cannot be read.
     pub fn next_due_job(&self, now: i64) -> Result<Option<i64>, StoreError> {
         let first = self.table(t::JOBS_DUE)?.first()?.map(|(key, _)| key.value().0);
-        Ok(first.map(|at| if at > now.saturating_add(SOON_MS) { now } else { at }))
+        Ok(first.map(|at| if at > now.saturating_add(MAX_WAIT_MS) { now } else { at }))
     }
 
     /// Returns the job.
@@ -307,20 +312,20 @@ impl Reader {
         read(self.table(t::JOBS)?.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
-    /// Calls `each` with the jobs that `wanted` accepts and whose numbers are below `below`, newest
-    /// first. Stops when `each` returns `false`.
+    /// Calls `each` with the jobs that `accepts` accepts and whose numbers are below `below`,
+    /// newest first. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
     pub fn newest_jobs(
         &self,
         below: u64,
-        wanted: impl Fn(u64, JobState) -> bool,
+        accepts: impl Fn(u64, JobState) -> bool,
         mut each: impl FnMut(u64, JobRecord) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         for row in self.table(t::JOBS)?.range(..below)?.rev() {
             let (id, value) = row?;
-            if wanted(id.value(), state_of_job(value.value())?)
+            if accepts(id.value(), state_of_job(value.value())?)
                 && let Some(record) = read(Some(value.value()))?
                 && !each(id.value(), record)?
             {

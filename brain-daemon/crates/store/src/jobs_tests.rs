@@ -1,4 +1,4 @@
-//! Ingest jobs in the store: tables agree, and callbacks run after the commit.
+//! Ingest jobs in the store: tables agree, callbacks run after the commit, a full queue refuses.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -14,8 +14,8 @@ use super::record::{state_of_job, to_bytes};
 use super::*;
 use crate::tables as t;
 
-/// Opens a store; waits if it is locked. A child process of another test inherits every descriptor,
-/// and with it the lock of a closed store, until it executes its program.
+/// Opens a store; waits while it is locked. A child process of another test inherits every
+/// descriptor, and with it the lock of a closed store, until it executes its program.
 pub(super) fn open(path: &std::path::Path) -> Store {
     let options = super::tests::options();
     loop {
@@ -64,12 +64,12 @@ fn add(store: &Store, body: &str, now: i64) -> u64 {
 }
 
 /// Changes a job and returns its former record.
-fn change(store: &Store, id: u64, with: impl Fn(&mut JobRecord) + Send + 'static) -> JobRecord {
+fn change(store: &Store, id: u64, edit: impl Fn(&mut JobRecord) + Send + 'static) -> JobRecord {
     store
         .write(move |draft| {
             let from = draft.job(id)?.unwrap();
             let mut to = from.clone();
-            with(&mut to);
+            edit(&mut to);
             draft.change_job(id, &from, &to)?;
             Ok(from)
         })
@@ -126,17 +126,17 @@ fn a_callback_runs_after_its_commit_and_may_panic() {
 fn a_full_queue_refuses_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
-    let (enter, entered) = channel();
-    let (leave, wait) = channel::<()>();
-    let wait = Mutex::new(wait);
+    let (blocked_sender, blocked) = channel();
+    let (release_sender, release) = channel::<()>();
+    let release = Mutex::new(release);
     // Blocks the writer until the queue behind it is full.
     let block_writer = move |_: &mut Draft<'_>| {
-        let _ = enter.send(());
-        let _ = wait.lock().unwrap().recv();
+        let _ = blocked_sender.send(());
+        let _ = release.lock().unwrap().recv();
         Ok(())
     };
     store.write_then(block_writer, |_| {});
-    entered.recv().unwrap();
+    blocked.recv().unwrap();
     let (sender, receiver) = channel();
     for n in 0..1100 {
         let (sender, record) = (sender.clone(), job(&format!("job {n}"), 5));
@@ -149,11 +149,11 @@ fn a_full_queue_refuses_at_once() {
         );
     }
     drop(sender);
-    leave.send(()).unwrap();
-    let ended: Vec<_> = receiver.iter().collect();
-    let busy = ended.iter().filter(|ended| **ended == Err(FaultCode::Busy)).count();
-    let added = ended.iter().filter(|ended| ended.is_ok()).count();
-    assert!(busy > 0 && busy + added == 1100, "{busy} {added}");
+    release_sender.send(()).unwrap();
+    let results: Vec<_> = receiver.iter().collect();
+    let busy = results.iter().filter(|result| **result == Err(FaultCode::Busy)).count();
+    let added = results.iter().filter(|result| result.is_ok()).count();
+    assert!(busy > 0 && busy + added == 1100, "{busy} busy, {added} added");
     assert_eq!(store.read_queue().unwrap().job_counts().unwrap().waiting as usize, added);
 }
 
@@ -215,12 +215,18 @@ fn verify_finds_job_rows_that_disagree() {
     }
 }
 
+/// A change of jobs. An index selects one of the jobs to which the step can apply.
 #[derive(Debug, Clone)]
 enum Step {
+    /// The number in the text of the job.
     Add(u8),
+    /// Index.
     Fail(usize),
+    /// Index.
     Retry(usize),
+    /// Index.
     Store(usize),
+    /// Milliseconds.
     Wait(i64),
     Forget,
 }
@@ -251,9 +257,9 @@ proptest! {
         let path = dir.path().join("brain.redb");
         let store = open(&path);
         let mut now = 1000;
-        // State and end time by job number.
-        let mut model = std::collections::BTreeMap::<u64, (JobState, i64)>::new();
+        /// State and end time by job number.
         type Model = std::collections::BTreeMap<u64, (JobState, i64)>;
+        let mut model = Model::new();
         let pick = |model: &Model, n: usize, states: &[JobState]| {
             let jobs = model.iter().filter(|(_, (state, _))| states.contains(state));
             let ids: Vec<u64> = jobs.map(|(id, _)| *id).collect();
@@ -290,14 +296,14 @@ proptest! {
                 },
                 Step::Wait(ms) => now += ms,
                 Step::Forget => {
-                    let gone = store.write(move |draft| draft.forget_jobs(now, 1000)).unwrap();
+                    let removed = store.write(move |draft| draft.forget_jobs(now, 1000)).unwrap();
                     let before = model.len();
                     model.retain(|_, (state, at)| match state {
                         JobState::Stored => *at + STORED_KEPT_MS > now,
                         JobState::Failed => *at + FAILED_KEPT_MS > now,
                         _ => true,
                     });
-                    prop_assert_eq!(gone, before - model.len());
+                    prop_assert_eq!(removed, before - model.len());
                 }
             }
         }
@@ -327,24 +333,27 @@ fn finished_jobs_free_the_space_of_their_texts() {
         .write(move |draft| (0..JOBS).try_for_each(|n| draft.add_job(&job(&text(n), 5)).map(drop)))
         .unwrap();
     let in_use = || store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
-    let waiting = in_use();
-    assert!(waiting > JOBS * 2000, "{waiting}");
-    // A few jobs a transaction, as the worker processes them.
+    let bytes_waiting = in_use();
+    assert!(bytes_waiting > JOBS * 2000, "{bytes_waiting}");
+    // A few jobs in each transaction, as the worker processes them.
     for from in (1..=JOBS).step_by(20) {
         store
             .write(move |draft| {
                 (from..from + 20).try_for_each(|id| {
-                    let was = draft.job(id)?.unwrap();
-                    let mut finished =
-                        JobRecord { state: JobState::Stored, finished_at: Some(6), ..was.clone() };
+                    let former = draft.job(id)?.unwrap();
+                    let mut finished = JobRecord { state: JobState::Stored, ..former.clone() };
+                    finished.finished_at = Some(6);
                     finished.content.body = String::new();
-                    draft.change_job(id, &was, &finished)
+                    draft.change_job(id, &former, &finished)
                 })
             })
             .unwrap();
     }
-    let finished = in_use();
-    assert!(finished < waiting / 4, "{waiting} bytes while waiting, {finished} when finished");
+    let bytes_finished = in_use();
+    assert!(
+        bytes_finished < bytes_waiting / 4,
+        "{bytes_waiting} bytes while waiting, {bytes_finished} when finished"
+    );
     let reader = store.read(Visibility::All).unwrap();
     for id in 1..=JOBS {
         assert_eq!(reader.job(id).unwrap().unwrap().state, JobState::Stored);

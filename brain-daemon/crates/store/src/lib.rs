@@ -1,8 +1,8 @@
-//! Persistent storage: all durable data in one redb file, and pages as files.
+//! Persistent storage: all records in one redb file, pages as markdown files, attachments as files.
 //!
 //! Only this crate uses redb. It knows records and their invariants. A page, its former versions,
-//! its derived rows, its sequence number and its outbox row change together or not at all. It does
-//! not know how pages are parsed, searched or shown, or who the caller is.
+//! its derived rows, its sequence number and its outbox row change together or not at all. The
+//! crate does not know how pages are searched or shown, or who the caller is.
 //!
 //! Writing: one thread owns the write transaction, and concurrent writers share a commit
 //! ([`Store::write`]). Reading: short snapshots through a [`Reader`]. Only the reader decides

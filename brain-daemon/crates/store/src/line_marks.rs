@@ -11,8 +11,8 @@ use super::apply::NewPage;
 use super::record::{Author, Content, LineMark, PageRecord};
 use brain_page::{changed_lines, file_text};
 
-/// The maximum number of marks of a page. If there are more, marks are joined, including the lines
-/// between them.
+/// The maximum number of marks of a page. If there are more, one mark covers all lines from the
+/// first marked line to the last.
 const MAX_MARKS: usize = 200;
 
 /// How a write changes the marks of a page's lines.
@@ -23,13 +23,14 @@ pub enum LineChange {
     /// [`NewPage::author`], which is not the page's author, wrote the added and changed lines.
     /// Other lines keep their marks.
     ByOtherAuthor,
-    /// Lines keep their marks. A new line gets a mark only if it was made from a marked line.
+    /// Lines keep their marks. A new line gets a mark only if it replaces a marked line or has the
+    /// text of one.
     SameMarks,
     /// A former version becomes the current one, with its marks.
     OfVersion {
         /// The marks.
         marks: Vec<LineMark>,
-        /// Whether one of them includes the title.
+        /// Whether the version's title is from another author than the page's.
         has_outside_title: bool,
     },
 }
@@ -38,7 +39,7 @@ pub enum LineChange {
 #[derive(Default)]
 pub(super) struct PageMarks {
     pub(super) lines: Vec<LineMark>,
-    /// Whether the former title is from outside.
+    /// Whether the former title is from another author than the page's.
     has_outside_title: bool,
 }
 
@@ -76,7 +77,8 @@ impl NewPage {
 }
 
 impl PageMarks {
-    /// Returns whether the title of `record`, which replaces `former`, is from outside.
+    /// Returns whether the title of `record`, which replaces `former`, is from another author than
+    /// the page's.
     pub(super) fn has_outside_title(
         &self,
         change: &LineChange,
@@ -106,25 +108,25 @@ pub(super) fn carry(
             *line = Some((&mark.author, mark.at));
         }
     }
-    let moved: HashMap<&str, Mark<'_>> =
+    let marks_by_text: HashMap<&str, Mark<'_>> =
         before.lines().zip(&old).filter_map(|(line, mark)| Some((line.trim(), (*mark)?))).collect();
     let texts: Vec<&str> = after.lines().collect();
     let mut lines: Vec<Option<Mark<'_>>> = Vec::with_capacity(texts.len());
-    let mut done = 0;
+    let mut copied = 0;
     for change in changed_lines(before, after) {
-        lines.extend(old.iter().take(change.old.start).skip(done));
+        lines.extend(old.iter().take(change.old.start).skip(copied));
         let replaced = old.iter().take(change.old.end).skip(change.old.start).flatten().next();
         let mark = new.or(replaced.copied());
         let added = texts.iter().take(change.new.end).skip(change.new.start);
-        lines.extend(added.map(|line| mark.or_else(|| moved.get(line.trim()).copied())));
-        done = change.old.end;
+        lines.extend(added.map(|line| mark.or_else(|| marks_by_text.get(line.trim()).copied())));
+        copied = change.old.end;
     }
-    lines.extend(old.iter().skip(done));
+    lines.extend(old.iter().skip(copied));
     group(&texts, &lines)
 }
 
-/// Joins neighbouring lines with the same mark. Blank lines get a mark only between lines with the
-/// same mark.
+/// Returns one mark for neighbouring lines with the same mark. Blank lines get a mark only between
+/// lines with the same mark. Of too many marks, makes one with the last author; see [`MAX_MARKS`].
 fn group(texts: &[&str], lines: &[Option<Mark<'_>>]) -> Vec<LineMark> {
     let mut marks: Vec<LineMark> = Vec::new();
     let mut is_open = false;

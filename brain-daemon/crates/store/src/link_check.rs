@@ -19,7 +19,8 @@ use super::{Draft, Store, StoreError, migrate, tables as t};
 use brain_base::caller::Visibility;
 use brain_page as page;
 
-/// Approximate number of new pages, and of rows of [`t::UNCHECKED`], checked from one snapshot.
+/// Maximum number of new page ids, and of rows of [`t::UNCHECKED`], that one round checks. A round
+/// reads one snapshot.
 const ROUND_PAGES: usize = 10_000;
 /// Rows that a check stores at once; other writes wait meanwhile.
 const ROWS_AT_ONCE: usize = 2_000;
@@ -49,10 +50,11 @@ enum KeyKind {
 /// Pages to check, and the state that the check reaches.
 pub(super) struct LinkCheck {
     pub(super) pages: Vec<u64>,
-    /// Rows of [`t::UNCHECKED`].
+    /// Keys of the rows of [`t::UNCHECKED`] that the check covers.
     rows: Vec<(String, String, u64)>,
-    /// Values of [`t::META_LINKS_CHECKED`] and [`t::META_LINKS_KNOWN`] afterwards.
+    /// Value of [`t::META_LINKS_CHECKED`] after the check.
     checked: u64,
+    /// Value of [`t::META_LINKS_KNOWN`] after the check.
     known: u64,
     /// Last change in the snapshot; later changes need another check.
     seq: u64,
@@ -69,8 +71,8 @@ struct LinkRow {
 }
 
 impl Draft<'_> {
-    /// Records that an active page appears again, or has other names or links. Not called for new
-    /// pages, which a check finds by their ids.
+    /// Records that a page is active again, or has new names or links. Not called for new pages,
+    /// which a check finds by their ids.
     pub(super) fn record_added_names(
         &mut self,
         source: &SourceId,
@@ -99,7 +101,7 @@ impl Draft<'_> {
         slug: &Slug,
         id: u64,
         names: &[String],
-        more: i64,
+        delta: i64,
     ) {
         let changes = &mut self.link_changes;
         changes.pages.insert(id);
@@ -109,7 +111,7 @@ impl Draft<'_> {
             (format!("/{slug}"), KeyKind::Slug),
         ];
         for (key, kind) in names.chain(path) {
-            *changes.name_counts.entry((source.to_string(), key, kind)).or_default() += more;
+            *changes.name_counts.entry((source.to_string(), key, kind)).or_default() += delta;
         }
     }
 
@@ -117,7 +119,7 @@ impl Draft<'_> {
     /// state.
     pub(super) fn insert_link_changes(&mut self) -> Result<(), StoreError> {
         let LinkChanges { pages, name_counts, sums } = std::mem::take(&mut self.link_changes);
-        for ((source, key, _), _) in name_counts.into_iter().filter(|(_, more)| *more != 0) {
+        for ((source, key, _), _) in name_counts.into_iter().filter(|(_, delta)| *delta != 0) {
             self.pending_link_checks.insert((source.as_str(), key.as_str(), 0), self.seq)?;
         }
         for id in pages {
@@ -182,10 +184,10 @@ impl Draft<'_> {
 
 impl Store {
     /// Resolves links that changed pages may have broken or repaired, and stores the counts.
-    /// Continues while `should_continue` returns `true`.
+    /// Works in rounds; stops before a round if `should_continue` returns `false`.
     ///
     /// # Errors
-    /// When the store cannot be read or written; completed checks stay.
+    /// When the store cannot be read or written; the counts of completed rounds stay.
     pub fn check_links(&self, should_continue: &dyn Fn() -> bool) -> Result<(), StoreError> {
         self.with_damage_report(|| self.check_links_in_rounds(ROUND_PAGES, should_continue))
     }
@@ -196,10 +198,11 @@ impl Store {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<(), StoreError> {
         // The results of an older snapshot must not replace those of a newer one.
-        let _alone = self.link_checks.lock();
+        let _guard = self.link_checks.lock();
         while should_continue() {
             let reader = self.read(Visibility::All)?;
-            let Some(check) = reader.link_check(round, usize::MAX)? else { break };
+            let no_limit = usize::MAX;
+            let Some(check) = reader.link_check(round, no_limit)? else { break };
             if check.pages.is_empty() && check.rows.is_empty() && check.is_last {
                 break;
             }
@@ -230,13 +233,14 @@ impl Reader {
     fn changed_link_row(&self, id: u64) -> Result<Option<LinkRow>, StoreError> {
         let Some((source, slug, _)) = self.by_id(id)? else { return Ok(None) };
         let counts = self.count_links((&source, &slug), id, |_, _| true)?;
-        let kept = self.table(t::BROKEN)?.get((source.as_str(), slug.as_str()))?;
-        let kept = kept.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
-        Ok((kept != counts).then_some(LinkRow { id, source, slug, counts }))
+        let stored = self.table(t::BROKEN)?.get((source.as_str(), slug.as_str()))?;
+        let stored = stored.map(|guard| LinkCounts::from(guard.value())).unwrap_or_default();
+        Ok((stored != counts).then_some(LinkRow { id, source, slug, counts }))
     }
 
-    /// Returns what to check: up to `round` new pages and rows of [`t::UNCHECKED`], and the pages
-    /// that link to them. Returns `None` for more than `max` pages.
+    /// Returns the pages of the next check: up to `round` new pages, the pages of up to `round`
+    /// rows of [`t::UNCHECKED`], and the pages that link to either. Returns `None` for more than
+    /// `max` pages.
     pub(super) fn link_check(
         &self,
         round: usize,
@@ -245,52 +249,53 @@ impl Reader {
         let number = |key: &str| migrate::meta(&self.txn, key);
         let next = number(t::META_NEXT_ID)?.unwrap_or(1);
         let checked = number(t::META_LINKS_CHECKED)?.unwrap_or(1).min(next);
-        // Before the first check, no link was resolved without any of the existing pages.
+        // Before the first check, every existing page counts as known.
         let known = number(t::META_LINKS_KNOWN)?.filter(|_| checked > 1).unwrap_or(next);
         let end = if checked < known { known } else { next };
         let to = end.min(checked.saturating_add(round as u64));
         let links_in = self.table(t::LINKS_IN)?;
-        let mut pages = LinkResolver { reader: self, links_in, pages: BTreeSet::new(), to, max };
-        pages.add_new(checked, known)?;
+        let mut collector =
+            PageCollector { reader: self, links_in, pages: BTreeSet::new(), to, max };
+        collector.add_new(checked, known)?;
         let unchecked = self.table(t::UNCHECKED)?;
         let mut rows = Vec::new();
         for row in unchecked.iter()?.take(round) {
-            if pages.are_too_many() {
+            if collector.exceeds_max() {
                 return Ok(None);
             }
             let key = row?.0;
             let (source, key, id) = key.value();
             rows.push((source.to_owned(), key.to_owned(), id));
-            pages.add_row(source, key, id)?;
+            collector.add_row(source, key, id)?;
         }
-        if pages.are_too_many() {
+        if collector.exceeds_max() {
             return Ok(None);
         }
         let is_last = to == next && rows.len() as u64 == unchecked.len()?;
         let (known, seq) = (known.max(to), number(t::META_SEQ)?.unwrap_or(0));
-        let pages = pages.pages.into_iter().collect();
+        let pages = collector.pages.into_iter().collect();
         Ok(Some(LinkCheck { pages, rows, checked: to, known, seq, is_last }))
     }
 }
 
 /// Collects pages whose links must be resolved.
-struct LinkResolver<'r> {
+struct PageCollector<'r> {
     reader: &'r Reader,
     links_in: ReadOnlyTable<(&'static str, &'static str, u64), ()>,
     pages: BTreeSet<u64>,
     /// Pages with this id or a greater one belong to a later check.
     to: u64,
-    /// Maximum pages to collect.
+    /// Maximum number of pages; collecting ends soon after it is exceeded.
     max: usize,
 }
 
-impl LinkResolver<'_> {
-    fn are_too_many(&self) -> bool {
+impl PageCollector<'_> {
+    fn exceeds_max(&self) -> bool {
         self.pages.len() > self.max
     }
 
-    /// Adds the pages with ids from `checked` on. Also adds the pages that link to those with ids
-    /// from `known` on: these did not exist when the links were checked.
+    /// Adds the pages with ids from `checked` on. Also adds the pages that link to a page with an
+    /// id from `known` on, because that page did not exist when the links were checked.
     fn add_new(&mut self, checked: u64, known: u64) -> Result<(), StoreError> {
         for row in self.reader.table(t::IDS)?.range(checked..self.to)? {
             let (id, key) = row?;
@@ -301,7 +306,7 @@ impl LinkResolver<'_> {
                     self.add_linking(source, &key)?;
                 }
             }
-            if self.are_too_many() {
+            if self.exceeds_max() {
                 break;
             }
         }
@@ -326,7 +331,7 @@ impl LinkResolver<'_> {
     /// Adds the pages that may link to a name or slug.
     fn add_linking(&mut self, source: &str, key: &str) -> Result<(), StoreError> {
         for row in self.links_in.range((source, key, 0)..(source, key, self.to))? {
-            if self.are_too_many() {
+            if self.exceeds_max() {
                 break;
             }
             self.pages.insert(row?.0.value().2);

@@ -12,15 +12,15 @@ use super::read::{PageEntry, Reader};
 use super::record::LinkRecord;
 use super::{StoreError, tables as t};
 
-/// Maximum pages with one name that are compared. If there are more, those with the lowest ids are.
+/// Maximum number of pages with one name that are compared: those with the lowest ids.
 const MAX_CANDIDATES: usize = 1000;
 
-/// The order of pages with the name of a link, best first: a file in or below the folder of the
-/// link, then the shorter path, then the path.
+/// Rank of a page with the name of a link; the lowest is best: whether the page is outside the
+/// linking page's folder, characters of its slug, its slug.
 type Rank = (bool, usize, String);
 
 impl Reader {
-    /// Resolves a link of the page `from`.
+    /// Resolves a link of the page `own_slug` in the source `own_source`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -59,7 +59,7 @@ impl Reader {
             // Two pages are enough to make the alias ambiguous.
             let mut pages = self.named(own_source, name, 2)?;
             match (pages.pop(), pages.is_empty()) {
-                (Some(one), true) => return Ok(Resolution::Page(Box::new(one))),
+                (Some(page), true) => return Ok(Resolution::Page(Box::new(page))),
                 (Some(_), false) => return Ok(Resolution::Ambiguous),
                 (None, _) => {}
             }
@@ -81,9 +81,10 @@ impl Reader {
         }
         let ids = self.table(t::IDS)?;
         let mut best: Option<(Rank, u64)> = None;
-        let of = source.as_str();
-        let rows = self.table(t::NAMES)?;
-        for row in rows.range((of, name, 0)..=(of, name, u64::MAX))?.take(MAX_CANDIDATES) {
+        let source_id = source.as_str();
+        let names = self.table(t::NAMES)?;
+        let rows = names.range((source_id, name, 0)..=(source_id, name, u64::MAX))?;
+        for row in rows.take(MAX_CANDIDATES) {
             let id = row?.0.value().2;
             let Some(guard) = ids.get(id)? else { continue };
             let slug = guard.value().1;

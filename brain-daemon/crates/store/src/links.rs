@@ -14,11 +14,11 @@ use super::{StoreError, tables as t};
 /// Target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
-    /// It leads to this page.
+    /// The link leads to this page.
     Page(Box<(SourceId, Slug, PageRecord)>),
-    /// It leads to no existing page.
+    /// The link leads to no existing page.
     Missing,
-    /// Several pages have its name as an alias.
+    /// Several pages have the link's name as an alias.
     Ambiguous,
 }
 
@@ -60,8 +60,8 @@ impl Reader {
         let mut out = Vec::new();
         for row in self.table(t::NAMES)?.range((source.as_str(), from.as_str(), 0)..)? {
             let key = row?.0;
-            let (of, name, id) = key.value();
-            if out.len() == limit || of != source.as_str() || !name.starts_with(&from) {
+            let (row_source, name, id) = key.value();
+            if out.len() == limit || row_source != source.as_str() || !name.starts_with(&from) {
                 break;
             }
             out.extend(self.by_id(id)?);
@@ -84,8 +84,8 @@ impl Reader {
         let source_id = source.as_str();
         for row in self.table(t::PAGES)?.range((source_id, beginning)..)? {
             let key = row?.0;
-            let (of, slug) = key.value();
-            if out.len() == limit || of != source_id || !slug.starts_with(beginning) {
+            let (row_source, slug) = key.value();
+            if out.len() == limit || row_source != source_id || !slug.starts_with(beginning) {
                 break;
             }
             let Ok(slug) = Slug::parse(slug) else { continue };
@@ -99,11 +99,11 @@ impl Reader {
         }
         for row in self.table(t::NAMES)?.range((source_id, name.as_str(), 0)..)? {
             let key = row?.0;
-            let (of, found, id) = key.value();
-            if out.len() == limit || of != source_id || !found.starts_with(&name) {
+            let (row_source, row_name, id) = key.value();
+            if out.len() == limit || row_source != source_id || !row_name.starts_with(&name) {
                 break;
             }
-            // Names are also aliases.
+            // The table also has aliases.
             let page = self.by_id(id)?.filter(|page| page.1.name().starts_with(beginning));
             out.extend(page.filter(|page| out.iter().all(|known| known.2.id != page.2.id)));
         }
@@ -127,8 +127,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// Returns the ids of up to `limit` visible pages that may link to this page, newest first.
-    /// They include deleted pages.
+    /// Returns the ids of up to `limit` visible pages that may link to this page, highest id first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -218,8 +217,8 @@ impl Reader {
         for id in from {
             let Some(page) = self.by_id(id)? else { continue };
             for link in self.derived(id)?.links {
-                let names_it = link.slugs.iter().any(|s| s == slug.as_str());
-                if names_it && self.resolve(&link, (&page.0, &page.1))? == Resolution::Missing {
+                let names_slug = link.slugs.iter().any(|s| s == slug.as_str());
+                if names_slug && self.resolve(&link, (&page.0, &page.1))? == Resolution::Missing {
                     out.push((page.clone(), link));
                 }
             }

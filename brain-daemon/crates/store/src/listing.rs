@@ -12,7 +12,8 @@ use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
 use super::{StoreError, sources::after, tables as t};
 
-/// A key of the tables of tags and types.
+/// A key of the tables of tags and types: source, label, last change of the page's text in Unix
+/// milliseconds, page id.
 type Key<'a> = (&'a str, &'a str, i64, u64);
 
 /// A position in the order of last changes: Unix milliseconds and page id.
@@ -38,7 +39,7 @@ pub enum PageLabel<'a> {
 
 impl Reader {
     /// Calls `each` with the active pages whose last change is before the sequence number `below`,
-    /// newest change first. Stops when it returns `false`.
+    /// newest change first. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -58,7 +59,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the number of active pages of a source, if the caller can see it. Reads no page.
+    /// Returns the number of active pages of a source; 0 if the caller cannot see the source. Reads
+    /// no page.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -70,8 +72,8 @@ impl Reader {
         Ok(count.map_or(0, |count| count.value()))
     }
 
-    /// Calls `each` with active pages after the key `after`, ordered by source and slug. Stops when
-    /// it returns `false`.
+    /// Calls `each` with the active pages after the key `after`, ordered by source and slug. Stops
+    /// when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -135,8 +137,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `each` with soft-deleted pages below the key (deletion time, page id), newest first.
-    /// Stops when it returns `false`.
+    /// Calls `each` with the soft-deleted pages before the key `below` (deletion time in Unix
+    /// milliseconds, page id), last deleted first. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -156,7 +158,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the active pages captured at or after `since` with unchanged content, oldest first.
+    /// Returns the active pages captured at or after `since` (Unix milliseconds) whose body has not
+    /// changed since its capture, oldest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -217,7 +220,7 @@ impl Reader {
         let (end, mut types) = (after(source), Vec::new());
         let mut last = String::new();
         loop {
-            // Behind all rows of the last type.
+            // After all rows of the last type.
             let from = Excluded((source.as_str(), last.as_str(), i64::MAX, u64::MAX));
             let to = Excluded((end.as_str(), "", i64::MIN, 0));
             let Some(row) = table.range::<Key<'_>>((from, to))?.next() else { break };
@@ -289,7 +292,7 @@ impl Reader {
             let (head, rows) = &mut heads[latest];
             let id = head.1;
             match next(rows)? {
-                Some(further) => *head = further,
+                Some(older) => *head = older,
                 None => _ = heads.swap_remove(latest),
             }
             if let Some(found) = self.unless_left_out(self.by_id(id))?.flatten()
@@ -301,8 +304,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `each` with page and position of dated lines from `since` to `until` (inclusive days),
-    /// newest first. Stops when it returns `false`.
+    /// Calls `each` with the dated lines from `since` to `until` (inclusive days), newest first:
+    /// the page, and the line's position in its timeline. Stops when `each` returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
@@ -324,8 +327,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Counts the dated lines of each day from `since` to `until` (inclusive days), of pages that
-    /// `counts` admits. Each page is looked up once.
+    /// Counts the dated lines of each day from `since` to `until` (inclusive days), in pages that
+    /// `counts` accepts. Each page is looked up once.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,7 +1,7 @@
 //! Schema versions and their migrations.
 //!
 //! An older store is copied, then migrated in one transaction, so a kill leaves it unchanged. A
-//! newer one is refused with both numbers.
+//! newer one is refused; the error names both schemas.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -111,12 +111,12 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Copies the older store to `brain.redb.v<number>`. Copies the spool first, which a crash may have
-/// left. The copy is complete or missing.
+/// Copies the older store to `brain.redb.v<schema>`, and before it the spool, if a crash left one.
+/// After a crash, each copy is either complete or missing.
 fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     let copy_path = path.with_extension(format!("redb.v{schema}"));
     let temporary = path.with_extension(format!("redb.v{schema}.tmp"));
-    let keep = |from: &Path, to: &Path| {
+    let copy_durably = |from: &Path, to: &Path| {
         fs::copy(from, &temporary)
             .and_then(|_| fs::File::open(&temporary)?.sync_all())
             .and_then(|()| fs::rename(&temporary, to))
@@ -124,11 +124,11 @@ fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
     };
     let spool = spool::spool_path(path);
     match spool.is_file() {
-        true => keep(&spool, &spool::spool_path(&copy_path))?,
+        true => copy_durably(&spool, &spool::spool_path(&copy_path))?,
         // A spool of an earlier copy does not belong to this one.
         false => spool::remove(&copy_path),
     }
-    keep(path, &copy_path)
+    copy_durably(path, &copy_path)
 }
 
 /// A page of schema 80: without provenance.
@@ -227,7 +227,7 @@ impl From<PageRecord86> for PageRecord {
     }
 }
 
-/// 80 → 81: pages and their versions get the four provenance columns, all absent.
+/// 80 → 81: pages and their versions get the four fields of the provenance, all absent.
 fn add_provenance(txn: &WriteTransaction) -> Result<(), StoreError> {
     let mut pages = txn.open_table(t::PAGES)?;
     let mut rows = Vec::new();
@@ -295,8 +295,8 @@ fn add_http(txn: &WriteTransaction) -> Result<(), StoreError> {
 /// Rows that are sorted and inserted at once; limits memory.
 const ROWS_AT_ONCE: usize = 100_000;
 
-/// 83 → 84: a link by slug gets no row if its page has a row for the same name. Rebuilds all rows:
-/// stores that began with schema 80 or 81 lack some.
+/// 83 → 84: a link by slug gets no row if the linking page has a row for the same name. Rebuilds
+/// all rows, because stores that began with schema 80 or 81 lack some.
 fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.delete_table(t::LINKS_IN)?;
     let mut links_in = txn.open_table(t::LINKS_IN)?;
@@ -320,7 +320,7 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_in_order(&mut links_in, &mut rows)
 }
 
-/// Converts all values of a table. Reads one table and appends to the next in order, so a large
+/// Converts all values of a table. Reads the table in order and appends to a new one, so a large
 /// store needs little memory.
 fn convert_table<K: redb::Key + 'static>(
     txn: &WriteTransaction,
@@ -391,7 +391,7 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)
 }
 
-/// 85 → 86: pages and their versions get an author, absent, and marks of lines, none.
+/// 85 → 86: pages and their versions get an absent author and an empty list of line marks.
 fn add_marks(txn: &WriteTransaction) -> Result<(), StoreError> {
     convert_table(txn, t::PAGES, |value| to_bytes(&any_page(value)?))?;
     convert_table(txn, t::VERSIONS, |value| to_bytes(&any_version(value)?))?;
@@ -411,7 +411,7 @@ fn open_tables_of_links(txn: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// 87 → 88: adds attachments. Also in a new store.
+/// 87 → 88: adds the tables of attachments. A new store gets them here too.
 pub(super) fn open_tables_of_attachments(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(t::ATTACHMENTS)?;
     txn.open_table(t::ATTACHMENT_FILES)?;
@@ -429,7 +429,7 @@ pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, Sto
     if schema >= 87 { from_bytes(bytes) } else { any_version(bytes) }
 }
 
-/// Decodes a page of any format. Migrations write the current one.
+/// Decodes a page of any format. Migrations write the current format.
 fn any_page(bytes: &[u8]) -> Result<PageRecord, StoreError> {
     match format_of(bytes) {
         1 => from_first::<PageRecord80>(bytes, "page").map(PageRecord::from),
@@ -468,12 +468,12 @@ pub(super) fn source_of(schema: u64, bytes: &[u8]) -> Result<SourceRecord, Store
 }
 
 /// Decodes a value in its first format: format byte 1.
-fn from_first<T: for<'de> Deserialize<'de>>(bytes: &[u8], what: &str) -> Result<T, StoreError> {
+fn from_first<T: for<'de> Deserialize<'de>>(bytes: &[u8], name: &str) -> Result<T, StoreError> {
     let rest = match bytes.split_first() {
         Some((1, rest)) => rest,
-        _ => return Err(StoreError::damaged(format!("a {what} is not in its first format"))),
+        _ => return Err(StoreError::damaged(format!("a {name} is not in its first format"))),
     };
     bincode::DefaultOptions::new().deserialize(rest).map_err(|e| {
-        StoreError::damaged(format!("a {what} in its first format cannot be read: {e}"))
+        StoreError::damaged(format!("a {name} in its first format cannot be read: {e}"))
     })
 }

@@ -13,8 +13,8 @@ use super::tests::{link_rows, open, options, page, put, rows, slug};
 use super::*;
 use crate::tables as t;
 
-/// The bytes of a value of schema 80.
-fn v80<T: serde::Serialize>(value: &T) -> Vec<u8> {
+/// Encodes a value as schema 80 does.
+fn encode_v80<T: serde::Serialize>(value: &T) -> Vec<u8> {
     use bincode::Options;
     let mut out = vec![1_u8];
     bincode::DefaultOptions::new().serialize_into(&mut out, value).unwrap();
@@ -42,7 +42,7 @@ fn record80(id: u64, version: u32, title: &str, deleted_at: Option<i64>) -> Page
 }
 
 /// Writes the golden store of schema 80, with only the tables of that schema. Run by hand, once:
-/// `cargo test -p brain-daemon make_golden_v80 -- --ignored`.
+/// `cargo test -p brain-store make_golden_v80 -- --ignored`.
 #[test]
 #[ignore = "makes the golden store; it is checked in and never made again"]
 fn make_golden_v80() {
@@ -58,7 +58,8 @@ fn make_golden_v80() {
             meta.insert(key, value).unwrap();
         }
         let source = SourceRecord81 { path: None, created_at: 100 };
-        txn.open_table(t::SOURCES).unwrap().insert("default", v80(&source).as_slice()).unwrap();
+        let mut sources = txn.open_table(t::SOURCES).unwrap();
+        sources.insert("default", encode_v80(&source).as_slice()).unwrap();
         let mut pages = txn.open_table(t::PAGES).unwrap();
         let mut ids = txn.open_table(t::IDS).unwrap();
         let mut contents = txn.open_table(t::CONTENTS).unwrap();
@@ -72,7 +73,7 @@ fn make_golden_v80() {
             (3, "old/gone", "Gone", Some(300)),
         ] {
             let record = record80(id, if id == 2 { 2 } else { 1 }, title, deleted);
-            pages.insert(("default", name), v80(&record).as_slice()).unwrap();
+            pages.insert(("default", name), encode_v80(&record).as_slice()).unwrap();
             ids.insert(id, ("default", name)).unwrap();
             let content =
                 Content { frontmatter: "tags: [old]\n".into(), body: format!("{title}\n") };
@@ -89,7 +90,8 @@ fn make_golden_v80() {
             record: record80(2, 1, "Two, before", None),
             content: Content { frontmatter: String::new(), body: "before\n".into() },
         };
-        txn.open_table(t::VERSIONS).unwrap().insert((2, 1), v80(&former).as_slice()).unwrap();
+        let mut versions = txn.open_table(t::VERSIONS).unwrap();
+        versions.insert((2, 1), encode_v80(&former).as_slice()).unwrap();
         txn.open_table(t::DELETED).unwrap().insert((300, 3), ()).unwrap();
         txn.open_table(t::NAMES).unwrap();
         txn.open_table(t::LINKS_IN).unwrap();
@@ -100,6 +102,7 @@ fn make_golden_v80() {
     txn.commit().unwrap();
 }
 
+/// Copies the golden store of a schema into `dir`, and returns its path.
 pub(super) fn golden(schema: u64, dir: &Path) -> std::path::PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fixtures");
     let path = dir.join("brain.redb");
@@ -140,15 +143,15 @@ fn a_store_of_schema_81_is_migrated_completely() {
         ("default", None, false, None)
     );
     assert_eq!(reader.files(&source, "").unwrap().count(), 0);
-    let kept = super::jobs_tests::open_file(&dir.path().join("brain.redb.v81"));
-    let kept = kept.begin_read().unwrap();
-    assert_eq!(rows(&kept, t::PAGES), 4, "the older store is kept");
+    let older = super::jobs_tests::open_file(&dir.path().join("brain.redb.v81"));
+    let older = older.begin_read().unwrap();
+    assert_eq!(rows(&older, t::PAGES), 4, "the older store is kept");
 }
 
 /// The golden store of schema 83 has links by name, by alias, by slug, by file name, and of a
 /// deleted page.
 #[test]
-fn links_of_schema_83_are_migrated_and_removed() {
+fn links_of_schema_83_are_migrated_and_can_be_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = golden(83, dir.path());
     let store = open(&path);
@@ -205,15 +208,15 @@ fn a_store_of_schema_80_is_migrated_completely() {
     assert_eq!(reader.version(two.id, 1).unwrap().unwrap().content.body, "before\n");
     assert!(reader.page(&SourceId::default(), &slug("old/gone")).unwrap().is_none());
     assert_eq!(reader.tag_counts(None).unwrap(), BTreeMap::from([("old".into(), 2)]));
-    let kept = super::jobs_tests::open_file(&dir.path().join("brain.redb.v80"));
-    let kept = kept.begin_read().unwrap();
-    assert_eq!(kept.open_table(t::META).unwrap().get("schema").unwrap().unwrap().value(), 80);
-    assert_eq!(rows(&kept, t::PAGES), 3, "the older store is kept");
+    let older = super::jobs_tests::open_file(&dir.path().join("brain.redb.v80"));
+    let older = older.begin_read().unwrap();
+    assert_eq!(older.open_table(t::META).unwrap().get("schema").unwrap().unwrap().value(), 80);
+    assert_eq!(rows(&older, t::PAGES), 3, "the older store is kept");
     drop(reader);
     assert_eq!(put(&store, "old/two", page("third", &[], None), 5000).record.version, 3);
 }
 
-/// Earlier versions kept the TOML of a file as text of its page.
+/// Up to schema 86, the TOML of a file was part of its page's text.
 #[test]
 fn toml_in_a_text_becomes_frontmatter() {
     let dir = tempfile::tempdir().unwrap();

@@ -45,8 +45,8 @@ impl Draft<'_> {
         // The name of a file can begin with the day of its note.
         (record.created_at, record.updated_at) = new.resolve_dates(Some(old), now);
         if is_changed {
-            let kept = VersionRecord { record: old.clone(), content: former };
-            self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
+            let version = VersionRecord { record: old.clone(), content: former };
+            self.versions.insert((id, old.version), to_bytes(&version)?.as_slice())?;
             self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
             record.version += 1;
             record.written_at = now;
@@ -105,20 +105,21 @@ impl Draft<'_> {
         // path gets an id that belongs to no page.
         let id = self.next_id;
         self.next_id += 1;
-        let waiting = self.outbox_row(old.id)?.map(|row| row.ours).unwrap_or_default();
+        let earlier_hashes = self.outbox_row(old.id)?.map(|row| row.ours).unwrap_or_default();
         let row = OutboxRow {
             seq: self.seq,
             source: source.as_str().to_owned(),
             path: old.source_path.clone(),
             want: FileState::Purged,
-            ours: ours.iter().copied().chain(waiting).collect(),
+            ours: ours.iter().copied().chain(earlier_hashes).collect(),
         };
         self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
         Ok(())
     }
 
-    /// Gives the page `into` the versions of the page `from`, numbered from its current version on.
-    /// The current text of `into` gets the next number. The caller then writes `into`.
+    /// Gives the page `into` the versions and the current text of the page `from` as former
+    /// versions, numbered from the current version of `into` on. The current text of `into` gets
+    /// the next number. The caller then writes `into`.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -137,13 +138,13 @@ impl Draft<'_> {
         }
         adopted.push(VersionRecord { record: from.clone(), content: self.content(from)? });
         let mut record = into.clone();
-        for mut kept in adopted {
-            kept.record = PageRecord { id: into.id, version: record.version, ..kept.record };
-            self.versions.insert((into.id, record.version), to_bytes(&kept)?.as_slice())?;
+        for mut version in adopted {
+            version.record = PageRecord { id: into.id, version: record.version, ..version.record };
+            self.versions.insert((into.id, record.version), to_bytes(&version)?.as_slice())?;
             record.version += 1;
         }
-        let slugs = (source.as_str(), into_slug.as_str());
-        self.pages.insert(slugs, to_bytes(&record)?.as_slice())?;
+        let key = (source.as_str(), into_slug.as_str());
+        self.pages.insert(key, to_bytes(&record)?.as_slice())?;
         Ok(())
     }
 }

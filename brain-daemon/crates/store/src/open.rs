@@ -92,8 +92,8 @@ fn read_only_backend(path: &Path) -> Result<Overlay, StoreError> {
     Overlay::new(file).map_err(|e| StoreError::from_io(&e, &name))
 }
 
-/// Checks the schema before redb opens the file for writing, which changes it. A file that needs a
-/// repair is checked after that.
+/// Checks the schema before redb opens the file for writing, because opening changes the file. A
+/// file that needs a repair is checked after the repair.
 pub(super) fn check_schema(path: &Path) -> Result<(), StoreError> {
     match redb::ReadOnlyDatabase::open(path) {
         Ok(db) => migrate::check(&db.begin_read()?, path).map(|_| ()),
@@ -115,10 +115,10 @@ pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreErr
         path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.new_store_id));
     // A hard link never replaces a file. The first daemon creates the store; the lock decides which
     // one serves it.
-    let published = fill(&new_path, &name, options).map(|()| fs::hard_link(&new_path, path));
+    let link_result =
+        create_database(&new_path, &name, options).map(|()| fs::hard_link(&new_path, path));
     let _ = fs::remove_file(&new_path);
-    let published = published?;
-    match published {
+    match link_result? {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
         _ => {}
     }
@@ -128,8 +128,8 @@ pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Creates the store in the file `new_path`; `name` is its path in messages.
-fn fill(new_path: &Path, name: &str, options: &StoreOptions) -> Result<(), StoreError> {
+/// Creates a complete store in the file `new_path`. Messages call the file `name`.
+fn create_database(new_path: &Path, name: &str, options: &StoreOptions) -> Result<(), StoreError> {
     let db =
         Database::builder().set_cache_size(options.cache_bytes).create(new_path).map_err(|e| {
             match e {

@@ -57,7 +57,10 @@ impl Overlay {
 
 /// Splits `length` bytes at `offset` by block: block number, offset in the block, range in the
 /// input.
-fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+fn split_by_block(
+    offset: u64,
+    length: usize,
+) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         if done == length {
@@ -83,7 +86,7 @@ impl StorageBackend for Overlay {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.read_file(offset, out, written.visible)?;
-        for (block, start, range) in parts(offset, out.len()) {
+        for (block, start, range) in split_by_block(offset, out.len()) {
             if let Some(bytes) = written.blocks.get(&block) {
                 let length = range.len();
                 out[range].copy_from_slice(&bytes[start..start + length]);
@@ -111,7 +114,7 @@ impl StorageBackend for Overlay {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut written = self.written();
-        for (block, start, range) in parts(offset, data.len()) {
+        for (block, start, range) in split_by_block(offset, data.len()) {
             if !written.blocks.contains_key(&block) {
                 let mut bytes = vec![0; BLOCK as usize].into_boxed_slice();
                 self.read_file(block * BLOCK, &mut bytes, written.visible)?;
@@ -134,17 +137,18 @@ mod tests {
 
     #[derive(Debug, Clone)]
     enum Step {
-        Write(u64, Vec<u8>),
-        Length(u64),
-        Read(u64, usize),
+        Write { offset: u64, data: Vec<u8> },
+        SetLength(u64),
+        Read { offset: u64, length: usize },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (0..9000_u64, proptest::collection::vec(any::<u8>(), 0..5000))
-                .prop_map(|(o, d)| Step::Write(o, d)),
-            (0..20_000_u64).prop_map(Step::Length),
-            (0..15_000_u64, 0..9000_usize).prop_map(|(o, n)| Step::Read(o, n)),
+                .prop_map(|(offset, data)| Step::Write { offset, data }),
+            (0..20_000_u64).prop_map(Step::SetLength),
+            (0..15_000_u64, 0..9000_usize)
+                .prop_map(|(offset, length)| Step::Read { offset, length }),
         ]
     }
 
@@ -153,15 +157,15 @@ mod tests {
         #[test]
         fn an_overlay_reads_like_a_file(
             steps in proptest::collection::vec(step(), 0..30),
-            first in proptest::collection::vec(any::<u8>(), 0..9000),
+            original in proptest::collection::vec(any::<u8>(), 0..9000),
         ) {
             let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&first).unwrap();
+            file.write_all(&original).unwrap();
             let overlay = Overlay::new(file.try_clone().unwrap()).unwrap();
-            let mut model = first.clone();
+            let mut model = original.clone();
             for step in steps {
                 match step {
-                    Step::Write(offset, data) => {
+                    Step::Write { offset, data } => {
                         let end = offset + data.len() as u64;
                         if end > model.len() as u64 {
                             overlay.set_len(end).unwrap();
@@ -170,24 +174,25 @@ mod tests {
                         overlay.write(offset, &data).unwrap();
                         model[offset as usize..end as usize].copy_from_slice(&data);
                     }
-                    Step::Length(len) => {
+                    Step::SetLength(len) => {
                         overlay.set_len(len).unwrap();
                         model.resize(len as usize, 0);
                     }
-                    Step::Read(offset, n) => {
-                        let mut out = vec![9; n];
-                        let inside = offset as usize + n <= model.len();
+                    Step::Read { offset, length } => {
+                        let mut out = vec![9; length];
+                        let end = offset as usize + length;
+                        let inside = end <= model.len();
                         prop_assert_eq!(overlay.read(offset, &mut out).is_ok(), inside);
                         if inside {
-                            prop_assert_eq!(&out[..], &model[offset as usize..offset as usize + n]);
+                            prop_assert_eq!(&out[..], &model[offset as usize..end]);
                         }
                     }
                 }
             }
             prop_assert_eq!(overlay.len().unwrap(), model.len() as u64);
-            let mut file_bytes = vec![0; first.len()];
+            let mut file_bytes = vec![0; original.len()];
             file.read_exact_at(&mut file_bytes, 0).unwrap();
-            prop_assert_eq!(file_bytes, first);
+            prop_assert_eq!(file_bytes, original);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Draft<'_> {
     }
 
     /// Purges one page, active or deleted, with its file and all its rows. Returns the number of
-    /// its versions.
+    /// its versions, including the current one.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -73,7 +73,8 @@ impl Draft<'_> {
         Ok(was_there)
     }
 
-    /// Removes all rows of a page that was deleted at `at`. Returns whether there was one.
+    /// Removes the rows of a page that was deleted at `at` (Unix milliseconds), except its row in
+    /// `changes`. Returns whether the page existed.
     fn erase(&mut self, at: i64, id: u64) -> Result<bool, StoreError> {
         self.dirty += 1;
         self.deleted.remove((at, id))?;
@@ -89,7 +90,7 @@ impl Draft<'_> {
                 .as_ref()
                 .map(redb::AccessGuard::value),
         )?;
-        let known = self.sources.get(source.as_str())?.is_some();
+        let is_registered = self.sources.get(source.as_str())?.is_some();
         let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
         self.contents.remove(id)?;
         self.derived.remove(id)?;
@@ -109,16 +110,16 @@ impl Draft<'_> {
                     .as_ref()
                     .map(redb::AccessGuard::value),
             )?;
-            let sent = source == SourceId::DEFAULT
+            let was_trashed = source == SourceId::DEFAULT
                 || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
             // If the file was not moved to the trash yet, it is removed from its path. Otherwise a
-            // file at that path is another program's.
+            // file at that path belongs to another program.
             let want = match self.outbox_row(id)? {
                 Some(_) => Some(FileState::Purged),
-                None => sent.then_some(FileState::TrashPurged),
+                None => was_trashed.then_some(FileState::TrashPurged),
             };
             // Files of a removed source are left alone.
-            if let Some(want) = want.filter(|_| known) {
+            if let Some(want) = want.filter(|_| is_registered) {
                 self.add_outbox_row(id, &source, &record.source_path, want, ours)?;
             }
         }

@@ -18,7 +18,7 @@ use super::shared::Snapshot;
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, migrate, sources::after, tables as t};
 
-/// Maximum number of damaged pages that [`Reader::left_out`] names.
+/// Maximum number of damaged pages that [`Reader::left_out`] returns.
 const MAX_LEFT_OUT: usize = 20;
 /// Approximate maximum bytes of text that [`Reader::changes_after`] returns.
 const MAX_FEED_BYTES: usize = 16_000_000;
@@ -32,7 +32,7 @@ pub struct Counts {
     pub deleted: u64,
     /// Sources.
     pub sources: u64,
-    /// Page files that are still to be written.
+    /// Page files that are still to be written, moved or removed.
     pub outbox: u64,
     /// The last sequence number.
     pub seq: u64,
@@ -51,7 +51,7 @@ pub struct Reader {
     next_acknowledged_job: u64,
     /// Number of damaged pages for which a backup was searched.
     lookups: AtomicU32,
-    /// The damaged pages that lists left out, if they may.
+    /// Damage of the pages that lists left out. `None`: a damaged page makes a list fail.
     left_out: Option<Mutex<Vec<Fault>>>,
 }
 
@@ -72,7 +72,7 @@ impl Reader {
         Self { left_out: Some(Mutex::default()), ..self }
     }
 
-    /// Returns the damage of the pages that lists left out, each page once.
+    /// Returns the damage of up to 20 pages that lists left out, each page once.
     #[must_use]
     pub fn left_out(&self) -> Vec<Fault> {
         self.left_out.as_ref().map(|faults| faults.lock().clone()).unwrap_or_default()
@@ -111,8 +111,8 @@ impl Reader {
     ) -> Result<T, StoreError> {
         let report = &self.txn.report;
         with_damage_report(&report.path, work).map_err(|error| match error {
-            StoreError::Damaged(what) => {
-                report.page(key, &what, &self.lookups, self.view == Visibility::All)
+            StoreError::Damaged(problem) => {
+                report.page(key, &problem, &self.lookups, self.view == Visibility::All)
             }
             other => other,
         })
@@ -126,16 +126,16 @@ impl Reader {
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let read = with_damage_report(&self.txn.report.path, work);
-        let Err(StoreError::Damaged(what)) = read else { return read };
+        let Err(StoreError::Damaged(problem)) = read else { return read };
         let key = self.table(t::IDS).and_then(|ids| Ok(ids.get(id)?));
         match key {
             Ok(Some(guard)) => {
                 let (source, slug) = guard.value();
                 self.with_page_damage(PageKey { source, slug, version, is_text: true }, || {
-                    Err(StoreError::Damaged(what))
+                    Err(StoreError::Damaged(problem))
                 })
             }
-            _ => Err(StoreError::Damaged(format!("page {id}: {what}"))),
+            _ => Err(StoreError::Damaged(format!("page {id}: {problem}"))),
         }
     }
 
@@ -152,8 +152,8 @@ impl Reader {
         Ok(self.txn.open_table(definition)?)
     }
 
-    /// Whether the caller can see the page: it is active, and its source is visible. All reads use
-    /// this.
+    /// Whether the caller can see the page: it is active, and its source is visible. All reads of
+    /// active pages use this.
     pub(super) fn admits(&self, source: &str, record: &PageRecord) -> bool {
         record.deleted_at.is_none() && self.view.shows(source)
     }
@@ -208,7 +208,7 @@ impl Reader {
         let (source, slug) = parse_key(source, slug)?;
         match self.page_even_deleted(&source, &slug)? {
             Some(record) if record.id == id => Ok(Some((source, slug, record))),
-            // Every id belongs to a page.
+            // Every id has a page, so a missing page or another page's id means damage.
             _ if self.view.shows(source.as_str()) => self.with_page_damage_by_id(id, None, || {
                 Err(StoreError::damaged("its id belongs to another page"))
             }),
@@ -219,8 +219,7 @@ impl Reader {
     /// Returns the page's text after comparing it with the content hash.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with the page's name when the text is missing or does not match;
-    /// errors of the disk.
+    /// [`StoreError::DamagedPage`] when the text is missing or does not match; errors of the disk.
     pub fn content(&self, record: &PageRecord) -> Result<Content, StoreError> {
         self.with_page_damage_by_id(record.id, None, || {
             let contents = self.table(t::CONTENTS)?;
@@ -251,11 +250,11 @@ impl Reader {
         self.with_page_damage_by_id(id, Some(version), || {
             let versions = self.table(t::VERSIONS)?;
             let row = versions.get((id, version))?;
-            let kept: Option<VersionRecord> = read(row.as_ref().map(redb::AccessGuard::value))?;
-            if let Some(kept) = &kept {
-                check_version(kept, id, version).map_err(StoreError::damaged)?;
+            let found: Option<VersionRecord> = read(row.as_ref().map(redb::AccessGuard::value))?;
+            if let Some(found) = &found {
+                check_version(found, id, version).map_err(StoreError::damaged)?;
             }
-            Ok(kept)
+            Ok(found)
         })
     }
 

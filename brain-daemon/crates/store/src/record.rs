@@ -49,7 +49,7 @@ pub struct PageRecord {
     pub updated_at: i64,
     /// When this body arrived, Unix milliseconds. The 24 hours of the duplicate check begin here.
     pub content_at: i64,
-    /// Soft-deleted, Unix milliseconds.
+    /// When the page was soft-deleted, Unix milliseconds.
     pub deleted_at: Option<i64>,
     /// The page's file, relative to its source's directory.
     pub source_path: String,
@@ -60,7 +60,7 @@ pub struct PageRecord {
     pub author: Option<Author>,
     /// Lines that somebody other than the page's author wrote, in the order of the text. Schema 86.
     pub marks: Vec<LineMark>,
-    /// Whether the title is one of these lines. Schema 86.
+    /// Whether the title comes from one of the lines in `marks`. Schema 86.
     pub has_outside_title: bool,
     /// When this version was written, Unix milliseconds. Equal to `updated_at` in earlier schemas.
     /// Schema 87.
@@ -91,13 +91,13 @@ pub struct LineMark {
     pub first: u32,
     /// The last line.
     pub last: u32,
-    /// Who wrote them.
+    /// Who wrote the lines.
     pub author: Author,
-    /// When, Unix milliseconds.
+    /// When brain stored the lines, Unix milliseconds.
     pub at: i64,
 }
 
-/// Origin of a page: the columns added by schema 81. Absent for pages of schema 80.
+/// Origin of a page, since schema 81. Absent for pages of schema 80.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The interface that stored it: `capture-cli`, `put_page`, `import` …
@@ -174,7 +174,7 @@ pub struct VersionRecord {
 pub struct SourceRecord {
     /// Its directory; `None` for `pages/` in the home.
     pub path: Option<String>,
-    /// Registered, Unix milliseconds.
+    /// When the source was registered, Unix milliseconds.
     pub created_at: i64,
     /// Whether it is the default source. Schema 82.
     pub preferred: bool,
@@ -204,9 +204,9 @@ pub struct SourceSettings {
 /// Result of a sync.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncResult {
-    /// When, Unix milliseconds.
+    /// Time of the sync, Unix milliseconds.
     pub at: i64,
-    /// Why it was incomplete.
+    /// Why the sync was incomplete.
     pub problem: Option<String>,
 }
 
@@ -271,20 +271,20 @@ pub struct AttachmentRecord {
     pub bytes: u64,
     /// When it was attached, Unix milliseconds.
     pub attached_at: i64,
-    /// Since when the page's text does not name it, Unix milliseconds.
+    /// When the page's text ceased to name it, Unix milliseconds.
     pub removed_at: Option<i64>,
 }
 
 /// State of a page's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileState {
-    /// Has the page's text.
+    /// The file has the page's text.
     Present,
-    /// In `.trash/`.
+    /// The file is in `.trash/`.
     Trashed,
-    /// Removed from its path and from `.trash/`.
+    /// The file is removed from its path and from `.trash/`.
     Purged,
-    /// Removed from `.trash/`; a file at its path stays. Schema 82.
+    /// The file is removed from `.trash/`; a file at its path stays. Schema 82.
     TrashPurged,
 }
 
@@ -307,9 +307,9 @@ pub struct JobRecord {
     pub options: JobOptions,
     /// Markdown and frontmatter; empty once the page is stored.
     pub content: Content,
-    /// Accepted, Unix milliseconds.
+    /// When the job was accepted, Unix milliseconds.
     pub received_at: i64,
-    /// Stored or failed, Unix milliseconds.
+    /// When the page was stored or the job failed, Unix milliseconds.
     pub finished_at: Option<i64>,
     /// Number of attempts.
     pub attempts: u32,
@@ -355,11 +355,11 @@ pub struct ClientRecord {
     pub token_ttl: u32,
     /// `admin`, `dynamic` or `metadata`.
     pub registered_by: String,
-    /// Registered, Unix milliseconds.
+    /// When the client was registered, Unix milliseconds.
     pub created_at: i64,
-    /// Last used, Unix milliseconds, to the minute.
+    /// When the client was last used, Unix milliseconds, to the minute.
     pub last_used_at: Option<i64>,
-    /// Revoked, Unix milliseconds.
+    /// When the client was revoked, Unix milliseconds.
     pub revoked_at: Option<i64>,
 }
 
@@ -368,7 +368,7 @@ pub struct ClientRecord {
 pub enum TokenKind {
     /// Created by the owner for a client that only sends a bearer token.
     Personal,
-    /// Access token, valid for an hour.
+    /// Access token, valid for the client's `token_ttl`.
     Access,
     /// Exchanged once for the next access token.
     Refresh,
@@ -391,13 +391,13 @@ pub struct TokenRecord {
     pub resource: Option<String>,
     /// Shared by all tokens that descend from one consent, or from one call of `/token`.
     pub family: u64,
-    /// Created, Unix milliseconds.
+    /// When the token was created, Unix milliseconds.
     pub created_at: i64,
-    /// Expires, Unix milliseconds; `None` for never.
+    /// When the token expires, Unix milliseconds; `None` for never.
     pub expires_at: Option<i64>,
     /// When a refresh token was exchanged, Unix milliseconds.
     pub used_at: Option<i64>,
-    /// Revoked, Unix milliseconds.
+    /// When the token was revoked, Unix milliseconds.
     pub revoked_at: Option<i64>,
 }
 

@@ -16,11 +16,12 @@ use super::verify::{VerifyReport, verify};
 use super::{Draft, StoreError, StoreOptions, migrate, spool, tables as t};
 
 /// Creates the store `to`, which must not exist, from the backup `from`. Verifies it first,
-/// migrates an older one, and publishes it when complete. `wants_file` tells for each active page
-/// whether to write its file.
+/// migrates an older one, and publishes it when complete. `wants_file` gets the source id, the
+/// source and the record of each active page, and tells whether to write the page's file.
 ///
 /// # Errors
-/// As [`verify`]; `conflict` when `to` exists; errors of the disk. Nothing is at `to` then.
+/// As [`verify`]; [`StoreError::TargetExists`] when `to` exists; errors of the disk. Then `to` is
+/// not created.
 pub fn restore(
     from: &Path,
     to: &Path,
@@ -104,8 +105,8 @@ fn adapt_to_home(
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
     {
-        let waiting = PendingKeys::default();
-        let mut draft = Draft::open(&txn, &waiting)?;
+        let waiting_jobs = PendingKeys::default();
+        let mut draft = Draft::open(&txn, &waiting_jobs)?;
         for item in &accepted {
             draft.add_job(item)?;
         }
@@ -119,14 +120,14 @@ fn adapt_to_home(
         // Access may have been revoked since the backup, so clients must authenticate again.
         // Personal tokens stay; the owner reviews them.
         let mut tokens = txn.open_table(t::TOKENS)?;
-        let mut issued = Vec::new();
+        let mut client_tokens = Vec::new();
         for row in tokens.iter()? {
             let (hash, value) = row?;
             if from_bytes::<TokenRecord>(value.value())?.kind != TokenKind::Personal {
-                issued.push(*hash.value());
+                client_tokens.push(*hash.value());
             }
         }
-        for hash in issued {
+        for hash in client_tokens {
             tokens.remove(&hash)?;
         }
         // Outbox rows belong to the files of the former home.
@@ -136,9 +137,11 @@ fn adapt_to_home(
             let (key, value) = row?;
             let record: PageRecord = from_bytes(value.value())?;
             let (source, _) = key.value();
-            let wanted = record.deleted_at.is_none()
-                && sources.get(source).is_some_and(|kept| wants_file(source, kept, &record));
-            if wanted {
+            let needs_file = record.deleted_at.is_none()
+                && sources
+                    .get(source)
+                    .is_some_and(|source_record| wants_file(source, source_record, &record));
+            if needs_file {
                 // No digests: brain wrote none of the existing files, so it replaces none.
                 let row = OutboxRow {
                     seq: record.seq,

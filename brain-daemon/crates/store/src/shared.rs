@@ -89,8 +89,8 @@ impl SharedState {
         })
     }
 
-    /// Returns the sources from the cache. The lock is held while a snapshot is read, so that a
-    /// commit cannot be followed by an older value.
+    /// Returns the sources from the cache. The lock is held while a snapshot is read, so that the
+    /// cache never has a value from before a commit that changed a source.
     pub(super) fn sources(&self) -> Result<Arc<Sources>, StoreError> {
         if let Some(sources) = self.sources.read().as_ref() {
             return Ok(Arc::clone(sources));
@@ -131,9 +131,9 @@ impl SharedState {
     pub(super) fn commit(
         &self,
         txn: WriteTransaction,
-        finished: CompletedDraft,
+        draft: CompletedDraft,
     ) -> Result<Vec<Change>, StoreError> {
-        let CompletedDraft { changes, pending_keys_change, sources_changed } = finished;
+        let CompletedDraft { changes, pending_keys_change, sources_changed } = draft;
         txn.commit()?;
         self.waiting_jobs.apply(pending_keys_change);
         if sources_changed {
@@ -176,14 +176,15 @@ impl SharedState {
         let dir = self.path.parent().unwrap_or(&self.path);
         let Ok(free) = free_bytes(dir) else { return Ok(()) };
         if free < self.min_free_bytes {
-            let (free, kept) = (free / 1_000_000, self.min_free_bytes / 1_000_000);
-            let text = format!("{} has {free} MB free, and brain keeps {kept} MB", dir.display());
+            let (free, reserve) = (free / 1_000_000, self.min_free_bytes / 1_000_000);
+            let text =
+                format!("{} has {free} MB free, and brain keeps {reserve} MB", dir.display());
             return Err(StoreError::DiskFull(text.into()));
         }
         Ok(())
     }
 
-    /// Refuses to write a file of this length if that would use the last free space.
+    /// Refuses to write a file of `bytes` bytes if less than `min_free_bytes` would stay free.
     pub(super) fn check_free_space_for_bytes(&self, bytes: u64) -> Result<(), StoreError> {
         self.check_free_space()?;
         let dir = self.path.parent().unwrap_or(&self.path);
@@ -234,7 +235,7 @@ impl SharedState {
     /// Closes the file, lets `replace` put another one at its path, and opens that one.
     ///
     /// # Errors
-    /// Errors of `replace`; the former file is opened again then.
+    /// Errors of `replace`, after which the former file is opened again; errors of opening.
     pub(super) fn replace_file(
         &self,
         replace: impl FnOnce() -> Result<(), StoreError>,

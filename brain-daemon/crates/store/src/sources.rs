@@ -1,4 +1,4 @@
-//! Sources in a write transaction: registration, synced files, and renamed pages.
+//! Sources in a write transaction: registration, settings, files, and changes of their pages.
 
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
@@ -113,8 +113,8 @@ impl Draft<'_> {
         Ok(out)
     }
 
-    /// Unregisters a source and removes its file records and outbox rows. Its pages must have been
-    /// soft-deleted before.
+    /// Unregisters a source and removes its settings, file records and outbox rows. Its pages must
+    /// be soft-deleted before.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -124,12 +124,12 @@ impl Draft<'_> {
         self.sources.remove(source.as_str())?;
         self.source_settings.remove(source.as_str())?;
         let end = after(source);
-        let gone: Vec<String> = self
+        let file_paths: Vec<String> = self
             .files
             .range((source.as_str(), "")..(end.as_str(), ""))?
             .map(|row| Ok(row?.0.value().1.to_owned()))
             .collect::<Result<_, StoreError>>()?;
-        for path in gone {
+        for path in file_paths {
             self.files.remove((source.as_str(), path.as_str()))?;
         }
         let mut rows = Vec::new();
@@ -294,20 +294,20 @@ impl Draft<'_> {
     ) -> Result<PageRecord, StoreError> {
         let record = self.hide(source, slug, record, now, Some(FileState::Trashed))?;
         if source.as_str() != SourceId::DEFAULT {
-            self.note_trashed(source, &record)?;
+            self.record_trashed(source, &record)?;
         }
         Ok(record)
     }
 
-    /// Records that brain moved the page's file to the trash, so that a purge can remove it there.
-    /// Other programs may use `.trash` as well.
-    fn note_trashed(&mut self, source: &SourceId, record: &PageRecord) -> Result<(), StoreError> {
-        let known =
+    /// Records that brain moves the page's file to the trash, so that a purge can remove it there:
+    /// other programs may use `.trash` as well.
+    fn record_trashed(&mut self, source: &SourceId, record: &PageRecord) -> Result<(), StoreError> {
+        let synced =
             self.file(source, &record.source_path)?.filter(|file| file.page == Some(record.id));
-        let file = match known {
+        let file = match synced {
             Some(file) => file,
             None => {
-                // No file has this digest.
+                // Zeros stand for an unknown digest, because no file has that digest.
                 let digest = self.own_digest(record)?.unwrap_or_default();
                 let (page, seq) = (Some(record.id), record.seq);
                 FileRecord { size: 0, mtime_ns: 0, ctime_ns: 0, digest, page, seq, problem: None }

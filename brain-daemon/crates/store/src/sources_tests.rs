@@ -1,4 +1,4 @@
-//! The tables agree on pages with files after any sequence of syncs, watched changes and commands.
+//! The tables agree about pages with files after any sequence of syncs, file changes and commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,18 @@ use super::*;
 use crate::tables as t;
 use brain_page as page;
 
+/// A change of pages. Numbers select a page and its text.
 #[derive(Debug, Clone)]
 enum Step {
     /// Imports the page from its file.
     Import(u8, u8),
     /// A command writes the page.
     Put(u8, u8),
-    /// Its file gets another name.
+    /// The file of the first page gets the name of the second page.
     Rename(u8, u8),
-    /// Its file disappears, or reappears.
+    /// The page's file disappears.
     Vanish(u8),
+    /// The page's file reappears.
     Return(u8),
     Delete(u8),
     Restore(u8),
@@ -88,12 +90,12 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
 }
 
 /// Runs the step if it is possible in the current state.
-fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
+fn apply(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
     let found =
         |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
             Ok(draft.page(of, &slug(p))?.filter(|page| page.deleted_at.is_none() == active))
         };
-    let seen = |record: &PageRecord| FileRecord {
+    let file_record = |record: &PageRecord| FileRecord {
         size: 1,
         mtime_ns: 2,
         ctime_ns: 3,
@@ -110,21 +112,21 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
             if let Some(former) = former.filter(|former| *former != path(p)) {
                 draft.forget_file(of, &former)?;
             }
-            draft.put_file(of, &path(p), &seen(&record))?;
+            draft.put_file(of, &path(p), &file_record(&record))?;
         }
         Step::Put(p, body) => {
             _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?;
         }
         Step::Rename(p, q) => {
-            let free =
+            let is_free =
                 draft.page(of, &slug(q))?.is_none() && draft.page_at(of, &path(q))?.is_none();
-            if let Some(record) = found(draft, p, true)?.filter(|_| free) {
+            if let Some(record) = found(draft, p, true)?.filter(|_| is_free) {
                 let (former, dates) = (record.source_path.clone(), (record.created_at, now));
-                let (to, place) = (slug(q), path(q));
-                let to = (&to, place.as_str());
+                let (new_slug, new_path) = (slug(q), path(q));
+                let to = (&new_slug, new_path.as_str());
                 let record = draft.rename_page(of, &slug(p), record, to, derived(q), dates)?;
                 draft.forget_file(of, &former)?;
-                draft.put_file(of, &path(q), &seen(&record))?;
+                draft.put_file(of, &path(q), &file_record(&record))?;
             }
         }
         Step::Vanish(p) => {
@@ -136,7 +138,7 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
         Step::Return(p) => {
             if let Some(record) = found(draft, p, false)? {
                 let record = draft.restore_fileless(of, &slug(p), record)?;
-                draft.put_file(of, &record.source_path, &seen(&record))?;
+                draft.put_file(of, &record.source_path, &file_record(&record))?;
             }
         }
         Step::Delete(p) => {
@@ -199,8 +201,8 @@ fn labels(txn: &ReadTransaction, table: LabelTable) -> BTreeSet<(String, i64, u6
     rows.map(|key| (key.value().1.to_owned(), key.value().2, key.value().3)).collect()
 }
 
-/// Checks each table against its expected rows, derived from the pages alone.
-fn check(txn: &ReadTransaction, registered: bool) {
+/// Checks each table against its expected rows, computed from the pages.
+fn check(txn: &ReadTransaction, is_registered: bool) {
     let pages: BTreeMap<(String, String), PageRecord> = pairs(txn, t::PAGES);
     let table = txn.open_table(t::IDS).unwrap();
     let ids: BTreeMap<u64, (String, String)> = table
@@ -248,28 +250,28 @@ fn check(txn: &ReadTransaction, registered: bool) {
         assert_eq!(page::content_digest(&contents[&page.id].body), page.content_hash);
     }
     let versions = txn.open_table(t::VERSIONS).unwrap();
-    let kept: Vec<(u64, u32)> =
+    let former_versions: Vec<(u64, u32)> =
         versions.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
     let expected: Vec<(u64, u32)> = {
         let by_id: BTreeMap<u64, u32> =
             pages.values().map(|page| (page.id, page.version)).collect();
         by_id.into_iter().flat_map(|(id, version)| (1..version).map(move |n| (id, n))).collect()
     };
-    assert_eq!(kept, expected, "every former version is present, and no version of a purged page");
+    assert_eq!(former_versions, expected, "exactly the former versions of existing pages");
     let by_id: BTreeMap<u64, &PageRecord> = pages.values().map(|page| (page.id, page)).collect();
     for (id, row) in stored::<OutboxRow>(txn, t::OUTBOX) {
-        assert!(registered, "the outbox has no rows of a removed source");
+        assert!(is_registered, "the outbox has no rows of a removed source");
         match by_id.get(&id) {
             Some(page) => {
-                let want =
+                let expected =
                     if page.deleted_at.is_none() { FileState::Present } else { FileState::Trashed };
-                assert_eq!((row.want, &row.path, row.seq), (want, &page.source_path, page.seq));
+                assert_eq!((row.want, &row.path, row.seq), (expected, &page.source_path, page.seq));
             }
             None => assert!(matches!(row.want, FileState::Purged | FileState::TrashPurged)),
         }
     }
     for ((_, path), file) in pairs::<FileRecord>(txn, t::FILES) {
-        assert!(registered);
+        assert!(is_registered);
         assert_eq!(paths.get(&path).copied(), file.page, "{path}");
         assert!(file.seq <= by_id[&file.page.unwrap()].seq);
     }
@@ -285,28 +287,28 @@ proptest! {
         let options = StoreOptions { now: 0, ..super::tests::options() };
         let store = Store::open(&file_path, &options, Box::new(|_| {})).unwrap();
         let of = SourceId::parse("s").unwrap();
-        let mut registered = true;
+        let mut is_registered = true;
         for (now, step) in (1..).zip(steps) {
-            let (source, job) = (of.clone(), step.clone());
+            let (source, step_to_apply) = (of.clone(), step.clone());
             store
                 .write(move |draft| {
                     // A source is registered before its first page, as `sources add` does.
                     if draft.source(&source)?.is_none()
-                        && !matches!(job, Step::Purge | Step::RemoveSource)
+                        && !matches!(step_to_apply, Step::Purge | Step::RemoveSource)
                     {
                         draft.put_source(&source, &SourceRecord::new(Some("/notes".into()), now))?;
                     }
-                    work(draft, &source, &job, now)
+                    apply(draft, &source, &step_to_apply, now)
                 })
                 .unwrap();
-            registered = match step {
+            is_registered = match step {
                 Step::RemoveSource => false,
-                Step::Purge => registered,
+                Step::Purge => is_registered,
                 _ => true,
             };
         }
         drop(store);
         verify(&file_path, &|_, _| true).unwrap();
-        check(&super::jobs_tests::open_file(&file_path).begin_read().unwrap(), registered);
+        check(&super::jobs_tests::open_file(&file_path).begin_read().unwrap(), is_registered);
     }
 }

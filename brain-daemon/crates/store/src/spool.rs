@@ -35,7 +35,10 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// `jobs` table. If that format changes, this file must still read the old format, or the number
 /// must change.
 const MAGIC: [u8; 8] = *b"brainsp1";
+/// Length of a header in bytes: [`MAGIC`], store id, number of the first job, length of the jobs (8
+/// each), 4 zeros, and the checksum (4).
 const HEAD: usize = 40;
+/// Offset of the checksum, which covers the rest of the header and the jobs.
 const SUM: usize = HEAD - 4;
 
 /// A spool file open for writing.
@@ -52,12 +55,12 @@ pub(super) struct Spool {
 
 /// Returns the path of the spool of the store at `path`.
 pub(super) fn spool_path(path: &Path) -> PathBuf {
-    beside(path, ".spool")
+    with_suffix(path, ".spool")
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(ending);
+    name.push(suffix);
     name.into()
 }
 
@@ -84,7 +87,7 @@ impl Spool {
         here.is_some() && here == identity(fs::metadata(&self.path))
     }
 
-    /// Returns the bytes appended since the beginning.
+    /// Returns the length of the records since the last restart, in bytes.
     pub(super) fn len(&self) -> u64 {
         self.end
     }
@@ -117,11 +120,11 @@ impl Spool {
             bytes.extend_from_slice(&(item.len() as u64).to_le_bytes());
             bytes.extend_from_slice(item);
         }
-        let sum = sum(bytes);
+        let sum = checksum(bytes);
         bytes[SUM..HEAD].copy_from_slice(&sum.to_le_bytes());
         bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
         #[cfg(test)]
-        if tests_fill_the_disk(&self.path) {
+        if is_full_disk_simulated(&self.path) {
             self.file.write_all_at(&bytes[..bytes.len() / 2], self.end)?;
             return Err(ErrorKind::StorageFull.into());
         }
@@ -150,7 +153,7 @@ impl Spool {
     }
 }
 
-fn sum(record: &[u8]) -> u32 {
+fn checksum(record: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&record[..SUM]);
     sum.update(&record[HEAD..]);
@@ -190,7 +193,7 @@ pub(super) fn unstored_jobs(
     };
     let jobs = store.open_table(t::JOBS)?;
     let is_stored = |id, item: &JobRecord| {
-        // A missing job was processed and removed since.
+        // A job that is missing from the table was processed and removed.
         let Some(row) = jobs.get(id)? else { return Ok(true) };
         let row: JobRecord = from_bytes(row.value())?;
         Ok((row.client, row.content_hash, row.received_at)
@@ -218,31 +221,31 @@ pub(super) fn parse_spool(
     read: impl Fn(&[u8]) -> Result<JobRecord, StoreError>,
     is_stored: impl Fn(u64, &JobRecord) -> Result<bool, StoreError>,
 ) -> Result<UnstoredJobs, StoreError> {
-    let mut left = UnstoredJobs { first, items: Vec::new(), has_foreign_jobs: false };
+    let mut unstored = UnstoredJobs { first, items: Vec::new(), has_foreign_jobs: false };
     // Another file, or a format of a newer program.
     let head = &bytes[..bytes.len().min(MAGIC.len())];
-    left.has_foreign_jobs = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
+    unstored.has_foreign_jobs = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
     let (mut rest, mut number) = (bytes, None);
     while let Some(record) = Record::first(rest) {
         let is_next = number.is_none_or(|number| record.first == number);
         if record.store_id != store_id || !is_next {
-            left.has_foreign_jobs |= number.is_none_or(|number| record.first > number);
+            unstored.has_foreign_jobs |= number.is_none_or(|number| record.first > number);
             break;
         }
         let mut id = record.first;
         for item in record.items() {
-            let (item, next) = (read(item)?, first + left.items.len() as u64);
+            let (item, next) = (read(item)?, first + unstored.items.len() as u64);
             if id > next || id < first && !is_stored(id, &item)? {
-                left.has_foreign_jobs = true;
+                unstored.has_foreign_jobs = true;
             } else if id == next {
-                left.items.push(item);
+                unstored.items.push(item);
             }
             id += 1;
         }
         number = Some(id);
         rest = rest.get(record.length..).unwrap_or_default();
     }
-    Ok(left)
+    Ok(unstored)
 }
 
 /// Whether the spool's path has a readable file.
@@ -251,7 +254,7 @@ pub(super) fn is_readable(path: &Path) -> bool {
     file_path.is_file() && File::open(file_path).is_ok()
 }
 
-/// Removes the spool of the store at `path`; the store has all of its jobs.
+/// Removes the spool of the store at `path`, if there is one.
 pub(super) fn remove(path: &Path) {
     let file_path = spool_path(path);
     if file_path.is_file() {
@@ -267,7 +270,7 @@ const ASIDE: &str = ".spool-";
 /// # Errors
 /// When the file cannot be renamed.
 pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    let mut names = (1..).map(|n: u32| beside(path, &format!("{ASIDE}{n}")));
+    let mut names = (1..).map(|n: u32| with_suffix(path, &format!("{ASIDE}{n}")));
     let aside = names.find(|name| !name.exists()).ok_or(ErrorKind::AlreadyExists)?;
     fs::rename(spool_path(path), &aside)?;
     Ok(aside)
@@ -278,11 +281,11 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
 /// # Errors
 /// When the directory cannot be read.
 pub(super) fn list_set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let begins = beside(path, ASIDE);
+    let prefix = with_suffix(path, ASIDE);
     let mut found = Vec::new();
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
         let file_path = entry?.path();
-        let number = file_path.as_os_str().as_bytes().strip_prefix(begins.as_os_str().as_bytes());
+        let number = file_path.as_os_str().as_bytes().strip_prefix(prefix.as_os_str().as_bytes());
         let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
         if number.is_some_and(is_number) && file_path.is_file() {
             found.push(file_path);
@@ -316,7 +319,7 @@ impl<'b> Record<'b> {
         // The job numbers must not overflow.
         let first = number(16);
         first.checked_add(end as u64)?;
-        (stored == sum(record)).then(|| Self {
+        (stored == checksum(record)).then(|| Self {
             store_id: number(8),
             first,
             payload: &record[HEAD..],
@@ -336,8 +339,8 @@ impl<'b> Record<'b> {
     }
 }
 
-/// Whether a test simulates a full disk, by a file `brain.redb.spool.full`.
+/// Whether a test simulates a full disk with a file `brain.redb.spool.full`.
 #[cfg(test)]
-fn tests_fill_the_disk(spool: &Path) -> bool {
-    beside(spool, ".full").exists()
+fn is_full_disk_simulated(spool: &Path) -> bool {
+    with_suffix(spool, ".full").exists()
 }

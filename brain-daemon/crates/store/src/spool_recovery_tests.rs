@@ -62,6 +62,7 @@ fn a_killed_store_has_each_acknowledged_job_once() {
 
 #[test]
 fn an_unwritable_spool_loses_no_job() {
+    /// Gets the path of the spool.
     type Change = fn(&Path);
     let obstacles: [(&str, Change, Change); 3] = [
         (
@@ -76,22 +77,22 @@ fn an_unwritable_spool_loses_no_job() {
         ),
         ("a directory", |spool| fs::create_dir(spool).unwrap(), |_| ()),
     ];
-    for (what, obstruct, clear) in obstacles {
+    for (obstacle, obstruct, clear) in obstacles {
         let (_dir, path) = store_path();
         let (_elsewhere, killed) = store_path();
         let store = open(&path);
         obstruct(&spool_of(&path));
         let groups: &[&[Op]] = &[&[Item("a"), Item("b")], &[Item("c")]];
-        assert_eq!(send_and_kill(&store, groups, &killed), [Ok(1), Ok(2), Ok(3)], "{what}");
+        assert_eq!(send_and_kill(&store, groups, &killed), [Ok(1), Ok(2), Ok(3)], "{obstacle}");
         assert_eq!(
             items(&open(&killed)),
             numbered(&["a", "b", "c"]),
-            "{what}: answers follow the commit"
+            "{obstacle}: answers follow the commit"
         );
-        assert_eq!(send(&store, &[&[Item("d")]], || ()), [Ok(4)], "{what}");
+        assert_eq!(send(&store, &[&[Item("d")]], || ()), [Ok(4)], "{obstacle}");
         drop(store);
         clear(&spool_of(&path));
-        assert_eq!(items(&open(&path)), numbered(&["a", "b", "c", "d"]), "{what}");
+        assert_eq!(items(&open(&path)), numbered(&["a", "b", "c", "d"]), "{obstacle}");
         is_sound(&path);
     }
 }
@@ -131,14 +132,14 @@ fn jobs_too_large_for_the_spool_are_committed_first() {
 
 #[test]
 fn a_job_that_fails_after_writing_affects_no_other() {
-    for bad in [Refuses("bad"), Panics("bad")] {
+    for failing in [Refuses("bad"), Panics("bad")] {
         let (_dir, path) = store_path();
         let (_elsewhere, killed) = store_path();
         let store = open(&path);
         let groups: &[&[Op]] =
-            &[&[Item("a"), Item("b")], &[Item("c"), bad, Item("d")], &[Item("e")]];
+            &[&[Item("a"), Item("b")], &[Item("c"), failing, Item("d")], &[Item("e")]];
         let answers = send_and_kill(&store, groups, &killed);
-        let code = match bad {
+        let code = match failing {
             Refuses(_) => FaultCode::InvalidRequest,
             _ => FaultCode::Internal,
         };
@@ -171,7 +172,7 @@ fn the_queue_shows_all_acknowledged_jobs() {
         });
         assert_eq!(answers, [Ok(n)]);
         assert!(!receiver.recv().unwrap(), "the transaction is open");
-        let shown = match n {
+        let found = match n {
             1 => store.read_queue().unwrap().job(n).unwrap(),
             2 => {
                 let copy = dir.path().join("copy.redb");
@@ -184,7 +185,7 @@ fn the_queue_shows_all_acknowledged_jobs() {
                 store.read(Visibility::All).unwrap().job(n).unwrap()
             }
         };
-        assert_eq!(shown.map(|record| record.content.body).as_deref(), Some("a"));
+        assert_eq!(found.map(|record| record.content.body).as_deref(), Some("a"));
     }
     assert_eq!(texts(&store), ["a", "a", "a", "b"]);
 }

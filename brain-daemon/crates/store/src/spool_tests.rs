@@ -35,11 +35,13 @@ pub(super) fn spool_of(path: &Path) -> PathBuf {
 /// A task for the writer.
 #[derive(Clone, Copy)]
 pub(super) enum Op {
+    /// Adds a job with this text.
     Item(&'static str),
+    /// Writes the page with this slug.
     Page(&'static str),
-    /// Adds an item, then fails with an error.
+    /// Adds a job, then fails with an error.
     Refuses(&'static str),
-    /// Adds an item, then panics.
+    /// Adds a job, then panics.
     Panics(&'static str),
 }
 use Op::{Item, Page, Panics, Refuses};
@@ -65,30 +67,31 @@ impl Op {
     }
 }
 
+/// The numbers of added jobs (0 for a page), or the codes of errors.
 pub(super) type Answers = Vec<Result<u64, FaultCode>>;
 
-/// Sends each group as one batch, and returns the answers. The groups follow each other without a
-/// pause, so they can share a transaction. `then` runs after all answers, before the writer does
-/// anything else.
+/// Sends each group as one batch, and returns the answers in the order of the tasks. The groups
+/// follow each other without a pause, so they can share a transaction. `then` runs after all
+/// answers, before the writer does anything else.
 pub(super) fn send(
     store: &Store,
     groups: &[&[Op]],
     then: impl FnOnce() + Send + 'static,
 ) -> Answers {
-    let (enter, entered) = channel();
-    let (leave, wait) = channel::<()>();
-    let wait = Arc::new(Mutex::new(wait));
-    let hold = || {
-        let (enter, wait) = (enter.clone(), Arc::clone(&wait));
-        move |held: Result<(), StoreError>| {
-            enter.send(held.is_ok()).unwrap();
-            let _ = wait.lock().unwrap().recv();
+    let (blocked_sender, blocked) = channel();
+    let (release_sender, release) = channel::<()>();
+    let release = Arc::new(Mutex::new(release));
+    let block_writer = || {
+        let (sender, release) = (blocked_sender.clone(), Arc::clone(&release));
+        move |result: Result<(), StoreError>| {
+            sender.send(result.is_ok()).unwrap();
+            let _ = release.lock().unwrap().recv();
         }
     };
     let (sender, receiver) = channel();
-    store.write_then(|_| Ok(()), hold());
+    store.write_then(|_| Ok(()), block_writer());
     for (n, group) in groups.iter().enumerate() {
-        assert!(entered.recv().unwrap());
+        assert!(blocked.recv().unwrap());
         for (m, op) in group.iter().copied().enumerate() {
             let sender = sender.clone();
             store.write_then(
@@ -99,8 +102,8 @@ pub(super) fn send(
             );
         }
         if n + 1 < groups.len() {
-            store.write_then(|_| Ok(()), hold());
-            leave.send(()).unwrap();
+            store.write_then(|_| Ok(()), block_writer());
+            release_sender.send(()).unwrap();
         }
     }
     let (end, ended) = channel();
@@ -111,7 +114,7 @@ pub(super) fn send(
             end.send(()).unwrap();
         },
     );
-    leave.send(()).unwrap();
+    release_sender.send(()).unwrap();
     ended.recv().unwrap();
     drop(sender);
     let mut answers: Vec<_> = receiver.iter().collect();
@@ -130,7 +133,7 @@ pub(super) fn send_and_kill(store: &Store, groups: &[&[Op]], killed: &Path) -> A
     })
 }
 
-/// Number and text of every item in a snapshot.
+/// Returns number and text of every job in a snapshot.
 pub(super) fn items(store: &Store) -> Vec<(u64, String)> {
     let mut all = Vec::new();
     let reader = store.read(Visibility::All).unwrap();
@@ -151,7 +154,7 @@ pub(super) fn numbered(bodies: &[&str]) -> Vec<(u64, String)> {
     (1..).zip(bodies).map(|(id, body)| (id, (*body).to_owned())).collect()
 }
 
-/// Number and text of every item in the store's own file.
+/// Returns number and text of every job in the store file, without its spool.
 pub(super) fn without_spool(path: &Path) -> Vec<(u64, String)> {
     let (_dir, alone) = store_path();
     fs::copy(path, &alone).unwrap();
@@ -162,14 +165,14 @@ pub(super) fn is_sound(path: &Path) {
     verify(path, CONTINUE).unwrap();
 }
 
-fn bytes(records: &[JobRecord]) -> Vec<Vec<u8>> {
+fn encode_all(records: &[JobRecord]) -> Vec<Vec<u8>> {
     records.iter().map(|record| to_bytes(record).unwrap()).collect()
 }
 
-/// Damage of the last record by a power loss.
+/// What a power loss damages in the last record.
 #[derive(Debug, Clone)]
 enum PowerLoss {
-    /// The file ends at this byte of its used part.
+    /// The file ends at this place in its used part.
     Cut(prop::sample::Index),
     /// These sectors of the last record were not written.
     Sectors(Vec<bool>),
@@ -223,7 +226,7 @@ proptest! {
                         job(&format!("{n} {text}"), n)
                     })
                     .collect();
-                let items = bytes(&jobs);
+                let items = encode_all(&jobs);
                 before = fs::read(spool_of(&path)).unwrap();
                 let begin = spool.len() as usize;
                 spool.append(id, &items).unwrap();
@@ -269,29 +272,32 @@ proptest! {
 #[test]
 fn jobs_of_another_store_or_after_a_gap_are_reported() {
     let jobs: Vec<JobRecord> = (0..3).map(|n| job(&format!("job {n}"), n)).collect();
-    let of = |store_id, appended: &[(u64, usize)], next_job| {
+    let read_spool = |store_id, appended: &[(u64, usize)], next_job| {
         let (_dir, path) = store_path();
         let mut spool = Spool::create(&path, store_id).unwrap();
         for &(first, count) in appended {
-            spool.append(first, &bytes(&jobs[..count])).unwrap();
+            spool.append(first, &encode_all(&jobs[..count])).unwrap();
         }
         let written = fs::read(spool_of(&path)).unwrap();
         let is_stored = |id: u64, item: &JobRecord| Ok(jobs.get(id as usize - 1) == Some(item));
-        let left = parse_spool(&written, 7, next_job, from_bytes, is_stored);
-        let left = left.unwrap();
-        assert_eq!(left.first, next_job);
-        (left.items, left.has_foreign_jobs)
+        let unstored = parse_spool(&written, 7, next_job, from_bytes, is_stored).unwrap();
+        assert_eq!(unstored.first, next_job);
+        (unstored.items, unstored.has_foreign_jobs)
     };
-    let left = |items: &[JobRecord], has_foreign_jobs| (items.to_vec(), has_foreign_jobs);
-    assert_eq!(of(8, &[(3, 2)], 3), left(&[], true), "the spool of another store");
-    assert_eq!(of(8, &[(1, 2)], 3), left(&[], true), "the spool of another store, with any number");
-    assert_eq!(of(7, &[(4, 2)], 3), left(&[], true), "beyond a gap");
-    assert_eq!(of(7, &[(3, 2), (6, 1)], 3), left(&jobs[..2], true), "up to the gap");
-    assert_eq!(of(7, &[(1, 3)], 3), left(&jobs[2..], false), "the store has the first two");
-    assert_eq!(of(7, &[(1, 2)], 3), left(&[], false), "the store has both");
-    assert_eq!(of(7, &[(1, 2), (3, 1), (4, 3)], 3), left(&[&jobs[..1], &jobs[..]].concat(), false));
-    assert_eq!(of(7, &[(2, 3)], 5), left(&[], true), "other items have these numbers in the store");
-    assert_eq!(of(7, &[(3, 2), (3, 1)], 3), left(&jobs[..2], false), "stored items are ignored");
+    let expected = |items: &[JobRecord], has_foreign_jobs| (items.to_vec(), has_foreign_jobs);
+    for first in [3, 1] {
+        let other_store = read_spool(8, &[(first, 2)], 3);
+        assert_eq!(other_store, expected(&[], true), "the spool of another store");
+    }
+    assert_eq!(read_spool(7, &[(4, 2)], 3), expected(&[], true), "beyond a gap");
+    assert_eq!(read_spool(7, &[(3, 2), (6, 1)], 3), expected(&jobs[..2], true), "up to the gap");
+    assert_eq!(read_spool(7, &[(1, 3)], 3), expected(&jobs[2..], false), "two are stored");
+    assert_eq!(read_spool(7, &[(1, 2)], 3), expected(&[], false), "the store has both");
+    let unstored = [&jobs[..1], &jobs[..]].concat();
+    assert_eq!(read_spool(7, &[(1, 2), (3, 1), (4, 3)], 3), expected(&unstored, false));
+    assert_eq!(read_spool(7, &[(2, 3)], 5), expected(&[], true), "other jobs have these numbers");
+    let repeated = read_spool(7, &[(3, 2), (3, 1)], 3);
+    assert_eq!(repeated, expected(&jobs[..2], false), "repeated jobs are ignored");
 }
 
 #[test]
@@ -322,28 +328,29 @@ fn a_removed_empty_spool_is_created_again() {
 fn a_store_with_an_unreadable_spool_does_not_open() {
     let (_dir, path) = store_path();
     drop(open(&path));
-    let nowhere = path.with_extension("loop");
-    std::os::unix::fs::symlink(&nowhere, spool_of(&path)).unwrap();
-    std::os::unix::fs::symlink(spool_of(&path), &nowhere).unwrap();
-    let refused = Store::open(&path, &options(7), Box::new(|_| {})).err().unwrap();
-    assert!(refused.to_string().contains("brain.redb.spool"), "{refused}");
+    let link = path.with_extension("loop");
+    std::os::unix::fs::symlink(&link, spool_of(&path)).unwrap();
+    std::os::unix::fs::symlink(spool_of(&path), &link).unwrap();
+    let error = Store::open(&path, &options(7), Box::new(|_| {})).err().unwrap();
+    assert!(error.to_string().contains("brain.redb.spool"), "{error}");
 }
 
 #[test]
 fn a_damaged_job_is_reported_with_its_file() {
     let (_dir, path) = store_path();
     let id = open(&path).id();
-    for (store_id, starts) in [(id, false), (id + 1, true)] {
+    for (store_id, should_open) in [(id, false), (id + 1, true)] {
         let _ = fs::remove_file(spool_of(&path));
         Spool::create(&path, store_id).unwrap().append(1, &[b"what?".to_vec()]).unwrap();
         let before = fs::read(spool_of(&path)).unwrap();
         match Store::open(&path, &options(7), Box::new(|_| {})) {
             Ok(_) => {
-                assert!(starts && fs::read(path.with_extension("redb.spool-1")).unwrap() == before);
+                let aside = fs::read(path.with_extension("redb.spool-1")).unwrap();
+                assert!(should_open && aside == before);
             }
             Err(error) => {
                 let fault = Fault::from(error);
-                assert!(!starts && fault.message.contains("brain.redb.spool"), "{fault:?}");
+                assert!(!should_open && fault.message.contains("brain.redb.spool"), "{fault:?}");
                 assert!(fs::read(spool_of(&path)).unwrap() == before, "the spool is unchanged");
             }
         }
@@ -372,7 +379,7 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
 }
 
 #[test]
-fn a_removed_spool_stops_writes_and_is_named() {
+fn errors_name_a_removed_spool_with_unstored_jobs() {
     let (_dir, path) = store_path();
     let store = Arc::new(open(&path));
     let (spool, writer) = (spool_of(&path), Arc::clone(&store));

@@ -54,7 +54,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Locked`] when another process has the file, [`StoreError::Newer`] when a newer
-    /// program wrote it, [`StoreError::Damaged`] when it is not a valid store; errors of the disk.
+    /// program wrote it, [`StoreError::Damaged`] when it is not a valid store; errors of the spool
+    /// and of the disk.
     pub fn open(path: &Path, options: &StoreOptions, hook: CommitHook) -> Result<Self, StoreError> {
         with_damage_report(path, || Self::open_inner(path, options, hook))
     }
@@ -136,9 +137,10 @@ impl Store {
     }
 
     /// Queues `work` for the next transaction and returns at once. The writer's thread calls `done`
-    /// with the result; when the queue is full, `done` receives `busy` at once. `done` must not
-    /// block, because other writers wait for it. Jobs added by `work` are durable then and visible
-    /// in [`Store::read_queue`]. Its other writes are visible in every snapshot.
+    /// with the result. When the queue is full, `done` gets [`StoreError::QueueFull`] at once.
+    /// `done` must not block, because other writers wait for it. When `done` runs, jobs that `work`
+    /// added are durable and visible in [`Store::read_queue`]; its other writes are visible in
+    /// every snapshot.
     pub fn write_then<T, F, D>(&self, work: F, done: D)
     where
         T: Send + 'static,
@@ -265,8 +267,8 @@ impl Store {
         })
     }
 
-    /// Returns a snapshot of what `view` can see. Keep it short: redb cannot reuse the space that
-    /// it holds. It may count jobs that it does not show; see [`Store::read_queue`].
+    /// Returns a snapshot of what `view` can see. Drop it soon: redb cannot reuse the space that a
+    /// snapshot holds. The snapshot may lack acknowledged jobs; see [`Store::read_queue`].
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -297,8 +299,8 @@ impl Store {
         })
     }
 
-    /// Returns the spools that were set aside. They hold jobs of another store, or jobs that this
-    /// store cannot take over.
+    /// Returns the paths of the spools that were set aside. They hold jobs of another store, or
+    /// jobs that this store cannot take over.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -337,7 +339,7 @@ impl Store {
         ReaderFactory { shared: Arc::clone(&self.shared) }
     }
 
-    /// Returns the store's random id. Derived data carries it.
+    /// Returns the store's random id. Derived data has it too, to name its store.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.shared.store_id

@@ -16,8 +16,8 @@ pub(super) const PAGES: TableDefinition<'static, (&str, &str), &[u8]> =
 pub(super) const IDS: TableDefinition<'static, u64, (&str, &str)> = TableDefinition::new("ids");
 /// Page id → [`super::Content`].
 pub(super) const CONTENTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("contents");
-/// Page id → [`super::DerivedRows`]. A deleted page keeps this row, but loses its rows in the
-/// tables below.
+/// Page id → [`super::DerivedRows`]. A deleted page keeps this row, but loses its rows in
+/// [`NAMES`], [`LINKS_IN`], [`TAGS`], [`TYPES`] and [`TIMELINE`].
 pub(super) const DERIVED: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("derived");
 /// (page id, version) → [`super::VersionRecord`].
 pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> =
@@ -73,7 +73,7 @@ pub(super) const TIMELINE: TableDefinition<'static, (&str, u64, u32), ()> =
 /// (deleted at in Unix milliseconds, page id).
 pub(super) const DELETED: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("deleted");
-/// (arrival of its body, page id) of captured pages: the 24 hours of the duplicate check.
+/// (arrival of the body in Unix milliseconds, page id) of captured pages, for the duplicate check.
 pub(super) const CAPTURED: TableDefinition<'static, (i64, u64), ()> =
     TableDefinition::new("captured");
 /// Page id → [`super::OutboxRow`].
@@ -160,11 +160,11 @@ pub(super) const META_NEXT_ID: &str = "next_id";
 pub(super) const META_SEQ: &str = "seq";
 /// Number of the next job.
 pub(super) const META_NEXT_JOB: &str = "next_job";
-/// Waiting ingest jobs.
+/// Number of waiting ingest jobs.
 pub(super) const META_WAITING: &str = "jobs_waiting";
-/// Failed ingest jobs that are kept.
+/// Number of failed ingest jobs that are kept.
 pub(super) const META_FAILED: &str = "jobs_failed";
-/// Active pages.
+/// Number of active pages.
 pub(super) const META_ACTIVE: &str = "active";
 /// Links of pages with this id or a greater one were never checked. The key differs from
 /// `links_checked` of earlier versions, which resolved links by other rules, so that every page is
@@ -172,7 +172,7 @@ pub(super) const META_ACTIVE: &str = "active";
 pub(super) const META_LINKS_CHECKED: &str = "paths_checked";
 /// No link was ever checked without the pages below this id.
 pub(super) const META_LINKS_KNOWN: &str = "links_known";
-/// Random id of the store. Derived data carries it.
+/// Random id of the store. Derived data has it too, to name its store.
 pub(super) const META_STORE_ID: &str = "store_id";
 /// Set when a repair lost all pages of a store whose page files exist. The daemon refuses this
 /// store at every later start.

@@ -67,7 +67,7 @@ pub(super) fn put(store: &Store, name: &str, new: NewPage, now: i64) -> WrittenP
         .unwrap()
 }
 
-/// The rows of links, without the source.
+/// Returns the key and the linking page's id of each link row.
 pub(super) fn link_rows(path: &Path) -> Vec<(String, u64)> {
     let db = super::jobs_tests::open_file(path);
     let txn = db.begin_read().unwrap();
@@ -81,7 +81,7 @@ pub(super) fn link_rows(path: &Path) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn links_to_a_root_page_skip_a_namesake_in_a_folder() {
+fn a_slug_link_leads_only_to_the_page_of_that_slug() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
@@ -99,12 +99,12 @@ fn links_to_a_root_page_skip_a_namesake_in_a_folder() {
     put(&store, "by/folder", page("by folder", &[], Some("projects/index")), 4);
     let reader = store.read(Visibility::All).unwrap();
     let found = |name: &str| reader.page(&SourceId::default(), &slug(name)).unwrap().unwrap();
-    let from = |name: &str| found(name).id;
+    let id_of = |name: &str| found(name).id;
     let linking = |name: &str, limit| {
         reader.linking(&(SourceId::default(), slug(name), found(name)), limit).unwrap()
     };
-    assert_eq!(linking("index", 9), [from("by/name"), from("by/path")]);
-    assert_eq!(linking("projects/index", 9), [from("by/folder"), from("by/name")]);
+    assert_eq!(linking("index", 9), [id_of("by/name"), id_of("by/path")]);
+    assert_eq!(linking("projects/index", 9), [id_of("by/folder"), id_of("by/name")]);
     drop((reader, store));
     assert_eq!(link_rows(&path).len(), 3, "a bare link has one row");
 }
@@ -135,15 +135,15 @@ fn a_failed_task_does_not_affect_its_batch() {
     let outcomes: Vec<bool> = threads.into_iter().map(|t| t.join().unwrap().is_ok()).collect();
     let reader = store.read(Visibility::All).unwrap();
     for (n, acknowledged) in outcomes.into_iter().enumerate() {
-        let there = reader.page(&SourceId::default(), &slug(&format!("p/{n}"))).unwrap().is_some();
+        let exists = reader.page(&SourceId::default(), &slug(&format!("p/{n}"))).unwrap().is_some();
         assert_eq!((n, acknowledged), (n, n % 3 == 0));
-        assert_eq!(there, acknowledged, "page {n}");
+        assert_eq!(exists, acknowledged, "page {n}");
     }
     assert_eq!(reader.counts().unwrap().active, 10);
 }
 
 /// Returns the pages with this label, newest first.
-fn with(reader: &Reader, label: PageLabel<'_>) -> Vec<PageEntry> {
+fn pages_with(reader: &Reader, label: PageLabel<'_>) -> Vec<PageEntry> {
     let mut out = Vec::new();
     let each = |found| {
         out.push(found);
@@ -170,7 +170,7 @@ fn a_page_changed_twice_in_a_transaction_has_its_last_rows() {
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();
     let tagged = |tag| -> Vec<u64> {
-        with(&reader, PageLabel::Tag(tag)).iter().map(|page| page.2.id).collect()
+        pages_with(&reader, PageLabel::Tag(tag)).iter().map(|page| page.2.id).collect()
     };
     assert_eq!([tagged("x"), tagged("y"), tagged("z")], [vec![id + 1], vec![id], vec![id]]);
     let other = reader.by_id(id + 1).unwrap().unwrap();
@@ -192,8 +192,10 @@ fn the_hook_gets_all_changes_in_order_before_the_writer() {
     assert_eq!(*received.lock().unwrap(), [1, 2, 3, 4, 5]);
 }
 
+/// A change of pages, by their numbers.
 #[derive(Debug, Clone)]
 enum Step {
+    /// Numbers of page, text and tag.
     Put(u8, u8, u8),
     Delete(u8),
     Restore(u8),
@@ -209,6 +211,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Returns the number of rows of a table.
 pub(super) fn rows<K: redb::Key + 'static, V: redb::Value + 'static>(
     txn: &redb::ReadTransaction,
     table: redb::TableDefinition<'static, K, V>,
@@ -310,10 +313,10 @@ proptest! {
             let tagged = newest.iter().filter(|page| page.2.tags.iter().any(|own| own == tag));
             let expected: Vec<PageEntry> = tagged.cloned().collect();
             prop_assert_eq!(tag_count(tag), expected.len());
-            prop_assert_eq!(with(&reader, PageLabel::Tag(tag)), expected);
+            prop_assert_eq!(pages_with(&reader, PageLabel::Tag(tag)), expected);
         }
         let of_type = newest.first().map_or("note".to_owned(), |page| page.2.page_type.clone());
-        prop_assert_eq!(with(&reader, PageLabel::Type(&of_type)), newest);
+        prop_assert_eq!(pages_with(&reader, PageLabel::Type(&of_type)), newest);
         drop(reader);
         drop(store);
         verify(&path, &|_, _| true).unwrap();

@@ -14,7 +14,7 @@ pub(super) fn derive_titles(txn: &WriteTransaction) -> Result<(), StoreError> {
     for row in pages.iter()? {
         let (key, value) = row?;
         let (source, name) = key.value();
-        // A damaged text leaves its page as it is: reads report it.
+        // A page with a damaged text stays as it is: reads report the damage.
         let Ok(mut record) = from_bytes::<PageRecord>(value.value()) else { continue };
         let Some(content) = contents.get(record.id)? else { continue };
         let Ok(content) = from_bytes::<Content>(content.value()) else { continue };

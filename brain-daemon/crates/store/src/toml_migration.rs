@@ -49,9 +49,9 @@ pub(super) fn read_pages(txn: &WriteTransaction) -> Result<bool, StoreError> {
         contents.insert(id, to_bytes(&content)?.as_slice())?;
         derived.insert(id, to_bytes(&rows)?.as_slice())?;
         pages.insert((source.as_str(), slug.as_str()), to_bytes(&record)?.as_slice())?;
-        for (tags, more) in [(former.distinct_tags(), -1), (record.distinct_tags(), 1)] {
+        for (tags, delta) in [(former.distinct_tags(), -1), (record.distinct_tags(), 1)] {
             for tag in tags.into_iter().filter(|_| is_active) {
-                *counts.entry((source.clone(), tag.to_owned())).or_default() += more;
+                *counts.entry((source.clone(), tag.to_owned())).or_default() += delta;
             }
         }
     }
@@ -61,9 +61,9 @@ pub(super) fn read_pages(txn: &WriteTransaction) -> Result<bool, StoreError> {
     Ok(has_names)
 }
 
-/// Moves TOML from the text to the frontmatter. Returns whether there is any.
+/// Moves TOML from the text to the frontmatter. Returns whether there was any.
 pub(super) fn read_toml(record: &mut PageRecord, content: &mut Content) -> bool {
-    // A damaged text stays as it is: reads report it. So does malformed TOML.
+    // Malformed TOML stays as it is. So does a damaged text: reads report the damage.
     if !may_have_toml(content) || page::content_digest(&content.body) != record.content_hash {
         return false;
     }

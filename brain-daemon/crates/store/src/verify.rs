@@ -28,13 +28,13 @@ use labels::LabelRows;
 
 /// First bytes of a redb file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
-/// Cache size for reading.
+/// Cache size for reading, in bytes.
 const CACHE_BYTES: usize = 8_000_000;
 
 /// Result of a successful verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Its length in bytes.
+    /// Length of the store file in bytes.
     pub bytes: u64,
     /// Schema number.
     pub schema: u64,
@@ -60,16 +60,17 @@ pub struct VerifyReport {
 ///
 /// # Errors
 /// [`StoreError::Damaged`] with what is wrong, [`StoreError::Newer`], [`StoreError::Locked`] when a
-/// daemon has the file, `cancelled` when `progress` returns `false`; errors of the disk.
+/// daemon has the file, [`StoreError::Cancelled`] when `progress` returns `false`; errors of the
+/// disk.
 pub fn verify(path: &Path, progress: Progress<'_>) -> Result<VerifyReport, StoreError> {
     verify_against(path, progress, None)
 }
 
-/// As [`verify`]; if `written` is given, the rows must also have this digest.
+/// As [`verify`]; if `expected_digest` is given, the rows must also have this digest.
 pub(super) fn verify_against(
     path: &Path,
     progress: Progress<'_>,
-    written: Option<[u8; 32]>,
+    expected_digest: Option<[u8; 32]>,
 ) -> Result<VerifyReport, StoreError> {
     let name = path.display().to_string();
     let file = open(path)?;
@@ -79,16 +80,16 @@ pub(super) fn verify_against(
         let mut db = Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(overlay)
-            .map_err(|e| of_redb(e, &name))?;
-        if !db.check_integrity().map_err(|e| of_redb(e, &name))? {
+            .map_err(|e| from_redb(e, &name))?;
+        if !db.check_integrity().map_err(|e| from_redb(e, &name))? {
             return Err(StoreError::damaged("it does not match its checksums"));
         }
         let txn = db.begin_read()?;
         let schema = migrate::check(&txn, path)?;
         let verifier = Verifier { txn: &txn, schema, path, progress };
-        let report = verifier.whole(bytes)?;
-        match written {
-            Some(written) if verifier.digest(report.rows)? != written => {
+        let report = verifier.verify_all(bytes)?;
+        match expected_digest {
+            Some(expected) if verifier.digest(report.rows)? != expected => {
                 Err(StoreError::UnequalCopy(name.clone()))
             }
             _ => Ok(report),
@@ -105,7 +106,7 @@ pub fn store_id(path: &Path) -> Result<u64, StoreError> {
     let name = path.display().to_string();
     drop(open(path)?);
     with_damage_report(path, || {
-        let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &name))?;
+        let db = redb::ReadOnlyDatabase::open(path).map_err(|e| from_redb(e, &name))?;
         Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
     })
 }
@@ -131,7 +132,7 @@ fn open(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-fn of_redb(error: redb::DatabaseError, name: &str) -> StoreError {
+fn from_redb(error: redb::DatabaseError, name: &str) -> StoreError {
     match error {
         redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(name.to_owned()),
         redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, name),
@@ -166,7 +167,8 @@ impl Digest {
     }
 }
 
-/// Checks that `path` is a markdown file below a source's directory; otherwise returns what it is.
+/// Checks that `path` names a markdown file below a source's directory. The error is the rest of a
+/// sentence that begins with the file.
 fn check_path(path: &str) -> Result<(), &'static str> {
     let mut parts = Path::new(path).components();
     if path.contains('\0') || !parts.all(|part| matches!(part, Component::Normal(_))) {
@@ -186,8 +188,8 @@ fn is_directory(path: &str) -> bool {
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
-fn wrong_file(source: &str, path: &str, what: &str) -> StoreError {
-    StoreError::damaged(format!("file {path:?} of source \"{source}\" {what}"))
+fn wrong_file(source: &str, path: &str, problem: &str) -> StoreError {
+    StoreError::damaged(format!("file {path:?} of source \"{source}\" {problem}"))
 }
 
 /// State of one verification.
@@ -199,16 +201,17 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    fn whole(&self, bytes: u64) -> Result<VerifyReport, StoreError> {
+    /// Verifies the whole store; `bytes` is the length of its file.
+    fn verify_all(&self, bytes: u64) -> Result<VerifyReport, StoreError> {
         let mut rows = 0;
-        macro_rules! measure {
+        macro_rules! count_rows {
             ($($table:ident),*) => {$(
                 if let Some(table) = self.table(t::$table)? {
                     rows += table.len()?;
                 }
             )*};
         }
-        t::every_table!(measure);
+        t::every_table!(count_rows);
         let mut report = VerifyReport {
             bytes,
             schema: self.schema,
@@ -258,7 +261,7 @@ impl Verifier<'_> {
                 let (key, value) = row?;
                 from_bytes::<FileRecord>(value.value())?;
                 let (source, path) = key.value();
-                check_path(path).map_err(|what| wrong_file(source, path, what))?;
+                check_path(path).map_err(|problem| wrong_file(source, path, problem))?;
             }
         }
         if self.schema >= 83 {
@@ -271,10 +274,10 @@ impl Verifier<'_> {
         Ok(report)
     }
 
-    /// Returns the digest of all `rows`.
+    /// Returns the digest of all rows; `rows` is their number, for the progress.
     fn digest(&self, rows: u64) -> Result<[u8; 32], StoreError> {
         let mut digest = Digest::default();
-        macro_rules! gather {
+        macro_rules! add_rows {
             ($($table:ident),*) => {$(
                 for (n, row) in self.required_table(t::$table)?.iter()?.enumerate() {
                     if n % 256 == 0 && !(self.progress)(rows, rows) {
@@ -285,7 +288,7 @@ impl Verifier<'_> {
                 }
             )*};
         }
-        t::every_table!(gather);
+        t::every_table!(add_rows);
         Ok(digest.end())
     }
 
@@ -390,19 +393,19 @@ impl Verifier<'_> {
             let (id, number) = key.value();
             let wrong =
                 |what: &str| StoreError::damaged(format!("version {number} of page {id}: {what}"));
-            let kept = migrate::version_of(self.schema, value.value())?;
-            if (kept.record.id, kept.record.version) != (id, number) {
+            let version = migrate::version_of(self.schema, value.value())?;
+            if (version.record.id, version.record.version) != (id, number) {
                 return Err(wrong("its id or number does not match"));
             }
             if ids.get(id)?.is_none() {
                 return Err(wrong("there is no such page"));
             }
-            let path = kept.record.source_path.as_str();
+            let path = version.record.source_path.as_str();
             check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
             // Hashes of versions from before schema 81 were not kept up to date.
-            let has_valid_hash = kept.record.provenance != Provenance::default();
+            let has_valid_hash = version.record.provenance != Provenance::default();
             if has_valid_hash
-                && page::content_digest(&kept.content.body) != kept.record.content_hash
+                && page::content_digest(&version.content.body) != version.record.content_hash
             {
                 return Err(wrong("its text does not match its content hash"));
             }

@@ -24,7 +24,8 @@ const BAD_PATHS: [&str; 9] = [
     "p/other-than-the-others.md",
 ];
 
-/// Writes the path `bad` to one of the tables of a backup that hold paths.
+/// Writes the path `bad` to `table`, one of the tables of a backup with paths. Returns `false` if
+/// the path is valid there.
 fn write_bad_path(txn: &redb::WriteTransaction, table: &str, bad: &str) -> bool {
     use super::record::{from_bytes, to_bytes};
     let page = ("default", "p/7");
@@ -72,12 +73,12 @@ fn write_bad_path(txn: &redb::WriteTransaction, table: &str, bad: &str) -> bool 
                 return false;
             }
             let mut table = txn.open_table(t::VERSIONS).unwrap();
-            let (key, mut kept): (_, VersionRecord) = {
-                let (key, kept) = table.first().unwrap().unwrap();
-                (key.value(), from_bytes(kept.value()).unwrap())
+            let (key, mut version): (_, VersionRecord) = {
+                let (key, row) = table.first().unwrap().unwrap();
+                (key.value(), from_bytes(row.value()).unwrap())
             };
-            kept.record.source_path = bad.into();
-            table.insert(key, to_bytes(&kept).unwrap().as_slice()).unwrap();
+            version.record.source_path = bad.into();
+            table.insert(key, to_bytes(&version).unwrap().as_slice()).unwrap();
         }
         _ => {
             // Any absolute directory can belong to a source: a restore asks about it by name.
@@ -106,20 +107,19 @@ fn a_backup_with_a_path_outside_a_source_is_refused() {
             std::fs::copy(&good, &file).unwrap();
             let db = Database::open(&file).unwrap();
             let txn = db.begin_write().unwrap();
-            let applies = write_bad_path(&txn, table, bad);
+            let is_bad = write_bad_path(&txn, table, bad);
             txn.commit().unwrap();
             drop(db);
-            if !applies {
+            if !is_bad {
                 continue;
             }
             crafted += 1;
             match verify(&file, CONTINUE) {
-                Err(StoreError::Damaged(what)) => {
-                    let shown = format!("{bad:?}");
+                Err(StoreError::Damaged(message)) => {
+                    let bad_path = format!("{bad:?}");
                     // If two tables differ, the message names either row.
-                    let named =
-                        what.contains(&shown) || what.contains("p/7.md") || what.contains("p/7");
-                    assert!(named, "{table}, {bad:?}: {what}");
+                    let names_row = message.contains(&bad_path) || message.contains("p/7");
+                    assert!(names_row, "{table}, {bad:?}: {message}");
                 }
                 other => panic!("{table}, {bad:?}: {other:?}"),
             }
@@ -131,7 +131,7 @@ fn a_backup_with_a_path_outside_a_source_is_refused() {
     assert!(crafted > 50, "{crafted}");
 }
 
-/// Returns a deterministic random number generator.
+/// Returns a generator of random numbers below its argument, the same in each run.
 fn random_numbers() -> impl FnMut(usize) -> usize {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     move |below| {
@@ -159,26 +159,25 @@ fn a_flipped_byte_is_refused_or_harmless() {
     let bad = dir.path().join("bad.redb");
     let mut random = random_numbers();
     let (mut refused, mut harmless) = (0, 0);
-    let mut places: Vec<usize> = (0..320).collect();
-    places.extend((0..160).map(|_| random(good.len())));
-    // Places in the texts of pages, where damage is never harmless.
+    let mut offsets: Vec<usize> = (0..320).collect();
+    offsets.extend((0..160).map(|_| random(good.len())));
+    // Offsets in the texts of pages, where damage is never harmless.
     let words = good.windows(5).enumerate().filter(|(_, w)| *w == b"words").map(|(at, _)| at);
     let words: Vec<usize> = words.collect();
-    let text_places: Vec<usize> = (0..40).map(|_| words[random(words.len())]).collect();
-    for (at, must) in
-        places.into_iter().map(|at| (at, false)).chain(text_places.into_iter().map(|at| (at, true)))
-    {
+    let text_offsets: Vec<usize> = (0..40).map(|_| words[random(words.len())]).collect();
+    let cases = offsets.into_iter().map(|at| (at, false));
+    for (at, is_text) in cases.chain(text_offsets.into_iter().map(|at| (at, true))) {
         let mut bytes = good.clone();
         bytes[at] ^= 1 << random(8);
         std::fs::write(&bad, &bytes).unwrap();
         match verify(&bad, CONTINUE) {
-            Err(StoreError::Damaged(what)) => {
+            Err(StoreError::Damaged(message)) => {
                 refused += 1;
-                assert!(what.contains("bad.redb"), "{what}");
+                assert!(message.contains("bad.redb"), "{message}");
             }
             Err(other) => panic!("byte {at}: {other:?}"),
             Ok(_) => {
-                assert!(!must, "byte {at} belongs to a page");
+                assert!(!is_text, "byte {at} belongs to a page");
                 harmless += 1;
                 assert_eq!(restored_rows(&bad), expected, "byte {at}");
             }
@@ -201,7 +200,9 @@ fn a_truncated_backup_is_refused() {
     for length in lengths {
         std::fs::write(&bad, &good[..length]).unwrap();
         match verify(&bad, CONTINUE) {
-            Err(StoreError::Damaged(what)) => assert!(what.contains("bad.redb"), "{what}"),
+            Err(StoreError::Damaged(message)) => {
+                assert!(message.contains("bad.redb"), "{message}");
+            }
             other => panic!("cut to {length}: {other:?}"),
         }
         let to = dir.path().join("restored.redb");
@@ -234,7 +235,7 @@ fn older_stores_are_verified() {
     }
 }
 
-/// Wrong rows by tag or type would stay wrong after a restore.
+/// A restore copies rows by tag and type, so wrong rows would stay wrong.
 #[test]
 fn wrong_rows_by_tag_and_type_are_found() {
     let dir = tempfile::tempdir().unwrap();
@@ -258,7 +259,7 @@ fn wrong_rows_by_tag_and_type_are_found() {
             counts.insert(("default", "harbour"), 3).unwrap();
         }),
     ];
-    for (n, (what, damage)) in cases.into_iter().enumerate() {
+    for (n, (table, damage)) in cases.into_iter().enumerate() {
         let damaged = dir.path().join(format!("{n}.redb"));
         std::fs::copy(&path, &damaged).unwrap();
         let db = Database::open(&damaged).unwrap();
@@ -267,14 +268,16 @@ fn wrong_rows_by_tag_and_type_are_found() {
         txn.commit().unwrap();
         drop(db);
         match verify(&damaged, CONTINUE) {
-            Err(StoreError::Damaged(why)) => assert!(why.contains(what), "{n}: {why}"),
+            Err(StoreError::Damaged(message)) => {
+                assert!(message.contains(table), "{n}: {message}");
+            }
             other => panic!("{n}: {other:?}"),
         }
     }
 }
 
 #[test]
-fn keeping_a_save_as_a_version_keeps_tags_and_type() {
+fn a_saved_version_leaves_tags_and_type_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);

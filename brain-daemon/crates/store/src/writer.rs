@@ -22,7 +22,7 @@ use super::record::{Content, PageRecord};
 use super::shared::SharedState;
 use super::{Draft, StoreError};
 
-/// Maximum blocking tasks in a batch. It is large enough that a flush serves many tasks, and small
+/// Maximum blocking tasks in a batch: large enough that a flush serves many tasks, and small
 /// enough that some writers commit while others still write their files.
 const MAX_BATCH: usize = 32;
 
@@ -30,7 +30,7 @@ const MAX_BATCH: usize = 32;
 /// costs hardly more than a flush of a few.
 const MAX_CALLBACK_BATCH: usize = 256;
 
-/// How long a batch waits for the callers of the previous batch to return.
+/// Maximum time that a batch waits for the callers of the previous batch to return.
 const MAX_BATCH_WAIT: Duration = Duration::from_millis(1);
 
 /// Maximum queued tasks. Beyond it, [`Writer::call`] waits and [`Writer::submit`] refuses.
@@ -175,11 +175,11 @@ impl Writer {
         D: FnOnce(Result<T, StoreError>) + Send + 'static,
     {
         let task: Box<dyn WriteTask> = Box::new(CallbackTask { work, output: None, done });
-        let refused = match &self.queue {
+        let outcome = match &self.queue {
             Some(queue) => queue.try_send(task),
             None => Err(TrySendError::Disconnected(task)),
         };
-        match refused {
+        match outcome {
             Ok(()) => {}
             Err(TrySendError::Full(task)) => task.finish(Err(StoreError::QueueFull(MAX_QUEUED))),
             Err(TrySendError::Disconnected(task)) => task.finish(Err(StoreError::Closed)),
@@ -200,7 +200,7 @@ pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 
 fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
     let mut group_commit = GroupCommit::new(shared);
-    let mut receiver = BatchReceiver { tasks, last: 1 };
+    let mut receiver = BatchReceiver { tasks, last_len: 1 };
     while let Some(mut batch) = receiver.batch(None) {
         if shared.leave_read_only() {
             group_commit.reset();
@@ -250,7 +250,8 @@ pub(super) fn refuse(batch: Batch, error: &StoreError) {
 /// Collects queued tasks into batches.
 pub(super) struct BatchReceiver<'q> {
     tasks: &'q Receiver<Box<dyn WriteTask>>,
-    last: usize,
+    /// Number of tasks in the previous batch.
+    last_len: usize,
 }
 
 impl BatchReceiver<'_> {
@@ -268,7 +269,7 @@ impl BatchReceiver<'_> {
         while blocking < MAX_BATCH && batch.len() < MAX_CALLBACK_BATCH {
             let next = match self.tasks.try_recv() {
                 Ok(task) => Ok(task),
-                Err(_) if blocking > 0 && batch.len() < self.last => {
+                Err(_) if blocking > 0 && batch.len() < self.last_len => {
                     self.tasks.recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 }
                 Err(_) => break,
@@ -281,7 +282,7 @@ impl BatchReceiver<'_> {
                 Err(_) => break,
             }
         }
-        self.last = batch.len();
+        self.last_len = batch.len();
         Some(batch)
     }
 }
@@ -316,9 +317,9 @@ fn commit(shared: &SharedState, batch: Batch, hook: &CommitHook, recovered: &Rec
             Err(CommitError { cause: Cause::Task(index), error }) => {
                 waiting.remove(index).finish(Err(error));
             }
-            Err(CommitError { cause: Cause::Refused(writers), error }) => {
-                tracing::warn!(%error, jobs = writers.len(), "writes refused");
-                for index in writers.into_iter().rev() {
+            Err(CommitError { cause: Cause::Refused(indexes), error }) => {
+                tracing::warn!(%error, jobs = indexes.len(), "writes refused");
+                for index in indexes.into_iter().rev() {
                     waiting.remove(index).finish(Err(error.clone()));
                 }
             }
@@ -358,6 +359,7 @@ impl From<StoreError> for CommitError {
     }
 }
 
+/// For each task of a batch, the error with which it was refused.
 pub(super) type Refusals = Vec<Option<StoreError>>;
 
 fn attempt(
@@ -388,7 +390,7 @@ fn attempt(
     Ok((committed?, refusals))
 }
 
-/// Runs the tasks in the draft and returns which were refused.
+/// Runs the tasks in the draft. Returns for each task the error with which it was refused, if any.
 pub(super) fn run(
     shared: &SharedState,
     draft: &mut Draft<'_>,
@@ -396,7 +398,8 @@ pub(super) fn run(
     recovered: &RecoveryResult,
 ) -> Result<Refusals, CommitError> {
     let mut refusals = Vec::with_capacity(tasks.len());
-    let (mut writers, mut dependent, mut dirty) = (Vec::new(), Vec::new(), Vec::new());
+    // Indexes of tasks that need free space, an imported spool, and a writable file.
+    let (mut space_users, mut spool_users, mut writers) = (Vec::new(), Vec::new(), Vec::new());
     for (index, task) in tasks.iter_mut().enumerate() {
         let before = draft.dirty;
         (draft.frees_space, draft.needs_spooled_jobs, draft.bulk) = (false, false, false);
@@ -406,13 +409,13 @@ pub(super) fn run(
             Ok(()) => {
                 refusals.push(None);
                 if draft.dirty > before {
-                    dirty.push(index);
-                }
-                if draft.dirty > before && !draft.frees_space {
                     writers.push(index);
                 }
+                if draft.dirty > before && !draft.frees_space {
+                    space_users.push(index);
+                }
                 if draft.dirty > before || draft.needs_spooled_jobs {
-                    dependent.push(index);
+                    spool_users.push(index);
                 }
             }
             Err(error) if error.is_disk_error() => return Err(error.into()),
@@ -420,25 +423,25 @@ pub(super) fn run(
             Err(error) => return Err(CommitError { cause: Cause::Task(index), error }),
         }
     }
-    if !dependent.is_empty()
+    if !spool_users.is_empty()
         && let Err(error) = recovered
     {
-        return Err(CommitError { cause: Cause::Refused(dependent), error: error.clone() });
+        return Err(CommitError { cause: Cause::Refused(spool_users), error: error.clone() });
     }
-    if !dependent.is_empty()
+    if !spool_users.is_empty()
         && let Err(error) = shared.check_file_identity()
     {
-        return Err(CommitError { cause: Cause::Refused(dependent), error });
-    }
-    if !dirty.is_empty()
-        && let Err(error) = shared.check_writable()
-    {
-        return Err(CommitError { cause: Cause::Refused(dirty), error });
+        return Err(CommitError { cause: Cause::Refused(spool_users), error });
     }
     if !writers.is_empty()
-        && let Err(error) = shared.check_free_space()
+        && let Err(error) = shared.check_writable()
     {
         return Err(CommitError { cause: Cause::Refused(writers), error });
+    }
+    if !space_users.is_empty()
+        && let Err(error) = shared.check_free_space()
+    {
+        return Err(CommitError { cause: Cause::Refused(space_users), error });
     }
     Ok(refusals)
 }

@@ -46,13 +46,13 @@ pub trait Starter: Send + Sync {
     /// `NotFound` if the program does not exist; otherwise the error of the start.
     fn start(&self, launch: &Launch) -> Result<Box<dyn Child>>;
 
-    /// Runs a command to its end, for at most `within`, with empty standard input. Returns the exit
-    /// status and the standard output, followed by standard error if the command failed. Each
-    /// stream is cut at 64 KiB.
+    /// Runs a command to its end, for at most `timeout`, with empty standard input. Returns the
+    /// exit status (-1 after a signal) and the standard output, followed by standard error if the
+    /// command failed. Each stream is cut at 64 KiB.
     ///
     /// # Errors
-    /// As [`Starter::start`]; `TimedOut` if the command was killed after `within`.
-    fn run(&self, command: &[String], within: Duration) -> Result<(i32, String)>;
+    /// As [`Starter::start`]; `TimedOut` if the command was killed after `timeout`.
+    fn run(&self, command: &[String], timeout: Duration) -> Result<(i32, String)>;
 }
 
 /// A running agent.
@@ -64,7 +64,7 @@ pub trait Child: Send {
     fn lines(&self) -> Vec<String>;
 
     /// Stops the agent and its process group: SIGTERM, then SIGKILL after two seconds. Blocks until
-    /// the agent is gone.
+    /// the agent has exited, at most two seconds after SIGKILL.
     fn stop(&self);
 }
 
@@ -121,18 +121,18 @@ impl Starter for SystemStarter {
         command.args(&launch.command[1..]);
         prepare(&mut command);
         if self.supervised {
-            // The supervisor ends when this process does: `run_until_exit` holds the other end of
-            // the pipe.
+            // `run_until_exit` holds the other end of this pipe. When the daemon ends, the pipe
+            // closes, and the supervisor's watcher kills the agent's process group.
             command.stdin(Stdio::piped());
         }
         command.envs(launch.variables.iter().map(|(name, value)| (name, value.expose())));
-        let (started, receiver) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let state = Arc::new(ExitState::default());
         let exit_state = Arc::clone(&state);
-        // To the kernel, the starting thread is the parent, so it must live as long as the agent.
         let on_exit = self.on_exit.clone();
+        // To the kernel, the starting thread is the parent, so it must live as long as the agent.
         let run = move || {
-            run_until_exit(command, &exit_state, &started);
+            run_until_exit(command, &exit_state, &sender);
             if let Some(on_exit) =
                 on_exit.filter(|_| !exit_state.stop_requested.load(Ordering::SeqCst))
             {
@@ -143,18 +143,18 @@ impl Starter for SystemStarter {
         let (pid, out, err) =
             receiver.recv().map_err(|_| Error::other("the thread of the agent ended"))??;
         let lines = OutputLines::default();
-        // From here on, dropping `child` stops the agent if a later step fails.
-        let mut running = SystemChild { pid, state, readers: Vec::new(), lines };
-        running.readers.push(read(&running.lines, out)?);
-        running.readers.push(read(&running.lines, err)?);
-        Ok(Box::new(running))
+        // If a later step fails, dropping `child` kills the agent.
+        let mut child = SystemChild { pid, state, readers: Vec::new(), lines };
+        child.readers.push(read(&child.lines, out)?);
+        child.readers.push(read(&child.lines, err)?);
+        Ok(Box::new(child))
     }
 
-    fn run(&self, command: &[String], within: Duration) -> Result<(i32, String)> {
-        let began = Instant::now();
-        let mut running = Command::new(self.program(command)?);
-        prepare(running.args(&command[1..]));
-        let mut child = running.spawn()?;
+    fn run(&self, command: &[String], timeout: Duration) -> Result<(i32, String)> {
+        let start = Instant::now();
+        let mut prepared = Command::new(self.program(command)?);
+        prepare(prepared.args(&command[1..]));
+        let mut child = prepared.spawn()?;
         let group = Pid::from_child(&child);
         let out = collect(child.stdout.take());
         let err = collect(child.stderr.take());
@@ -162,19 +162,19 @@ impl Starter for SystemStarter {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            if began.elapsed() >= within {
+            if start.elapsed() >= timeout {
                 // The process is not reaped yet, so its pid cannot have been reused.
                 let _ = kill_process_group(group, Signal::KILL);
                 child.wait()?;
                 return Err(Error::new(
                     ErrorKind::TimedOut,
-                    format!("it took longer than {} seconds", within.as_secs()),
+                    format!("it took longer than {} seconds", timeout.as_secs()),
                 ));
             }
             thread::sleep(POLL_INTERVAL);
         };
         // A descendant of the command may hold its output open.
-        let rest = within.saturating_sub(began.elapsed()).max(POLL_INTERVAL);
+        let rest = timeout.saturating_sub(start.elapsed()).max(POLL_INTERVAL);
         let mut text = out.recv_timeout(rest).unwrap_or_default();
         if !status.success() {
             text.push_str(&err.recv_timeout(rest).unwrap_or_default());
@@ -228,43 +228,46 @@ fn collect(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     receiver
 }
 
-/// The exit of an agent, set as soon as it happens.
+/// The exit of an agent.
 #[derive(Debug, Default)]
 struct ExitState {
-    ended: Mutex<Option<String>>,
-    changed: Condvar,
+    /// How the agent exited, in words; set as soon as it exits.
+    description: Mutex<Option<String>>,
+    /// Notified when `description` is set.
+    exit_event: Condvar,
     /// Set when the daemon stops the agent.
     stop_requested: AtomicBool,
 }
 
 impl ExitState {
-    fn ended(&self) -> MutexGuard<'_, Option<String>> {
-        self.ended.lock()
+    fn lock_description(&self) -> MutexGuard<'_, Option<String>> {
+        self.description.lock()
     }
 }
 
 type StartResult = Result<(Pid, ChildStdout, ChildStderr)>;
 
 /// Starts an agent and waits until it has exited.
-fn run_until_exit(mut command: Command, state: &ExitState, started: &mpsc::Sender<StartResult>) {
+fn run_until_exit(mut command: Command, state: &ExitState, sender: &mpsc::Sender<StartResult>) {
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return drop(started.send(Err(error))),
+        Err(error) => return drop(sender.send(Err(error))),
     };
     let pid = Pid::from_child(&child);
     let pipes = child.stdout.take().zip(child.stderr.take());
-    let _ = started.send(
+    let _ = sender.send(
         pipes.map(|(out, err)| (pid, out, err)).ok_or_else(|| Error::other("it has no output")),
     );
     // The lock is held while reaping, so `stop` never signals a reused pid.
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
     {}
-    let mut ended = state.ended();
+    let mut description = state.lock_description();
     // Kill what the agent left in its group.
     let _ = kill_process_group(pid, Signal::KILL);
-    *ended = Some(child.wait().map_or_else(|error| format!("it is gone ({error})"), describe_exit));
-    state.changed.notify_all();
+    *description =
+        Some(child.wait().map_or_else(|error| format!("it is gone ({error})"), describe_exit));
+    state.exit_event.notify_all();
 }
 
 /// Describes an exit status in words.
@@ -286,7 +289,7 @@ struct SystemChild {
 
 impl Child for SystemChild {
     fn ended(&self) -> Option<String> {
-        self.state.ended().clone()
+        self.state.lock_description().clone()
     }
 
     fn lines(&self) -> Vec<String> {
@@ -304,12 +307,16 @@ impl Child for SystemChild {
     fn stop(&self) {
         self.state.stop_requested.store(true, Ordering::SeqCst);
         for signal in [Signal::TERM, Signal::KILL] {
-            let mut ended = self.state.ended();
-            if ended.is_some() {
+            let mut description = self.state.lock_description();
+            if description.is_some() {
                 return;
             }
             let _ = kill_process_group(self.pid, signal);
-            self.state.changed.wait_while_for(&mut ended, |ended| ended.is_none(), STOP_TIMEOUT);
+            self.state.exit_event.wait_while_for(
+                &mut description,
+                |description| description.is_none(),
+                STOP_TIMEOUT,
+            );
         }
     }
 }
@@ -317,8 +324,8 @@ impl Child for SystemChild {
 impl Drop for SystemChild {
     fn drop(&mut self) {
         self.state.stop_requested.store(true, Ordering::SeqCst);
-        let ended = self.state.ended();
-        if ended.is_none() {
+        let description = self.state.lock_description();
+        if description.is_none() {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
     }
@@ -340,17 +347,17 @@ mod tests {
         }
     }
 
-    fn until(what: &str, done: impl Fn() -> bool) {
+    fn wait_until(condition: &str, is_met: impl Fn() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(30);
-        while !done() {
-            assert!(Instant::now() < deadline, "{what}");
+        while !is_met() {
+            assert!(Instant::now() < deadline, "not within 30 seconds: {condition}");
             thread::sleep(POLL_INTERVAL);
         }
     }
 
     fn lines(child: &dyn Child, count: usize) -> Vec<String> {
         let found = Mutex::new(Vec::new());
-        until("lines", || {
+        wait_until("lines are printed", || {
             let mut found = found.lock();
             found.extend(child.lines());
             found.len() >= count
@@ -373,7 +380,7 @@ mod tests {
         let mut printed = lines(&*child, 3);
         printed.sort();
         assert_eq!(printed, ["err", "out", "s3cret"]);
-        until("its end", || child.ended().is_some());
+        wait_until("the agent has exited", || child.ended().is_some());
         assert_eq!(child.ended().unwrap(), "it ended with exit status 7");
         // Stopping an agent that has exited does nothing.
         child.stop();
@@ -404,18 +411,18 @@ mod tests {
         assert!(is_running(&inner_pid));
         child.stop();
         assert!(child.ended().unwrap().contains("signal 9"), "{:?}", child.ended());
-        until("the inner process ends", || !is_running(&inner_pid));
+        wait_until("the inner process has ended", || !is_running(&inner_pid));
         // Dropping a child stops it.
         let child = starter.start(&shell("echo $$; sleep 600")).unwrap();
         let inner_pid = lines(&*child, 1).remove(0);
         drop(child);
-        until("the dropped agent ends", || !is_running(&inner_pid));
+        wait_until("the dropped agent has ended", || !is_running(&inner_pid));
     }
 
     #[test]
     fn short_command_returns_output_or_times_out() {
         let starter = SystemStarter::default();
-        let run = |script: &str, within| starter.run(&shell(script).command, within);
+        let run = |script: &str, timeout| starter.run(&shell(script).command, timeout);
         assert_eq!(
             run("echo yes; echo no >&2", Duration::from_secs(30)).unwrap(),
             (0, "yes\n".into())

@@ -25,11 +25,12 @@ pub const SUBCOMMAND: &str = "child-supervisor";
 const WATCH: &str = "watch";
 /// The running executable, even if its file was replaced.
 pub(super) const CURRENT_EXE: &str = "/proc/self/exe";
-/// The exit code of shells for a missing program.
+/// The exit code of a program that cannot be started, as in shells for a missing program.
 const NOT_FOUND: u8 = 127;
 
-/// Replaces this process with the program that `args` name, if they are for the supervisor. Returns
-/// `None` if they are not, and an exit code if it failed.
+/// Runs the supervisor or the group watcher, if `args` request one. The supervisor replaces this
+/// process with the program that `args` name. Returns an exit code when the supervisor fails or the
+/// watcher ends, and `None` if `args` request neither or are incomplete.
 pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.skip(1);
     if args.next()? != SUBCOMMAND {
@@ -61,9 +62,9 @@ pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode
     Some(ExitCode::from(NOT_FOUND))
 }
 
-/// Waits until the daemon is gone, then kills its own group.
+/// Waits until the daemon is gone, then kills this process's own group.
 fn watch(group: i32) -> ExitCode {
-    // Called by hand, it would kill the caller's group.
+    // A call by hand would otherwise kill the caller's group.
     if getpgrp().as_raw_nonzero().get() != group {
         return ExitCode::FAILURE;
     }

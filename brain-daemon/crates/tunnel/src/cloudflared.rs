@@ -1,7 +1,7 @@
 //! The agent `cloudflared`, read through its metrics address.
 //!
 //! `/ready` reports the connection, `/quicktunnel` the name of a quick tunnel, and `/config` the
-//! target. Agents without `/config` are assumed to match; `/health` through the public address
+//! target. Agents without `/config` are assumed to lead here; `/health` through the public address
 //! proves it.
 
 use brain_protocol::Secret;
@@ -16,7 +16,7 @@ use brain_net::HttpClient;
 /// The default metrics ports: an agent takes the first free one.
 const PORTS: std::ops::RangeInclusive<u16> = 20241..=20245;
 
-/// A hostname (empty for any) and the service that it leads to.
+/// An ingress rule: a hostname (empty for any) and the service that it leads to.
 type Rule = (String, String);
 
 /// The `cloudflared` agent.
@@ -44,13 +44,13 @@ impl Cloudflared {
                 "the agent answers at {base}, but has no connection to Cloudflare"
             ));
         }
-        let ask = |path: &str| {
+        let query = |path: &str| {
             get(net, &format!("{base}{path}")).and_then(|answer| json(&answer, &[200]))
         };
-        let rules = ask("/config").as_ref().and_then(rules);
-        let leads = |(_, service): &&Rule| leads_to(service, self.settings.forward);
+        let rules = query("/config").as_ref().and_then(rules);
+        let is_ours = |(_, service): &&Rule| leads_to(service, self.settings.forward);
         let ours: Option<Vec<&Rule>> =
-            rules.as_ref().map(|rules| rules.iter().filter(leads).collect());
+            rules.as_ref().map(|rules| rules.iter().filter(is_ours).collect());
         if let (Some([]), Some(rules)) = (ours.as_deref(), &rules) {
             let services: Vec<String> = rules.iter().map(|(_, service)| service.clone()).collect();
             return AgentStatus::OtherTarget(format!(
@@ -59,9 +59,9 @@ impl Cloudflared {
                 join_names(&services)
             ));
         }
-        let quick = ask("/quicktunnel")
+        let quick_name = query("/quicktunnel")
             .and_then(|value| value.get("hostname")?.as_str().map(str::to_owned));
-        if let Some(url) = quick.and_then(|name| public(&format!("https://{name}"))) {
+        if let Some(url) = quick_name.and_then(|name| public(&format!("https://{name}"))) {
             return AgentStatus::Up(vec![url]);
         }
         // A rule without a hostname, or with a wildcard, applies to any name of the tunnel.
@@ -91,7 +91,7 @@ impl Cloudflared {
 fn rules(value: &Value) -> Option<Vec<Rule>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let rules = value.pointer("/config/ingress")?.as_array()?;
-    Some(rules.iter().map(|one| (text(&one["hostname"]), text(&one["service"]))).collect())
+    Some(rules.iter().map(|rule| (text(&rule["hostname"]), text(&rule["service"]))).collect())
 }
 
 impl Agent for Cloudflared {
@@ -227,10 +227,12 @@ mod tests {
             |name: &str, service: &str| json!({"hostname": name, "path": null, "service": service});
         // A foreign tunnel to another service comes first.
         agent(20241, "theirs.trycloudflare.com", &json!([rule("", "http://localhost:3000")]));
-        let AgentStatus::OtherTarget(said) = cloudflared(None, None).ask(&net, &starter) else {
+        let AgentStatus::OtherTarget(description) = cloudflared(None, None).ask(&net, &starter)
+        else {
             panic!("not ours")
         };
-        assert!(said.ends_with("no tunnel to port 8765, but to http://localhost:3000"), "{said}");
+        let expected = "no tunnel to port 8765, but to http://localhost:3000";
+        assert!(description.ends_with(expected), "{description}");
         agent(20242, "ours.trycloudflare.com", &json!([rule("", "http://127.0.0.1:8765")]));
         let ours = AgentStatus::Up(vec!["https://ours.trycloudflare.com".into()]);
         assert_eq!(cloudflared(None, None).ask(&net, &starter), ours);

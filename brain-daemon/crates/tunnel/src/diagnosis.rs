@@ -72,7 +72,7 @@ pub fn select_url<'a>(settings: &Settings, urls: &'a [String]) -> Option<&'a Str
     })
 }
 
-/// Diagnoses an observation.
+/// Diagnoses an observation of the agent `name`.
 #[must_use]
 pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> Diagnosis {
     let port = settings.forward;
@@ -168,7 +168,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                         let ended = observation
                             .ended
                             .as_ref()
-                            .map(|how| format!(": {how}"))
+                            .map(|exit| format!(": {exit}"))
                             .unwrap_or_default();
                         diagnosis(
                             "agent_down",
@@ -200,21 +200,20 @@ fn diagnose_reachability(
     };
     // A restart fixes neither our port nor the network, and the agent may lose its address.
     match (&observation.local_health, &observation.public_health) {
-        (Err(why), _) => diagnosis(
+        (Err(reason), _) => diagnosis(
             "service_down",
             format!(
                 "{name} has a tunnel at {url}, but http://127.0.0.1:{port}/health does not answer \
-                 like brain: {why}"
+                 like brain: {reason}"
             ),
             Some(format!("set http.public to 127.0.0.1:{port}, the port of tunnel.forward")),
         ),
-        (Ok(()), Some(Err(why))) => diagnosis(
+        (Ok(()), Some(Err(reason))) => diagnosis(
             "unreachable",
-            format!("{name} reports a tunnel at {url}, but it is not proved: {why}"),
+            format!("{name} reports a tunnel at {url}, but it is not proved: {reason}"),
             Some(format!(
                 "try {url}/health from another machine; does the tunnel lead to port {port} of \
-                 this one? \
-                 Until it is proved, requests to that name are refused"
+                 this one? Until it is proved, requests to that name are refused"
             )),
         ),
         (Ok(()), Some(Ok(()))) => diagnosis("up", format!("{url}/health answers"), None),
@@ -274,7 +273,7 @@ mod tests {
     fn each_observation_has_a_state_and_an_action() {
         use Action::{Nothing, Restart, Start};
         let (free, fixed) = (settings(None), settings(Some("b.ngrok.app")));
-        let (none, elsewhere) = (
+        let (not_connected, other_target) = (
             || AgentStatus::NotConnected("no tunnel".into()),
             || AgentStatus::OtherTarget("for 3000".into()),
         );
@@ -291,10 +290,10 @@ mod tests {
                 "agent_missing",
                 Nothing,
             ),
-            (&free, observation(none()), "not_connected", Nothing),
-            (&free, child(observation(none())), "not_connected", Restart),
-            (&free, observation(elsewhere()), "not_connected", Start),
-            (&free, child(observation(elsewhere())), "not_connected", Restart),
+            (&free, observation(not_connected()), "not_connected", Nothing),
+            (&free, child(observation(not_connected())), "not_connected", Restart),
+            (&free, observation(other_target()), "not_connected", Start),
+            (&free, child(observation(other_target())), "not_connected", Restart),
             (&free, up("https://x.ngrok.app"), "up", Nothing),
             (&fixed, up("https://B.ngrok.app"), "up", Nothing),
             (&fixed, up("https://x.ngrok.app"), "wrong_domain", Nothing),
@@ -331,7 +330,7 @@ mod tests {
             ),
             (
                 &free,
-                child(Observation { rejection: rejection(true), ..observation(none()) }),
+                child(Observation { rejection: rejection(true), ..observation(not_connected()) }),
                 "refused",
                 Nothing,
             ),
@@ -343,7 +342,7 @@ mod tests {
             ),
             (
                 &free,
-                child(Observation { rejection: rejection(false), ..observation(none()) }),
+                child(Observation { rejection: rejection(false), ..observation(not_connected()) }),
                 "refused",
                 Restart,
             ),
@@ -376,14 +375,14 @@ mod tests {
             diagnose(&settings(None), "ngrok", &down).message,
             "ngrok does not run: it ended with exit status 1"
         );
-        let words = || Some("lvl=eror msg=\"dial tcp: i/o timeout\"".to_owned());
-        let alone = Observation {
+        let error_line = || Some("lvl=eror msg=\"dial tcp: i/o timeout\"".to_owned());
+        let not_connected = Observation {
             child: true,
-            last_error: words(),
+            last_error: error_line(),
             ..observation(AgentStatus::NotConnected("no tunnel".into()))
         };
         let expected = "no tunnel; it says: lvl=eror msg=\"dial tcp: i/o timeout\"";
-        assert_eq!(diagnose(&settings(None), "ngrok", &alone).message, expected);
+        assert_eq!(diagnose(&settings(None), "ngrok", &not_connected).message, expected);
         let refused =
             Observation { rejection: rejection(true), ..observation(AgentStatus::NotRunning) };
         assert_eq!(diagnose(&settings(None), "ngrok", &refused).message, "no (ERR_NGROK_1)");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Child, Launch, Starter};
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
-/// Answers by address; other addresses refuse the connection.
+/// Answers (status and JSON) by address; other addresses refuse the connection.
 #[derive(Default)]
 pub(super) struct FakeNet(Mutex<HashMap<String, (u16, String)>>);
 
@@ -27,8 +27,8 @@ impl FakeNet {
 
 impl HttpClient for FakeNet {
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
-        let known = self.0.lock().unwrap().get(call.url.as_str()).cloned();
-        let (status, body) = known.ok_or(NetError::ConnectionRefused)?;
+        let answer = self.0.lock().unwrap().get(call.url.as_str()).cloned();
+        let (status, body) = answer.ok_or(NetError::ConnectionRefused)?;
         Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes(), from: None })
     }
 }
@@ -39,10 +39,13 @@ pub(super) struct Programs {
     /// The output of a command.
     output: String,
     pub(super) missing: bool,
+    /// The commands of all started children.
     pub(super) started: Vec<Launch>,
-    /// The exit and output lines of the last child.
+    /// How the last child exited, in words.
     pub(super) ended: Option<String>,
+    /// Output lines of the last child.
     pub(super) lines: Vec<String>,
+    /// Number of calls of [`Child::stop`].
     pub(super) stopped: usize,
 }
 

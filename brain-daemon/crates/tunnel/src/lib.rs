@@ -76,10 +76,10 @@ impl Settings {
         self.binary.as_ref().map_or_else(|| name.to_owned(), |path| path.display().to_string())
     }
 
-    /// Returns the possible API addresses: the configured one, or these local ports.
-    fn api_addresses(&self, usual: std::ops::RangeInclusive<u16>) -> Vec<String> {
+    /// Returns the possible API addresses: the configured one, or these ports of this machine.
+    fn api_addresses(&self, default_ports: std::ops::RangeInclusive<u16>) -> Vec<String> {
         match self.api_is_default {
-            true => usual.map(|port| format!("http://127.0.0.1:{port}")).collect(),
+            true => default_ports.map(|port| format!("http://127.0.0.1:{port}")).collect(),
             false => vec![self.api.clone()],
         }
     }
@@ -87,20 +87,24 @@ impl Settings {
     /// Combines the statuses of the agents at `api_addresses`; ours and foreign ones may run
     /// together. The first matching tunnel wins. An agent that is not connected outranks one that
     /// serves another target.
-    fn ask(&self, api_addresses: Vec<String>, at: impl Fn(&str) -> AgentStatus) -> AgentStatus {
-        let (mut urls, mut found) = (Vec::new(), AgentStatus::NotRunning);
+    fn ask(
+        &self,
+        api_addresses: Vec<String>,
+        status_at: impl Fn(&str) -> AgentStatus,
+    ) -> AgentStatus {
+        let (mut urls, mut status) = (Vec::new(), AgentStatus::NotRunning);
         for base in api_addresses {
-            match (at(&base), &found) {
+            match (status_at(&base), &status) {
                 (AgentStatus::Up(more), _) => urls.extend(more),
                 (AgentStatus::NotRunning, _)
                 | (AgentStatus::OtherTarget(_), AgentStatus::NotConnected(_)) => {}
-                (other, _) => found = other,
+                (other, _) => status = other,
             }
             if diagnosis::select_url(self, &urls).is_some() {
                 break;
             }
         }
-        if urls.is_empty() { found } else { AgentStatus::Up(urls) }
+        if urls.is_empty() { status } else { AgentStatus::Up(urls) }
     }
 }
 
@@ -181,7 +185,8 @@ pub fn agent(settings: &Settings) -> Box<dyn Agent> {
     }
 }
 
-/// Returns the answer of an agent's API at `address`. `None` if it is no URL or nothing answers.
+/// Returns the answer of an agent's API at `address`. `None` if `address` is no URL or nothing
+/// answers.
 fn get(net: &dyn HttpClient, address: &str) -> Option<HttpResponse> {
     let url = Url::parse(address).ok()?;
     let call = HttpRequest {
@@ -200,7 +205,7 @@ fn json(answer: &HttpResponse, statuses: &[u16]) -> Option<serde_json::Value> {
     statuses.contains(&answer.status).then(|| serde_json::from_slice(&answer.body).ok()).flatten()
 }
 
-/// Normalises a public address to `https://host[:port]`. `None` for anything else.
+/// Normalises an `https` address to `https://host[:port]`. `None` for anything else.
 fn public(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
     Some(url.origin().ascii_serialization())
@@ -211,20 +216,21 @@ fn public(text: &str) -> Option<String> {
 fn leads_to(upstream: &str, port: u16) -> bool {
     let rest = upstream.split_once("://").map_or(upstream, |(_, rest)| rest);
     let rest = rest.split('/').next().unwrap_or_default();
-    let (host, named) = rest.rsplit_once(':').unwrap_or(("localhost", rest));
+    let (host, port_text) = rest.rsplit_once(':').unwrap_or(("localhost", rest));
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let here = host.eq_ignore_ascii_case("localhost")
+    let is_local = host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified());
-    here && named.parse() == Ok(port)
+    is_local && port_text.parse() == Ok(port)
 }
 
-/// Joins the first items of untrusted text for a message.
+/// Joins the first three items for a message. The items are untrusted text, so control characters
+/// are removed and each item is cut at 100 characters.
 fn join_names(items: &[String]) -> String {
     let plain =
         |text: &String| -> String { text.chars().filter(|c| !c.is_control()).take(100).collect() };
-    let some: Vec<String> = items.iter().take(3).map(plain).collect();
-    let more = if items.len() > some.len() { ", …" } else { "" };
-    format!("{}{more}", some.join(", "))
+    let first_items: Vec<String> = items.iter().take(3).map(plain).collect();
+    let more = if items.len() > first_items.len() { ", …" } else { "" };
+    format!("{}{more}", first_items.join(", "))
 }
 
 #[cfg(test)]

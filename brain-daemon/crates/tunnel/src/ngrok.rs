@@ -40,33 +40,33 @@ impl Ngrok {
     /// Returns the status of the agent at `base`.
     fn status_at(&self, net: &dyn HttpClient, base: &str) -> AgentStatus {
         let mut others = Vec::new();
-        let mut answers = false;
-        for (path, read) in [
+        let mut has_answered = false;
+        for (path, parse) in [
             ("/api/tunnels", tunnels as fn(&Value) -> Option<Vec<Tunnel>>),
             ("/api/endpoints", endpoints),
         ] {
             let Some(answer) = get(net, &format!("{base}{path}")) else { break };
-            let Some(known) = json(&answer, &[200]).as_ref().and_then(read) else { continue };
-            answers = true;
-            let ours = |(_, upstream): &&Tunnel| leads_to(upstream, self.settings.forward);
+            let Some(tunnels) = json(&answer, &[200]).as_ref().and_then(parse) else { continue };
+            has_answered = true;
+            let is_ours = |(_, upstream): &&Tunnel| leads_to(upstream, self.settings.forward);
             // Internal endpoints are for ngrok's own rules, not for clients.
-            let urls: Vec<String> = known
+            let urls: Vec<String> = tunnels
                 .iter()
-                .filter(ours)
+                .filter(is_ours)
                 .filter_map(|(url, _)| public(url))
                 .filter(|url| !url.ends_with(".internal"))
                 .collect();
             if !urls.is_empty() {
                 return AgentStatus::Up(urls);
             }
-            for (url, upstream) in known {
+            for (url, upstream) in tunnels {
                 let other = format!("{url} to {upstream}");
                 if !others.contains(&other) {
                     others.push(other);
                 }
             }
         }
-        match (answers, others.is_empty()) {
+        match (has_answered, others.is_empty()) {
             (false, _) => AgentStatus::NotRunning,
             (true, true) => {
                 AgentStatus::NotConnected(format!("the agent answers at {base}, but has no tunnel"))
@@ -101,7 +101,7 @@ fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
     Some(
         tunnels
             .iter()
-            .map(|one| (text(&one["public_url"]), text(&one["config"]["addr"])))
+            .map(|tunnel| (text(&tunnel["public_url"]), text(&tunnel["config"]["addr"])))
             .collect(),
     )
 }
@@ -110,7 +110,12 @@ fn tunnels(value: &Value) -> Option<Vec<Tunnel>> {
 fn endpoints(value: &Value) -> Option<Vec<Tunnel>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let endpoints = value.get("endpoints")?.as_array()?;
-    Some(endpoints.iter().map(|one| (text(&one["url"]), text(&one["upstream"]["url"]))).collect())
+    Some(
+        endpoints
+            .iter()
+            .map(|endpoint| (text(&endpoint["url"]), text(&endpoint["upstream"]["url"])))
+            .collect(),
+    )
 }
 
 impl Agent for Ngrok {
@@ -207,8 +212,8 @@ impl Agent for Ngrok {
             _ => (
                 "ngrok refuses".into(),
                 format!(
-                    "https://ngrok.com/docs/errors/err_ngrok_{number} explains it; brain \
-                         retries"
+                    "https://ngrok.com/docs/errors/err_ngrok_{number} explains the code; brain \
+                     retries"
                 ),
                 false,
             ),
@@ -272,8 +277,11 @@ mod tests {
             200,
             &tunnels(vec![tunnel("https://b.ngrok.io", "http://localhost:3000")]),
         );
-        let AgentStatus::OtherTarget(said) = ask(&net) else { panic!("for another port") };
-        assert!(said.contains("https://b.ngrok.io to http://localhost:3000"), "{said}");
+        let AgentStatus::OtherTarget(description) = ask(&net) else {
+            panic!("not a tunnel to another port")
+        };
+        let tunnel_text = "https://b.ngrok.io to http://localhost:3000";
+        assert!(description.contains(tunnel_text), "{description}");
         // Newer agents have only the new shape.
         net.set_answer("http://127.0.0.1:4040/api/tunnels", 404, &json!({"error_code": 100}));
         let endpoint = json!({"name": "x", "uri": "/api/endpoints/x", "url": "https://c.ngrok.app",
@@ -315,10 +323,10 @@ mod tests {
             200,
             &json!({"tunnels": [tunnel("https://e.ngrok.app", "8765")]}),
         );
-        let asked = |domain: &str| ngrok(Some(domain)).ask(&net, &FakeStarter::default());
+        let ask_with = |domain: &str| ngrok(Some(domain)).ask(&net, &FakeStarter::default());
         let both =
             AgentStatus::Up(vec!["https://e.ngrok.app".into(), "https://d.ngrok.app".into()]);
-        assert_eq!((asked("d.ngrok.app"), asked("f.ngrok.app")), (both.clone(), both));
+        assert_eq!((ask_with("d.ngrok.app"), ask_with("f.ngrok.app")), (both.clone(), both));
         let configured = Settings {
             api: "http://127.0.0.1:4999".into(),
             api_is_default: false,
@@ -333,7 +341,7 @@ mod tests {
     #[test]
     fn launch_command_follows_the_ngrok_version() {
         let token = Secret::new("2abc_secret");
-        for (says, expected) in [
+        for (output, expected) in [
             (
                 "ngrok version 3.22.1\n",
                 "ngrok http 8765 --url https://b.ngrok.app --log stdout --log-format logfmt",
@@ -349,13 +357,13 @@ mod tests {
             ),
             ("what", "ngrok http 8765 --url https://b.ngrok.app --log stdout --log-format logfmt"),
         ] {
-            let starter = FakeStarter::with_output(says);
+            let starter = FakeStarter::with_output(output);
             let launch = ngrok(Some("b.ngrok.app")).launch(Some(&token), &starter);
             assert_eq!(launch.command.join(" "), expected);
-            let named: Vec<&str> = launch.variables.iter().map(|(name, _)| name.as_str()).collect();
-            match says.contains(" 2.") {
-                true => assert!(named.is_empty() && launch.warning.unwrap().contains("ngrok 3")),
-                false => assert_eq!(named, ["NGROK_AUTHTOKEN"]),
+            let names: Vec<&str> = launch.variables.iter().map(|(name, _)| name.as_str()).collect();
+            match output.contains(" 2.") {
+                true => assert!(names.is_empty() && launch.warning.unwrap().contains("ngrok 3")),
+                false => assert_eq!(names, ["NGROK_AUTHTOKEN"]),
             }
         }
         let bare = ngrok(None).launch(None, &FakeStarter::with_output("ngrok version 3.22.1"));

@@ -29,7 +29,8 @@ impl OutputLines {
         lines.push_back(line);
     }
 
-    /// Reads `from` to its end.
+    /// Reads `from` to its end and adds its lines: without control characters, without empty lines,
+    /// and cut at the maximum length.
     pub(super) fn read(&self, from: impl Read) {
         let mut from = BufReader::new(from);
         let mut bytes = Vec::new();
@@ -39,14 +40,14 @@ impl OutputLines {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
-            let whole = bytes.ends_with(b"\n");
+            let is_complete = bytes.ends_with(b"\n");
             let text = String::from_utf8_lossy(&bytes);
             let text: String = text.chars().filter(|c| !c.is_control()).collect();
             if !text.trim().is_empty() {
                 self.add(text);
             }
             // The rest of a long line is skipped without buffering it.
-            while !whole && bytes.len() as u64 == MAX_LINE_BYTES {
+            while !is_complete && bytes.len() as u64 == MAX_LINE_BYTES {
                 bytes.clear();
                 match (&mut from).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes) {
                     Ok(0) | Err(_) => return,

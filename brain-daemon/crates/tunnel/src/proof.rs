@@ -59,11 +59,11 @@ impl Proof {
             public,
             is_complete: |_| false,
         };
-        let answer = net.call(&call).map_err(|error| error.to_string())?;
-        if answer.status != 200 {
-            return Err(format!("it answers with status {}", answer.status));
+        let response = net.call(&call).map_err(|error| error.to_string())?;
+        if response.status != 200 {
+            return Err(format!("it answers with status {}", response.status));
         }
-        let reply: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
+        let reply: Option<serde_json::Value> = serde_json::from_slice(&response.body).ok();
         match reply.is_some_and(|reply| reply["proof"] == self.answer.as_str()) {
             true => Ok(()),
             false => Err("the answer does not prove that it leads to this brain".into()),

@@ -26,7 +26,7 @@ impl Settings {
     }
 }
 
-/// Returns the name in `domain`, which is a name or an address.
+/// Returns the hostname in `domain`, which is a hostname or a URL, in lower case.
 fn bare_name(domain: &str) -> String {
     let name = domain.split_once("://").map_or(domain, |(_, name)| name);
     name.trim_end_matches('/').to_ascii_lowercase()

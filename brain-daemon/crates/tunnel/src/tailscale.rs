@@ -1,7 +1,7 @@
 //! The agent `tailscale`: runs `tailscale funnel`.
 //!
-//! It has no API: its program asks the local tailscaled. It starts without `--bg`, so that the
-//! funnel ends with the program.
+//! The agent has no API: its program asks the local tailscaled. The program runs without `--bg`, so
+//! that the funnel ends with it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Tailscale {
     }
 
     /// Interprets the output of `funnel status --json`.
-    fn read(&self, status: &Value) -> AgentStatus {
+    fn parse_status(&self, status: &Value) -> AgentStatus {
         let (mut ours, mut others) = (Vec::new(), Vec::new());
         // Foreground programs have their own section beside the persistent configuration.
         let foreground = status.get("Foreground").and_then(Value::as_object);
@@ -80,7 +80,8 @@ impl Agent for Tailscale {
         let Ok((0, text)) = starter.run(&command, STATUS_TIMEOUT) else {
             return AgentStatus::NotRunning;
         };
-        serde_json::from_str(&text).map_or(AgentStatus::NotRunning, |status| self.read(&status))
+        serde_json::from_str(&text)
+            .map_or(AgentStatus::NotRunning, |status| self.parse_status(&status))
     }
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
@@ -172,10 +173,10 @@ mod tests {
             ask(&serve("http://127.0.0.1:3000", true).to_string()),
             AgentStatus::OtherTarget(_)
         ));
-        for nothing in
+        for status in
             ["{}", "null", "No serve config", &serve("http://127.0.0.1:8765", false).to_string()]
         {
-            assert_eq!(ask(nothing), AgentStatus::NotRunning, "{nothing}");
+            assert_eq!(ask(status), AgentStatus::NotRunning, "{status}");
         }
     }
 

@@ -68,13 +68,15 @@ pub struct Watchdog {
     token: Option<Secret>,
     /// Whether the child was given the token.
     token_passed: bool,
+    /// When the agent was last started, in Unix milliseconds.
     last_start: Option<i64>,
     /// Since when our child runs without the right tunnel, in Unix milliseconds.
     disconnected_since: Option<i64>,
-    /// Starts since the tunnel was last stable.
+    /// Number of starts since the tunnel was last stable.
     failed_starts: u32,
     /// Total number of starts.
     starts: u64,
+    /// The public address, and since when the tunnel is up there, in Unix milliseconds.
     up: Option<(String, i64)>,
 }
 
@@ -195,8 +197,8 @@ impl Watchdog {
         }
     }
 
-    /// Stops our child and returns whether there was one. Leaves foreign agents alone. Blocks until
-    /// the child is gone.
+    /// Stops our child and returns whether there was one. Leaves foreign agents alone. Blocks as
+    /// [`Child::stop`] does.
     pub fn stop(&mut self) -> bool {
         let Some(child) = self.child.take() else { return false };
         child.stop();
@@ -208,7 +210,7 @@ impl Watchdog {
     fn read_output(&mut self) {
         let Some(child) = &self.child else { return };
         // The exit is read first, so that the last lines are complete when it is set.
-        let ended = child.ended();
+        let exit = child.ended();
         let lines = child.lines();
         if let Some(rejection) = lines.iter().rev().find_map(|line| self.agent.rejection(line)) {
             self.rejection = Some(rejection);
@@ -216,7 +218,7 @@ impl Watchdog {
         if let Some(line) = lines.iter().rev().find(|line| is_error(line)) {
             self.last_error = Some(self.redact(line));
         }
-        if let Some(exit) = ended {
+        if let Some(exit) = exit {
             let last = lines.last().map(|line| format!("; its last output: {}", self.redact(line)));
             self.ended = Some(format!("{exit}{}", last.unwrap_or_default()));
             self.child = None;
@@ -230,13 +232,14 @@ impl Watchdog {
             Some(token) => line.replace(token.expose(), "(the token)"),
             None => line.to_owned(),
         };
-        let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+');
+        let is_word_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+');
         let mut redacted = String::new();
-        for word in line.split_inclusive(|c| !inner(c)) {
-            let rest = word.trim_start_matches(inner);
+        for word in line.split_inclusive(|c| !is_word_char(c)) {
+            let rest = word.trim_start_matches(is_word_char);
             let word = word.strip_suffix(rest).unwrap_or(word);
-            let token = word.len() > MAX_WORD_BYTES && word.contains(|c: char| c.is_ascii_digit());
-            redacted.extend([if token { "(…)" } else { word }, rest]);
+            let may_be_token =
+                word.len() > MAX_WORD_BYTES && word.contains(|c: char| c.is_ascii_digit());
+            redacted.extend([if may_be_token { "(…)" } else { word }, rest]);
         }
         redacted.chars().take(MAX_SHOWN_CHARS).collect()
     }
@@ -244,7 +247,7 @@ impl Watchdog {
     /// Collects one observation.
     fn observe(&self, environment: Environment<'_>) -> Observation {
         let agent = self.agent.ask(environment.net, environment.starter);
-        let missing =
+        let is_missing =
             agent == AgentStatus::NotRunning && self.program(environment.starter).is_none();
         let agent = match (agent, &self.up) {
             // Agents list addresses in any order, so the known address is preferred.
@@ -264,7 +267,7 @@ impl Watchdog {
             url.filter(|_| local_health.is_ok()).map(|url| (environment.prove)(&url));
         Observation {
             agent,
-            missing: missing.then(|| self.agent.program()),
+            missing: is_missing.then(|| self.agent.program()),
             child: self.child.is_some(),
             ended: self.ended.clone(),
             last_error: self.last_error.clone(),
@@ -288,7 +291,8 @@ impl Watchdog {
         after_start.max(self.disconnected_since.map_or(now, |at| at + CONNECT_TIMEOUT_MS))
     }
 
-    /// Starts the agent and replaces the current child.
+    /// Starts the agent and replaces the current child. Returns whether the agent started, and a
+    /// warning for the owner. If the agent did not start, `diagnosis` gets the error.
     fn start(
         &mut self,
         environment: Environment<'_>,
@@ -343,11 +347,12 @@ pub fn is_healthy(net: &dyn HttpClient, base: &str) -> Result<(), String> {
         public: false,
         is_complete: |_| false,
     };
-    let answer = net.call(&call).map_err(|trouble| trouble.to_string())?;
+    let answer = net.call(&call).map_err(|error| error.to_string())?;
     if answer.status != 200 {
         return Err(format!("it answers with status {}", answer.status));
     }
-    let said: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
-    let ours = said.is_some_and(|said| said["status"] == "ok" && said["engine"].is_string());
-    if ours { Ok(()) } else { Err("something else answers there".into()) }
+    let reply: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
+    let is_brain =
+        reply.is_some_and(|reply| reply["status"] == "ok" && reply["engine"].is_string());
+    if is_brain { Ok(()) } else { Err("something else answers there".into()) }
 }

@@ -9,6 +9,8 @@ use super::watchdog::TunnelCheck;
 use super::{Environment, Kind, Settings, Watchdog};
 
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
+/// The API of a second agent on this machine.
+const SECOND_API: &str = "http://127.0.0.1:4041/api/tunnels";
 const LOCAL: &str = "http://127.0.0.1:8765/health";
 const URL: &str = "https://b.ngrok.app";
 
@@ -43,6 +45,7 @@ impl WatchdogTest {
         }
     }
 
+    /// Runs a check of a tunnel that should run.
     fn check(&mut self) -> TunnelCheck {
         self.check_if(true)
     }
@@ -77,13 +80,15 @@ impl WatchdogTest {
         self.net.set_answer(&format!("{url}/health"), 200, &health());
     }
 
+    /// Makes the agent report no tunnel.
     fn not_connected(&self) {
         self.net.set_answer(API, 200, &json!({"tunnels": []}));
     }
 
-    fn child_ends(&self, how: &str, lines: &[&str]) {
+    /// Ends the agent with this reason and these last lines of output.
+    fn child_ends(&self, reason: &str, lines: &[&str]) {
         let mut programs = self.starter.programs();
-        programs.ended = Some(how.into());
+        programs.ended = Some(reason.into());
         programs.lines = lines.iter().map(|line| (*line).to_owned()).collect();
     }
 }
@@ -121,12 +126,12 @@ fn stopped_agent_is_started_and_checked_again() {
 #[test]
 fn backoff_grows_until_a_start_succeeds() {
     let mut test = WatchdogTest::new(None);
-    let began = test.now;
+    let start = test.now;
     let mut starts = Vec::new();
     let mut last = test.check();
-    while test.now - began < 45 * 60 * 1000 {
+    while test.now - start < 45 * 60 * 1000 {
         if last.started {
-            starts.push((test.now - began) / 1000);
+            starts.push((test.now - start) / 1000);
             test.child_ends("it ended with exit status 1", &["some words"]);
         }
         last = test.next(&last);
@@ -154,12 +159,12 @@ fn backoff_grows_until_a_start_succeeds() {
 #[test]
 fn short_success_does_not_reset_the_backoff() {
     let mut test = WatchdogTest::new(None);
-    let began = test.now;
+    let start = test.now;
     let mut starts = Vec::new();
     let mut last = test.check();
-    while test.now - began < 10 * 60 * 1000 {
+    while test.now - start < 10 * 60 * 1000 {
         if last.started {
-            starts.push((test.now - began) / 1000);
+            starts.push((test.now - start) / 1000);
             test.up(URL);
             test.now += CHECK_AFTER_START_MS;
             assert_eq!(test.check().diagnosis.state, "up");
@@ -176,17 +181,17 @@ fn short_success_does_not_reset_the_backoff() {
 #[test]
 fn running_agent_gets_time_to_connect() {
     let mut test = WatchdogTest::new(None);
-    let began = test.now;
+    let start = test.now;
     let mut last = test.check();
     test.not_connected();
-    let mut looks = Vec::new();
+    let mut check_times = Vec::new();
     while test.starts() == 1 {
-        // A reset does not shorten the time to connect.
+        // A reset of the backoff does not shorten the time to connect.
         test.watchdog.reset_backoff();
         last = test.next(&last);
-        looks.push((test.now - began) / 1000);
+        check_times.push((test.now - start) / 1000);
     }
-    assert_eq!(looks, [5, 10, 15, 20, 25, 30]);
+    assert_eq!(check_times, [5, 10, 15, 20, 25, 30]);
     assert_eq!((last.diagnosis.state, last.started), ("not_connected", true));
     assert_eq!(test.starter.programs().stopped, 1, "the former child is ended");
 }
@@ -217,7 +222,7 @@ fn foreign_agent_is_adopted_and_never_stopped() {
 }
 
 #[test]
-fn own_agent_starts_beside_one_for_another_target() {
+fn own_agent_starts_beside_one_for_another_port() {
     let mut test = WatchdogTest::new(None);
     let tunnel = json!({"public_url": "https://x.ngrok.app", "proto": "https",
         "config": {"addr": "http://localhost:3000"}});
@@ -227,9 +232,9 @@ fn own_agent_starts_beside_one_for_another_target() {
         (first.diagnosis.state, first.started, first.adopted),
         ("not_connected", true, false)
     );
-    let ours =
+    let own_tunnel =
         json!({"public_url": URL, "proto": "https", "config": {"addr": "http://localhost:8765"}});
-    test.net.set_answer("http://127.0.0.1:4041/api/tunnels", 200, &json!({"tunnels": [ours]}));
+    test.net.set_answer(SECOND_API, 200, &json!({"tunnels": [own_tunnel]}));
     test.net.set_answer("https://b.ngrok.app/health", 200, &health());
     let last = test.next(&first);
     assert_eq!((last.diagnosis.state, last.adopted, test.starts()), ("up", false, 1));
@@ -267,7 +272,7 @@ fn agent_restarts_only_after_a_long_disconnect() {
     }
     test.not_connected();
     last = test.next(&last);
-    let lost = test.now;
+    let lost_at = test.now;
     assert_eq!(
         (last.diagnosis.state, last.started, last.next_ms),
         ("not_connected", false, CHECK_AFTER_START_MS),
@@ -280,12 +285,12 @@ fn agent_restarts_only_after_a_long_disconnect() {
     test.not_connected();
     test.now += 9 * 60 * 60 * 1000;
     last = test.check();
-    assert!(!last.started && test.now > lost);
-    let woken = test.now;
+    assert!(!last.started && test.now > lost_at);
+    let resumed_at = test.now;
     while !last.started {
         last = test.next(&last);
     }
-    assert_eq!((test.now - woken, test.starts()), (30_000, 2));
+    assert_eq!((test.now - resumed_at, test.starts()), (30_000, 2));
 }
 
 #[test]
@@ -308,21 +313,21 @@ fn old_errors_do_not_explain_a_new_failure() {
     assert_eq!(test.next(&last).diagnosis.message, "ngrok does not run");
 }
 
-/// With a foreign agent beside ours, our tunnel is reported and only ours is stopped.
+/// Beside a foreign agent, only the own tunnel is reported and only the own agent is stopped.
 #[test]
 fn own_tunnel_is_reported_beside_a_foreign_one() {
     let mut test = WatchdogTest::new(Some("b.ngrok.app"));
     let first = test.check();
     test.up("https://theirs.ngrok.app");
-    let ours = json!({"public_url": URL, "config": {"addr": "http://localhost:8765"}});
-    test.net.set_answer("http://127.0.0.1:4041/api/tunnels", 200, &json!({"tunnels": [ours]}));
+    let own_tunnel = json!({"public_url": URL, "config": {"addr": "http://localhost:8765"}});
+    test.net.set_answer(SECOND_API, 200, &json!({"tunnels": [own_tunnel]}));
     test.net.set_answer("https://b.ngrok.app/health", 200, &health());
     let last = test.next(&first);
     assert_eq!((last.diagnosis.state, last.diagnosis.url.as_deref()), ("up", Some(URL)));
     assert_eq!((test.starts(), test.starter.programs().stopped), (1, 0));
-    // If only the foreign tunnel remains, it is left alone under any name.
+    // If only the foreign tunnel remains, it is left alone, although its domain is wrong.
     assert!(test.watchdog.stop());
-    test.net.remove_answer("http://127.0.0.1:4041/api/tunnels");
+    test.net.remove_answer(SECOND_API);
     let last = test.check();
     assert_eq!((last.diagnosis.state, last.adopted, last.started), ("wrong_domain", true, false));
     assert_eq!(test.starter.programs().stopped, 1);
@@ -390,8 +395,8 @@ fn permanent_rejection_waits_for_a_new_token() {
 fn transient_rejection_is_retried_with_backoff() {
     let mut test = WatchdogTest::new(None);
     let mut last = test.check();
-    let (mut starts, began) = (0, test.now);
-    while test.now - began < 10 * 60 * 1000 {
+    let (mut starts, start) = (0, test.now);
+    while test.now - start < 10 * 60 * 1000 {
         if last.started {
             starts += 1;
             test.child_ends("it ended with exit status 1", &["ERR_NGROK_108"]);
@@ -409,7 +414,7 @@ fn exit_message_has_no_token() {
     test.child_ends("it ended with exit status 1", &["no such thing as t0ken here"]);
     let last = test.next(&first);
     assert!(last.diagnosis.message.contains("no such thing as (the token) here"), "{last:?}");
-    // The same holds for a token of the agent's own configuration.
+    // A token of the agent's own configuration is not in the message either.
     let own = "2fKcO8qJx7yQ0Zt1Ew3RbVn5Ls_4Gd6Hm9Pa8Uk1Yi2Xo7Tz";
     test.child_ends(
         "it ended with exit status 1",

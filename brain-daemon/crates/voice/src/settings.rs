@@ -5,8 +5,8 @@ use brain_config::Config;
 use crate::Number;
 
 impl Number {
-    /// Returns the configured number, whose webhook follows the public address; `None` if none is
-    /// configured.
+    /// Returns the configured number, whose webhook follows the public address; `None` unless both
+    /// ids are configured.
     #[must_use]
     pub fn from_config(config: &Config) -> Option<Self> {
         let config = &config.voice;

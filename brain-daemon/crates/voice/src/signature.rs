@@ -60,7 +60,7 @@ impl Signature {
     }
 }
 
-/// Returns the HMAC of `text`.
+/// Returns the HMAC of `text`; `None` if the algorithm refuses the key.
 fn hmac<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let mut code = <M as KeyInit>::new_from_slice(key).ok()?;
     code.update(text);
@@ -156,18 +156,18 @@ mod tests {
             verify("12345", SIGNATURE, &URL.replace(".com/", ".com:443/"), &form(), None),
             "with the port"
         );
-        let other = |change: fn(&mut Vec<(String, String)>)| {
+        let verify_changed = |change: fn(&mut Vec<(String, String)>)| {
             let mut form = form();
             change(&mut form);
             verify("12345", SIGNATURE, URL, &form, None)
         };
         assert!(
-            other(|form| form.push(("To".into(), "+18005551212".into()))),
+            verify_changed(|form| form.push(("To".into(), "+18005551212".into()))),
             "the same value twice"
         );
-        assert!(!other(|form| form.push(("To".into(), "+1".into()))));
-        assert!(!other(|form| form[0].1 = "1235".into()));
-        assert!(!other(|form| drop(form.pop())));
+        assert!(!verify_changed(|form| form.push(("To".into(), "+1".into()))));
+        assert!(!verify_changed(|form| form[0].1 = "1235".into()));
+        assert!(!verify_changed(|form| drop(form.pop())));
         assert!(!verify("12346", SIGNATURE, URL, &form(), None));
         assert!(!verify("", SIGNATURE, URL, &form(), None));
         for url in [
@@ -192,8 +192,8 @@ mod tests {
         ] {
             assert_eq!(Signature::read(text, settings), None, "{text} {settings:?}");
         }
-        let shared = Signature::read(SIGNATURE, Some("key=x, algorithm=HMAC_SHA256")).unwrap();
-        assert!(!is_valid(&Secret::new("12345"), &shared, URL, &form(), None), "another digest");
+        let sha256 = Signature::read(SIGNATURE, Some("key=x, algorithm=HMAC_SHA256")).unwrap();
+        assert!(!is_valid(&Secret::new("12345"), &sha256, URL, &form(), None), "another digest");
     }
 
     #[test]

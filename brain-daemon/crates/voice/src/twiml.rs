@@ -4,14 +4,14 @@ use brain_protocol::{VoiceAction, VoiceReply};
 
 /// Maximum length of a sentence in characters. The provider accepts 4096.
 const MAX_SENTENCE_CHARS: usize = 1000;
-/// Maximum number of sentences.
+/// Maximum number of sentences in a reply.
 const MAX_SENTENCES: usize = 10;
 /// How long the provider waits for speech to begin, in seconds.
-const SPEECH_TIMEOUT: u32 = 6;
+const SPEECH_TIMEOUT_SECONDS: u32 = 6;
 /// Maximum length of a recording in seconds. The provider does not transcribe longer ones.
-const MAX_RECORDING: u32 = 120;
+const MAX_RECORDING_SECONDS: u32 = 120;
 /// A recording ends after this many seconds of silence.
-const RECORDING_SILENCE: u32 = 5;
+const RECORDING_SILENCE_SECONDS: u32 = 5;
 
 /// The language and voice of a reply, and the addresses of the next requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,19 +26,19 @@ pub struct VoiceStyle<'a> {
     pub next: u32,
 }
 
-/// Renders `spoken` as markup.
+/// Renders `reply` as markup.
 #[must_use]
-pub fn twiml(spoken: &VoiceReply, style: &VoiceStyle<'_>) -> String {
+pub fn twiml(reply: &VoiceReply, style: &VoiceStyle<'_>) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response>");
     let VoiceStyle { base, next, .. } = style;
-    match &spoken.then {
+    match &reply.then {
         VoiceAction::Listen { asked, silences } => {
             let mut turn = format!("{base}/turn?turn={next}&silences={silences}");
             if let Some(asked) = asked {
                 turn += &format!("&asked={asked}");
             }
-            let timeout = SPEECH_TIMEOUT.to_string();
-            open(
+            let timeout = SPEECH_TIMEOUT_SECONDS.to_string();
+            write_start_tag(
                 &mut out,
                 "Gather",
                 &[
@@ -52,18 +52,18 @@ pub fn twiml(spoken: &VoiceReply, style: &VoiceStyle<'_>) -> String {
                 ],
             );
             // Speech within <Gather> can be interrupted by the caller.
-            say(&mut out, spoken, style);
+            say(&mut out, reply, style);
             out.push_str("</Gather>");
-            // After a silence the provider continues here. Without this it would end the call.
-            open(&mut out, "Redirect", &[("method", "POST")]);
-            text(&mut out, &turn);
+            // After a silence, the provider follows this redirect instead of ending the call.
+            write_start_tag(&mut out, "Redirect", &[("method", "POST")]);
+            write_escaped(&mut out, &turn);
             out.push_str("</Redirect>");
         }
         VoiceAction::Record => {
-            say(&mut out, spoken, style);
-            let max_length = MAX_RECORDING.to_string();
-            let silence = RECORDING_SILENCE.to_string();
-            open(
+            say(&mut out, reply, style);
+            let max_length = MAX_RECORDING_SECONDS.to_string();
+            let silence = RECORDING_SILENCE_SECONDS.to_string();
+            write_start_tag(
                 &mut out,
                 "Record",
                 &[
@@ -80,45 +80,45 @@ pub fn twiml(spoken: &VoiceReply, style: &VoiceStyle<'_>) -> String {
             out.push_str("</Record><Hangup/>");
         }
         VoiceAction::HangUp => {
-            say(&mut out, spoken, style);
+            say(&mut out, reply, style);
             out.push_str("<Hangup/>");
         }
-        VoiceAction::Nothing => say(&mut out, spoken, style),
+        VoiceAction::Nothing => say(&mut out, reply, style),
     }
     out.push_str("</Response>\n");
     out
 }
 
-/// Renders each sentence.
-fn say(out: &mut String, spoken: &VoiceReply, style: &VoiceStyle<'_>) {
-    let sentences = spoken.say.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+/// Renders the sentences of the reply, within the limits.
+fn say(out: &mut String, reply: &VoiceReply, style: &VoiceStyle<'_>) {
+    let sentences = reply.say.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
     for sentence in sentences.take(MAX_SENTENCES) {
         let mut attributes = vec![("language", style.language)];
         attributes.extend(style.voice.map(|voice| ("voice", voice)));
-        open(out, "Say", &attributes);
+        write_start_tag(out, "Say", &attributes);
         let end =
             sentence.char_indices().nth(MAX_SENTENCE_CHARS).map_or(sentence.len(), |(at, _)| at);
-        text(out, sentence.get(..end).unwrap_or_default());
+        write_escaped(out, sentence.get(..end).unwrap_or_default());
         out.push_str("</Say>");
     }
 }
 
 /// Writes a start tag. Empty attributes are omitted: the provider ends a call on `language=""`.
-fn open(out: &mut String, name: &str, attributes: &[(&str, &str)]) {
+fn write_start_tag(out: &mut String, name: &str, attributes: &[(&str, &str)]) {
     out.push('<');
     out.push_str(name);
     for (name, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
         out.push(' ');
         out.push_str(name);
         out.push_str("=\"");
-        text(out, value);
+        write_escaped(out, value);
         out.push('"');
     }
     out.push('>');
 }
 
 /// Writes escaped text, without the characters that XML 1.0 forbids (section 2.2).
-fn text(out: &mut String, text: &str) {
+fn write_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -144,7 +144,7 @@ mod tests {
     const STYLE: VoiceStyle<'static> =
         VoiceStyle { language: "en-US", voice: None, base: "/voice", next: 3 };
 
-    fn spoken(say: &[&str], then: VoiceAction) -> VoiceReply {
+    fn reply(say: &[&str], then: VoiceAction) -> VoiceReply {
         VoiceReply { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
     }
 
@@ -152,18 +152,20 @@ mod tests {
     fn verbs(text: &str) -> Vec<String> {
         let document = roxmltree::Document::parse(text).unwrap();
         assert_eq!(document.root_element().tag_name().name(), "Response");
-        let shown = |node: roxmltree::Node<'_, '_>| {
-            let attributes = node.attributes().map(|it| format!(" {}={}", it.name(), it.value()));
-            let said = node.text().map(|text| format!(": {text}")).unwrap_or_default();
+        let describe = |node: roxmltree::Node<'_, '_>| {
+            let attributes = node
+                .attributes()
+                .map(|attribute| format!(" {}={}", attribute.name(), attribute.value()));
+            let content = node.text().map(|text| format!(": {text}")).unwrap_or_default();
             let depth = ">".repeat(node.ancestors().count() - 3);
-            format!("{depth}{}{}{said}", node.tag_name().name(), attributes.collect::<String>())
+            format!("{depth}{}{}{content}", node.tag_name().name(), attributes.collect::<String>())
         };
         document
             .root_element()
             .descendants()
             .skip(1)
             .filter(roxmltree::Node::is_element)
-            .map(shown)
+            .map(describe)
             .collect()
     }
 
@@ -172,7 +174,7 @@ mod tests {
         let then = VoiceAction::Listen { asked: Some("note".into()), silences: 1 };
         let turn = "/voice/turn?turn=3&silences=1&asked=note";
         assert_eq!(
-            verbs(&twiml(&spoken(&["What shall I note?"], then), &STYLE)),
+            verbs(&twiml(&reply(&["What shall I note?"], then), &STYLE)),
             [
                 format!(
                     "Gather input=speech dtmf action={turn} method=POST language=en-US timeout=6 \
@@ -183,7 +185,7 @@ mod tests {
             ]
         );
         let then = VoiceAction::Listen { asked: None, silences: 0 };
-        let last = verbs(&twiml(&spoken(&[], then), &STYLE)).pop().unwrap();
+        let last = verbs(&twiml(&reply(&[], then), &STYLE)).pop().unwrap();
         assert_eq!(last, "Redirect method=POST: /voice/turn?turn=3&silences=0");
     }
 
@@ -191,7 +193,7 @@ mod tests {
     fn a_call_ends_after_a_recording() {
         let style = VoiceStyle { voice: Some("Polly.Vicki"), language: "de-DE", ..STYLE };
         assert_eq!(
-            verbs(&twiml(&spoken(&["Bitte."], VoiceAction::Record), &style)),
+            verbs(&twiml(&reply(&["Bitte."], VoiceAction::Record), &style)),
             [
                 "Say language=de-DE voice=Polly.Vicki: Bitte.",
                 "Record action=/voice/recording?turn=3 method=POST maxLength=120 timeout=5 \
@@ -200,24 +202,24 @@ mod tests {
             ]
         );
         assert_eq!(
-            verbs(&twiml(&spoken(&["A.", " ", "B."], VoiceAction::HangUp), &STYLE)),
+            verbs(&twiml(&reply(&["A.", " ", "B."], VoiceAction::HangUp), &STYLE)),
             ["Say language=en-US: A.", "Say language=en-US: B.", "Hangup"]
         );
-        assert!(verbs(&twiml(&spoken(&[], VoiceAction::Nothing), &STYLE)).is_empty());
+        assert!(verbs(&twiml(&reply(&[], VoiceAction::Nothing), &STYLE)).is_empty());
     }
 
     #[test]
     fn spoken_text_is_escaped() {
         let hostile =
             "</Say><Dial>+1900</Dial> & \"'\u{0}\u{b}\u{1b}\u{85}\u{fffe} ]]> <!-- ünï 👋";
-        let markup = twiml(&spoken(&[hostile], VoiceAction::HangUp), &STYLE);
+        let markup = twiml(&reply(&[hostile], VoiceAction::HangUp), &STYLE);
         assert_eq!(
             verbs(&markup),
             ["Say language=en-US: </Say><Dial>+1900</Dial> & \"'   ]]> <!-- ünï 👋", "Hangup"]
         );
         let style = VoiceStyle { language: "en\"/><Dial>", voice: Some("<&>"), ..STYLE };
         assert_eq!(
-            verbs(&twiml(&spoken(&["a"], VoiceAction::HangUp), &style)),
+            verbs(&twiml(&reply(&["a"], VoiceAction::HangUp), &style)),
             ["Say language=en\"/><Dial> voice=<&>: a", "Hangup"]
         );
     }
@@ -226,7 +228,7 @@ mod tests {
     fn an_empty_language_is_omitted() {
         let style = VoiceStyle { language: "", ..STYLE };
         let then = VoiceAction::Listen { asked: None, silences: 0 };
-        let verbs = verbs(&twiml(&spoken(&["A."], then), &style));
+        let verbs = verbs(&twiml(&reply(&["A."], then), &style));
         assert!(verbs.iter().all(|verb| !verb.contains("language")), "{verbs:?}");
     }
 
@@ -234,7 +236,7 @@ mod tests {
     fn sentences_are_limited() {
         let long = "é".repeat(5000);
         let many = vec![long.as_str(); 100];
-        let all = verbs(&twiml(&spoken(&many, VoiceAction::HangUp), &STYLE));
+        let all = verbs(&twiml(&reply(&many, VoiceAction::HangUp), &STYLE));
         assert_eq!(all.len(), MAX_SENTENCES + 1);
         assert_eq!(all[0].matches('é').count(), MAX_SENTENCE_CHARS);
     }
@@ -244,10 +246,10 @@ mod tests {
         fn markup_is_always_well_formed(
             say in proptest::collection::vec("\\PC*|[\\x00-\\x7f]*|(<|&|>|\\]|\"|\u{ffff}){0,9}",
                 0..4)) {
-            let said: Vec<&str> = say.iter().map(String::as_str).collect();
+            let sentences: Vec<&str> = say.iter().map(String::as_str).collect();
             for then in [VoiceAction::HangUp, VoiceAction::Record,
                 VoiceAction::Listen { asked: None, silences: 0 }] {
-                verbs(&twiml(&spoken(&said, then), &STYLE));
+                verbs(&twiml(&reply(&sentences, then), &STYLE));
             }
         }
     }

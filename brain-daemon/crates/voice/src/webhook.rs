@@ -9,7 +9,7 @@ use url::Url;
 use super::Number;
 use brain_net::{HttpClient, HttpRequest, HttpResponse};
 
-/// Maximum length of a repeated provider message, in characters.
+/// Maximum length of a provider's message that an error shows, in characters.
 const MAX_SHOWN_CHARS: usize = 300;
 
 /// The result of an update.
@@ -37,7 +37,8 @@ pub struct WebhookError {
 /// Updates the number's voice webhook if it differs from `url`, and checks the response.
 ///
 /// # Errors
-/// [`WebhookError`] when an id or address is invalid, or the provider refuses.
+/// [`WebhookError`] when an id or address is invalid, the number does not use its webhook, or the
+/// provider does not answer, refuses, or does not confirm the change.
 pub fn update_webhook(
     net: &dyn HttpClient,
     number: &Number,
@@ -46,8 +47,8 @@ pub fn update_webhook(
 ) -> Result<WebhookUpdate, WebhookError> {
     let url_of_number = number_url(number)?;
     let credentials = STANDARD.encode(format!("{}:{}", number.account_sid, token.expose()));
-    let basic = Secret::new(format!("Basic {credentials}"));
-    let current = send(net, &url_of_number, &basic, None)?;
+    let authorization = Secret::new(format!("Basic {credentials}"));
+    let current = send(net, &url_of_number, &authorization, None)?;
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     if let Some(target) = ["voice_application_sid", "trunk_sid"]
         .into_iter()
@@ -60,17 +61,17 @@ pub fn update_webhook(
         let hint = "remove that application or trunk from the number in the provider's console";
         return Err(WebhookError { message, hint: hint.into() });
     }
-    let from = text(&current, "voice_url");
-    let by_post =
+    let former = text(&current, "voice_url");
+    let uses_post =
         current["voice_method"].as_str().is_none_or(|method| method.eq_ignore_ascii_case("POST"));
-    if from == url && by_post {
+    if former == url && uses_post {
         return Ok(WebhookUpdate::Unchanged);
     }
     let form = form_urlencoded::Serializer::new(String::new())
         .append_pair("VoiceUrl", url)
         .append_pair("VoiceMethod", "POST")
         .finish();
-    let confirmed = text(&send(net, &url_of_number, &basic, Some(&form))?, "voice_url");
+    let confirmed = text(&send(net, &url_of_number, &authorization, Some(&form))?, "voice_url");
     if confirmed != url {
         return Err(WebhookError {
             message: format!(
@@ -80,16 +81,16 @@ pub fn update_webhook(
             hint: "check the number in the provider's console".into(),
         });
     }
-    Ok(WebhookUpdate::Changed { from: printable(&from) })
+    Ok(WebhookUpdate::Changed { from: printable(&former) })
 }
 
 /// Returns the API address of the number.
 fn number_url(number: &Number) -> Result<Url, WebhookError> {
-    let sid = |text: &str, kind: &str| {
-        let rest = text.strip_prefix(kind).unwrap_or_default();
+    let is_sid = |text: &str, prefix: &str| {
+        let rest = text.strip_prefix(prefix).unwrap_or_default();
         rest.len() == 32 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
-    if !sid(&number.account_sid, "AC") || !sid(&number.number_sid, "PN") {
+    if !is_sid(&number.account_sid, "AC") || !is_sid(&number.number_sid, "PN") {
         return Err(WebhookError {
             message: "voice.account_sid or voice.number_sid is invalid: expected AC or PN and 32 \
                  letters or digits"
@@ -107,7 +108,7 @@ fn number_url(number: &Number) -> Result<Url, WebhookError> {
         message: format!("voice.api is not a valid address: {error}"),
         hint: hint(),
     })?;
-    // The token is sent there, so https is required outside this machine.
+    // The token is sent to this address, so https is required outside this machine.
     let is_local = match url.host() {
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
         Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
@@ -127,7 +128,7 @@ fn number_url(number: &Number) -> Result<Url, WebhookError> {
 fn send(
     net: &dyn HttpClient,
     url: &Url,
-    basic: &Secret,
+    authorization: &Secret,
     form: Option<&str>,
 ) -> Result<Value, WebhookError> {
     let headers: &[(&str, &str)] = match form {
@@ -138,7 +139,7 @@ fn send(
         url,
         body: form.map(str::as_bytes),
         headers,
-        authorization: Some(basic),
+        authorization: Some(authorization),
         public: false,
         is_complete: |_| false,
     };
@@ -201,7 +202,7 @@ mod tests {
     /// A fake of the provider's API for one number.
     struct Api {
         number: Mutex<Value>,
-        /// Responses to replace the usual ones, by method.
+        /// Method, status and body of responses that replace the usual ones.
         overrides: Vec<(&'static str, u16, Value)>,
         /// Whether changes are confirmed but ignored.
         ignores_changes: bool,

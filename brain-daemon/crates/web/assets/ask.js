@@ -1,21 +1,23 @@
-// Answers as they arrive, and cited pages beside them. Without this module, forms wait for the
-// whole answer, and citations are links.
+// Shows answers while they arrive, and cited pages beside them. Without this module, forms wait for
+// the whole answer, and citations are links.
 import { AnswerError, fetchPart, showPart, tell } from "./html.js";
 
 const target = document.getElementById("answer");
 const panel = document.getElementById("panel");
 const page = document.getElementById("panel-page");
-let running = null;
-let opener = null;
+/** The AbortController of the running answer. */
+let activeRun = null;
+/** The citation that opened the panel; it gets the focus again. */
+let openedBy = null;
 
 /** Sends a form and yields the server-sent events of the answer. */
-async function* events(path, body, signal) {
+async function* answerEvents(path, body, signal) {
   if (!path.startsWith("/web/")) throw new Error("not a path of this page");
-  const answer = await fetch(path, {
+  const response = await fetch(path, {
     method: "POST", body, signal, redirect: "error", credentials: "same-origin",
   });
-  if (!answer.ok) throw new AnswerError(answer.status);
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  if (!response.ok) throw new AnswerError(response.status);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
@@ -31,8 +33,8 @@ async function* events(path, body, signal) {
   }
 }
 
-/** The places of a running answer: its estimate, progress, text, and the button that stops it. */
-function places() {
+/** Shows the empty parts of a running answer: estimate, progress, text, and the stop button. */
+function showParts() {
   const make = (tag, className) => {
     const element = document.createElement(tag);
     element.className = className;
@@ -49,22 +51,22 @@ function places() {
   parts.progress.setAttribute("aria-label", "Progress");
   parts.stop.type = "button";
   parts.stop.textContent = "Stop";
-  parts.stop.addEventListener("click", () => running?.abort());
+  parts.stop.addEventListener("click", () => activeRun?.abort());
   target.replaceChildren(...Object.values(parts));
   return parts;
 }
 
 async function run(form, submitter) {
-  running?.abort();
-  const mine = running = new AbortController();
+  activeRun?.abort();
+  const ownRun = activeRun = new AbortController();
   const body = new URLSearchParams(new FormData(form, submitter));
-  const parts = places();
+  const parts = showParts();
   tell("");
   panel.hidden = true;
   let isDone = false;
   try {
-    for await (const { name, data } of events(form.dataset.stream, body, mine.signal)) {
-      if (mine !== running) return;
+    for await (const { name, data } of answerEvents(form.dataset.stream, body, ownRun.signal)) {
+      if (ownRun !== activeRun) return;
       if (name === "status") showPart(parts.status, data);
       else if (name === "text") parts.text.append(data);
       else if (name === "progress") {
@@ -78,13 +80,13 @@ async function run(form, submitter) {
     }
     if (!isDone) throw new Error("The answer broke off.");
   } catch (error) {
-    if (mine !== running) return;
+    if (ownRun !== activeRun) return;
     const isStopped = error.name === "AbortError";
     parts.stop.remove();
     parts.progress.remove();
     tell(isStopped ? "Stopped." : `${error.message} What has arrived stays here.`);
   } finally {
-    if (mine === running) running = null;
+    if (ownRun === activeRun) activeRun = null;
   }
 }
 
@@ -97,7 +99,7 @@ document.addEventListener("submit", (event) => {
 
 function close() {
   panel.hidden = true;
-  opener?.focus();
+  openedBy?.focus();
 }
 
 target.addEventListener("click", async (event) => {
@@ -109,7 +111,7 @@ target.addEventListener("click", async (event) => {
   } catch (error) {
     return tell(error.message);
   }
-  opener = link;
+  openedBy = link;
   panel.hidden = false;
   panel.focus();
 });

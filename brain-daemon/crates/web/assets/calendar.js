@@ -1,14 +1,15 @@
 // Arrow keys move between the days of the calendar, so the Tab key stops at the calendar only once.
-// Without this module, it stops at each day with entries.
+// Without this module, the Tab key stops at each day with entries.
 const table = document.getElementById("calendar");
 const days = [...table.querySelectorAll("tbody a")];
 const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
+/** Makes `day` the only day at which the Tab key stops. */
 function choose(day) {
   for (const other of days) other.tabIndex = other === day ? 0 : -1;
 }
 
-/** Returns the nearest day with entries in a direction from `day`. */
+/** Returns the nearest day with entries in a direction from `day`, or null. */
 function next(day, [down, right]) {
   let cell = day.closest("td");
   let row = cell.parentElement;
@@ -22,12 +23,12 @@ function next(day, [down, right]) {
   }
 }
 
-const shown = table.querySelector("a[aria-current]") ?? days.at(-1);
-if (shown) {
-  choose(shown);
+const selected = table.querySelector("a[aria-current]") ?? days.at(-1);
+if (selected) {
+  choose(selected);
   // On a narrow screen, the calendar scrolls to the selected day, or to the last one.
   const region = table.parentElement;
-  region.scrollLeft = shown.closest("td").offsetLeft - region.clientWidth / 2;
+  region.scrollLeft = selected.closest("td").offsetLeft - region.clientWidth / 2;
 }
 table.addEventListener("keydown", (event) => {
   const step = steps[event.key];

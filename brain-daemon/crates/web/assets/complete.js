@@ -1,8 +1,9 @@
-// A list of values under a field, to choose from while typing.
+// Shows a list of values under a field, to choose from while typing.
 
 /**
- * Completes what is typed in `field`. `begun` returns the begun word before the caret, or nothing;
- * `ending` follows a chosen value. `kind` is a kind of /web/complete.
+ * Completes words in `field`. `begun` gets the text before the caret and returns the unfinished
+ * word at its end, or nothing. `ending` is inserted after a chosen value. `kind` is a kind of
+ * /web/complete.
  */
 export function completes(field, { id, label, kind, begun, ending }) {
   const list = document.createElement("ul");
@@ -13,19 +14,20 @@ export function completes(field, { id, label, kind, begun, ending }) {
   list.hidden = true;
   field.after(list);
   field.setAttribute("aria-controls", id);
-  let number = 0;
-  let at = 0;
+  let lastRequest = 0;
+  let active = 0;
 
   const word = () => begun(field.value.slice(0, field.selectionStart));
   const close = () => {
-    number += 1;
+    lastRequest += 1;
     list.hidden = true;
     list.replaceChildren();
     field.removeAttribute("aria-activedescendant");
   };
   const mark = () => {
-    [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === at));
-    if (list.children[at]) field.setAttribute("aria-activedescendant", list.children[at].id);
+    [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === active));
+    const item = list.children[active];
+    if (item) field.setAttribute("aria-activedescendant", item.id);
   };
   const choose = (item) => {
     const end = field.selectionStart;
@@ -51,15 +53,15 @@ export function completes(field, { id, label, kind, begun, ending }) {
   field.addEventListener("input", async () => {
     const text = word();
     if (!text) return close();
-    const mine = ++number;
+    const request = ++lastRequest;
     try {
       const query = new URLSearchParams({ text, ...(kind && { kind }) });
-      const answer = await fetch(`/web/complete?${query}`);
-      if (!answer.ok || mine !== number) return;
-      const values = await answer.json();
-      if (mine !== number || word() !== text) return;
+      const response = await fetch(`/web/complete?${query}`);
+      if (!response.ok || request !== lastRequest) return;
+      const values = await response.json();
+      if (request !== lastRequest || word() !== text) return;
       list.replaceChildren(...values.map(option));
-      at = 0;
+      active = 0;
       list.hidden = values.length === 0;
       mark();
     } catch { close(); }
@@ -67,9 +69,9 @@ export function completes(field, { id, label, kind, begun, ending }) {
   field.addEventListener("keydown", (event) => {
     if (list.hidden || event.isComposing) return;
     const count = list.children.length;
-    if (event.key === "ArrowDown") at = (at + 1) % count;
-    else if (event.key === "ArrowUp") at = (at + count - 1) % count;
-    else if (event.key === "Enter" || event.key === "Tab") choose(list.children[at]);
+    if (event.key === "ArrowDown") active = (active + 1) % count;
+    else if (event.key === "ArrowUp") active = (active + count - 1) % count;
+    else if (event.key === "Enter" || event.key === "Tab") choose(list.children[active]);
     else if (event.key === "Escape") close();
     else return;
     event.preventDefault();

@@ -1,4 +1,4 @@
-// Markdown and text files that are dropped on a screen become pages.
+// Captures the markdown and text files that are dropped on a screen as pages.
 import { tell } from "./html.js";
 
 const MAX_BYTES = 5_000_000;
@@ -12,16 +12,16 @@ function isText(file) {
   return file.type.startsWith("text/") || /\.(md|markdown|txt|text)$/i.test(file.name);
 }
 
-async function keep(file) {
+async function captureFile(file) {
   if (!isText(file)) throw new Error(`${file.name} is not a text`);
   if (file.size > MAX_BYTES) throw new Error(`${file.name} is larger than 5 MB`);
   const body = new URLSearchParams({
     csrf: form.elements.csrf.value,
     text: await file.text(),
   });
-  const answer = await fetch("/web/capture", { method: "POST", body });
-  if (!answer.ok) throw new Error(`${file.name} was not kept (${answer.status})`);
-  return answer.url;
+  const response = await fetch("/web/capture", { method: "POST", body });
+  if (!response.ok) throw new Error(`${file.name} was not kept (${response.status})`);
+  return response.url;
 }
 
 if (form) {
@@ -39,17 +39,17 @@ if (form) {
     event.preventDefault();
     const files = [...event.dataTransfer.files];
     const failures = [];
-    let last = null;
-    for (const [at, file] of files.entries()) {
-      tell(`Capturing ${at + 1} of ${files.length} …`);
+    let lastPage = null;
+    for (const [index, file] of files.entries()) {
+      tell(`Capturing ${index + 1} of ${files.length} …`);
       try {
-        last = await keep(file);
+        lastPage = await captureFile(file);
       } catch (error) {
         failures.push(error.message);
       }
     }
-    const kept = files.length - failures.length;
-    tell([`${kept} of ${files.length} kept.`, ...failures].join(" "));
-    if (files.length === 1 && last) location.href = last;
+    const captured = files.length - failures.length;
+    tell([`${captured} of ${files.length} kept.`, ...failures].join(" "));
+    if (files.length === 1 && lastPage) location.href = lastPage;
   });
 }

@@ -1,5 +1,5 @@
 // Synchronises the form of the frontmatter and the text while the owner writes. Without this
-// module, the form is merged into the text when it is saved.
+// module, a save merges the form into the text.
 import { completes } from "./complete.js";
 
 const NAMES = ["title", "type", "tags", "aliases"];
@@ -27,28 +27,29 @@ export function fields(editor) {
   if (!box) return;
   const problem = document.getElementById("fields-problem");
   const field = (name) => editor.elements[`field-${name}`];
-  const shown = (name) => editor.elements[`shown-${name}`];
-  let number = 0;
+  // The value that form and text last agreed on.
+  const agreed = (name) => editor.elements[`shown-${name}`];
+  let lastRequest = 0;
 
   const apply = async () => {
-    const mine = ++number;
-    const sent = text.value;
-    const body = new URLSearchParams({ csrf: editor.elements.csrf.value, text: sent });
+    const request = ++lastRequest;
+    const sentText = text.value;
+    const body = new URLSearchParams({ csrf: editor.elements.csrf.value, text: sentText });
     for (const name of NAMES) {
       // A value is applied when the owner has finished typing it.
       const isTyped = document.activeElement === field(name);
-      body.set(`field-${name}`, (isTyped ? shown(name) : field(name)).value);
-      body.set(`shown-${name}`, shown(name).value);
+      body.set(`field-${name}`, (isTyped ? agreed(name) : field(name)).value);
+      body.set(`shown-${name}`, agreed(name).value);
     }
     try {
-      const answer = await fetch("/web/fields", { method: "POST", body });
-      if (!answer.ok) return;
-      const applied = await answer.json();
-      // The text changed meanwhile: the next answer contains both changes.
-      if (mine !== number || text.value !== sent) return;
+      const response = await fetch("/web/fields", { method: "POST", body });
+      if (!response.ok) return;
+      const applied = await response.json();
+      // If the text changed meanwhile, the next response has both changes.
+      if (request !== lastRequest || text.value !== sentText) return;
       problem.textContent = applied.problem ?? "";
       if (applied.problem) return;
-      if (applied.text !== sent) {
+      if (applied.text !== sentText) {
         text.value = applied.text;
         text.dispatchEvent(new Event("input", { bubbles: true }));
       }
@@ -56,10 +57,10 @@ export function fields(editor) {
         const value = applied.fields[name];
         if (document.activeElement === field(name)) continue;
         field(name).value = value;
-        shown(name).value = value;
+        agreed(name).value = value;
       }
       suggestSlug(editor, applied.slug);
-    } catch { /* The form is merged when it is saved. */ }
+    } catch { /* A save merges the form. */ }
   };
   for (const name of NAMES) field(name).addEventListener("change", apply);
   let timer = 0;

@@ -1,12 +1,15 @@
 // Draws a graph on a canvas. Few pages are drawn with smooth lines; many are drawn pixel by pixel,
 // which takes a fraction of the time and needs no graphics card.
 
+/** Width and height of the plane on which the pages have their places. */
 const WORLD = 65536;
 /** More pages or links than this on the screen are drawn pixel by pixel. */
 const SMOOTH_PAGES = 2500;
 const SMOOTH_LINKS = 6000;
-const MIN_LABELS = 12;
+/** Maximum number of names while the whole graph is shown; zooming in raises it to MAX_LABELS. */
+const WHOLE_LABELS = 12;
 const MAX_LABELS = 40;
+/** In CSS pixels. */
 const MAX_RADIUS = 16;
 
 /** Half of the width of each mark at the height `t`, from -1 to 1; the legend has the same ones. */
@@ -22,7 +25,8 @@ const WIDTHS = [
 ];
 export const MARKS = WIDTHS.length;
 
-function hex(name) {
+/** Returns red, green and blue of a custom property such as `--text`. */
+function readColour(name) {
   const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16) || 0);
 }
@@ -59,12 +63,12 @@ export class View {
   }
 
   readColours() {
-    const [surface, text] = [hex("--surface"), hex("--text")];
+    const [surface, text] = [readColour("--surface"), readColour("--text")];
     this.surface = surface;
     this.text = text;
-    this.quiet = hex("--quiet");
-    this.accent = hex("--accent");
-    this.marks = Array.from({ length: MARKS }, (_, at) => hex(`--mark-${at}`));
+    this.quiet = readColour("--quiet");
+    this.accent = readColour("--accent");
+    this.marks = Array.from({ length: MARKS }, (_, at) => readColour(`--mark-${at}`));
     this.faded = this.marks.map((colour) => mix(colour, surface, 0.25));
   }
 
@@ -93,10 +97,10 @@ export class View {
     }
     if (left > right) [left, top, right, bottom] = [0, 0, WORLD, WORLD];
     const margin = 28 * this.scale;
-    const room = (size) => Math.max(size - 2 * margin, size / 2);
+    const usable = (size) => Math.max(size - 2 * margin, size / 2);
     const whole = Math.min(
-      room(this.width) / Math.max(right - left, WORLD / 8),
-      room(this.height) / Math.max(bottom - top, WORLD / 8),
+      usable(this.width) / Math.max(right - left, WORLD / 8),
+      usable(this.height) / Math.max(bottom - top, WORLD / 8),
     );
     this.whole = whole;
     this.zoom = whole;
@@ -106,8 +110,8 @@ export class View {
 
   /** Zooms by a factor around the point (x, y), in pixels of the canvas. */
   zoomBy(factor, x = this.width / 2, y = this.height / 2) {
-    const [least, most] = [this.whole / 2, Math.max(this.whole, 1) * 60];
-    const next = Math.min(Math.max(this.zoom * factor, least), most);
+    const [min, max] = [this.whole / 2, Math.max(this.whole, 1) * 60];
+    const next = Math.min(Math.max(this.zoom * factor, min), max);
     const [dx, dy] = [x - this.width / 2, y - this.height / 2];
     this.centre[0] += dx / this.zoom - dx / next;
     this.centre[1] += dy / this.zoom - dy / next;
@@ -130,7 +134,10 @@ export class View {
     this.queue();
   }
 
-  /** Draws before the next frame. While it moves, a large graph has no links. */
+  /**
+   * Draws before the next frame. While the view moves, a graph that takes more than 30 ms is drawn
+   * without names, and without links if it is drawn pixel by pixel.
+   */
   queue(isMoving = false) {
     clearTimeout(this.later);
     this.isMoving = isMoving && this.cost > 30;
@@ -146,29 +153,29 @@ export class View {
   radius(page) {
     const { links, pages } = this.graph;
     const gap = WORLD / Math.sqrt(pages) * this.whole;
-    const least = Math.min(Math.max(gap * 0.1, 0.35 * this.scale), 3 * this.scale);
-    const grown = Math.min(Math.max(Math.sqrt(this.zoom / this.whole), 0.7), 5);
-    const radius = least * grown * (1 + 0.45 * Math.log2(1 + links[page]));
+    const smallest = Math.min(Math.max(gap * 0.1, 0.35 * this.scale), 3 * this.scale);
+    const growth = Math.min(Math.max(Math.sqrt(this.zoom / this.whole), 0.7), 5);
+    const radius = smallest * growth * (1 + 0.45 * Math.log2(1 + links[page]));
     return Math.min(radius, MAX_RADIUS * this.scale);
   }
 
   draw() {
-    const began = performance.now();
+    const start = performance.now();
     const { place, pages, ends, edges } = this.graph;
     const [left, top] = [this.centre[0] - this.width / 2 / this.zoom,
       this.centre[1] - this.height / 2 / this.zoom];
-    let near = 0;
+    let visible = 0;
     for (let at = 0; at < pages; at++) {
       const x = this.x[at] = (place[2 * at] - left) * this.zoom;
       const y = this.y[at] = (place[2 * at + 1] - top) * this.zoom;
-      if (this.shown[at] && x > 0 && y > 0 && x < this.width && y < this.height) near++;
+      if (this.shown[at] && x > 0 && y > 0 && x < this.width && y < this.height) visible++;
     }
     const context = this.base.getContext("2d");
-    if (near <= SMOOTH_PAGES && edges <= SMOOTH_LINKS) this.drawSmooth(context, ends, edges);
+    if (visible <= SMOOTH_PAGES && edges <= SMOOTH_LINKS) this.drawSmooth(context, ends, edges);
     else this.drawPixels(context, ends, edges);
     this.drawLabels(context);
     this.drawOver();
-    if (!this.isMoving) this.cost = performance.now() - began;
+    if (!this.isMoving) this.cost = performance.now() - start;
   }
 
   isOutside(at) {
@@ -266,7 +273,7 @@ export class View {
     context.putImageData(this.image, 0, 0);
   }
 
-  /** Counts the pixels of a line. */
+  /** Adds 1 to the density of each pixel of a line. */
   plotLine(x1, y1, x2, y2) {
     const { width, height, density } = this;
     const dx = x2 - x1;
@@ -278,10 +285,10 @@ export class View {
       y2 >= height) {
       for (let side = 0; side < 4; side++) {
         const step = (side < 2 ? dx : dy) * (side % 2 === 0 ? -1 : 1);
-        const room = [x1, width - 1 - x1, y1, height - 1 - y1][side];
-        if (step === 0 && room < 0) return;
-        if (step < 0) from = Math.max(from, room / step);
-        if (step > 0) to = Math.min(to, room / step);
+        const distance = [x1, width - 1 - x1, y1, height - 1 - y1][side];
+        if (step === 0 && distance < 0) return;
+        if (step < 0) from = Math.max(from, distance / step);
+        if (step > 0) to = Math.min(to, distance / step);
       }
       if (from >= to) return;
     }
@@ -318,29 +325,29 @@ export class View {
     const size = 12 * this.scale;
     context.font = `${size}px system-ui, sans-serif`;
     context.textAlign = "center";
-    const near = this.zoom / this.whole;
-    const most = Math.min(MIN_LABELS * Math.max(near, 0.5), MAX_LABELS);
-    const taken = [];
-    let tried = 0;
-    for (let at = 0; at < this.graph.pages && taken.length < most && tried < 400; at++) {
+    const zoom = this.zoom / this.whole;
+    const max = Math.min(WHOLE_LABELS * Math.max(zoom, 0.5), MAX_LABELS);
+    const boxes = [];
+    let tries = 0;
+    for (let at = 0; at < this.graph.pages && boxes.length < max && tries < 400; at++) {
       if (this.isOutside(at) || (this.found && !this.found[at])) continue;
-      if (this.graph.links[at] === 0 && near < 3) break;
+      if (this.graph.links[at] === 0 && zoom < 3) break;
       const radius = this.radius(at);
       if (radius < 2.5 * this.scale) break;
-      tried++;
-      const title = this.short(at);
+      tries++;
+      const title = this.shortTitle(at);
       const half = context.measureText(title).width / 2 + size;
       const y = this.y[at] + radius + size;
       const box = [this.x[at] - half, y - 2 * size, this.x[at] + half, y + size];
-      const isFree = taken.every((other) => box[0] > other[2] || box[2] < other[0] ||
+      const isFree = boxes.every((other) => box[0] > other[2] || box[2] < other[0] ||
         box[1] > other[3] || box[3] < other[1]);
       if (!isFree || box[0] < 0 || box[2] > this.width || y > this.height) continue;
-      taken.push(box);
+      boxes.push(box);
       this.write(context, title, this.x[at], y);
     }
   }
 
-  short(at) {
+  shortTitle(at) {
     const title = this.graph.name(at).title;
     return title.length > 28 ? `${title.slice(0, 27)}…` : title;
   }
@@ -390,14 +397,14 @@ export class View {
     const size = 13 * this.scale;
     context.font = `600 ${size}px system-ui, sans-serif`;
     context.textAlign = "center";
-    const title = this.short(at);
+    const title = this.shortTitle(at);
     const half = context.measureText(title).width / 2 + 4;
     const x = Math.min(Math.max(this.x[at], half), Math.max(this.width - half, half));
     const above = this.y[at] - radius - 6 * this.scale;
     this.write(context, title, x, above < size ? this.y[at] + radius + size : above);
   }
 
-  /** Returns the page at a point in pixels of the canvas, or -1. */
+  /** Returns the page at a point in pixels of the canvas, or -1. `slack` is in CSS pixels. */
   pageAt(x, y, slack) {
     let [best, nearest] = [-1, Infinity];
     for (let at = 0; at < this.graph.pages; at++) {

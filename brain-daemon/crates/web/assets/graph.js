@@ -1,5 +1,5 @@
-// The drawing of the graph: loads its data, and listens to pointer, keys and fields. Without this
-// module, the table shows the same pages.
+// Loads the data of the graph, draws it, and handles pointer, keys and fields. Without this module,
+// the table shows the same pages.
 import { AnswerError } from "./html.js";
 import { MARKS, View } from "./graph-view.js";
 
@@ -18,6 +18,7 @@ const HELP = matchMedia("(hover: none)").matches
 /** Parses the data; `src/graph/numbers.rs` describes the format. */
 function parse(buffer) {
   const header = new Uint32Array(buffer, 0, 4);
+  // The bytes "brg1".
   if (header[0] !== 0x31677262) throw new Error("not a graph");
   const [, pages, edges, bytes] = header;
   let offset = 16;
@@ -48,7 +49,7 @@ function parse(buffer) {
   return graph;
 }
 
-function day(number) {
+function formatDay(number) {
   return new Date(number * DAY_MS).toISOString().slice(0, 10);
 }
 
@@ -57,13 +58,13 @@ function path(graph, at) {
 }
 
 function link(text, address) {
-  const made = document.createElement("a");
-  made.href = address;
-  made.textContent = text;
-  return made;
+  const anchor = document.createElement("a");
+  anchor.href = address;
+  anchor.textContent = text;
+  return anchor;
 }
 
-/** Describes the page under the pointer. */
+/** Describes the page `at`; -1 shows the help instead. */
 function describe(graph, at) {
   if (at < 0) {
     info.textContent = HELP;
@@ -71,14 +72,14 @@ function describe(graph, at) {
   }
   const { name, title } = graph.name(at);
   const links = graph.links[at] === 1 ? "1 link" : `${graph.links[at]} links`;
-  const around = `/web/graph?page=${encodeURIComponent(name)}`;
-  const facts = [typeNames[graph.types[at]] ?? "", links, `created ${day(graph.days[at])}`];
-  const shown = link(title || name, path(graph, at));
-  info.replaceChildren(shown, ` · ${facts.join(" · ")} · `, link("around it", around));
+  const neighbours = `/web/graph?page=${encodeURIComponent(name)}`;
+  const facts = [typeNames[graph.types[at]] ?? "", links, `created ${formatDay(graph.days[at])}`];
+  const pageLink = link(title || name, path(graph, at));
+  info.replaceChildren(pageLink, ` · ${facts.join(" · ")} · `, link("around it", neighbours));
 }
 
-/** Hides pages by type and by day of creation, and counts the rest. */
-function filters(graph, view) {
+/** Handles the filters: hides pages by type and by day of creation, and counts the rest. */
+function connectFilters(graph, view) {
   const hidden = new Set();
   const field = element("graph-day");
   const output = root.querySelector("#graph-time output");
@@ -95,7 +96,7 @@ function filters(graph, view) {
       view.shown[at] = isShown ? 1 : 0;
       count += view.shown[at];
     }
-    output.textContent = `${day(until)} · ${count} ${count === 1 ? "page" : "pages"}`;
+    output.textContent = `${formatDay(until)} · ${count} ${count === 1 ? "page" : "pages"}`;
     view.queue();
   };
   [field.min, field.max, field.value] = [first, last, last];
@@ -111,12 +112,12 @@ function filters(graph, view) {
       apply();
     });
   }
-  plays(field, element("graph-play"), first, last);
+  connectPlay(field, element("graph-play"), first, last);
   apply();
 }
 
-/** Shows how the graph grew, in six seconds. */
-function plays(field, button, first, last) {
+/** Handles the play button: shows how the graph grew, in six seconds. */
+function connectPlay(field, button, first, last) {
   let frame = 0;
   const stop = () => {
     cancelAnimationFrame(frame);
@@ -125,9 +126,9 @@ function plays(field, button, first, last) {
   };
   button.addEventListener("click", () => {
     if (frame) return stop();
-    const began = performance.now();
+    const start = performance.now();
     const step = (now) => {
-      const part = Math.min((now - began) / 6000, 1);
+      const part = Math.min((now - start) / 6000, 1);
       field.value = Math.round(first + (last - first) * Math.max(part, 0));
       field.dispatchEvent(new Event("input"));
       if (part < 1) frame = requestAnimationFrame(step);
@@ -139,8 +140,8 @@ function plays(field, button, first, last) {
   field.addEventListener("pointerdown", stop);
 }
 
-/** Marks the pages whose title or name contains the text. */
-function finds(graph, view) {
+/** Handles the search field: marks the pages whose title or name contains the text. */
+function connectSearch(graph, view) {
   const field = element("graph-find");
   const status = element("graph-found");
   let texts = null;
@@ -175,9 +176,10 @@ function finds(graph, view) {
 }
 
 /** Handles mouse, pen and touch: moves, zooms, names pages and opens them. */
-function points(graph, view) {
-  const held = new Map();
-  let moved = 0;
+function connectPointer(graph, view) {
+  /** The last place of each pressed pointer, by id. */
+  const pressed = new Map();
+  let distance = 0;
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) * view.scale, (event.clientY - box.top) * view.scale];
@@ -191,25 +193,25 @@ function points(graph, view) {
   };
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
-    if (held.size === 0) moved = 0;
-    held.set(event.pointerId, place(event));
+    if (pressed.size === 0) distance = 0;
+    pressed.set(event.pointerId, place(event));
   });
   canvas.addEventListener("pointermove", (event) => {
     const now = place(event);
-    const before = held.get(event.pointerId);
+    const before = pressed.get(event.pointerId);
     if (!before) return hover(view.pageAt(...now, 5));
     const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
-    moved += Math.hypot(dx, dy);
-    const other = [...held].find(([id]) => id !== event.pointerId)?.[1];
+    distance += Math.hypot(dx, dy);
+    const other = [...pressed].find(([id]) => id !== event.pointerId)?.[1];
     if (other) {
       const length = (from) => Math.hypot(from[0] - other[0], from[1] - other[1]);
       view.zoomBy(length(now) / Math.max(length(before), 1), ...other);
-    } else if (moved > 4 * view.scale) view.moveBy(dx, dy);
-    held.set(event.pointerId, now);
+    } else if (distance > 4 * view.scale) view.moveBy(dx, dy);
+    pressed.set(event.pointerId, now);
   });
   canvas.addEventListener("pointerup", (event) => {
-    const wasAlone = held.size === 1 && held.delete(event.pointerId);
-    if (!wasAlone || moved > 4 * view.scale || event.button !== 0) return;
+    const wasAlone = pressed.size === 1 && pressed.delete(event.pointerId);
+    if (!wasAlone || distance > 4 * view.scale || event.button !== 0) return;
     const isTouch = event.pointerType !== "mouse";
     const at = view.pageAt(...place(event), isTouch ? 16 : 5);
     // A finger cannot hover: the first tap names the page, the second one opens it.
@@ -219,7 +221,7 @@ function points(graph, view) {
     else location.href = path(graph, at);
   });
   for (const name of ["pointerup", "pointercancel"]) {
-    canvas.addEventListener(name, (event) => held.delete(event.pointerId));
+    canvas.addEventListener(name, (event) => pressed.delete(event.pointerId));
   }
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
@@ -229,7 +231,7 @@ function points(graph, view) {
 }
 
 /** Handles keys and buttons: moves and zooms. */
-function keys(view) {
+function connectKeys(view) {
   const step = () => 60 * view.scale;
   const actions = {
     ArrowLeft: () => view.moveBy(step(), 0),
@@ -254,11 +256,11 @@ function keys(view) {
 }
 
 /** Draws again when the size or the colours of the screen change. */
-function follows(view) {
+function redrawOnChange(view) {
   new ResizeObserver(() => {
-    const whole = view.zoom === view.whole;
+    const isWhole = view.zoom === view.whole;
     view.measure();
-    if (whole) view.fit();
+    if (isWhole) view.fit();
     else view.queue();
   }).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -269,15 +271,16 @@ function follows(view) {
 
 async function show() {
   root.hidden = false;
-  const answer = await fetch(root.dataset.from, { redirect: "error", credentials: "same-origin" });
-  if (!answer.ok) throw new AnswerError(answer.status);
-  const graph = parse(await answer.arrayBuffer());
+  const options = { redirect: "error", credentials: "same-origin" };
+  const response = await fetch(root.dataset.from, options);
+  if (!response.ok) throw new AnswerError(response.status);
+  const graph = parse(await response.arrayBuffer());
   const view = new View(root.querySelector("canvas"), canvas, graph);
-  filters(graph, view);
-  finds(graph, view);
-  points(graph, view);
-  keys(view);
-  follows(view);
+  connectFilters(graph, view);
+  connectSearch(graph, view);
+  connectPointer(graph, view);
+  connectKeys(view);
+  redrawOnChange(view);
   describe(graph, -1);
   for (let at = 0; root.dataset.centre && at < graph.pages; at++) {
     if (graph.name(at).name === root.dataset.centre) view.hovered = at;

@@ -4,11 +4,11 @@ const policy = window.trustedTypes
   ? window.trustedTypes.createPolicy("brain", { createHTML: (html) => html })
   : { createHTML: (html) => html };
 
-/** What to do when the session has ended. */
+/** The message that says what to do when the session has ended. */
 export const SIGNED_OUT = "You are signed out, or brain was restarted. Run `brain open` in a " +
   "terminal; this page then continues.";
 
-/** The response was not the expected part of a screen. */
+/** The daemon refused a request. */
 export class AnswerError extends Error {
   constructor(status) {
     super(status === 401

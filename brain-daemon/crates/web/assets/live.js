@@ -6,8 +6,10 @@ import { refreshResults } from "./search.js";
 
 /** A hidden screen keeps its stream for this time. */
 const HIDDEN_MS = 15_000;
-const AGAIN_MS = 10_000;
-const BRIEFLY_MS = 8_000;
+/** Pause after a refused stream. */
+const RETRY_MS = 10_000;
+/** The message about a changed page disappears after this time. */
+const MESSAGE_MS = 8_000;
 /** Screens that are reloaded as a whole. */
 const LISTS = ["/web/queue", "/web/sources", "/web/deleted", "/web/timeline", "/web/status"];
 
@@ -17,10 +19,12 @@ const editor = document.getElementById("editor");
 const isSearch = Boolean(document.getElementById("search"));
 
 let stream = null;
-let seen = Number(main?.dataset.changeCount ?? 0);
+/** The number of changes in the store that the screen shows. */
+let changeCount = Number(main?.dataset.changeCount ?? 0);
 let wasLost = false;
-let isWaiting = false;
-let closing = 0;
+/** Whether a refresh waits until it would interrupt nobody. */
+let isRefreshDue = false;
+let closeTimer = 0;
 
 /** Returns whether a refresh would interrupt the reader: focus, a selection, or an open form. */
 function isBusy() {
@@ -31,15 +35,15 @@ function isBusy() {
   return inMain || isSelecting || Boolean(main.querySelector(".danger[open]"));
 }
 
-/** Shows a sentence above the screen, with a button or a link. */
-function notice(text, control) {
+/** Shows a sentence at the bottom of the window, with a button or a link. */
+function showNotice(text, control) {
   document.getElementById("live-notice")?.remove();
   const box = document.createElement("p");
   box.id = "live-notice";
   box.className = "notice";
   box.setAttribute("role", "status");
   box.append(`${text} `, ...(control ? [control] : []));
-  main.prepend(box);
+  main.append(box);
 }
 
 function link(href, text) {
@@ -68,15 +72,15 @@ async function showPage() {
   tell(text);
   setTimeout(() => {
     if (document.getElementById("message")?.textContent === text) tell("");
-  }, BRIEFLY_MS);
+  }, MESSAGE_MS);
 }
 
 function showPageButton(version) {
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = "Show it";
-  button.addEventListener("click", () => showPage().catch(failed));
-  notice(`The page changed elsewhere: it is version ${version} now.`, button);
+  button.addEventListener("click", () => showPage().catch(showError));
+  showNotice(`The page changed elsewhere: it is version ${version} now.`, button);
 }
 
 /** Compares the page on the screen with its `version` now; 0 if it is deleted. */
@@ -85,29 +89,29 @@ async function comparePage(version) {
   const shown = Number(editor ? editor.elements.version?.value : reader()?.dataset.version);
   if (!shown || version === shown) return;
   if (version === 0) {
-    notice("The page was deleted elsewhere.", link("/web/deleted", "Deleted pages"));
+    showNotice("The page was deleted elsewhere.", link("/web/deleted", "Deleted pages"));
   } else if (editor) {
-    notice(`The page changed while you write: it is version ${version} now. Nothing is lost: ` +
+    showNotice(`The page changed while you write: it is version ${version} now. Nothing is lost: ` +
       "a save shows you both texts, or your text with both changes.");
   } else if (isBusy()) showPageButton(version);
   else await showPage();
 }
 
-async function changed(change) {
-  const isNew = change.seen !== seen || wasLost;
-  seen = change.seen;
+async function onChange(change) {
+  const isNew = change.seen !== changeCount || wasLost;
+  changeCount = change.seen;
   try {
     if (reader() || editor) await comparePage(change.version);
-    else if (isSearch && isNew) isWaiting = !(await refreshResults());
+    else if (isSearch && isNew) isRefreshDue = !(await refreshResults());
     else if (isNew && LISTS.includes(location.pathname)) {
-      isWaiting = isBusy();
-      if (!isWaiting) await refreshScreen();
+      isRefreshDue = isBusy();
+      if (!isRefreshDue) await refreshScreen();
     }
     wasLost = false;
-  } catch (error) { failed(error); }
+  } catch (error) { showError(error); }
 }
 
-function failed(error) {
+function showError(error) {
   if (error instanceof AnswerError) tell(error.message);
 }
 
@@ -121,7 +125,7 @@ function showWork(work) {
     box = document.createElement("p");
     box.id = "work";
     box.append(document.createElement("progress"), document.createElement("span"));
-    main.prepend(box);
+    main.append(box);
   }
   const [bar, text] = box.children;
   const name = work.total ? `${work.name}: ${work.done} of ${work.total}` : `${work.name} …`;
@@ -134,12 +138,12 @@ function showWork(work) {
 }
 
 /** Stores the token of a new session in the forms on the screen, so that they work again. */
-function hello({ csrf }) {
+function onHello({ csrf }) {
   for (const field of document.querySelectorAll("input[name=csrf]")) field.value = csrf;
   if (wasLost) tell("");
 }
 
-function ended(reason) {
+function onEnd(reason) {
   if (reason === "signed-out") {
     disconnect();
     wasLost = true;
@@ -148,8 +152,8 @@ function ended(reason) {
   else if (reason === "stop") tell("brain was stopped. This page continues when it runs again.");
 }
 
-/** Shows why the stream was refused. */
-async function refused() {
+/** Shows why the stream was refused, or tries again later. */
+async function onRefused() {
   disconnect();
   wasLost = true;
   let status = 0;
@@ -157,7 +161,7 @@ async function refused() {
     status = (await fetch("/web/events", { method: "HEAD" })).status;
   } catch { /* The daemon stopped meanwhile. */ }
   if (status === 401) tell(SIGNED_OUT);
-  else setTimeout(connect, AGAIN_MS);
+  else setTimeout(connect, RETRY_MS);
 }
 
 function disconnect() {
@@ -166,20 +170,20 @@ function disconnect() {
 }
 
 function connect() {
-  clearTimeout(closing);
+  clearTimeout(closeTimer);
   if (stream || document.hidden) return;
   const page = reader()?.dataset.page ?? editor?.dataset.name;
   const query = page ? `?${new URLSearchParams({ page })}` : "";
   stream = new EventSource(`/web/events${query}`);
-  const on = (name, take) => {
-    stream.addEventListener(name, (event) => take(event.data));
+  const on = (name, handle) => {
+    stream.addEventListener(name, (event) => handle(event.data));
   };
-  on("hello", (data) => hello(JSON.parse(data)));
-  on("change", (data) => changed(JSON.parse(data)));
+  on("hello", (data) => onHello(JSON.parse(data)));
+  on("change", (data) => onChange(JSON.parse(data)));
   on("work", (data) => showWork(JSON.parse(data)));
-  on("end", ended);
+  on("end", onEnd);
   stream.addEventListener("error", () => {
-    if (stream?.readyState === EventSource.CLOSED) return refused();
+    if (stream?.readyState === EventSource.CLOSED) return onRefused();
     if (!wasLost) tell("brain does not answer. Trying again.");
     wasLost = true;
   });
@@ -188,7 +192,7 @@ function connect() {
 if (main?.dataset.changeCount) {
   connect();
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) closing = setTimeout(disconnect, HIDDEN_MS);
+    if (document.hidden) closeTimer = setTimeout(disconnect, HIDDEN_MS);
     else connect();
   });
   addEventListener("focus", connect);
@@ -196,9 +200,9 @@ if (main?.dataset.changeCount) {
   addEventListener("pageshow", (event) => event.persisted && connect());
   // A delayed refresh happens when the focus leaves the screen.
   main.addEventListener("focusout", () => setTimeout(() => {
-    if (!isWaiting || (!isSearch && isBusy())) return;
-    isWaiting = false;
+    if (!isRefreshDue || (!isSearch && isBusy())) return;
+    isRefreshDue = false;
     wasLost = true;
-    changed({ seen });
+    onChange({ seen: changeCount });
   }, 200));
 }

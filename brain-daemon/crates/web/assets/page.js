@@ -1,4 +1,5 @@
-// The keys of every screen, and the capture form. Forms and links do the same without scripts.
+// Handles the keys of every screen, and the capture form. Without scripts, forms and links do the
+// same.
 import { move } from "./search.js";
 import { openPalette } from "./palette.js";
 import "./write.js";
@@ -13,7 +14,7 @@ if (document.getElementById("calendar")) import("./calendar.js");
 if (document.getElementById("graph")) import("./graph.js");
 
 /** A form that changes something is not sent again before this time. */
-const AGAIN_MS = 5000;
+const RESEND_MS = 5000;
 
 const capture = document.getElementById("capture");
 const keys = document.getElementById("keys");
@@ -81,12 +82,12 @@ capture?.addEventListener("toggle", () => {
   if (capture.open) capture.querySelector("textarea").focus();
 });
 
-// On a slow network, a second click sends nothing twice.
+// On a slow network, a second click does not send a form twice.
 addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.method !== "post") return;
   const now = performance.now();
-  if (now - (form.sentAt ?? -Infinity) < AGAIN_MS) event.preventDefault();
+  if (now - (form.sentAt ?? -Infinity) < RESEND_MS) event.preventDefault();
   else form.sentAt = now;
 });
 addEventListener("pageshow", (event) => {

@@ -6,14 +6,15 @@ const list = document.getElementById("palette-list");
 const count = document.getElementById("palette-count");
 const actions = list ? [...list.children] : [];
 
-let number = 0;
-let at = 0;
-let more = {};
+let lastRequest = 0;
+let active = 0;
+/** Actions that are not forms or links, by name. */
+let functionActions = {};
 
 /** Opens the list. `functions` has the actions that are not forms or links, by name. */
 export function openPalette(functions) {
   if (!palette || palette.open || document.querySelector("dialog[open]")) return;
-  more = functions;
+  functionActions = functions;
   field.value = "";
   palette.showModal();
   show([]);
@@ -31,14 +32,14 @@ function show(pages) {
   const found = [...pages, ...actions.filter(matches)];
   found.forEach((item, n) => { item.id = `palette-${n}`; });
   list.replaceChildren(...found);
-  at = 0;
+  active = 0;
   mark();
   count.textContent = `${found.length} found`;
 }
 
 function mark() {
-  [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === at));
-  const item = list.children[at];
+  [...list.children].forEach((item, n) => item.setAttribute("aria-selected", n === active));
+  const item = list.children[active];
   if (item) {
     field.setAttribute("aria-activedescendant", item.id);
     item.scrollIntoView({ block: "nearest" });
@@ -57,18 +58,18 @@ function pageItem([name, title]) {
   return item;
 }
 
-async function find() {
+async function findPages() {
   const text = field.value.trim();
-  const mine = ++number;
+  const request = ++lastRequest;
   if (!text) return show([]);
-  // Actions are shown without a response of the daemon.
-  const known = [...list.children].filter((item) => item.dataset.href?.startsWith("/page/"));
-  show(known.filter(matches));
+  // Actions, and pages of the last response, are shown before the daemon responds.
+  const shownPages = [...list.children].filter((item) => item.dataset.href?.startsWith("/page/"));
+  show(shownPages.filter(matches));
   try {
-    const answer = await fetch(`/web/complete?text=${encodeURIComponent(text)}`);
-    if (!answer.ok || mine !== number) return;
-    const values = await answer.json();
-    if (mine !== number) return;
+    const response = await fetch(`/web/complete?text=${encodeURIComponent(text)}`);
+    if (!response.ok || request !== lastRequest) return;
+    const values = await response.json();
+    if (request !== lastRequest) return;
     const pages = values.filter(([name]) => !name.endsWith(":")).slice(0, MAX_PAGES);
     show(pages.map(pageItem));
   } catch { /* The actions are shown. */ }
@@ -79,21 +80,21 @@ function choose(item) {
   palette.close();
   const { href, action } = item.dataset;
   if (href) location.href = href;
-  else if (more[action]) more[action]();
+  else if (functionActions[action]) functionActions[action]();
   else if (action === "sign-out") document.getElementById("sign-out").requestSubmit();
   else if (action === "today") document.getElementById("today").requestSubmit();
   else document.getElementById(action)?.click();
 }
 
 if (palette) {
-  field.addEventListener("input", find);
+  field.addEventListener("input", findPages);
   field.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
     const length = list.children.length;
-    if (event.key === "ArrowDown") at = length ? (at + 1) % length : 0;
-    else if (event.key === "ArrowUp") at = length ? (at + length - 1) % length : 0;
-    else if (event.key === "Home" && event.ctrlKey) at = 0;
-    else if (event.key === "Enter") choose(list.children[at]);
+    if (event.key === "ArrowDown") active = length ? (active + 1) % length : 0;
+    else if (event.key === "ArrowUp") active = length ? (active + length - 1) % length : 0;
+    else if (event.key === "Home" && event.ctrlKey) active = 0;
+    else if (event.key === "Enter") choose(list.children[active]);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -1,4 +1,4 @@
-// The reader: copies the path of the file, and shows mentions in place. Everything else is HTML.
+// Completes the reader: copies the path of the file, and shows mentions in place.
 import { fetchPart, showPart } from "./html.js";
 
 /** Prepares the page on the screen. */

@@ -1,4 +1,4 @@
-// Results as the owner types. Without this module, the search form is submitted.
+// Shows results while the owner types. Without this module, the search form is submitted.
 import { AnswerError, fetchPart, showPart, tell } from "./html.js";
 
 const form = document.getElementById("search");
@@ -8,50 +8,53 @@ const results = document.getElementById("results");
 /** The address and the title follow the text when the typing pauses for this time. */
 const PAUSE_MS = 200;
 
-let sent = 0;
-let shown = 0;
-let running = null;
-/** The questions that were asked and answered last. */
-let wanted = null;
-let answered = "";
-let pause = 0;
+/** Numbers of the last request, and of the request whose results are on the screen. */
+let lastRequest = 0;
+let shownRequest = 0;
+let controller = null;
+/** Queries of the last request, and of the results on the screen. */
+let lastQuery = null;
+let shownQuery = "";
+let addressTimer = 0;
 
-/** Writes the question into the address and the title: browsers refuse to do it for each key. */
+/** Writes the query into the address and the title. Browsers refuse to do it for each key. */
 function writeAddress() {
-  clearTimeout(pause);
-  pause = 0;
-  history.replaceState(null, "", answered ? `/?${answered}` : "/");
-  document.title = `${new URLSearchParams(answered).get("q") || "Search"} · brain`;
+  clearTimeout(addressTimer);
+  addressTimer = 0;
+  history.replaceState(null, "", shownQuery ? `/?${shownQuery}` : "/");
+  document.title = `${new URLSearchParams(shownQuery).get("q") || "Search"} · brain`;
 }
 
-function address() {
+function formQuery() {
   const query = new URLSearchParams(new FormData(form));
   for (const name of ["q", "since", "until"]) if (!query.get(name)) query.delete(name);
   return query.toString();
 }
 
 async function search() {
-  const query = address();
-  if (query === wanted) return;
-  wanted = query;
-  const number = ++sent;
-  running?.abort();
-  running = new AbortController();
+  const query = formQuery();
+  if (query === lastQuery) return;
+  lastQuery = query;
+  const request = ++lastRequest;
+  controller?.abort();
+  controller = new AbortController();
   try {
-    const part = await fetchPart(`/web/results?${query}&typing=1`, { signal: running.signal });
-    // An answer to an older text never replaces a newer one.
-    if (number < shown) return;
-    shown = number;
+    const options = { signal: controller.signal };
+    const part = await fetchPart(`/web/results?${query}&typing=1`, options);
+    // Results of an older text never replace those of a newer one.
+    if (request < shownRequest) return;
+    shownRequest = request;
     showPart(results, part);
-    answered = query;
-    clearTimeout(pause);
-    pause = setTimeout(writeAddress, PAUSE_MS);
+    shownQuery = query;
+    clearTimeout(addressTimer);
+    addressTimer = setTimeout(writeAddress, PAUSE_MS);
     tell("");
   } catch (error) {
     if (error.name === "AbortError") return;
-    wanted = null;
+    lastQuery = null;
     tell(error instanceof AnswerError ? error.message : "brain does not answer. Trying again.");
-    if (!(error instanceof AnswerError) && number === sent) setTimeout(search, 1000);
+    const isOffline = !(error instanceof AnswerError);
+    if (isOffline && request === lastRequest) setTimeout(search, 1000);
   }
 }
 
@@ -59,13 +62,17 @@ function titles() {
   return [...results.querySelectorAll("ol.hits a.title")];
 }
 
-/** Refreshes the results, unless the owner is typing or the focus is in the results. */
+/**
+ * Refreshes the results, unless the owner is typing or the focus is in the results. Returns whether
+ * it did.
+ */
 export async function refreshResults() {
-  const query = address();
-  if (query !== wanted || sent !== shown || results.contains(document.activeElement)) return false;
+  const query = formQuery();
+  const canRefresh = () => query === formQuery() && lastRequest === shownRequest &&
+    !results.contains(document.activeElement);
+  if (query !== lastQuery || !canRefresh()) return false;
   const part = await fetchPart(`/web/results?${query}`);
-  const isFree = query === address() && sent === shown;
-  if (!isFree || results.contains(document.activeElement)) return false;
+  if (!canRefresh()) return false;
   showPart(results, part);
   return true;
 }
@@ -82,13 +89,13 @@ export function move(step) {
 }
 
 if (form) {
-  wanted = address();
+  lastQuery = formQuery();
   field.addEventListener("input", search);
   form.addEventListener("change", search);
   form.addEventListener("submit", (event) => {
     const first = titles()[0];
     // The screen shows the results of exactly this text: Enter opens the best one.
-    if (sent > 0 && shown === sent && first && event.submitter === null) {
+    if (lastRequest > 0 && shownRequest === lastRequest && first && event.submitter === null) {
       event.preventDefault();
       first.click();
     }
@@ -96,13 +103,13 @@ if (form) {
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
     const first = titles()[0];
-    if (sent > 0 && shown === sent && first) {
+    if (lastRequest > 0 && shownRequest === lastRequest && first) {
       event.preventDefault();
       first.click();
     }
   });
-  // The way back from a link leads to this question.
-  addEventListener("click", () => pause && writeAddress(), true);
+  // The browser's Back from a result leads to this query.
+  addEventListener("click", () => addressTimer && writeAddress(), true);
   // The text may have been typed before this module was loaded, or restored by the browser.
   search();
 }

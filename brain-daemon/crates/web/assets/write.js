@@ -1,5 +1,5 @@
-// Preview while writing, drafts that survive a closed tab, and completion of [[links. Without this
-// module, the form is submitted to save and to show a preview.
+// Shows a preview while the owner writes, keeps drafts after a closed tab, and completes [[links.
+// Without this module, the form is submitted to save and to show a preview.
 import { completes } from "./complete.js";
 import { fields } from "./fields.js";
 import { fetchPart, showPart } from "./html.js";
@@ -8,7 +8,7 @@ const PREFIX = "brain-draft:";
 const SAVING = "brain-saving";
 const editor = document.getElementById("editor");
 
-function stored(key) {
+function readStored(key) {
   try {
     return JSON.parse(localStorage.getItem(key));
   } catch {
@@ -16,7 +16,8 @@ function stored(key) {
   }
 }
 
-function store(key, value) {
+/** Returns whether the value was stored. */
+function writeStored(key, value) {
   try {
     localStorage.setItem(key, JSON.stringify(value));
     return true;
@@ -26,7 +27,7 @@ function store(key, value) {
 }
 
 // After a save, the browser goes from the editor to the page, and the draft is deleted. After a
-// refused save, for example after a sign-out, it goes elsewhere, and the draft is kept.
+// refused save, for example after a sign-out, the browser goes elsewhere, and the draft is kept.
 try {
   const saved = sessionStorage.getItem(SAVING);
   const isSaved = location.pathname.startsWith("/page/") &&
@@ -35,16 +36,16 @@ try {
   sessionStorage.removeItem(SAVING);
 } catch { /* Storage is switched off. */ }
 
-function previews(field) {
+function connectPreview(field) {
   const target = document.getElementById("preview");
   if (!target) return;
   let timer = 0;
-  let number = 0;
-  let shown = 0;
+  let lastRequest = 0;
+  let shownRequest = 0;
   field.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(async () => {
-      const mine = ++number;
+      const request = ++lastRequest;
       const body = new URLSearchParams({
         csrf: editor.elements.csrf.value,
         name: editor.dataset.name,
@@ -52,20 +53,20 @@ function previews(field) {
       });
       try {
         const part = await fetchPart("/web/preview", { method: "POST", body });
-        if (mine < shown) return;
-        shown = mine;
+        if (request < shownRequest) return;
+        shownRequest = request;
         showPart(target, part);
       } catch { /* The next keystroke tries again. */ }
     }, 250);
   });
 }
 
-function drafts(field) {
+function connectDraft(field) {
   const key = PREFIX + (editor.dataset.name || "new");
   const note = document.getElementById("draft");
   const version = editor.elements.version?.value ?? "";
   const original = field.value;
-  const draft = stored(key);
+  const draft = readStored(key);
   const isConflict = Boolean(document.getElementById("theirs"));
   if (draft && draft.text !== original && !isConflict) {
     const button = document.createElement("button");
@@ -81,27 +82,28 @@ function drafts(field) {
       field.dispatchEvent(new Event("input"));
       field.focus();
     });
-    const at = new Date(draft.at).toLocaleString();
-    note.replaceChildren(`A draft of ${at} is stored in this browser. `, button);
+    const time = new Date(draft.at).toLocaleString();
+    note.replaceChildren(`A draft of ${time} is stored in this browser. `, button);
   }
   let timer = 0;
-  const keep = () => {
+  const saveDraft = () => {
     const text = field.value;
+    const slug = editor.elements.slug?.value;
     if (text === original) localStorage.removeItem(key);
-    else if (store(key, { text, version, slug: editor.elements.slug?.value, at: Date.now() })) {
+    else if (writeStored(key, { text, version, slug, at: Date.now() })) {
       note.textContent = "Draft kept in this browser";
     }
   };
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(keep, 400);
+    timer = setTimeout(saveDraft, 400);
   });
   addEventListener("pagehide", () => {
-    if (field.value !== original) keep();
+    if (field.value !== original) saveDraft();
   });
   editor.addEventListener("submit", (event) => {
     if (event.submitter?.value !== "save") return;
-    keep();
+    saveDraft();
     try {
       sessionStorage.setItem(SAVING, key);
     } catch { /* Then the draft stays. */ }
@@ -116,8 +118,8 @@ function drafts(field) {
 
 if (editor) {
   const field = editor.elements.text;
-  previews(field);
-  drafts(field);
+  connectPreview(field);
+  connectDraft(field);
   fields(editor);
   completes(field, {
     id: "pages",

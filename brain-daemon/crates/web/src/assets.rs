@@ -1,7 +1,7 @@
 //! The style sheet, the scripts and the icon, from the binary.
 //!
-//! Their addresses contain a hash of all of them, so browsers keep them without asking again, and
-//! an update of brain is never mixed with older scripts.
+//! Their URLs contain a hash of all files. So browsers cache them without revalidation, and never
+//! mix the files of two versions of brain.
 
 use std::sync::LazyLock;
 
@@ -54,26 +54,28 @@ static ASSETS: &[Asset] = &[
     },
 ];
 
-/// Characters of a hash.
-const HASH: usize = 24;
-const KEEP: HeaderValue = HeaderValue::from_static("max-age=31536000, immutable");
-const ASK: HeaderValue = HeaderValue::from_static("no-cache");
+/// The length of the hash in a URL, in characters.
+const HASH_LEN: usize = 24;
+const CACHE_FOREVER: HeaderValue = HeaderValue::from_static("max-age=31536000, immutable");
+const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// The hash of all files, which their addresses contain.
+/// The hash of all files, which their URLs contain.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let all = ASSETS.iter().fold(Sha256::new(), |hash, asset| {
         hash.chain_update(asset.name).chain_update([0]).chain_update(asset.text).chain_update([0])
     });
-    all.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..HASH].to_owned()
+    let hash: String = all.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    hash[..HASH_LEN].to_owned()
 });
 
-/// Returns the address of a file.
+/// Returns the URL of a file.
 pub(crate) fn address(name: &str) -> String {
     format!("/web/assets/{}/{name}", *VERSION)
 }
 
 /// `GET /web/assets/{version}/{file}`: needs no session, because the files are the same for
-/// everyone. A screen of an older brain, and the manifest, get the files of now.
+/// everyone. A URL with another version, as in the manifest or on a screen of an older brain,
+/// returns the current file.
 pub(crate) async fn serve(
     Path((version, name)): Path<(String, String)>,
     headers: HeaderMap,
@@ -81,14 +83,14 @@ pub(crate) async fn serve(
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let tag = HeaderValue::from_str(&format!("\"{}\"", *VERSION)).unwrap_or(ASK);
-    let policy = if version == *VERSION { KEEP } else { ASK };
-    let common = [(ETAG, tag.clone()), (CACHE_CONTROL, policy)];
+    let tag = HeaderValue::from_str(&format!("\"{}\"", *VERSION)).unwrap_or(REVALIDATE);
+    let policy = if version == *VERSION { CACHE_FOREVER } else { REVALIDATE };
+    let cache_headers = [(ETAG, tag.clone()), (CACHE_CONTROL, policy)];
     if headers.get(IF_NONE_MATCH) == Some(&tag) {
-        return (StatusCode::NOT_MODIFIED, common).into_response();
+        return (StatusCode::NOT_MODIFIED, cache_headers).into_response();
     }
-    let kind = [(CONTENT_TYPE, HeaderValue::from_static(asset.media_type))];
-    (common, kind, asset.text).into_response()
+    let media_type = [(CONTENT_TYPE, HeaderValue::from_static(asset.media_type))];
+    (cache_headers, media_type, asset.text).into_response()
 }
 
 #[cfg(test)]
@@ -97,16 +99,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_is_kept_under_its_hash_and_sent_again_when_it_changed() {
+    async fn files_are_cached_under_their_hash_and_revalidated_elsewhere() {
         let get = async |version: &str, name: &str, headers: HeaderMap| {
             serve(Path((version.into(), name.into())), headers).await
         };
         let version = address("").split('/').nth(3).unwrap().to_owned();
-        assert_eq!(version.len(), HASH);
+        assert_eq!(version.len(), HASH_LEN);
         let first = get(&version, "style.css", HeaderMap::new()).await;
-        assert_eq!((first.status(), &first.headers()[CACHE_CONTROL]), (StatusCode::OK, &KEEP));
+        let first_policy = &first.headers()[CACHE_CONTROL];
+        assert_eq!((first.status(), first_policy), (StatusCode::OK, &CACHE_FOREVER));
         let other = get("other", "style.css", HeaderMap::new()).await;
-        assert_eq!((other.status(), &other.headers()[CACHE_CONTROL]), (StatusCode::OK, &ASK));
+        let other_policy = &other.headers()[CACHE_CONTROL];
+        assert_eq!((other.status(), other_policy), (StatusCode::OK, &REVALIDATE));
         let mut headers = HeaderMap::new();
         headers.insert(IF_NONE_MATCH, other.headers()[ETAG].clone());
         let again = get("other", "style.css", headers).await;
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_small_and_use_no_dangerous_function() {
+    fn files_are_small_and_scripts_use_no_dangerous_function() {
         let bytes: usize = ASSETS.iter().map(|asset| asset.text.len()).sum();
         assert!(bytes < 100_000, "{bytes}");
         for asset in ASSETS.iter().filter(|asset| asset.media_type == SCRIPT) {

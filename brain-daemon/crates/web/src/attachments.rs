@@ -1,7 +1,8 @@
-//! Files of pages: shows and downloads them, and attaches what a form or a script sends.
+//! Files of pages: shows, attaches and removes them.
 //!
-//! Only pictures that cannot contain scripts are shown; the browser saves all other files, whatever
-//! their names are. The content security policy of each response is a sandbox that loads nothing.
+//! The browser shows pictures that cannot contain scripts, and saves all other files. The ending of
+//! a file's name decides which it is. The content security policy of each response is a sandbox
+//! that loads nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,13 +30,13 @@ use crate::page_path::{page_path, path};
 use crate::session::{Change, Session, Upload};
 use crate::text::{Name, Text};
 
-/// The route of a file: `source:slug/name`.
+/// The route of a file: `{*file}` is `source:slug/name`.
 pub(crate) const FILE: &str = "/web/attachment/{*file}";
 /// The route that attaches a file.
 pub(crate) const ATTACH: &str = "/web/attach/{*name}";
-/// The route that takes a file from its page.
+/// The route that removes a file from a page.
 pub(crate) const DETACH: &str = "/web/detach/{*name}";
-/// The longest form with a file, in bytes.
+/// The largest form with a file, in bytes: the file, and 64 KiB for the other fields.
 pub(crate) const MAX_UPLOAD: usize = MAX_ATTACHMENT + 64 * 1024;
 
 const POLICY: &str = "sandbox; default-src 'none'; frame-ancestors 'none'";
@@ -64,7 +65,8 @@ impl PageFiles {
         Ok(Self { page: page.to_string(), files, max_mb })
     }
 
-    /// Returns the URL of the file that a link or a picture names.
+    /// Returns the URL of the file that the target of a link or a picture names; `None` if the page
+    /// has no such file.
     pub(crate) fn url(&self, target: &str) -> Option<String> {
         if self.files.is_empty() || target.contains("://") {
             return None;
@@ -74,7 +76,7 @@ impl PageFiles {
         names.iter().find(|name| self.files.contains_key(*name)).map(|name| self.path(name))
     }
 
-    /// Returns the URL of the picture that the browser can show.
+    /// Returns the URL of the file that `target` names, if it is a picture that browsers show.
     pub(crate) fn picture(&self, target: &str) -> Option<String> {
         self.url(target).filter(|_| is_picture(&percent_decoded(target)))
     }
@@ -115,7 +117,7 @@ impl PageFiles {
 }
 
 impl PageFiles {
-    /// Shows the form that takes a file from the page.
+    /// Shows the form that removes a file from the page.
     fn removal(&self, session: &Session, name: &str) -> Markup {
         html! {
             details class="danger" {
@@ -124,8 +126,8 @@ impl PageFiles {
                     (csrf(session))
                     input type="hidden" name="file" value=(name);
                     p {
-                        "The file stays on the disk for 72 hours. Until then, a version of the "
-                        "page that names it brings it back."
+                        "The file stays on the disk for 72 hours. Until then, restore a version of "
+                        "the page that names the file to bring it back."
                     }
                     button { "Remove " bdi { (Name(name)) } }
                 }
@@ -134,7 +136,8 @@ impl PageFiles {
     }
 }
 
-/// `POST /web/detach/{name}`: takes the file in the field `file` from a page, and shows the page.
+/// `POST /web/detach/{name}`: removes the file that the field `file` names from a page, and shows
+/// the page.
 pub(crate) async fn detach(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
@@ -188,9 +191,9 @@ fn file_response(found: AttachmentContent) -> Response {
     (headers, content).into_response()
 }
 
-/// What `assets/attach.js` needs to continue an edit.
+/// The reply that `assets/attach.js` needs to continue an edit.
 #[derive(Serialize)]
-struct Attached {
+struct ScriptReply {
     /// The version of the page, which now names the file.
     version: u32,
     /// The text above the body of the page.
@@ -200,7 +203,7 @@ struct Attached {
 }
 
 /// `POST /web/attach/{name}`: attaches a file to a page, and shows the page. A script that accepts
-/// JSON receives [`Attached`] instead.
+/// JSON receives a [`ScriptReply`] instead, or the message and hint of a fault.
 pub(crate) async fn attach(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
@@ -217,13 +220,13 @@ pub(crate) async fn attach(
         let request = Attach { page: page.clone(), name: file_name, content };
         let attached = session.ask(&brain, request).await?;
         let page = PageRef::new(&attached.source_id, &attached.slug);
-        let now = session.ask(&brain, Get { page: page.clone(), version: None }).await?;
-        let head = now.content.strip_suffix(&now.body).unwrap_or_default().to_owned();
+        let current = session.ask(&brain, Get { page: page.clone(), version: None }).await?;
+        let head = current.content.strip_suffix(&current.body).unwrap_or_default().to_owned();
         let link = link_to(&attached.attachment.name);
-        Ok::<_, Fault>((page, Attached { version: now.version, head, link }))
+        Ok::<_, Fault>((page, ScriptReply { version: current.version, head, link }))
     };
     match work.await {
-        Ok((_, attached)) if is_script => Json(attached).into_response(),
+        Ok((_, reply)) if is_script => Json(reply).into_response(),
         Ok((page, _)) => see_other(&page_path(&page.to_string())),
         Err(fault) if is_script => {
             let status = layout::status_of(&fault);
@@ -233,7 +236,7 @@ pub(crate) async fn attach(
     }
 }
 
-/// Returns a link to a file in markdown, which shows it if it is a picture.
+/// Returns the markdown of a link to a file. The link shows a picture.
 fn link_to(name: &str) -> String {
     let mark = if is_picture(name) { "!" } else { "" };
     match name.contains(['[', ']', '|', '#', '^']) {
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_names_a_file_of_the_page_only() {
+    fn targets_name_only_files_of_the_page() {
         let files = files(&["a b.png", "a+b.svg", "x&y=z.png"]);
         for target in ["a b.png", "a%20b.png", "files/a b.png", "./a%20b.png"] {
             let url = files.url(target);
@@ -287,8 +290,8 @@ mod tests {
         }
         assert!(files.url("a+b.svg").is_some() && files.picture("a+b.svg").is_none());
         assert!(files.picture("x&y=z.png").is_some());
-        for none in ["", "b.png", "https://evil.example/a b.png", "//evil.example", "a b.png/"] {
-            assert_eq!(files.url(none), None, "{none}");
+        for target in ["", "b.png", "https://evil.example/a b.png", "//evil.example", "a b.png/"] {
+            assert_eq!(files.url(target), None, "{target}");
         }
     }
 
@@ -304,7 +307,7 @@ mod tests {
 
     #[test]
     fn only_pictures_without_scripts_are_shown() {
-        for (name, kind, begins) in [
+        for (name, media_type, disposition_start) in [
             ("a.png", "image/png", "inline; filename*=UTF-8''a.png"),
             ("ü '\".png", "image/png", "inline; filename*=UTF-8''%C3%BC%20%27%22.png"),
             ("a.svg", "application/octet-stream", "attachment"),
@@ -319,8 +322,8 @@ mod tests {
             let header = |name: HeaderName| {
                 response.headers().get(name).and_then(|it| it.to_str().ok()).unwrap_or("")
             };
-            assert_eq!(header(CONTENT_TYPE), kind, "{name}");
-            assert!(header(CONTENT_DISPOSITION).starts_with(begins), "{name}");
+            assert_eq!(header(CONTENT_TYPE), media_type, "{name}");
+            assert!(header(CONTENT_DISPOSITION).starts_with(disposition_start), "{name}");
             assert_eq!(header(X_CONTENT_TYPE_OPTIONS), "nosniff");
             assert!(header(CONTENT_SECURITY_POLICY).starts_with("sandbox; default-src 'none'"));
         }

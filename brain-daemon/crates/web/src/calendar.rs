@@ -1,4 +1,4 @@
-//! A year as a calendar: weeks as columns, days shaded by the number of their dated lines.
+//! A year as a calendar: weeks as columns, days shaded by the number of their timeline entries.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const MONTHS: [&str; 12] =
 struct Weeks {
     /// The days of each week from Monday. Days of other years are absent.
     weeks: Vec<[Option<String>; 7]>,
-    /// Month and number of weeks of each column heading. The first month is 0.
+    /// For each column heading, the month (January is 0) and its number of weeks.
     months: Vec<(usize, usize)>,
 }
 
@@ -46,7 +46,8 @@ impl Weeks {
     }
 }
 
-/// The shades of the days with lines, 1 to 4, by the quarters of their counts.
+/// The quartiles of the numbers of entries of the days with entries. They separate the shades 1 to
+/// 4.
 struct Shades([u64; 3]);
 
 impl Shades {
@@ -56,6 +57,7 @@ impl Shades {
         Self([1, 2, 3].map(|quarter| counts.get(counts.len() * quarter / 4).copied().unwrap_or(0)))
     }
 
+    /// Returns the shade of a day with `count` entries.
     fn level(&self, count: u64) -> usize {
         1 + self.0.iter().filter(|quarter| count > **quarter).count()
     }
@@ -160,8 +162,8 @@ mod tests {
             let all: Vec<&String> = found.weeks.iter().flatten().flatten().collect();
             assert_eq!((all.len(), found.weeks.len()), (days, weeks), "{year}");
             assert!(all.is_sorted(), "{year}");
-            let at = found.weeks[0].iter().position(Option::is_some);
-            assert_eq!(at, Some(first), "{year}");
+            let first_weekday = found.weeks[0].iter().position(Option::is_some);
+            assert_eq!(first_weekday, Some(first), "{year}");
             let columns: usize = found.months.iter().map(|(_, weeks)| weeks).sum();
             assert_eq!((columns, found.months.len()), (weeks, 12), "{year}");
         }
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn days_with_lines_are_named_links() {
+    fn days_with_entries_are_links_with_titles() {
         let reply = TimelineDaysReply {
             days: vec![
                 DayCount { date: "2026-03-04".into(), entries: 3 },

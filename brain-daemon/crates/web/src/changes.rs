@@ -1,4 +1,4 @@
-//! Changes of pages: capture, delete, restore, a former version, and trust.
+//! Changes of pages: capture, daily note, delete, restore, revert and trust.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ pub(crate) fn see_other(path: &str) -> Response {
 /// Returns the number in the field `version`.
 ///
 /// # Errors
-/// `invalid_request`.
+/// `invalid_request` if the field is missing or is no number.
 pub(crate) fn version(change: &Change) -> Result<u32, Fault> {
     let fault = || Fault::new(FaultCode::InvalidRequest, "the form names no version of the page");
     change.field("version").parse().map_err(|_| fault())
 }
 
-/// `POST /web/capture`: keeps a thought, and shows its page.
+/// `POST /web/capture`: stores a text as a new page, and shows the page.
 pub(crate) async fn capture(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let tags = change.field("tags").split([',', ' ']).map(|tag| tag.trim().trim_start_matches('#'));
     let capture = Capture {
@@ -66,7 +66,8 @@ pub(crate) async fn today(State(brain): State<Arc<Brain>>, change: Change) -> Re
     finish(&change, path)
 }
 
-/// `POST /web/delete/{name}`: soft-deletes the version that the owner saw.
+/// `POST /web/delete/{name}`: soft-deletes the page, if it still has the version that the owner
+/// saw.
 pub(crate) async fn delete(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
@@ -105,7 +106,7 @@ pub(crate) async fn revert(
     finish(&change, result)
 }
 
-/// `POST /web/trust/{name}`: marks the lines of others as the owner's.
+/// `POST /web/trust/{name}`: marks the lines that others wrote as the owner's.
 pub(crate) async fn trust(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,

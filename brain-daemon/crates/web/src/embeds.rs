@@ -1,4 +1,4 @@
-//! Pages that are shown inside another page: `![[page]]` and `![[page#heading]]`, one level deep.
+//! Pages inside another page: `![[page]]` and `![[page#heading]]`, one level deep.
 
 use std::collections::HashMap;
 
@@ -15,23 +15,23 @@ use crate::text::Text;
 /// Maximum number of shown bytes of an embedded text.
 const MAX_TEXT: usize = 20_000;
 
-/// Returns the HTML of the pages that `text`, a part of the page, embeds, by their targets. A page
-/// that cannot be shown is left out. Blocks.
+/// Returns the HTML of each page that `text` embeds, by its target. `text` is a part of the page
+/// that is shown. Leaves out that page itself, and pages that cannot be shown. Blocks.
 pub(crate) fn read(reading: &Reading<'_>, text: &str) -> HashMap<String, Markup> {
     let page = &reading.page;
     let targets = markdown::embedded_pages(text);
-    let embedded = targets.into_iter().enumerate().filter_map(|(number, target)| {
+    let html_by_target = targets.into_iter().enumerate().filter_map(|(number, target)| {
         let (name, heading) = split(&target);
-        let wanted = find(reading, &target, name)?;
-        if wanted.slug == page.slug && wanted.source.as_ref() == Some(&page.source_id) {
+        let embedded = find(reading, &target, name)?;
+        if embedded.slug == page.slug && embedded.source.as_ref() == Some(&page.source_id) {
             return None;
         }
-        let get = Get { page: wanted, version: None };
+        let get = Get { page: embedded, version: None };
         let found = reading.brain.run(&reading.session.caller, get, &NoProgress).ok()?;
         let shown = show(reading, &found, heading, &format!("e{number}"))?;
         Some((target, shown))
     });
-    embedded.collect()
+    html_by_target.collect()
 }
 
 /// Splits a target into the page's name and a heading.
@@ -42,7 +42,7 @@ fn split(target: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the page that a target names.
+/// Returns the page that `target` leads to. `name` is the target without its heading.
 fn find(reading: &Reading<'_>, target: &str, name: &str) -> Option<PageRef> {
     let found = reading.target(target).or_else(|| reading.target(name));
     let by_name = || Some(PageRef::new(&reading.page.source_id, &Slug::parse(name).ok()?));
@@ -60,8 +60,8 @@ fn show(reading: &Reading<'_>, page: &Page, heading: Option<&str>, prefix: &str)
     let (text, is_whole) = shortened(text);
     let this = PageRef::new(&page.source_id, &page.slug);
     let caller = &reading.session.caller;
-    let around = reading.brain.pages.surroundings(caller, &this).ok()?;
-    let urls = |target: &str| url_of(&around, page, target);
+    let surroundings = reading.brain.pages.surroundings(caller, &this).ok()?;
+    let urls = |target: &str| url_of(&surroundings, page, target);
     let rendered = markdown::render_with(text, prefix, urls, |_| None, |_| None).html;
     let path = page_path(&this.to_string());
     let shown = html! {

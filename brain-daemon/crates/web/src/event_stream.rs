@@ -23,12 +23,13 @@ use tokio::sync::mpsc;
 
 use crate::session::{Session, block};
 
-/// Maximum number of events that wait for the browser. Beyond it the work waits.
+/// Maximum number of events that wait for the browser. Beyond it, `progress` events are dropped,
+/// and others block the work.
 const MAX_WAITING: usize = 64;
 /// Interval of comments on an idle stream, which show whether the browser is still connected.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Sends the progress of long work to a browser.
+/// Sends the events of long work to a browser.
 pub(crate) struct EventSender(mpsc::Sender<Event>);
 
 impl EventSender {
@@ -48,7 +49,7 @@ impl EventSender {
 
 impl Progress for EventSender {
     fn at(&self, done: u64, total: u64) -> bool {
-        // A slow browser misses progress instead of delaying the work.
+        // A slow browser misses `progress` events instead of delaying the work.
         if total > 0
             && let Ok(event) = Event::default().event("progress").json_data([done, total])
         {
@@ -91,7 +92,8 @@ pub(crate) fn respond(
     (headers, stream.keep_alive(KeepAlive::new().interval(HEARTBEAT))).into_response()
 }
 
-/// Sets a flag when it is dropped, because the request was answered or its browser disconnected.
+/// Sets a flag when the request ends: it is dropped with the answer, or when the browser
+/// disconnects.
 struct EndedGuard(Arc<AtomicBool>);
 
 impl Drop for EndedGuard {
@@ -113,7 +115,7 @@ impl Progress for StopWhenEnded {
 /// browser disconnects.
 ///
 /// # Errors
-/// The fault of the operation.
+/// The fault of the operation; `internal` if it panics.
 pub(crate) async fn run<O: Operation + Send + 'static>(
     brain: &Arc<Brain>,
     session: &Session,

@@ -1,7 +1,7 @@
 //! The frontmatter as a form: title, type, tags and aliases beside the text of a page.
 //!
-//! A field that the owner changed replaces its key in the text; the other fields do not change the
-//! text. So text and form can both be edited.
+//! A field that the owner changed replaces its key in the text. Unchanged fields leave the text as
+//! it is, so the owner can edit both the text and the form.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -61,8 +61,8 @@ impl Fields {
 /// Returns the text of a form with the fields that changed since it was shown.
 ///
 /// # Errors
-/// Why a field cannot be set.
-pub(crate) fn merged(change: &Change) -> Result<String, String> {
+/// A message if a field changed, and it cannot be set or the frontmatter cannot be read.
+pub(crate) fn merged_text(change: &Change) -> Result<String, String> {
     let text = change.field("text").replace("\r\n", "\n");
     let (Some(now), Some(before)) =
         (Fields::read(change, "field-"), Fields::read(change, "shown-"))
@@ -91,7 +91,7 @@ fn set(frontmatter: &mut Frontmatter, key: &str, value: &str) -> Result<(), Edit
     let (separator, singular) = match key {
         "tags" => (',', "tag"),
         "aliases" => (';', "alias"),
-        // A value that looks like a list is still a text.
+        // A title or type in brackets is a text, not a list.
         _ if value.starts_with('[') && frontmatter.is_plain(key) => {
             frontmatter.set(key, value);
             return Ok(());
@@ -114,29 +114,30 @@ fn set(frontmatter: &mut Frontmatter, key: &str, value: &str) -> Result<(), Edit
     Ok(())
 }
 
-/// What `assets/fields.js` shows after a change of a field or the text.
+/// The reply that `assets/fields.js` shows after a change of a field or the text.
 #[derive(Serialize)]
-struct Applied {
+struct ApplyReply {
     text: String,
     /// `None` while the frontmatter cannot be read.
     fields: Option<Fields>,
     /// A slug for a new page, made from its title.
     slug: Option<String>,
+    /// Why the fields are not applied.
     problem: Option<String>,
 }
 
 /// `POST /web/fields`: the text with the changed fields, and the fields of the text.
 pub(crate) async fn apply(change: Change) -> Response {
-    let (text, problem) = match merged(&change) {
+    let (text, problem) = match merged_text(&change) {
         Ok(text) => (text, None),
         Err(problem) => (change.field("text").replace("\r\n", "\n"), Some(problem)),
     };
     let fields = Fields::of(&text);
     let slug = Document::parse(&text).ok().and_then(|document| suggested_slug(&document));
-    Json(Applied { text, fields, slug, problem }).into_response()
+    Json(ApplyReply { text, fields, slug, problem }).into_response()
 }
 
-/// Returns a slug made from the title of a text.
+/// Returns a slug made from the title of a text, or else from its top heading.
 fn suggested_slug(document: &Document) -> Option<String> {
     let title = document.frontmatter.title().or_else(|| brain_page::top_heading(&document.body))?;
     let name = title.replace(['/', '\\', '.'], " ");
@@ -144,7 +145,8 @@ fn suggested_slug(document: &Document) -> Option<String> {
     Slug::from_path(&name).ok().map(|slug| slug.to_string())
 }
 
-/// Shows the form. It also sends the values that it showed.
+/// Shows the form; nothing if the frontmatter cannot be read. Hidden fields send the values that it
+/// showed.
 pub(crate) fn form(text: &str) -> Markup {
     let Some(fields) = Fields::of(text) else { return html! {} };
     let labels = ["Title", "Type", "Tags, separated by commas", "Other names, separated by ;"];
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_the_form_cannot_show_are_refused() {
+    fn changes_of_unusual_frontmatter_are_refused() {
         let text = "---\ntags: [a, {b: c}]\n---\nBody\n";
         let shown = Fields::of(text).unwrap();
         let changed = Fields { tags: "x".into(), ..shown.clone() };

@@ -24,9 +24,10 @@ use selection::Selection;
 pub(crate) const PATH: &str = "/web/graph";
 /// The path of the binary data for the drawing.
 pub(crate) const DATA: &str = "/web/graph/data";
-/// Rows of the table on one screen.
+/// Maximum number of rows of the table on one screen.
 const ROWS: u32 = 50;
-/// Number of pairs of a colour and a shape. The types beyond it share the last pair.
+/// Number of marks: pairs of a colour and a shape. If there are more types, all types after the
+/// first seven share the last mark.
 const MARKS: usize = 8;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -87,7 +88,7 @@ fn screen(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
     }
 }
 
-/// Says which page the graph is around, and how far it goes.
+/// Shows the page in the centre of the graph, and links to other depths.
 fn centre(selection: &Selection) -> Markup {
     html! {
         p class="row" {
@@ -141,7 +142,7 @@ fn choice(label: &str, name: &str, chosen: &str, values: &[&str]) -> Markup {
     }
 }
 
-/// The part that `assets/graph.js` shows and fills.
+/// The section of the drawing. It is hidden until `assets/graph.js` fills and shows it.
 fn drawing(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
     html! {
         section id="graph" aria-labelledby="drawing-title" hidden
@@ -179,7 +180,7 @@ fn drawing(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
     }
 }
 
-/// The colours and shapes of types. The buttons hide and show a type.
+/// The marks of the types. Each is a button that hides and shows its type.
 fn legend(reply: &GraphLayoutReply) -> Markup {
     let own = if reply.types.len() > MARKS { MARKS - 1 } else { reply.types.len() };
     let names = reply.types[..own].iter().map(String::as_str);
@@ -247,7 +248,7 @@ fn row(selection: &Selection, reply: &GraphLayoutReply, node: &LayoutNode) -> Ma
     }
 }
 
-/// Links to the other parts of the table.
+/// Links to the other parts of the table, which is sorted by numbers of links.
 fn parts(selection: &Selection, reply: &GraphLayoutReply) -> Markup {
     let shown = u64::from(selection.part) * u64::from(ROWS);
     html! {

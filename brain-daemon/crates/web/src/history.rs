@@ -19,13 +19,13 @@ use crate::results::{day, page_row};
 use crate::session::Session;
 use crate::text::Text;
 
-/// Deleted pages on one screen.
+/// Maximum number of deleted pages on the screen.
 const DELETED: u32 = 200;
 
 /// Parses the name of a page in a URL.
 ///
 /// # Errors
-/// `invalid_slug`.
+/// `invalid_slug` if it is not the name of a page.
 pub(crate) fn parse_page(name: &str) -> Result<PageRef, Fault> {
     parse(name).map_err(|_| {
         Fault::new(FaultCode::InvalidSlug, format!("\"{name}\" is not the name of a page"))
@@ -100,7 +100,9 @@ fn version_row(session: &Session, name: &str, row: &VersionRow) -> Markup {
     };
     html! {
         tr {
-            td data-label="Version" { a href=(Text(&shown)) { (row.version) } @if row.current { " (now)" } }
+            td data-label="Version" {
+                a href=(Text(&shown)) { (row.version) } @if row.current { " (now)" }
+            }
             td { (day(&row.written_at)) " " (Text(row.written_at.get(11..16).unwrap_or(""))) }
             td data-label="By" {
                 bdi { (Text(row.written_by.as_deref().unwrap_or("unknown"))) }

@@ -1,5 +1,5 @@
-//! The files with which a phone or a desktop installs the web interface, and the target of its
-//! share menu.
+//! The files that a phone or a desktop needs to install the web interface, and the screen that its
+//! share menu opens.
 //!
 //! A manifest and icons suffice; current browsers need no service worker.
 
@@ -41,7 +41,7 @@ async fn manifest() -> Response {
     (headers, MANIFEST_TEXT).into_response()
 }
 
-/// `GET /web/icons/{file}`: needs no session.
+/// `GET /web/icons/{file}`: needs no session, as for the manifest.
 async fn icon(Path(name): Path<String>) -> Response {
     match ICON_FILES.iter().find(|(file, _)| *file == name) {
         Some((_, bytes)) => {
@@ -52,15 +52,15 @@ async fn icon(Path(name): Path<String>) -> Response {
     }
 }
 
-/// What another app shares.
+/// The content that another app shares.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Shared {
+struct SharedContent {
     title: String,
     /// The text, and the URL if the text does not contain it.
     text: String,
 }
 
-impl Shared {
+impl SharedContent {
     fn parse(query: &str) -> Self {
         let field = |name: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -77,7 +77,7 @@ impl Shared {
 /// `GET /web/share?title=…&text=…&url=…`: shows what was shared. Nothing is stored before the owner
 /// confirms it.
 async fn share(uri: Uri, session: Session) -> Response {
-    let shared = Shared::parse(uri.query().unwrap_or_default());
+    let shared = SharedContent::parse(uri.query().unwrap_or_default());
     let body = html! {
         h1 { "Keep this?" }
         form method="post" action="/web/capture" {
@@ -102,12 +102,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shared_url_is_kept_once() {
-        let shared = Shared::parse("title=A+%3Cb%3E&text=Read+this&url=https%3A%2F%2Fe.example%2F");
+    fn a_url_in_the_shared_text_is_not_repeated() {
+        let shared =
+            SharedContent::parse("title=A+%3Cb%3E&text=Read+this&url=https%3A%2F%2Fe.example%2F");
         let text = "Read this\n\nhttps://e.example/".to_owned();
-        assert_eq!(shared, Shared { title: "A <b>".into(), text });
-        let shared = Shared::parse("text=see+https%3A%2F%2Fe.example%2F&url=https://e.example/");
+        assert_eq!(shared, SharedContent { title: "A <b>".into(), text });
+        let shared =
+            SharedContent::parse("text=see+https%3A%2F%2Fe.example%2F&url=https://e.example/");
         assert_eq!(shared.text, "see https://e.example/");
-        assert_eq!(Shared::parse(""), Shared::default());
+        assert_eq!(SharedContent::parse(""), SharedContent::default());
     }
 }

@@ -21,8 +21,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types brain";
 
-/// The header fields of every HTML answer. Browsers send `Origin` with forms only under the
-/// referrer policy `same-origin`.
+/// The header fields of every HTML response. With the referrer policy `no-referrer`, browsers
+/// would send forms with `Origin: null`.
 const HEADERS: [(HeaderName, &str); 8] = [
     (CONTENT_TYPE, "text/html; charset=utf-8"),
     (CONTENT_SECURITY_POLICY, POLICY),
@@ -45,7 +45,7 @@ const NAVIGATION: [(&str, &str); 7] = [
     (crate::operations::STATUS, "Status"),
 ];
 
-/// The keyboard shortcuts of `assets/page.js`, as the list of shortcuts shows them.
+/// The keyboard shortcuts of the scripts, as the list of shortcuts shows them.
 const KEYS: [(&str, &str); 13] = [
     ("/", "Search"),
     ("Ctrl K", "Go to a page or an action"),
@@ -67,7 +67,7 @@ pub(crate) struct Screen<'a> {
     pub(crate) session: &'a Session,
     pub(crate) status: StatusCode,
     pub(crate) title: &'a str,
-    /// The path of its entry in the navigation, if it has one.
+    /// The path of its entry in the navigation; empty without an entry.
     pub(crate) path: &'a str,
     pub(crate) body: Markup,
 }
@@ -111,7 +111,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The links to the screens. On a narrow screen, they are behind the button "Menu".
+/// The links to the screens. In a narrow window, the button "Menu" shows them.
 fn navigation(path: &str) -> Markup {
     html! {
         nav id="menu" popover aria-label="Screens" {
@@ -158,8 +158,8 @@ fn key_list() -> Markup {
 fn palette() -> Markup {
     let screens = NAVIGATION.into_iter().chain(crate::operations::SCREENS);
     let mut screens: Vec<(&str, &str)> = screens.collect();
-    let mut seen = std::collections::HashSet::new();
-    screens.retain(|(path, _)| seen.insert(*path));
+    let mut paths = std::collections::HashSet::new();
+    screens.retain(|(path, _)| paths.insert(*path));
     html! {
         dialog id="palette" aria-label="Go to a page or an action" {
             input id="palette-text" type="text" role="combobox" aria-expanded="true"
@@ -181,7 +181,7 @@ fn palette() -> Markup {
     }
 }
 
-/// The hidden field with the CSRF token, which every form needs that changes something.
+/// The hidden field with the CSRF token, which every `POST` form needs.
 pub(crate) fn csrf(session: &Session) -> Markup {
     html! { input type="hidden" name=(CSRF_FIELD) value=(session.csrf_token.expose()); }
 }
@@ -238,12 +238,12 @@ pub(crate) fn problem(
     Screen { status, ..Screen::new(session, title, body) }.respond()
 }
 
-/// Returns a page without navigation, for browsers that are not signed in.
+/// Returns a document without navigation, for browsers that are not signed in.
 pub(crate) fn bare(status: StatusCode, title: &str, head: &Markup, body: &Markup) -> Response {
     html_response(status, &document(title, head, &html! { main id="main" { (body) } }, false))
 }
 
-/// Returns a page with one message, for requests without a session.
+/// Returns a document with one message, for requests without a session.
 pub(crate) fn plain(status: StatusCode, title: &str, message: &str) -> Response {
     let body = html! {
         h1 { (Text(title)) }

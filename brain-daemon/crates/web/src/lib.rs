@@ -2,7 +2,8 @@
 //!
 //! Like the other interfaces, it translates requests into operations with a `Caller`, and replies
 //! into HTML. It does not access the store. Only the local listener serves it. Every screen works
-//! without JavaScript; the modules in `assets/` make it faster. `docs/web.md` describes it.
+//! without JavaScript; the modules in `assets/` make it faster to use. `docs/web.md` describes the
+//! screens.
 //!
 //! `session` decides who is signed in: a handler receives a caller only from its extractors, and
 //! those for changes check the CSRF token and the origin. Text is escaped by its type ([`Text`]).
@@ -48,7 +49,8 @@ use brain_core::Brain;
 pub use session::{BrowserCaller, signed_in};
 pub use text::{Name, Text};
 
-/// The paths that only read. Metrics and audit use these paths and [`CHANGES`].
+/// The paths of `GET` requests. They change no page. Metrics and audit use these paths and
+/// [`CHANGES`].
 pub const SCREENS: &[&str] = &[
     "/",
     "/open/{code}",
@@ -86,7 +88,7 @@ pub const SCREENS: &[&str] = &[
     ask::PAGE_TEXT,
 ];
 
-/// The paths that change something. Each needs the session's CSRF token.
+/// The paths of `POST` requests. Each needs the session's CSRF token.
 pub const CHANGES: &[&str] = &[
     "/web/capture",
     "/web/delete/{*name}",

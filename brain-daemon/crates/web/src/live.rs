@@ -1,9 +1,10 @@
 //! `GET /web/events`: reports changes that happen elsewhere to an open screen, by server-sent
 //! events.
 //!
-//! A stream says that something changed, and the version of the page that the screen shows; it
-//! never carries text of a page. It ends with the session and with the daemon, and says why.
-//! Between events it waits; the HTTP server closes it if its client does not read.
+//! A stream reports that something changed, the version of the page that the screen shows, and the
+//! progress of work. It never carries text of a page. It ends when the session or the daemon ends,
+//! or when the session opens too many streams, and its last event says why. The HTTP server closes
+//! a stream whose client does not read.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,15 +28,15 @@ use crate::session::{self, Session};
 
 /// The path of the stream.
 pub(crate) const PATH: &str = "/web/events";
-/// Maximum number of streams of one session. A further one ends the oldest. Browsers open six
-/// connections to a host.
+/// Maximum number of streams of one session. A further one ends the oldest. Browsers open at most
+/// six connections to a host.
 const MAX_STREAMS: usize = 4;
-/// The shortest time between two changes.
-const PAUSE: Duration = Duration::from_millis(400);
+/// The shortest time between two events of changes.
+const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(400);
 /// How often an idle stream is checked, which also shows whether its client is still connected.
 const CHECK: Duration = Duration::from_secs(15);
-/// The shortest time between two reports of progress.
-const PROGRESS_MS: u64 = 200;
+/// The shortest time between two reports of progress, except the last.
+const MIN_PROGRESS_INTERVAL_MS: u64 = 200;
 /// How long a browser waits before it connects again.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -43,7 +44,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(crate) struct LiveStreams {
     /// Oldest first.
     open: Mutex<Vec<OpenStream>>,
-    next: AtomicU64,
+    next_number: AtomicU64,
     work: watch::Sender<Option<Work>>,
 }
 
@@ -60,14 +61,14 @@ struct OpenStream {
 struct Work {
     name: &'static str,
     done: u64,
-    /// 0 while it is unknown.
+    /// 0 while the total is unknown.
     total: u64,
 }
 
 impl LiveStreams {
     pub(crate) fn new() -> Arc<Self> {
         let work = watch::Sender::new(None);
-        Arc::new(Self { open: Mutex::default(), next: AtomicU64::new(0), work })
+        Arc::new(Self { open: Mutex::default(), next_number: AtomicU64::new(0), work })
     }
 
     /// Returns a listener that shows the progress of work on all screens until it is dropped.
@@ -81,14 +82,14 @@ impl LiveStreams {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a stream. Ends the oldest one of the session if it has too many.
+    /// Registers a stream of a session. Ends its oldest one if it has [`MAX_STREAMS`] already.
     fn register(self: &Arc<Self>, session: &Session) -> (Registration, oneshot::Receiver<()>) {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let (closer, closed) = oneshot::channel();
         let session = session.id.expose().to_owned();
         let mut open = self.open();
-        let mut same = open.iter().enumerate().filter(|(_, it)| it.session == session);
-        let (oldest, count) = (same.next().map(|(at, _)| at), 1 + same.count());
+        let mut own = open.iter().enumerate().filter(|(_, it)| it.session == session);
+        let (oldest, count) = (own.next().map(|(at, _)| at), 1 + own.count());
         if let Some(oldest) = oldest
             && count >= MAX_STREAMS
         {
@@ -122,7 +123,8 @@ pub(crate) struct WorkProgress {
 impl Progress for WorkProgress {
     fn at(&self, done: u64, total: u64) -> bool {
         let now = self.began.elapsed().as_millis() as u64;
-        if now >= self.shown_ms.load(Ordering::Relaxed) + PROGRESS_MS || done == total {
+        if now >= self.shown_ms.load(Ordering::Relaxed) + MIN_PROGRESS_INTERVAL_MS || done == total
+        {
             self.shown_ms.store(now, Ordering::Relaxed);
             self.streams.work.send_replace(Some(Work { name: self.name, done, total }));
         }
@@ -205,18 +207,22 @@ struct Stream {
     _registration: Registration,
 }
 
-/// The first event: values that differ from those in a screen of an earlier session.
+/// The first event. Both values can differ from those in the screen.
 #[derive(Serialize)]
 struct Hello<'a> {
+    /// The session's CSRF token.
     csrf: &'a str,
+    /// The number of changes so far.
     seen: u64,
 }
 
-/// Something changed.
+/// The event of a change.
 #[derive(Serialize)]
 struct Change {
+    /// The number of changes so far.
     seen: u64,
-    /// The version of the screen's page; 0 if there is no page now.
+    /// The version of the screen's page; 0 if the page does not exist now. `None` if the screen
+    /// shows no page, or the page cannot be read.
     version: Option<u32>,
 }
 
@@ -267,7 +273,7 @@ impl Stream {
                 Event::default().event("end").data(end.as_str())
             }
             Wake::Change => {
-                self.next_change = Instant::now() + PAUSE;
+                self.next_change = Instant::now() + MIN_CHANGE_INTERVAL;
                 self.change().await
             }
             Wake::Progress => json("work", &*self.work.borrow_and_update()),
@@ -312,7 +318,7 @@ impl Stream {
             Some(page) => match self.session.ask(&self.brain, Get { page, version: None }).await {
                 Ok(page) => Some(page.version),
                 Err(fault) if fault.code == FaultCode::NotFound => Some(0),
-                // The next change asks again.
+                // The next change reads the page again.
                 Err(_) => None,
             },
             None => None,
@@ -324,7 +330,7 @@ impl Stream {
 /// Returns an event whose data is JSON.
 fn json(name: &str, data: &impl Serialize) -> Event {
     let event = Event::default().event(name);
-    // Numbers and constant names can always be serialized.
+    // Numbers, strings and `None` can always be serialized.
     event.json_data(data).unwrap_or_default()
 }
 
@@ -345,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_few_streams_and_another_one_ends_the_oldest() {
+    fn one_stream_too_many_ends_the_oldest_of_its_session() {
         let streams = LiveStreams::new();
         let other = streams.register(&session("b"));
         let mut all: Vec<_> = (0..=MAX_STREAMS).map(|_| streams.register(&session("a"))).collect();

@@ -1,9 +1,10 @@
 //! Renders markdown as inert HTML.
 //!
-//! Raw HTML is shown as text, links lead to pages or the web, and only pictures from this daemon
-//! are shown. The descriptions of other images replace them. The parser emits tags one by one, so
-//! templates cannot be used; [`Writer`] takes only constant names of elements and escapes
-//! everything else. No sanitizer is needed, because raw HTML is never written. No I/O.
+//! Raw HTML is shown as text. Links lead to pages, files of pages, or the web. Only pictures from
+//! this daemon are shown; other images are replaced by their descriptions. The parser emits tags
+//! one by one, so templates cannot be used: [`Writer`] takes only constant names of elements, and
+//! escapes everything else. No sanitizer is needed, because raw HTML of a text is never written. No
+//! I/O.
 
 mod bare_links;
 mod callout;
@@ -24,18 +25,20 @@ use crate::text::Text;
 use bare_links::bare_links;
 use callout::Callout;
 pub(crate) use embedded_pages::embedded_pages;
-use headings::Ids;
 pub(crate) use headings::outline_of;
+use headings::{Ids, PartPosition};
 use highlight::highlight;
 use writer::Writer;
 
-/// Maximum length of the HTML as a multiple of the text, and what a text of many short links may
-/// have in addition. Longer results are shown as plain text.
+/// Maximum length of the HTML as a multiple of the text's length. A text whose HTML would be longer
+/// is shown as it was written.
 const MAX_GROWTH: usize = 6;
+/// Bytes of HTML that are allowed in addition, for texts of many short links.
 const MAX_EXTRA: usize = 1_000_000;
 
-/// Maximum number of pages that are embedded in one page, and maximum length of the HTML of each.
+/// Maximum number of pages that are embedded in one text.
 pub(crate) const MAX_EMBEDS: usize = 8;
+/// Maximum length of the HTML of an embedded page, in bytes.
 pub(crate) const MAX_EMBED_HTML: usize = 200_000;
 
 /// A rendered text.
@@ -48,7 +51,7 @@ pub(crate) struct Rendered {
 /// A heading of a rendered text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
-    /// From 1.
+    /// Its depth among the headings, from 1.
     pub(crate) level: u8,
     pub(crate) text: String,
     /// The id of its element.
@@ -81,14 +84,15 @@ pub(crate) fn render_with(
     render_text(text, Ids { prefix, part: None }, page, picture, embed)
 }
 
-/// As [`render_with`], for a part of a longer text.
+/// Renders a part of a longer text, as [`render_with`] does. The ids of its headings are unique in
+/// the whole text.
 pub(crate) fn render_part(
     part: &PartText<'_>,
     page: impl Fn(&str) -> Option<String>,
     picture: impl Fn(&str) -> Option<String>,
     embed: impl Fn(&str) -> Option<Markup>,
 ) -> Rendered {
-    let ids = Ids { prefix: "", part: Some((part.start, part.head)) };
+    let ids = Ids { prefix: "", part: Some(PartPosition { start: part.start, head: part.head }) };
     render_text(&part.text, ids, page, picture, embed)
 }
 
@@ -134,39 +138,48 @@ fn render_text(
     });
     renderer.write_plain();
     if renderer.out.html.len() > max {
-        // Some nested structures grow quadratically; they are shown as written.
+        // Some nested structures grow quadratically.
         return Rendered { html: html! { pre { (Text(text)) } }, headings: Vec::new() };
     }
     Rendered { html: PreEscaped(renderer.out.html), headings: renderer.headings }
+}
+
+/// A picture whose description is being read.
+struct Picture {
+    url: String,
+    description: String,
+    /// The number of pictures around the current event in the description.
+    nested: u32,
 }
 
 struct Renderer<'a, F, P, E> {
     out: Writer,
     text: &'a str,
     ids: Ids<'a>,
-    /// Text that is not written yet: the parser splits text, and so addresses.
+    /// Text that is not written yet. It joins the pieces into which the parser splits an address.
     plain: String,
     page: F,
     picture: P,
     embed: E,
-    /// The picture around the current event: its URL, its description so far, and the pictures in
-    /// that.
-    image: Option<(String, String, u32)>,
+    /// The picture around the current event.
+    image: Option<Picture>,
     /// For each link around the current event, whether it has a URL.
     links: Vec<bool>,
     /// For each image around the current event, whether it is shown as a link.
     images: Vec<bool>,
-    /// The number of embedded images around the current event. Their descriptions are omitted.
+    /// The number of images around the current event from an embedded page on. Their descriptions
+    /// are omitted.
     muted: usize,
-    /// Where the title of the current callout ends, which is written already.
+    /// Where the title of the current callout ends in the text, in bytes. The title is written
+    /// already.
     title_end: Option<usize>,
     /// The language and the text of the current block of code.
     code: Option<(String, String)>,
     /// The number of each footnote by its label, and whether the text refers to it.
     footnotes: HashMap<String, (usize, bool)>,
-    /// The columns of the current table.
+    /// The alignments of the columns of the current table.
     alignments: Vec<Alignment>,
-    /// The next cell of the current row.
+    /// The column of the next cell of the current row.
     cell: usize,
     in_table_head: bool,
     headings: Vec<Heading>,
@@ -233,7 +246,7 @@ where
             let address = plain.get(range.clone()).unwrap_or_default();
             let Some(url) = web_url(address) else { continue };
             self.out.text(plain.get(written..range.start).unwrap_or_default());
-            self.web_link(&url);
+            self.start_link(&url);
             self.out.text(address);
             self.out.end();
             written = range.end;
@@ -243,8 +256,8 @@ where
         self.plain.clear();
     }
 
-    /// Begins a link of the text, which the page does not vouch for.
-    fn web_link(&mut self, url: &str) {
+    /// Begins a link of the text. Its `rel` says that the page does not vouch for the target.
+    fn start_link(&mut self, url: &str) {
         let rel = "noopener noreferrer nofollow";
         self.out.start_with("a", &[("href", url), ("rel", rel)]);
     }
@@ -275,19 +288,19 @@ where
         false
     }
 
-    /// Adds an event to the description of the picture around it, and writes the picture at its
-    /// end.
+    /// Adds an event to the description of the picture around it. The picture's last event writes
+    /// the picture.
     fn describe(&mut self, event: &Event<'_>) {
-        let Some((_, description, depth)) = &mut self.image else { return };
+        let Some(Picture { description, nested, .. }) = &mut self.image else { return };
         match event {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 description.push_str(text);
             }
             Event::SoftBreak | Event::HardBreak => description.push(' '),
-            Event::Start(Tag::Image { .. }) => *depth += 1,
-            Event::End(TagEnd::Image) if *depth > 0 => *depth -= 1,
+            Event::Start(Tag::Image { .. }) => *nested += 1,
+            Event::End(TagEnd::Image) if *nested > 0 => *nested -= 1,
             Event::End(TagEnd::Image) => {
-                if let Some((url, description, _)) = self.image.take() {
+                if let Some(Picture { url, description, .. }) = self.image.take() {
                     let attributes = [("src", &*url), ("alt", &*description), ("loading", "lazy")];
                     self.out.start_with("img", &attributes);
                 }
@@ -305,8 +318,9 @@ where
         self.out.end();
     }
 
-    /// Writes the page that `target` names, or a link to it.
-    fn embedded(&mut self, target: &str) {
+    /// Writes the page that `target` names. If it cannot be embedded, begins a link to it or a
+    /// description.
+    fn embed_page(&mut self, target: &str) {
         let place = self.out.open.last().copied().unwrap_or("div");
         if matches!(place, "p" | "div" | "li" | "blockquote")
             && let Some(embedded) = (self.embed)(target)
@@ -388,7 +402,7 @@ where
             Tag::FootnoteDefinition(label) => self.footnote_definition(&label),
             Tag::Table(alignments) => {
                 self.alignments = alignments;
-                // It scrolls on its own, so it must be reachable by keyboard.
+                // A wide table scrolls on its own, so it must be reachable by keyboard.
                 self.out.start_with("div", &[("class", "wide"), ("tabindex", "0")]);
                 self.out.start("table");
             }
@@ -410,12 +424,17 @@ where
                 let url = self.url(&dest_url).filter(|_| !self.links.contains(&true));
                 self.links.push(url.is_some());
                 if let Some(url) = url {
-                    self.web_link(&url);
+                    self.start_link(&url);
                 }
             }
             Tag::Image { link_type, dest_url, .. } => match (self.picture)(&dest_url) {
-                Some(url) => self.image = Some((url, String::new(), 0)),
-                None if matches!(link_type, LinkType::WikiLink { .. }) => self.embedded(&dest_url),
+                Some(url) => {
+                    let description = String::new();
+                    self.image = Some(Picture { url, description, nested: 0 });
+                }
+                None if matches!(link_type, LinkType::WikiLink { .. }) => {
+                    self.embed_page(&dest_url);
+                }
                 None => self.describe_only("picture: "),
             },
             Tag::DefinitionList
@@ -487,7 +506,7 @@ where
     }
 }
 
-/// Returns an address of the web, normalised; `None` for other addresses.
+/// Returns the normalised address, if its scheme is HTTP or HTTPS.
 fn web_url(address: &str) -> Option<String> {
     let url = url::Url::parse(address).ok()?;
     matches!(url.scheme(), "http" | "https").then(|| url.into())

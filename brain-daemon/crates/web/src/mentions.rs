@@ -18,11 +18,13 @@ use crate::text::Text;
 
 /// The route.
 pub(crate) const ROUTE: &str = "/web/mentions/{*name}";
-/// Maximum numbers of shown mentions, and of hits among which they are searched.
+/// Maximum number of shown mentions.
 const MAX_MENTIONS: usize = 10;
+/// Maximum number of hits among which mentions are looked for.
 const MAX_HITS: u32 = 60;
-/// Titles with fewer characters or more words are not searched.
+/// Titles with fewer characters are not searched.
 const MIN_CHARS: usize = 3;
+/// Titles with more words are not searched.
 const MAX_WORDS: usize = 10;
 
 /// Shows the mentions; with `?part` only their list, for `assets/read.js`.
@@ -48,6 +50,7 @@ pub(crate) async fn show(
     }
 }
 
+/// Returns the page `name`, and the hits that mention its title without a link to it.
 async fn find(
     brain: &Arc<Brain>,
     session: &Session,

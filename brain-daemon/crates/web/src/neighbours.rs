@@ -11,20 +11,23 @@ use crate::text::Text;
 
 /// Maximum number of drawn neighbours.
 const MAX_DRAWN: usize = 12;
-/// Sizes of the drawing.
+/// The width of the drawing.
 const WIDTH: usize = 320;
+/// The height of a row.
 const ROW: usize = 22;
 /// Positions of the page and of its neighbours, from the left.
 const PAGE_X: usize = 14;
 const NEIGHBOUR_X: usize = 66;
-/// The longest title in columns; wide characters take two.
-const MAX_COLUMNS: usize = 30;
+/// Maximum width of a title, in narrow characters; a wide character counts as two.
+const MAX_TITLE_WIDTH: usize = 30;
 
-/// A linked page.
+/// A page that links to the shown page or is linked from it.
 struct Neighbour<'a> {
     path: String,
     title: &'a str,
+    /// Whether the page links to the neighbour.
     is_linked: bool,
+    /// Whether the neighbour links to the page.
     links_here: bool,
 }
 
@@ -38,7 +41,7 @@ impl Neighbour<'_> {
     }
 }
 
-/// Draws the neighbours of the page `name`. Nothing if it has none.
+/// Draws the neighbours of the page `name`; nothing if it has none.
 pub(crate) fn drawing(
     name: &str,
     linked: &FirstOf<LinkedPage>,
@@ -57,7 +60,7 @@ pub(crate) fn drawing(
                     @for (at, _) in drawn.iter().enumerate() { (line(at, height)) }
                     circle class="centre" cx=(PAGE_X) cy=(height / 2) r="7" {}
                     @for (at, neighbour) in drawn.iter().enumerate() {
-                        (end(neighbour, at * ROW + ROW / 2 + 2))
+                        (node(neighbour, at * ROW + ROW / 2 + 2))
                     }
                 }
                 p class="facts" {
@@ -104,7 +107,8 @@ fn line(row: usize, height: usize) -> Markup {
     html! { path class="line" d=(path) {} }
 }
 
-fn end(neighbour: &Neighbour<'_>, y: usize) -> Markup {
+/// Draws a neighbour: a circle and the title, as a link.
+fn node(neighbour: &Neighbour<'_>, y: usize) -> Markup {
     let kind = if neighbour.is_linked { "linked" } else { "linking" };
     let label = format!("{} ({})", neighbour.title, neighbour.relation());
     let shown = shortened(neighbour.title);
@@ -120,11 +124,11 @@ fn end(neighbour: &Neighbour<'_>, y: usize) -> Markup {
 }
 
 fn shortened(title: &str) -> String {
-    let mut columns = 0;
+    let mut width = 0;
     let mut out = String::new();
     for char in title.chars() {
-        columns += if char > '\u{2E7F}' { 2 } else { 1 };
-        if columns > MAX_COLUMNS {
+        width += if char > '\u{2E7F}' { 2 } else { 1 };
+        if width > MAX_TITLE_WIDTH {
             return out.trim_end().to_owned();
         }
         out.push(char);

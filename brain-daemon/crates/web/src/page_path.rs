@@ -10,7 +10,7 @@ pub(crate) fn page_path(name: &str) -> String {
     path("/page/", name)
 }
 
-/// Returns `prefix` and the encoded name of a page.
+/// Returns `prefix` followed by the encoded name of a page or a file.
 pub(crate) fn path(prefix: &str, name: &str) -> String {
     let encoded: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     format!("{prefix}{}", encoded.replace("%2F", "/").replace("%3A", ":").replace('+', "%20"))
@@ -19,7 +19,8 @@ pub(crate) fn path(prefix: &str, name: &str) -> String {
 /// Parses `slug` or `source:slug`.
 ///
 /// # Errors
-/// The page with the nearest valid slug, if there is one. It may not exist.
+/// If the name is invalid: the page with the nearest valid slug, which may not exist. `None` if
+/// there is no such slug, or the source is invalid.
 pub(crate) fn parse(name: &str) -> Result<PageRef, Option<PageRef>> {
     let (source, slug) = match name.split_once(':') {
         Some((source, slug)) => (Some(SourceId::parse(source).map_err(|_| None)?), slug),

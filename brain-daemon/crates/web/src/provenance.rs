@@ -1,4 +1,4 @@
-//! Describes how a page came into the brain.
+//! Sentences about the origin of a page.
 
 use brain_protocol::Page;
 use maud::{Markup, html};
@@ -22,6 +22,7 @@ pub(crate) fn sentences(page: &Page) -> Vec<Markup> {
     sentences
 }
 
+/// Describes how and when the text of a page arrived.
 fn arrival(page: &Page) -> Markup {
     let uri = page.source_uri.as_deref().unwrap_or_default();
     let kind = page.source_kind.as_deref().unwrap_or_default();

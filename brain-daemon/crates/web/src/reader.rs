@@ -1,7 +1,7 @@
 //! `GET /page/{name}`: a page with its outline, links to it, timeline and provenance.
 //!
-//! Only what is shown is asked for, so the answer is fast however long the page and the lists
-//! beside it are. A long page is shown in parts.
+//! It reads only what the screen shows, so long pages and long lists do not delay the response. A
+//! long page is shown in parts.
 
 pub(crate) mod links;
 mod marked_lines;
@@ -23,35 +23,40 @@ use crate::page_path::{page_path, parse};
 use crate::session::{Session, block};
 use parts::View;
 
-/// Entries of the timeline beside a page.
+/// Maximum number of timeline entries beside a page.
 const TIMELINE: usize = 20;
-/// Links from the page, and links to it, that are looked at.
+/// Maximum number of links from the page, and of links to it, that are read.
 const LINKS: usize = 24;
 
-/// A page with what is shown beside it.
+/// A page, and the data of the screen.
 pub(crate) struct Reading<'a> {
     pub(crate) brain: &'a Arc<Brain>,
     pub(crate) session: &'a Session,
     pub(crate) page: Page,
     surroundings: Surroundings,
-    around: Around,
+    sidebar: Sidebar,
     files: PageFiles,
 }
 
-/// What is shown beside a page.
-struct Around {
+/// The data that is shown beside a page.
+struct Sidebar {
     linked: FirstOf<LinkedPage>,
     backlinks: FirstOf<LinkedPage>,
     timeline: Vec<TimelineRow>,
-    /// The absolute path of its file.
+    /// The absolute path of the page's file.
     file: Option<String>,
 }
 
-/// What an address leads to.
+/// The result of looking up the page that a URL names.
 enum Outcome<'a> {
     Page(Box<Reading<'a>>),
-    /// A message, the page that could be written, and the addresses and names of similar pages.
-    Missing(String, Option<String>, Vec<(String, String)>),
+    Missing {
+        message: String,
+        /// The name for a new page, if one could be written.
+        new_name: Option<String>,
+        /// The paths and names of similar pages.
+        similar: Vec<(String, String)>,
+    },
 }
 
 /// `GET /page/{name}`, with `?version=N` for a former version and `?part=N` for a part of a long
@@ -71,8 +76,8 @@ pub(crate) async fn show(
                 let body = view::page_screen(&reader, &reading, view);
                 (StatusCode::OK, reading.page.title, body)
             }
-            Outcome::Missing(message, slug, similar) => {
-                let body = missing::screen(&message, slug.as_deref(), &similar);
+            Outcome::Missing { message, new_name, similar } => {
+                let body = missing::screen(&message, new_name.as_deref(), &similar);
                 (StatusCode::NOT_FOUND, "No such page".to_owned(), body)
             }
         })
@@ -85,7 +90,7 @@ pub(crate) async fn show(
     }
 }
 
-/// Reads a page. Blocks.
+/// Reads the page that a URL names. Blocks.
 fn read<'a>(
     brain: &'a Arc<Brain>,
     session: &'a Session,
@@ -98,8 +103,9 @@ fn read<'a>(
         Err(nearest) => {
             let similar =
                 nearest.map(|near| missing::similar(brain, session, &near)).transpose()?;
+            let similar = similar.unwrap_or_default();
             let message = format!("\"{name}\" is not the name of a page.");
-            return Ok(Outcome::Missing(message, None, similar.unwrap_or_default()));
+            return Ok(Outcome::Missing { message, new_name: None, similar });
         }
     };
     let page = match brain.run(caller, Get { page: page.clone(), version }, &NoProgress) {
@@ -112,21 +118,21 @@ fn read<'a>(
                 }
                 _ => return Err(fault),
             };
-            let free = (fault.code == FaultCode::NotFound).then(|| page.to_string());
+            let new_name = (fault.code == FaultCode::NotFound).then(|| page.to_string());
             let similar = missing::similar(brain, session, &page)?;
-            return Ok(Outcome::Missing(message, free, similar));
+            return Ok(Outcome::Missing { message, new_name, similar });
         }
     };
     let this = PageRef::new(&page.source_id, &page.slug);
     let surroundings = brain.pages.surroundings(caller, &this)?;
-    let around = Around {
+    let sidebar = Sidebar {
         linked: surroundings.linked(LINKS),
         backlinks: surroundings.backlinks(LINKS)?,
         timeline: surroundings.timeline(TIMELINE)?.items,
         file: surroundings.file.clone(),
     };
     let files = PageFiles::read(brain, session, &this)?;
-    let reading = Reading { brain, session, page, surroundings, around, files };
+    let reading = Reading { brain, session, page, surroundings, sidebar, files };
     Ok(Outcome::Page(Box::new(reading)))
 }
 
@@ -155,7 +161,7 @@ pub(crate) fn target_path(page: &Page, target: &str) -> Option<String> {
     Some(page_path(&format!("{}:{slug}", page.source_id)))
 }
 
-/// Returns the text without a first heading that repeats the title.
+/// Returns the body without a first heading that repeats the title.
 pub(crate) fn without_title<'a>(body: &'a str, title: &str) -> &'a str {
     let text = body.trim_start();
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));

@@ -12,7 +12,7 @@ use crate::text::Text;
 /// Maximum number of offered values of one filter.
 const MAX_CHIPS: usize = 6;
 
-/// Shows hits, and filters that reduce their number.
+/// Shows the filters in force, filters that narrow the search, and the hits.
 pub(crate) fn hits(question: &Question, found: &Hits) -> Markup {
     let default = found.default_source.as_str();
     html! {
@@ -36,7 +36,7 @@ pub(crate) fn hits(question: &Question, found: &Hits) -> Markup {
     }
 }
 
-/// Shows the pages that changed last, and tags.
+/// Shows the filters in force, the pages that changed last, and without filters also tags.
 pub(crate) fn recent(question: &Question, pages: &Pages, tags: &TagCounts) -> Markup {
     let default = pages.default_source.as_str();
     html! {
@@ -53,7 +53,10 @@ pub(crate) fn recent(question: &Question, pages: &Pages, tags: &TagCounts) -> Ma
         }
         h2 { "Changed last" }
         @if pages.pages.is_empty() {
-            p { "There are no pages here yet. Capture a thought, or run " code { "brain import" } "." }
+            p {
+                "There are no pages here yet. Capture a thought, or run "
+                code { "brain import" } "."
+            }
         }
         ol class="hits" { @for page in &pages.pages { (page_row(default, page, &html! {})) } }
         @if pages.truncated { p class="note" { "Older pages are found by searching." } }
@@ -102,7 +105,8 @@ pub(crate) fn active_filters(question: &Question) -> Markup {
     }
 }
 
-/// Offers filters for the types and sources of the hits, and for periods.
+/// Offers filters for the types and sources of the hits and for periods, and a link that shows
+/// scores.
 fn suggested_filters(question: &Question, hits: &[Hit]) -> Markup {
     let mut types: BTreeMap<&str, usize> = BTreeMap::new();
     let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
@@ -144,13 +148,14 @@ fn suggested_filters(question: &Question, hits: &[Hit]) -> Markup {
     }
 }
 
-/// Returns the most frequent values.
+/// Returns the most frequent values, at most [`MAX_CHIPS`].
 fn most_frequent<'a>(counts: &BTreeMap<&'a str, usize>) -> impl Iterator<Item = &'a str> {
     let mut sorted: Vec<(&str, usize)> = counts.iter().map(|(name, n)| (*name, *n)).collect();
     sorted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     sorted.into_iter().take(MAX_CHIPS).map(|(name, _)| name)
 }
 
+/// Shows one hit of a search.
 pub(crate) fn hit_row(default_source: &str, hit: &Hit) -> Markup {
     let name = page_name(default_source, &hit.source_id, &hit.slug);
     html! {
@@ -214,7 +219,8 @@ pub(crate) fn day(time: &str) -> Markup {
     html! { time datetime=(Text(time)) { (Text(day)) } }
 }
 
-/// Marks byte ranges of a text. Ranges that are not on character boundaries are ignored.
+/// Marks byte ranges of a text. Ignores a range that is not on character boundaries, or that begins
+/// before the end of the previous one.
 pub(crate) fn marked(text: &str, ranges: &[(u32, u32)]) -> Markup {
     let mut parts: Vec<(&str, bool)> = Vec::new();
     let mut at = 0;

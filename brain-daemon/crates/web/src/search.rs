@@ -19,9 +19,9 @@ use crate::results;
 use crate::session::Session;
 use crate::text::Text;
 
-/// Results on one screen.
+/// Maximum number of results on one screen.
 const LIMIT: u32 = 30;
-/// Maximum number of tags that the empty search offers.
+/// Maximum number of tags that a search without words offers.
 const TAGS: usize = 24;
 /// Maximum number of completions of a link.
 const COMPLETIONS: usize = 12;
@@ -44,11 +44,13 @@ pub(crate) struct Question {
     pub(crate) tags: Vec<String>,
     /// A value of [`PERIODS`].
     pub(crate) period: Option<String>,
-    /// The first and the last day, `YYYY-MM-DD`.
+    /// The first day, `YYYY-MM-DD`. It replaces the period.
     pub(crate) since: Option<String>,
+    /// The last day, `YYYY-MM-DD`.
     pub(crate) until: Option<String>,
+    /// Whether the results have scores.
     pub(crate) explain: bool,
-    /// Whether it is still being typed.
+    /// Whether the text is still being typed.
     pub(crate) is_typing: bool,
 }
 
@@ -101,6 +103,7 @@ impl Question {
         }
     }
 
+    /// Returns the first day, or else the start of the period.
     fn start_time(&self, now: i64) -> Option<String> {
         if self.since.is_some() {
             return self.since.clone();
@@ -120,11 +123,11 @@ impl Question {
     }
 }
 
-/// What a search found.
-pub(crate) enum Found {
+/// The results of a search.
+pub(crate) enum Results {
     /// The best pages for the words.
     Hits(Hits),
-    /// If there are no words: the recently changed pages, and all tags.
+    /// For a search without words: the recently changed pages, and tags.
     Recent(Pages, TagCounts),
 }
 
@@ -206,10 +209,10 @@ pub(crate) async fn complete(
     }
 }
 
-fn view(question: &Question, found: Result<Found, Fault>) -> Markup {
+fn view(question: &Question, found: Result<Results, Fault>) -> Markup {
     match found {
-        Ok(Found::Hits(hits)) => results::hits(question, &hits),
-        Ok(Found::Recent(pages, tags)) => results::recent(question, &pages, &tags),
+        Ok(Results::Hits(hits)) => results::hits(question, &hits),
+        Ok(Results::Recent(pages, tags)) => results::recent(question, &pages, &tags),
         Err(fault) => html! {
             (results::active_filters(question))
             div class="notice" role="alert" {
@@ -220,7 +223,11 @@ fn view(question: &Question, found: Result<Found, Fault>) -> Markup {
     }
 }
 
-async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Result<Found, Fault> {
+async fn find(
+    brain: &Arc<Brain>,
+    session: &Session,
+    question: &Question,
+) -> Result<Results, Fault> {
     let (source, since) = (question.source_id()?, question.start_time(brain.now()));
     if !question.text.is_empty() {
         let search = Search {
@@ -237,12 +244,12 @@ async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Res
         let hits = session.ask(brain, search.clone()).await?;
         let is_word = question.text.ends_with(char::is_alphanumeric);
         if !(hits.hits.is_empty() && question.is_typing && is_word) {
-            return Ok(Found::Hits(hits));
+            return Ok(Results::Hits(hits));
         }
         // The last word may be incomplete.
         let query = format!("{}*", question.text);
         let completed = session.ask(brain, Search { query, ..search }).await;
-        return Ok(Found::Hits(completed.unwrap_or(hits)));
+        return Ok(Results::Hits(completed.unwrap_or(hits)));
     }
     let list = List {
         source: source.clone(),
@@ -260,7 +267,7 @@ async fn find(brain: &Arc<Brain>, session: &Session, question: &Question) -> Res
         TagsReply::OfPage(_) => TagCounts { tags: Vec::new() },
     };
     tags.tags.truncate(TAGS);
-    Ok(Found::Recent(pages, tags))
+    Ok(Results::Recent(pages, tags))
 }
 
 #[cfg(test)]

@@ -22,11 +22,13 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{layout, sign_in};
 
-/// The longest form, in bytes: a page of maximum size, each byte of which can become three.
+/// The largest form, in bytes: a page of maximum size, each byte of which can become three, and
+/// 64 KiB for the other fields.
 pub(crate) const MAX_FORM: usize = 3 * MAX_CONTENT + 64 * 1024;
 /// The field of forms with the CSRF token.
 pub(crate) const CSRF_FIELD: &str = "csrf";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The lifetime of the cookie.
 const COOKIE_SECONDS: u32 = 12 * 60 * 60;
 
 /// An extension of responses to signed-in browsers: the name of the caller, for the audit.
@@ -39,7 +41,7 @@ pub struct BrowserCaller(pub String);
 pub(crate) struct Session {
     pub(crate) caller: Caller,
     pub(crate) csrf_token: Secret,
-    /// The id, for signing out.
+    /// The id, which the cookie has.
     pub(crate) id: Secret,
     /// The number of changes before the request; see [`brain_core::ChangeFeed`].
     pub(crate) change_count: u64,
@@ -94,7 +96,8 @@ pub(crate) async fn block<T: Send + 'static>(
     })
 }
 
-/// Finds the session of a request, for the extractors.
+/// Finds the session of a request for the extractors, and adds its caller to the response for the
+/// audit.
 pub(crate) async fn authenticate(
     State(brain): State<Arc<Brain>>,
     mut request: Request,
@@ -192,7 +195,7 @@ impl FromRequest<Arc<Brain>> for Change {
 pub(crate) struct Upload {
     pub(crate) session: Session,
     pub(crate) headers: HeaderMap,
-    /// Its name and its bytes.
+    /// The file's name and bytes; `None` if the form has no file.
     pub(crate) file: Option<(String, Vec<u8>)>,
 }
 
@@ -213,23 +216,23 @@ impl FromRequest<Arc<Brain>> for Upload {
         let mut form = Multipart::from_request(request, brain)
             .await
             .map_err(|error| refused(&error.body_text()))?;
-        let (mut is_ours, mut file) = (false, None);
+        let (mut has_token, mut file) = (false, None);
         while let Some(field) = form.next_field().await.map_err(problem)? {
             let (name, file_name) = (field.name().map(str::to_owned), field.file_name());
             match (name.as_deref(), file_name.map(str::to_owned)) {
                 (Some(CSRF_FIELD), _) => {
                     check_token(&session, &field.text().await.map_err(problem)?)
                         .map_err(|refusal| *refusal)?;
-                    is_ours = true;
+                    has_token = true;
                 }
                 // The token comes first, so nothing of a foreign form is kept.
-                (Some("file"), Some(name)) if is_ours => {
+                (Some("file"), Some(name)) if has_token => {
                     file = Some((name, field.bytes().await.map_err(problem)?.into()));
                 }
                 _ => break,
             }
         }
-        match is_ours {
+        match has_token {
             true => Ok(Self { session, headers, file }),
             false => Err(refused("the form is not of this session; load the page again")),
         }
@@ -258,13 +261,14 @@ fn check_token(session: &Session, token: &str) -> Result<(), Box<Response>> {
     }
 }
 
-/// Returns 403 for a change that a foreign page may have sent.
+/// Returns 403 with a message, for example for a change that a foreign page may have sent.
 fn refused(message: &str) -> Response {
     layout::plain(StatusCode::FORBIDDEN, "Refused", message)
 }
 
 /// Returns whether a change comes from a page of this origin, by `Sec-Fetch-Site` (Fetch Metadata)
-/// and `Origin` (RFC 6454 section 7).
+/// and `Origin` (RFC 6454 section 7). A request with neither field passes; the CSRF token protects
+/// it.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     if !matches!(site, None | Some(b"same-origin")) {
@@ -301,8 +305,8 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     Some(first).filter(|value| !value.is_empty())
 }
 
-/// Returns whether a link of another site caused the request. In this case browsers omit the
-/// cookie.
+/// Returns whether a page of another origin caused the request. If that origin is another site,
+/// browsers omit the cookie.
 pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     matches!(site, Some(b"cross-site" | b"same-site"))
@@ -342,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_cookie_is_no_cookie() {
+    fn a_repeated_or_empty_cookie_is_ignored() {
         let read = |lines: &[&'static str]| {
             let lines: Vec<_> = lines.iter().map(|line| ("cookie", *line)).collect();
             cookie(&headers(&lines), "brain-page-3131").map(str::to_owned)

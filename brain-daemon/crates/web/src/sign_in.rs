@@ -20,8 +20,8 @@ const RELOADED: &str = "again";
 
 /// `GET /open/{code}`: opens a session, and loads the page that `brain open` named.
 ///
-/// A page of ours loads the next URL instead of a redirect: browsers treat a redirect as a part of
-/// the navigation that another program started, and omit the cookie.
+/// A page of ours loads the next URL. Browsers would treat a redirect as a part of the navigation
+/// that another program started, and omit the cookie.
 pub(crate) async fn open(State(brain): State<Arc<Brain>>, Path(code): Path<String>) -> Response {
     match brain.access.browser_sign_in(&code) {
         Ok(Some((id, page))) => {
@@ -57,6 +57,9 @@ pub(crate) async fn sign_out(State(brain): State<Arc<Brain>>, change: Change) ->
 }
 
 /// Returns the page for browsers that are not signed in. It reveals nothing about the content.
+///
+/// Browsers omit the cookie if another site caused the request. Then a page of this origin reloads
+/// the URL once.
 pub(crate) fn signed_out(headers: &HeaderMap, uri: &Uri) -> Response {
     if session::is_cross_site(headers) {
         match uri.query() {

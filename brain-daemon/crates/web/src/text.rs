@@ -3,15 +3,15 @@
 use brain_protocol::{is_direction_control, reorders_text};
 use maud::Render;
 
-/// Text in a page, escaped for an element or a quoted attribute.
+/// Text in an HTML document, escaped for an element or a quoted attribute.
 ///
 /// Characters that reorder text are replaced by U+FFFD. Joiners and direction marks are kept,
 /// because some languages need them.
 #[derive(Clone, Copy)]
 pub struct Text<'a>(pub &'a str);
 
-/// A name that the reader has to trust. All invisible characters are replaced by U+FFFD, so that no
-/// name looks like another one.
+/// A name that the reader has to trust. Control, direction and zero-width characters are replaced
+/// by U+FFFD, so that the reader sees them.
 #[derive(Clone, Copy)]
 pub struct Name<'a>(pub &'a str);
 
@@ -44,7 +44,7 @@ impl Render for Name<'_> {
     }
 }
 
-/// Maximum length of a line of a timeline, in characters.
+/// Maximum length of the shown text of a timeline entry, in characters.
 pub(crate) const MAX_LINE: usize = 1000;
 
 /// Returns a number with its noun: `1 reply`, `2 replies`.
@@ -83,8 +83,8 @@ pub(crate) fn direction(text: &str) -> &'static str {
     }
 }
 
-/// Returns whether a character that begins with this byte may be written in another way: a sign of
-/// HTML, a control character (also U+0080 to U+009F), or one of U+2000 to U+2FFF.
+/// Returns whether a character whose first byte is `byte` may be escaped or replaced. These are
+/// signs of HTML, control characters (also U+0080 to U+009F), and U+2000 to U+2FFF.
 fn may_change(byte: u8) -> bool {
     matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | 0..0x20 | 0x7F | 0xC2 | 0xE2)
 }
@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn text_is_escaped_and_names_hide_nothing() {
-        let given = "<a b='c' d=\"e\">&\u{202e}\u{0}\n👩\u{200d}💻";
-        let begins = "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;\u{fffd}\u{fffd}";
-        assert_eq!(Text(given).render().0, format!("{begins}\n👩\u{200d}💻"));
-        assert_eq!(Name(given).render().0, format!("{begins}\u{fffd}👩\u{fffd}💻"));
+        let text = "<a b='c' d=\"e\">&\u{202e}\u{0}\n👩\u{200d}💻";
+        let expected_start = "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;\u{fffd}\u{fffd}";
+        assert_eq!(Text(text).render().0, format!("{expected_start}\n👩\u{200d}💻"));
+        assert_eq!(Name(text).render().0, format!("{expected_start}\u{fffd}👩\u{fffd}💻"));
         assert_eq!(Name("a\u{202E}b\u{200B}c").render().0, "a\u{FFFD}b\u{FFFD}c");
         assert_eq!(Name("Ünïcode 日本").render().0, "Ünïcode 日本");
     }
 
     #[test]
-    fn every_character_is_escaped_alike() {
+    fn a_long_text_is_escaped_like_its_single_characters() {
         let all: String = ('\0'..='\u{FFFF}').collect();
         let mut one_by_one = String::new();
         all.chars().for_each(|char| push_escaped(&mut one_by_one, char));

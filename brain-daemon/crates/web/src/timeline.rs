@@ -23,7 +23,7 @@ use crate::text::{MAX_LINE, Text};
 
 /// The path of the screen.
 pub(crate) const PATH: &str = "/web/timeline";
-/// Entries on one screen.
+/// Maximum number of entries on one screen.
 const LIMIT: u32 = 100;
 
 /// Returns the path of the timeline of a day.
@@ -46,9 +46,13 @@ fn query_path(fields: &[(&str, &str)]) -> String {
 /// The part of the timeline that a URL selects.
 #[derive(Default)]
 struct Period {
+    /// The id of the source; empty for all.
     source: String,
+    /// The first day, `YYYY-MM-DD`, or empty.
     since: String,
+    /// The last day, `YYYY-MM-DD`, or empty.
     until: String,
+    /// The part of the list, from 1.
     page: u32,
 }
 
@@ -102,28 +106,28 @@ impl Period {
     }
 
     fn source_id(&self) -> Result<Option<SourceId>, Fault> {
-        let given = Some(&self.source).filter(|text| !text.is_empty());
+        let source = Some(&self.source).filter(|text| !text.is_empty());
         let parse = |text: &String| {
             SourceId::parse(text)
                 .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
         };
-        given.map(parse).transpose()
+        source.map(parse).transpose()
     }
 
     fn request(&self) -> Result<Timeline, Fault> {
-        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let non_empty = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Ok(Timeline {
             source: self.source_id()?,
             slug: None,
-            since: given(&self.since),
-            until: given(&self.until),
+            since: non_empty(&self.since),
+            until: non_empty(&self.until),
             limit: LIMIT,
             skip: (self.page - 1) * LIMIT,
         })
     }
 }
 
-/// `GET /web/timeline?source=…&since=…&until=…&page=N`
+/// `GET /web/timeline?source=…&since=…&until=…&page=N`, or with `day=…` for a single day.
 pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let period = Period::parse(uri.query().unwrap_or_default());
     let year = period.year(&today(brain.now()));

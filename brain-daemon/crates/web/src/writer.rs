@@ -37,7 +37,7 @@ struct Draft {
     text: String,
     /// Why the text is not saved.
     problem: Option<Markup>,
-    /// The page as it is now, if both changed the same lines.
+    /// The version and the text of the current page, if both changed the same lines.
     theirs: Option<(u32, String)>,
     /// Whether the preview was requested.
     has_preview: bool,
@@ -70,10 +70,10 @@ pub(crate) async fn edit(
     }
 }
 
-/// `POST /web/preview`: the text as it will be shown, for `assets/write.js`.
+/// `POST /web/preview`: the preview of the text, for `assets/write.js`.
 pub(crate) async fn preview(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let files = files(&brain, &change.session, change.field("name")).await;
-    layout::fragment(&rendered(change.field("text"), &files))
+    layout::fragment(&preview_html(change.field("text"), &files))
 }
 
 /// Returns the files of a page; none of a new page. Without them, the preview has no pictures.
@@ -87,7 +87,7 @@ async fn files(brain: &Arc<Brain>, session: &Session, name: &str) -> PageFiles {
 /// `POST /web/save`: saves the text, or shows its preview.
 pub(crate) async fn save(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let mut draft = Draft::read(&change);
-    match fields::merged(&change) {
+    match fields::merged_text(&change) {
         Ok(text) => draft.text = text,
         Err(problem) => {
             draft.problem = Some(html! { p { bdi { (Text(&problem)) } } });
@@ -132,9 +132,9 @@ async fn store(brain: &Arc<Brain>, session: &Session, draft: &Draft) -> Result<S
     };
     let mut text = draft.text.clone();
     if draft.version.is_some() {
-        // Browsers send all line ends as CRLF; the page keeps its own.
-        let now = session.ask(brain, Get { page: page.clone(), version: None }).await;
-        if now.is_ok_and(|now| now.body.contains("\r\n")) {
+        // The draft has LF line ends; a page with CRLF keeps CRLF.
+        let current = session.ask(brain, Get { page: page.clone(), version: None }).await;
+        if current.is_ok_and(|current| current.body.contains("\r\n")) {
             text = text.replace('\n', "\r\n");
         }
     }
@@ -155,15 +155,15 @@ async fn conflict(brain: &Arc<Brain>, session: &Session, draft: Draft, fault: &F
         let page = draft.page()?.ok_or_else(|| fault.clone())?;
         session.ask(brain, Get { page, version }).await
     };
-    let now = match read(None).await {
-        Ok(now) => now,
-        Err(other) => return layout::fault(session, &other),
+    let current = match read(None).await {
+        Ok(current) => current,
+        Err(fault) => return layout::fault(session, &fault),
     };
     let base = match draft.version {
         Some(version) => read(Some(version)).await.ok(),
         None => None,
     };
-    screen(session, StatusCode::CONFLICT, &draft.merge_with(base.as_ref(), &now))
+    screen(session, StatusCode::CONFLICT, &draft.merge_with(base.as_ref(), &current))
 }
 
 impl Draft {
@@ -188,7 +188,10 @@ impl Draft {
         }
     }
 
-    /// Returns the page to write; `None` if brain chooses a slug.
+    /// Returns the page to write; `None` if brain chooses the slug.
+    ///
+    /// # Errors
+    /// `invalid_slug` if the name or the slug is invalid.
     fn page(&self) -> Result<Option<PageRef>, Fault> {
         match (self.name.as_str(), self.slug.as_str()) {
             ("", "") => Ok(None),
@@ -205,12 +208,12 @@ impl Draft {
 
     /// Returns this draft merged with the current page, or both texts if they conflict. `base` is
     /// the version that was read.
-    fn merge_with(self, base: Option<&Page>, now: &Page) -> Self {
-        let theirs = now.content.replace("\r\n", "\n");
+    fn merge_with(self, base: Option<&Page>, current: &Page) -> Self {
+        let theirs = current.content.replace("\r\n", "\n");
         let before = base.map(|page| page.content.replace("\r\n", "\n")).unwrap_or_default();
         let merged =
             base.and_then(|_| MergeOptions::new().merge(&before, &self.text, &theirs).ok());
-        let version = now.version;
+        let version = current.version;
         let (text, problem, both) = match merged {
             Some(merged) => {
                 let notice = html! {
@@ -235,7 +238,7 @@ impl Draft {
             }
         };
         Self {
-            name: format!("{}:{}", now.source_id, now.slug),
+            name: format!("{}:{}", current.source_id, current.slug),
             version: Some(version),
             text,
             problem: Some(problem),
@@ -264,8 +267,8 @@ fn with_provenance_of(mine: &str, before: &str, theirs: &str) -> String {
     document.render()
 }
 
-/// Returns the text as it will be shown.
-fn rendered(text: &str, files: &PageFiles) -> Markup {
+/// Returns the preview of a text, or the error of its frontmatter.
+fn preview_html(text: &str, files: &PageFiles) -> Markup {
     match Document::parse(text) {
         Ok(document) => preview_of(&document, files),
         Err(error) => html! {
@@ -276,11 +279,11 @@ fn rendered(text: &str, files: &PageFiles) -> Markup {
     }
 }
 
-/// Shows the text of a document, or the first part of a long one.
+/// Shows title and text of a document, or the first part of a long text.
 fn preview_of(document: &Document, files: &PageFiles) -> Markup {
     let long = LongText::new(&document.body);
     let first = long.part(1).text;
-    // Links to pages are looked up when the page is saved.
+    // Links to pages are resolved only when the page is saved.
     let rendered = markdown::render_with(
         &first,
         "",
@@ -368,7 +371,7 @@ fn second_column(draft: &Draft) -> Markup {
                 h2 id="preview-title" class="label" { "Preview" }
                 div id="preview" {
                     @if draft.has_preview || draft.version.is_some() {
-                        (rendered(&draft.text, &draft.files))
+                        (preview_html(&draft.text, &draft.files))
                     }
                 }
             }
@@ -382,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_about_provenance_follow_the_page() {
+    fn unchanged_provenance_follows_the_current_page() {
         let page = |at: &str, kind: &str, body: &str| {
             format!("---\ntitle: A\ningested_at: {at}\nsource_kind: {kind}\n---\n\n{body}\n")
         };
@@ -398,13 +401,14 @@ mod tests {
 
     #[test]
     fn a_preview_is_inert() {
-        let html = rendered(
+        let html = preview_html(
             "---\ntitle: <script>\n---\n# a <b>\n\n[x](javascript:alert(1))",
             &PageFiles::default(),
         )
         .0;
         assert!(html.contains("&lt;script&gt;") && html.contains("&lt;b&gt;"), "{html}");
         assert!(!html.contains("<script") && !html.contains("href"), "{html}");
-        assert!(rendered("---\ntitle: [\n---\n", &PageFiles::default()).0.contains("Line "));
+        let broken = preview_html("---\ntitle: [\n---\n", &PageFiles::default()).0;
+        assert!(broken.contains("Line "), "{broken}");
     }
 }

@@ -38,18 +38,18 @@ fn all_invalid_tokens_get_the_same_error() {
     let fixture = Fixture::new();
     let app = fixture.public_client("read");
     let issued = fixture.consent_and_redeem(&app);
-    let ended = fixture.personal_token("short", "read", Some(60)).unwrap();
+    let expired = fixture.personal_token("short", "read", Some(60)).unwrap();
     let revoked = fixture.personal_token("gone", "read", None).unwrap();
     fixture.access().token_revoke(&brain_protocol::TokenRevoke { token: "gone".into() }).unwrap();
     fixture.advance(MINUTE);
     let refresh = issued.refresh_token.unwrap();
     let mut errors = Vec::new();
-    let cut = &issued.access_token.expose()[..20];
+    let shortened = &issued.access_token.expose()[..20];
     for token in [
-        ended.expose(),
+        expired.expose(),
         revoked.expose(),
         refresh.expose(),
-        cut,
+        shortened,
         "",
         "brain_at_x",
         "ä\u{0}",
@@ -104,7 +104,7 @@ fn a_revoked_client_is_rejected_at_once_and_after_a_restart() {
         fixture.client_credentials(&credentials, None).unwrap(),
         fixture.client_credentials(&credentials, Some("read")).unwrap(),
     ];
-    let kept = fixture.client_credentials(&other, None).unwrap().access_token;
+    let other_token = fixture.client_credentials(&other, None).unwrap().access_token;
     assert_eq!(fixture.revoke_client("phone"), 2);
     for _ in 0..2 {
         assert!(tokens.iter().all(|issued| !fixture.is_accepted(&issued.access_token)));
@@ -112,7 +112,7 @@ fn a_revoked_client_is_rejected_at_once_and_after_a_restart() {
             error(fixture.client_credentials(&credentials, None)),
             OAuthError::InvalidClient
         );
-        assert!(fixture.is_accepted(&kept));
+        assert!(fixture.is_accepted(&other_token));
         fixture.reopen();
     }
     assert_eq!(fixture.revoke_client(&client.client_id), 0, "the client is already revoked");

@@ -22,16 +22,16 @@ fn a_code_opens_one_session_once_within_a_minute() {
     let fixture = fixture();
     let access = fixture.access();
     let page = PageRef { source: None, slug: Slug::parse("people/ada").unwrap() };
-    let one = code(access, &BrowserOpen { page: Some(page.clone()), sign_out: false });
-    let (id, shown) = access.browser_sign_in(&one).unwrap().unwrap();
+    let used_code = code(access, &BrowserOpen { page: Some(page.clone()), sign_out: false });
+    let (id, shown) = access.browser_sign_in(&used_code).unwrap().unwrap();
     assert_eq!(shown, Some(page));
     assert!(access.browser_session(&id).is_some());
-    assert!(access.browser_sign_in(&one).unwrap().is_none(), "used");
+    assert!(access.browser_sign_in(&used_code).unwrap().is_none(), "used");
     assert!(access.browser_sign_in("").unwrap().is_none());
-    assert!(access.browser_session(&one).is_none(), "a code is not a session");
-    let late = code(access, &BrowserOpen::default());
+    assert!(access.browser_session(&used_code).is_none(), "a code is not a session");
+    let expired_code = code(access, &BrowserOpen::default());
     fixture.clock.0.fetch_add(MINUTE, Ordering::SeqCst);
-    assert!(access.browser_sign_in(&late).unwrap().is_none(), "expired");
+    assert!(access.browser_sign_in(&expired_code).unwrap().is_none(), "expired");
     fixture.clock.0.fetch_add(12 * HOUR, Ordering::SeqCst);
     assert!(access.browser_session(&id).is_none(), "12 hours");
     assert!(access.browser_sessions().is_empty());
@@ -51,8 +51,8 @@ fn sessions_end_by_sign_out_and_by_a_new_admin_token() {
     access.browser_sign_out(&one);
     assert!(token(&one).is_none() && token(&other).is_some());
     let unused = code(access, &BrowserOpen::default());
-    let ended = access.browser_open(&BrowserOpen { page: None, sign_out: true }).unwrap();
-    assert_eq!((ended.url, ended.signed_out), (None, 1));
+    let reply = access.browser_open(&BrowserOpen { page: None, sign_out: true }).unwrap();
+    assert_eq!((reply.url, reply.signed_out), (None, 1));
     assert!(token(&other).is_none() && access.browser_sign_in(&unused).unwrap().is_none());
     let third = open();
     access.admin_token(&AdminToken { rotate: true }).unwrap();
@@ -70,7 +70,7 @@ fn too_many_sessions_end_the_oldest() {
 }
 
 #[test]
-fn without_a_local_listener_there_is_no_page() {
+fn a_browser_cannot_be_opened_without_a_local_listener() {
     let fixture = Fixture::new();
     fixture.access().set_http_addresses(HttpAddresses::default());
     let fault = fixture.access().browser_open(&BrowserOpen::default()).unwrap_err();

@@ -17,9 +17,9 @@ fn a_code_grants_what_the_owner_consented_to() {
     let request =
         AuthorizeRequest { scope: Some("write read".into()), ..authorize_request(&app.client_id) };
     assert_eq!(fixture.access().consent(&request).unwrap().scopes, Scopes::READ_WRITE);
-    let to = fixture.access().approve(&request, Scopes::parse("read").unwrap()).unwrap();
-    assert!(to.starts_with(&format!("{CALLBACK}?code=brain_co_")), "{to}");
-    let answer = parameters(&to);
+    let redirect = fixture.access().approve(&request, Scopes::parse("read").unwrap()).unwrap();
+    assert!(redirect.starts_with(&format!("{CALLBACK}?code=brain_co_")), "{redirect}");
+    let answer = parameters(&redirect);
     assert_eq!((answer["iss"].as_str(), answer["state"].as_str()), (ISSUER, "st&te 1"));
     let issued = fixture.redeem(&app, &Secret::new(&*answer["code"])).unwrap();
     assert_eq!((issued.scopes.to_string().as_str(), issued.expires_in), ("read", 3600));
@@ -45,15 +45,15 @@ fn a_code_needs_its_verifier_address_and_client() {
     let code = fixture.code(&authorize_request(&app.client_id));
     let access = fixture.access();
     let uri = Some(CALLBACK);
-    let try_it = |credentials: &Credentials, grant: AuthorizationGrant| {
+    let exchange_error = |credentials: &Credentials, grant: AuthorizationGrant| {
         error(access.exchange(credentials, &grant, &[]))
     };
-    assert_eq!(try_it(&app, grant(&code, uri, None)), OAuthError::InvalidRequest);
+    assert_eq!(exchange_error(&app, grant(&code, uri, None)), OAuthError::InvalidRequest);
     for verifier in
         [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)]
     {
         assert_eq!(
-            try_it(&app, grant(&code, uri, Some(verifier))),
+            exchange_error(&app, grant(&code, uri, Some(verifier))),
             OAuthError::InvalidGrant,
             "{verifier}"
         );
@@ -61,16 +61,16 @@ fn a_code_needs_its_verifier_address_and_client() {
     for uri in [None, Some("https://app.example/cb?x=1"), Some("https://app.example/cb/"), Some("")]
     {
         assert_eq!(
-            try_it(&app, grant(&code, uri, Some(VERIFIER))),
+            exchange_error(&app, grant(&code, uri, Some(VERIFIER))),
             OAuthError::InvalidGrant,
             "{uri:?}"
         );
     }
-    assert_eq!(try_it(&other, grant(&code, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
+    assert_eq!(exchange_error(&other, grant(&code, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
     let wrong = Secret::new(format!("{}x", code.expose()));
-    assert_eq!(try_it(&app, grant(&wrong, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
-    let elsewhere = ["https://evil.example/mcp".to_owned()];
-    let refused = access.exchange(&app, &grant(&code, uri, Some(VERIFIER)), &elsewhere);
+    assert_eq!(exchange_error(&app, grant(&wrong, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
+    let other_resource = ["https://evil.example/mcp".to_owned()];
+    let refused = access.exchange(&app, &grant(&code, uri, Some(VERIFIER)), &other_resource);
     assert_eq!(error(refused), OAuthError::InvalidTarget);
     assert!(fixture.redeem(&app, &code).is_ok(), "failed attempts do not use the code up");
 }
@@ -104,7 +104,7 @@ fn a_second_use_of_a_code_revokes_its_tokens() {
     let (app, other) = (fixture.public_client("read"), fixture.public_client("read"));
     let code = fixture.code(&authorize_request(&app.client_id));
     let issued = fixture.redeem(&app, &code).unwrap();
-    let bystander = fixture.consent_and_redeem(&app);
+    let other_consent = fixture.consent_and_redeem(&app);
     assert_eq!(error(fixture.redeem(&other, &code)), OAuthError::InvalidGrant);
     assert!(
         fixture.is_accepted(&issued.access_token),
@@ -114,7 +114,7 @@ fn a_second_use_of_a_code_revokes_its_tokens() {
     assert_eq!(error(fixture.redeem(&app, &code)), OAuthError::InvalidGrant);
     assert!(!fixture.is_accepted(&issued.access_token));
     assert_eq!(error(fixture.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
-    assert!(fixture.is_accepted(&bystander.access_token), "another consent is another family");
+    assert!(fixture.is_accepted(&other_consent.access_token), "another consent is another family");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Consent: the question for the owner, and the receivers of errors.
+//! Consent: what the page shows, and where errors go.
 
 use super::*;
 use crate::RegistrationRequest;
@@ -134,8 +134,8 @@ fn errors_are_sent_to_the_address_of_a_trusted_client() {
     let answer = parameters(&refused);
     assert_eq!((answer["error"].as_str(), answer["state"].as_str()), ("access_denied", "st&te 1"));
     assert_eq!(answer["iss"], ISSUER);
-    let quiet = with(&good, |r| r.state = None);
-    assert!(!parameters(&fixture.access().deny(&quiet).unwrap()).contains_key("state"));
+    let without_state = with(&good, |r| r.state = None);
+    assert!(!parameters(&fixture.access().deny(&without_state).unwrap()).contains_key("state"));
 }
 
 #[test]
@@ -172,15 +172,15 @@ fn errors_of_a_dynamic_client_are_shown_to_the_person() {
 #[test]
 fn a_loopback_address_may_have_any_port() {
     let fixture = Fixture::new();
-    let at =
+    let request_to =
         |uri: &str| with(&authorize_request(CLAUDE_CODE), |r| r.redirect_uri = Some(uri.into()));
     for uri in ["http://localhost:3118/callback", "http://127.0.0.1:50123/callback"] {
-        let consent = fixture.access().consent(&at(uri)).unwrap();
+        let consent = fixture.access().consent(&request_to(uri)).unwrap();
         assert!(consent.loopback && consent.redirect_uri == uri, "{consent:?}");
-        let to = fixture.access().approve(&at(uri), consent.scopes).unwrap();
-        assert!(to.starts_with(&format!("{uri}?code=")), "{to}");
+        let redirect = fixture.access().approve(&request_to(uri), consent.scopes).unwrap();
+        assert!(redirect.starts_with(&format!("{uri}?code=")), "{redirect}");
         // The token request must name the same port.
-        let code = Secret::new(&*parameters(&to)["code"]);
+        let code = Secret::new(&*parameters(&redirect)["code"]);
         let credentials = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
         let grant = |uri: &str| AuthorizationGrant::Code {
             code: code.clone(),
@@ -200,7 +200,7 @@ fn a_loopback_address_may_have_any_port() {
         "https://localhost/callback",
     ] {
         assert_eq!(
-            shown_error(fixture.access().consent(&at(uri))),
+            shown_error(fixture.access().consent(&request_to(uri))),
             OAuthError::InvalidRequest,
             "{uri}"
         );
@@ -220,14 +220,14 @@ fn a_known_client_is_registered_by_consent() {
     );
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
     fixture.access().deny(&claude).unwrap();
-    let listed = |fixture: &Fixture| {
+    let clients = |fixture: &Fixture| {
         fixture.access().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients
     };
-    assert!(listed(&fixture).is_empty());
+    assert!(clients(&fixture).is_empty());
     let admin = with(&claude, |r| r.scope = Some("admin".into()));
     assert!(matches!(fixture.access().consent(&admin), Err(AuthorizeError::Redirect(_))));
 
-    let take = |fixture: &Fixture| {
+    let obtain_tokens = |fixture: &Fixture| {
         let grant = AuthorizationGrant::Code {
             code: fixture.code(&claude),
             redirect_uri: claude.redirect_uri.clone(),
@@ -238,15 +238,15 @@ fn a_known_client_is_registered_by_consent() {
             .exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &grant, &[])
             .unwrap()
     };
-    let issued = take(&fixture);
+    let issued = obtain_tokens(&fixture);
     fixture.reopen();
     assert!(fixture.is_accepted(&issued.access_token));
-    assert_eq!(listed(&fixture)[0].registered_by, "metadata");
-    assert!(listed(&fixture)[0].public);
+    assert_eq!(clients(&fixture)[0].registered_by, "metadata");
+    assert!(clients(&fixture)[0].public);
     // A revoked client with a document needs the owner's consent again.
     assert_eq!(fixture.revoke_client(CLAUDE), 2);
     assert!(!fixture.is_accepted(&issued.access_token));
-    let again = take(&fixture);
+    let again = obtain_tokens(&fixture);
     assert!(fixture.is_accepted(&again.access_token) && !fixture.is_accepted(&issued.access_token));
     let credentials = Credentials { client_id: CLAUDE.into(), secret: None };
     assert_eq!(

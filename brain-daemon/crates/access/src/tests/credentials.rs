@@ -7,26 +7,26 @@ fn the_requested_scopes_are_granted() {
     let fixture = Fixture::new();
     let (credentials, registered) = fixture.confidential_client("phone", "write, read", &[]);
     assert_eq!(registered.scope, "read write");
-    for (asked, granted) in [
+    for (requested, granted) in [
         (None, "read write"),
         (Some("read"), "read"),
         (Some("write"), "write"),
         (Some("write read"), "read write"),
-        // Clients request the scopes named in a `WWW-Authenticate` challenge. The response names
-        // the granted ones.
+        // Clients request the scopes that a `WWW-Authenticate` challenge names. The response names
+        // the granted scopes.
         (Some("read admin"), "read"),
     ] {
-        let issued = fixture.client_credentials(&credentials, asked).unwrap();
-        assert_eq!(issued.scopes.to_string(), granted, "{asked:?}");
+        let issued = fixture.client_credentials(&credentials, requested).unwrap();
+        assert_eq!(issued.scopes.to_string(), granted, "{requested:?}");
         assert!(issued.refresh_token.is_none());
         let caller = fixture.access().bearer(issued.access_token.expose()).unwrap();
         assert_eq!(caller.scopes().to_string(), granted);
     }
-    for asked in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
+    for requested in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
         assert_eq!(
-            error(fixture.client_credentials(&credentials, Some(asked))),
+            error(fixture.client_credentials(&credentials, Some(requested))),
             OAuthError::InvalidScope,
-            "{asked:?}"
+            "{requested:?}"
         );
     }
 }
@@ -47,7 +47,7 @@ fn a_client_gets_only_its_current_scopes() {
 fn only_this_service_can_be_the_resource() {
     let fixture = Fixture::new();
     let (credentials, _) = fixture.confidential_client("phone", "read", &[]);
-    let to = |resources: &[&str]| {
+    let issue_for = |resources: &[&str]| {
         let resources: Vec<String> = resources.iter().map(|&r| r.to_owned()).collect();
         fixture.access().exchange(
             &credentials,
@@ -55,7 +55,7 @@ fn only_this_service_can_be_the_resource() {
             &resources,
         )
     };
-    for ours in [
+    for own in [
         "https://brain.example",
         "https://brain.example/",
         "https://brain.example/mcp",
@@ -64,11 +64,11 @@ fn only_this_service_can_be_the_resource() {
         "http://localhost:3131",
         "http://[::1]:3131/mcp",
     ] {
-        assert!(to(&[ours]).is_ok(), "{ours}");
+        assert!(issue_for(&[own]).is_ok(), "{own}");
     }
     assert!(
-        to(&["https://brain.example/mcp", "https://brain.example/mcp"]).is_ok(),
-        "ChatGPT sends it twice"
+        issue_for(&["https://brain.example/mcp", "https://brain.example/mcp"]).is_ok(),
+        "ChatGPT sends the resource twice"
     );
     for other in [
         "https://evil.example",
@@ -84,9 +84,9 @@ fn only_this_service_can_be_the_resource() {
         "/mcp",
         "",
     ] {
-        assert_eq!(error(to(&[other])), OAuthError::InvalidTarget, "{other:?}");
+        assert_eq!(error(issue_for(&[other])), OAuthError::InvalidTarget, "{other:?}");
         assert_eq!(
-            error(to(&["https://brain.example/mcp", other])),
+            error(issue_for(&["https://brain.example/mcp", other])),
             OAuthError::InvalidTarget,
             "{other:?}"
         );
@@ -142,10 +142,10 @@ fn a_client_can_use_only_its_grant_types() {
 fn the_number_of_tokens_of_a_client_is_limited() {
     let fixture = Fixture::new();
     let (credentials, _) = fixture.confidential_client("phone", "read", &[]);
-    let (quiet, _) = fixture.confidential_client("quiet", "read", &[]);
-    let kept = fixture.client_credentials(&quiet, None).unwrap().access_token;
+    let (other, _) = fixture.confidential_client("other", "read", &[]);
+    let other_token = fixture.client_credentials(&other, None).unwrap().access_token;
     let first = fixture.client_credentials(&credentials, None).unwrap().access_token;
-    // The maximum number of tokens of a client, written in one transaction.
+    // With these 998 tokens, the client has one fewer than the maximum of 1000.
     let mut change = brain_store::GrantUpdate::default();
     {
         let table = fixture.access().table();
@@ -174,5 +174,5 @@ fn the_number_of_tokens_of_a_client_is_limited() {
         (1000, false),
         "the oldest token is removed"
     );
-    assert!(fixture.is_accepted(&last) && fixture.is_accepted(&kept));
+    assert!(fixture.is_accepted(&last) && fixture.is_accepted(&other_token));
 }

@@ -15,8 +15,8 @@ fn document(id: &str, uris: &[&str]) -> Document {
 }
 
 impl Fixture {
-    fn put(&self, id: &str, found: Result<Document, NetError>) {
-        self.network.documents.lock().unwrap().insert(id.into(), found);
+    fn put(&self, id: &str, answer: Result<Document, NetError>) {
+        self.network.documents.lock().unwrap().insert(id.into(), answer);
     }
 
     fn fetches(&self) -> usize {
@@ -115,7 +115,7 @@ fn a_document_is_cached_for_its_max_age_within_limits() {
 fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
     let fixture = Fixture::new();
     let other = document("https://other.example/client.json", &[CALLBACK]);
-    for (n, (found, expected)) in [
+    for (n, (answer, expected)) in [
         (Err(NetError::NotPublic), "no public address"),
         (Err(NetError::NameNotFound("x".into())), "no public address"),
         (Err(NetError::Status(403)), "brain clients register"),
@@ -127,7 +127,7 @@ fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
     .enumerate()
     {
         let id = format!("https://app{n}.example/client.json");
-        fixture.put(&id, found);
+        fixture.put(&id, answer);
         assert!(refusal(&fixture, &authorize_request(&id)).contains(expected), "{expected}");
         fixture.put(&id, Ok(document(&id, &[CALLBACK])));
         assert!(refusal(&fixture, &authorize_request(&id)).contains(expected), "{expected}, again");
@@ -142,16 +142,16 @@ fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
 #[test]
 fn fetches_are_limited_by_host_and_in_total() {
     let fixture = Fixture::new();
-    let at = |host: usize, n: usize| format!("https://host{host}.example/{n}");
+    let client_id = |host: usize, n: usize| format!("https://host{host}.example/{n}");
     for n in 0..40 {
-        let refused = refusal(&fixture, &authorize_request(&at(0, n)));
-        assert_eq!(refused.contains("try again in a minute"), n >= 5, "{n}: {refused}");
+        let text = refusal(&fixture, &authorize_request(&client_id(0, n)));
+        assert_eq!(text.contains("try again in a minute"), n >= 5, "{n}: {text}");
     }
     assert_eq!(fixture.fetches(), 5, "at most 5 fetches per host");
     for host in 1..40 {
-        refusal(&fixture, &authorize_request(&at(host, 0)));
+        refusal(&fixture, &authorize_request(&client_id(host, 0)));
     }
-    assert_eq!(fixture.fetches(), 20, "in all");
+    assert_eq!(fixture.fetches(), 20, "at most 20 fetches in total");
     // Built-in copies and cached documents need no fetch.
     let claude = "https://claude.ai/oauth/claude-code-client-metadata";
     let local = AuthorizeRequest {
@@ -160,7 +160,7 @@ fn fetches_are_limited_by_host_and_in_total() {
     };
     assert!(fixture.access().consent(&local).is_ok());
     fixture.advance(MINUTE);
-    refusal(&fixture, &authorize_request(&at(99, 0)));
+    refusal(&fixture, &authorize_request(&client_id(99, 0)));
     assert_eq!(fixture.fetches(), 21);
 }
 

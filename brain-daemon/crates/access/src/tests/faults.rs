@@ -58,7 +58,7 @@ fn only_one_of_concurrent_exchanges_of_a_code_succeeds() {
     let code = fixture.code(&authorize_request(&app.client_id));
     let issued: Vec<IssuedTokens> = std::thread::scope(|scope| {
         let tries: Vec<_> = (0..8).map(|_| scope.spawn(|| fixture.redeem(&app, &code))).collect();
-        tries.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
+        tries.into_iter().filter_map(|thread| thread.join().unwrap().ok()).collect()
     });
     assert_eq!(issued.len(), 1);
     assert!(
@@ -77,11 +77,11 @@ fn a_token_issued_during_the_revocation_is_invalid() {
                 .map(|_| scope.spawn(|| fixture.client_credentials(&credentials, None)))
                 .collect();
             fixture.revoke_client("phone");
-            tries.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
+            tries.into_iter().filter_map(|thread| thread.join().unwrap().ok()).collect()
         });
-        assert!(issued.iter().all(|one| !fixture.is_accepted(&one.access_token)));
-        let live =
+        assert!(issued.iter().all(|tokens| !fixture.is_accepted(&tokens.access_token)));
+        let listed =
             fixture.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
-        assert!(live.iter().all(|token| token.revoked_at.is_some()), "{live:?}");
+        assert!(listed.iter().all(|token| token.revoked_at.is_some()), "{listed:?}");
     }
 }

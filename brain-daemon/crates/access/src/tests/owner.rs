@@ -8,7 +8,7 @@ use brain_protocol::{
 
 use super::*;
 
-fn refused(fixture: &Fixture, request: ClientRegister) -> FaultCode {
+fn refusal_code(fixture: &Fixture, request: ClientRegister) -> FaultCode {
     let fault = fixture.access().client_register(request).unwrap_err();
     assert!(fault.hint.is_some(), "{fault}");
     fault.code
@@ -48,24 +48,24 @@ fn a_client_is_registered_as_requested() {
 fn an_invalid_registration_by_the_owner_is_refused() {
     let fixture = Fixture::new();
     let good = || registration_request("x", "read");
-    let codes = vec![GrantType::AuthorizationCode];
-    assert_eq!(refused(&fixture, registration_request("", "read")), FaultCode::InvalidRequest);
+    let code_grant = vec![GrantType::AuthorizationCode];
+    assert_eq!(refusal_code(&fixture, registration_request("", "read")), FaultCode::InvalidRequest);
     assert_eq!(
-        refused(&fixture, registration_request("a\u{202e}b", "read")),
+        refusal_code(&fixture, registration_request("a\u{202e}b", "read")),
         FaultCode::InvalidRequest
     );
     assert_eq!(
-        refused(&fixture, ClientRegister { sources: ids(&["nowhere"]), ..good() }),
+        refusal_code(&fixture, ClientRegister { sources: ids(&["nowhere"]), ..good() }),
         FaultCode::UnknownSource
     );
     for ttl in [0, 59, 2_592_001] {
         assert_eq!(
-            refused(&fixture, ClientRegister { token_ttl: Some(ttl), ..good() }),
+            refusal_code(&fixture, ClientRegister { token_ttl: Some(ttl), ..good() }),
             FaultCode::InvalidRequest
         );
     }
-    let wrong = [
-        ClientRegister { grant_types: codes.clone(), ..good() },
+    let invalid = [
+        ClientRegister { grant_types: code_grant.clone(), ..good() },
         ClientRegister { public: true, ..good() },
         ClientRegister {
             public: true,
@@ -76,20 +76,28 @@ fn an_invalid_registration_by_the_owner_is_refused() {
         ClientRegister { grant_types: vec![GrantType::RefreshToken], ..good() },
         ClientRegister { redirect_uris: vec![CALLBACK.into()], ..good() },
         ClientRegister {
-            grant_types: codes.clone(),
+            grant_types: code_grant.clone(),
             redirect_uris: vec!["http://a.example/".into()],
             ..good()
         },
         ClientRegister {
-            grant_types: codes.clone(),
+            grant_types: code_grant.clone(),
             redirect_uris: vec!["cursor://a/b".into()],
             ..good()
         },
-        ClientRegister { grant_types: codes, redirect_uris: vec![CALLBACK.into(); 11], ..good() },
+        ClientRegister {
+            grant_types: code_grant,
+            redirect_uris: vec![CALLBACK.into(); 11],
+            ..good()
+        },
         ClientRegister { sources: ids(&["work"]), ..registration_request("x", "admin") },
     ];
-    for request in wrong {
-        assert_eq!(refused(&fixture, request.clone()), FaultCode::InvalidRequest, "{request:?}");
+    for request in invalid {
+        assert_eq!(
+            refusal_code(&fixture, request.clone()),
+            FaultCode::InvalidRequest,
+            "{request:?}"
+        );
     }
     assert!(fixture.access().client_list(&ClientList { all: true }).unwrap().clients.is_empty());
 }
@@ -154,11 +162,11 @@ fn the_names_of_valid_personal_tokens_are_unique() {
     assert!(!format!("{:?}", list(false)).contains(&first.expose()[9..]));
 
     let revoke = |name: &str| fixture.access().token_revoke(&TokenRevoke { token: name.into() });
-    let status = |name: &str| revoke(name).map(|done| done.status).map_err(|fault| fault.code);
+    let status = |name: &str| revoke(name).map(|reply| reply.status).map_err(|fault| fault.code);
     assert_eq!(status("nothing"), Err(FaultCode::UnknownToken));
-    let typed = revoke(first.expose()).unwrap_err();
+    let fault = revoke(first.expose()).unwrap_err();
     assert!(
-        typed.code == FaultCode::UnknownToken && !format!("{typed:?}").contains(first.expose())
+        fault.code == FaultCode::UnknownToken && !format!("{fault:?}").contains(first.expose())
     );
     assert_eq!(status("laptop").unwrap(), "revoked");
     assert!(!fixture.is_accepted(&first));
@@ -227,22 +235,22 @@ fn an_admin_token_from_outside_the_home_is_not_rotated() {
 fn an_admin_token_that_others_can_read_is_not_used() {
     let mut fixture = Fixture::new();
     let path = fixture.admin_token_path();
-    let mode =
+    let set_mode =
         |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     let first = admin(&fixture, false).unwrap().token;
-    mode(0o644);
+    set_mode(0o644);
     fixture.reopen();
     assert!(!fixture.access().is_admin_token(first.expose()));
     assert!(admin(&fixture, false).unwrap_err().hint.unwrap().contains("chmod 600"));
     assert!(fixture.access().summary().admin_token_problem.is_some());
-    mode(0o600);
+    set_mode(0o600);
     assert_eq!(
         admin(&fixture, false).unwrap().token,
         first,
         "a repaired file is read without a restart"
     );
     assert!(fixture.access().is_admin_token(first.expose()));
-    mode(0o644);
+    set_mode(0o644);
     fixture.reopen();
     let second = admin(&fixture, true).unwrap().token;
     assert!(
@@ -278,7 +286,7 @@ fn the_summary_has_tokens_that_expire_within_14_days() {
 #[test]
 fn short_lived_tokens_are_listed_in_their_last_quarter() {
     let fixture = Fixture::new();
-    for (name, days) in [("for a day", 1), ("for a week", 8), ("for two weeks", 14)] {
+    for (name, days) in [("for a day", 1), ("for 8 days", 8), ("for two weeks", 14)] {
         fixture.personal_token(name, "read", Some(days * 24 * 3600)).unwrap();
     }
     let expiring = || {
@@ -289,11 +297,11 @@ fn short_lived_tokens_are_listed_in_their_last_quarter() {
     fixture.advance(DAY * 3 / 4);
     assert_eq!(expiring(), ["for a day"]);
     fixture.advance(DAY / 4);
-    assert!(expiring().is_empty(), "it has ended");
+    assert!(expiring().is_empty(), "the token has expired");
     fixture.advance(5 * DAY - 1);
     assert!(expiring().is_empty());
     fixture.advance(1);
-    assert_eq!(expiring(), ["for a week"]);
+    assert_eq!(expiring(), ["for 8 days"]);
     fixture.advance(5 * DAY);
     assert_eq!(expiring(), ["for two weeks"]);
 }

@@ -30,7 +30,7 @@ fn a_refresh_token_is_exchanged_for_a_new_pair() {
 fn reuse_of_a_refresh_token_revokes_its_family() {
     let fixture = Fixture::new();
     let app = fixture.public_client("read");
-    let bystander = fixture.consent_and_redeem(&app);
+    let other_consent = fixture.consent_and_redeem(&app);
     let first = fixture.consent_and_redeem(&app);
     fixture.advance(HOUR / 2);
     let second = fixture.refresh(&app, &first.refresh_token, None).unwrap();
@@ -40,30 +40,32 @@ fn reuse_of_a_refresh_token_revokes_its_family() {
         assert!(!fixture.is_accepted(token));
     }
     assert_eq!(error(fixture.refresh(&app, &second.refresh_token, None)), OAuthError::InvalidGrant);
-    assert!(fixture.is_accepted(&bystander.access_token));
-    assert!(fixture.refresh(&app, &bystander.refresh_token, None).is_ok());
+    assert!(fixture.is_accepted(&other_consent.access_token));
+    assert!(fixture.refresh(&app, &other_consent.refresh_token, None).is_ok());
 }
 
 #[test]
 fn processes_can_renew_a_shared_refresh_token_within_10_s() {
     let fixture = Fixture::new();
     let app = fixture.public_client("read");
-    let shared = fixture.consent_and_redeem(&app);
+    let original = fixture.consent_and_redeem(&app);
     fixture.advance(HOUR);
-    let one = fixture.refresh(&app, &shared.refresh_token, None).unwrap();
+    let one = fixture.refresh(&app, &original.refresh_token, None).unwrap();
     fixture.advance(9_999);
-    let other = fixture.refresh(&app, &shared.refresh_token, None).unwrap();
+    let other = fixture.refresh(&app, &original.refresh_token, None).unwrap();
     assert!(one.refresh_token != other.refresh_token && one.access_token != other.access_token);
     assert!(fixture.is_accepted(&one.access_token) && fixture.is_accepted(&other.access_token));
     // Both can be refreshed independently.
     fixture.advance(MINUTE);
     let next = fixture.refresh(&app, &one.refresh_token, None).unwrap();
     fixture.advance(MINUTE);
-    let others = fixture.refresh(&app, &other.refresh_token, None).unwrap();
-    assert!(fixture.is_accepted(&next.access_token) && fixture.is_accepted(&others.access_token));
-    // They are still one family.
+    let other_next = fixture.refresh(&app, &other.refresh_token, None).unwrap();
+    assert!(
+        fixture.is_accepted(&next.access_token) && fixture.is_accepted(&other_next.access_token)
+    );
+    // All these tokens are one family.
     assert_eq!(error(fixture.refresh(&app, &one.refresh_token, None)), OAuthError::InvalidGrant);
-    for issued in [&one, &other, &next, &others] {
+    for issued in [&one, &other, &next, &other_next] {
         assert!(!fixture.is_accepted(&issued.access_token));
         assert_eq!(
             error(fixture.refresh(&app, &issued.refresh_token, None)),
@@ -76,13 +78,13 @@ fn processes_can_renew_a_shared_refresh_token_within_10_s() {
 fn a_shared_token_can_be_renewed_after_its_successor_was_used() {
     let fixture = Fixture::new();
     let app = fixture.public_client("read");
-    let shared = fixture.consent_and_redeem(&app);
+    let original = fixture.consent_and_redeem(&app);
     fixture.advance(1000);
-    let quick = fixture.refresh(&app, &shared.refresh_token, None).unwrap();
-    let quicker = fixture.refresh(&app, &quick.refresh_token, None).unwrap();
+    let successor = fixture.refresh(&app, &original.refresh_token, None).unwrap();
+    let last = fixture.refresh(&app, &successor.refresh_token, None).unwrap();
     fixture.advance(5000);
-    let slow = fixture.refresh(&app, &shared.refresh_token, None).unwrap();
-    assert!(fixture.is_accepted(&quicker.access_token) && fixture.is_accepted(&slow.access_token));
+    let second = fixture.refresh(&app, &original.refresh_token, None).unwrap();
+    assert!(fixture.is_accepted(&last.access_token) && fixture.is_accepted(&second.access_token));
 }
 
 #[test]

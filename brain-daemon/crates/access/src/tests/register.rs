@@ -96,7 +96,7 @@ fn at_the_limit_an_unused_dynamic_client_is_replaced() {
     let first = fixture.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
     fixture.consent_and_redeem(&used);
-    // The maximum number of clients, written in one transaction.
+    // With these clients, the number of clients is the maximum.
     let mut change = brain_store::GrantUpdate::default();
     let record = fixture.access().table().client(&first.client_id).unwrap().record.clone();
     for n in 1..registration::MAX_CLIENTS as i64 {

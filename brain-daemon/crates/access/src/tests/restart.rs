@@ -1,4 +1,4 @@
-//! What a restart keeps, and what expires.
+//! What a restart and a restored backup keep, and what is purged.
 
 use brain_protocol::{ClientList, TokenList, TokenRevoke};
 
@@ -23,7 +23,7 @@ fn a_restart_keeps_every_grant() {
         fixture.consent_and_redeem(&app),
     );
     let personal = fixture.personal_token("laptop", "write", None).unwrap();
-    let gone = fixture.personal_token("gone", "write", None).unwrap();
+    let revoked = fixture.personal_token("gone", "write", None).unwrap();
     fixture.access().token_revoke(&TokenRevoke { token: "gone".into() }).unwrap();
     let code = fixture.code(&authorize_request(&app.client_id));
     let before = (clients(&fixture), tokens(&fixture));
@@ -47,7 +47,7 @@ fn a_restart_keeps_every_grant() {
     assert!(
         fixture.is_accepted(&personal)
             && fixture.is_accepted(&consented.access_token)
-            && !fixture.is_accepted(&gone)
+            && !fixture.is_accepted(&revoked)
     );
     assert!(fixture.refresh(&app, &consented.refresh_token, None).is_ok());
     assert_eq!(
@@ -67,7 +67,7 @@ fn a_restored_store_has_only_personal_tokens() {
     let personal = fixture.personal_token("laptop", "write", None).unwrap();
     let file = fixture.dir.path().join("backup.redb");
     fixture.access().store.back_up(&file, fixture.clock.now(), &|_, _| true).unwrap();
-    // Revoked after the backup.
+    // The owner of the tokens revokes them after the backup.
     fixture.access().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
     fixture.access = None;
     std::fs::remove_file(fixture.store_path()).unwrap();
@@ -168,7 +168,7 @@ fn revoked_and_idle_dynamic_clients_are_purged_after_90_days() {
         redirect_uris: vec![CALLBACK.into()],
         ..RegistrationRequest::default()
     };
-    let (_, gone) = fixture.confidential_client("gone", "read", &[]);
+    let (_, revoked) = fixture.confidential_client("gone", "read", &[]);
     let (_, kept) = fixture.confidential_client("kept", "read", &[]);
     let idle = fixture.access().register_dynamic_client(&client).unwrap();
     let busy = fixture.access().register_dynamic_client(&client).unwrap();
@@ -181,8 +181,15 @@ fn revoked_and_idle_dynamic_clients_are_purged_after_90_days() {
     assert_eq!(fixture.access().purge().unwrap(), 2);
     fixture.access().write_last_use().unwrap();
     fixture.reopen();
-    let left: Vec<String> = clients(&fixture).into_iter().map(|client| client.client_id).collect();
-    assert!(left.contains(&kept.client_id) && left.contains(&busy.client_id), "{left:?}");
-    assert!(!left.contains(&gone.client_id) && !left.contains(&idle.client_id), "{left:?}");
+    let remaining: Vec<String> =
+        clients(&fixture).into_iter().map(|client| client.client_id).collect();
+    assert!(
+        remaining.contains(&kept.client_id) && remaining.contains(&busy.client_id),
+        "{remaining:?}"
+    );
+    assert!(
+        !remaining.contains(&revoked.client_id) && !remaining.contains(&idle.client_id),
+        "{remaining:?}"
+    );
     assert!(fixture.is_accepted(&issued.access_token));
 }

@@ -13,7 +13,7 @@ use brain_base::clock::rfc3339;
 /// Maximum number of snapshots per post; the oldest are dropped.
 const MAX_SNAPSHOTS: usize = 100;
 
-/// Bytes read from the end of a file to find its last snapshot. Longer than any snapshot.
+/// Bytes read from the end of a file to find its last snapshot. Longer than a usual snapshot.
 const TAIL_BYTES: u64 = 2048;
 /// The beginning of a snapshot, as written here.
 const SNAPSHOT_PREFIX: &[u8] = br#"{"timestamp":"#;
@@ -26,23 +26,23 @@ struct StoredSnapshot {
 }
 
 impl StoredSnapshot {
-    fn snapshot(self) -> Option<Snapshot> {
+    fn into_snapshot(self) -> Option<Snapshot> {
         Some(Snapshot { timestamp: self.timestamp, metrics: parse_metrics(&self.metrics)? })
     }
 }
 
-/// Parses a snapshot.
-fn snapshot(text: &RawValue) -> Option<Snapshot> {
-    serde_json::from_str::<StoredSnapshot>(text.get()).ok()?.snapshot()
+/// Parses a snapshot; `None` if it is invalid.
+fn parse_snapshot(text: &RawValue) -> Option<Snapshot> {
+    serde_json::from_str::<StoredSnapshot>(text.get()).ok()?.into_snapshot()
 }
 
 impl Data {
     /// Returns the snapshots of a post, oldest first. Skips invalid ones.
     ///
     /// # Errors
-    /// If the file cannot be read. A damaged file is moved aside.
+    /// If the file cannot be read, or if it is damaged. A damaged file is moved aside.
     pub fn snapshots(&self, id: &PostId) -> Result<Vec<Snapshot>, DataFault> {
-        Ok(self.raw_snapshots(id)?.iter().filter_map(|raw| snapshot(raw)).collect())
+        Ok(self.raw_snapshots(id)?.iter().filter_map(|raw| parse_snapshot(raw)).collect())
     }
 
     /// Returns the last snapshot of a post. Usually reads only the end of the file.
@@ -59,18 +59,19 @@ impl Data {
         // JSON.
         if let Some(found) = last
             .and_then(|text| serde_json::from_slice::<StoredSnapshot>(text).ok())
-            .and_then(StoredSnapshot::snapshot)
+            .and_then(StoredSnapshot::into_snapshot)
         {
             return Ok(Some(found));
         }
         Ok(self.snapshots(id)?.pop())
     }
 
-    /// Appends a snapshot with all `public_metrics` of the post and drops the oldest above 100.
-    /// Stores reposts as `retweet_count`, whatever the platform calls them.
+    /// Appends a snapshot with all `public_metrics` of the post at `at`, in Unix milliseconds.
+    /// Drops the oldest snapshots above 100. Stores reposts also as `retweet_count` if the platform
+    /// calls them `repost_count`.
     ///
     /// # Errors
-    /// The I/O error of the write.
+    /// If the file cannot be read or written, or if it is damaged. A damaged file is moved aside.
     pub fn add_snapshot(
         &self,
         id: &PostId,
@@ -85,10 +86,10 @@ impl Data {
         }
         let new_snapshot =
             format!(r#"{{"timestamp":"{}","metrics":{}}}"#, rfc3339(at), Value::Object(metrics));
-        let _writing = disk::lock_writes();
+        let _write_lock = disk::lock_writes();
         let raw_snapshots = self.raw_snapshots(id)?;
-        let from = (raw_snapshots.len() + 1).saturating_sub(MAX_SNAPSHOTS);
-        let mut all: Vec<&str> = raw_snapshots.iter().skip(from).map(|raw| raw.get()).collect();
+        let surplus = (raw_snapshots.len() + 1).saturating_sub(MAX_SNAPSHOTS);
+        let mut all: Vec<&str> = raw_snapshots.iter().skip(surplus).map(|raw| raw.get()).collect();
         all.push(&new_snapshot);
         disk::replace(
             &self.file("engagement", id),

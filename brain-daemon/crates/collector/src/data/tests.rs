@@ -1,3 +1,5 @@
+//! Tests of the data directory.
+
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
@@ -17,13 +19,14 @@ fn id(id: &str) -> PostId {
     PostId::parse(id).unwrap()
 }
 
-fn post(id: &str, seen: i64) -> Record {
+/// Returns a post that was last seen at `last_updated`, in Unix milliseconds.
+fn post(id: &str, last_updated: i64) -> Record {
     Record::new(json!({
         "id": id,
         "text": "What I think",
         "author_id": "5",
         "created_at": rfc3339(T0),
-        LAST_UPDATED: rfc3339(seen),
+        LAST_UPDATED: rfc3339(last_updated),
         COLLECTED_AT: rfc3339(T0),
         "later": {"account_id": 9_007_199_254_740_993_u64, "x": [null, 0.5]},
     }))
@@ -38,17 +41,17 @@ fn metrics(likes: u64) -> Map<String, Value> {
 
 /// Returns the relative paths of all files below a directory.
 fn relative_paths(root: &Path) -> Vec<String> {
-    let mut all = walkdir(root, root);
-    all.sort();
-    all
+    let mut paths = unsorted_paths(root, root);
+    paths.sort();
+    paths
 }
 
-fn walkdir(root: &Path, dir: &Path) -> Vec<String> {
+fn unsorted_paths(root: &Path, dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(walkdir(root, &path));
+            found.extend(unsorted_paths(root, &path));
         } else {
             found.push(path.strip_prefix(root).unwrap().display().to_string());
         }
@@ -180,7 +183,7 @@ fn snapshots_in_other_formats_are_read() {
     let (_dir, data) = data();
     let path = data.root().join("engagement/17.json");
     let at = rfc3339(T0);
-    let within = json!({"timestamp": "x", "metrics": {"like_count": 9}});
+    let nested = json!({"timestamp": "x", "metrics": {"like_count": 9}});
     for (text, likes) in [
         (json!([{"metrics": {"like_count": 3}, "timestamp": at}]).to_string(), Some(3)),
         (format!("[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":4}}}}]\n"), Some(4)),
@@ -191,7 +194,7 @@ fn snapshots_in_other_formats_are_read() {
         ),
         (
             format!(
-                "[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":6,\"later\":{within}}}}}]"
+                "[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":6,\"later\":{nested}}}}}]"
             ),
             Some(6),
         ),
@@ -253,13 +256,13 @@ fn a_redacted_post_keeps_id_and_times_in_every_file() {
     store_everywhere(&data);
     data.put_post(Stream::Own, &post("18", T0)).unwrap();
     data.put_deletion(&post("17", T0), T0 + 5, "not_found", true).unwrap();
-    let places = [
+    let paths = [
         "deletions/17.json",
         "tweets/own/17.json",
         "tweets/own/18.json",
         "tweets/searches/17.json",
     ];
-    assert_eq!(relative_paths(data.root()), places);
+    assert_eq!(relative_paths(data.root()), paths);
     let redacted = json!({"id": "17", "created_at": rfc3339(T0), COLLECTED_AT: rfc3339(T0),
         DETECTED_AT: rfc3339(T0 + 5), "reason": "not_found"});
     for file_path in ["deletions/17.json", "tweets/own/17.json", "tweets/searches/17.json"] {
@@ -297,7 +300,7 @@ fn interrupted_redaction_is_completed() {
 }
 
 #[test]
-fn values_beside_posts_and_curves() {
+fn attachments_and_curves_of_posts_are_read() {
     let (_dir, data) = data();
     assert!(data.attachment("ratings", &id("17")).unwrap().is_none());
     data.put_attachment("ratings", &id("17"), &json!({"reach": 3})).unwrap();

@@ -1,3 +1,5 @@
+//! Tests of the rules, lines and delays of the filtered stream.
+
 use std::sync::Mutex;
 
 use brain_protocol::Secret;
@@ -34,7 +36,7 @@ fn platform_rules(all: &[(&str, &str, &str)]) -> Vec<PlatformRule> {
 }
 
 #[test]
-fn the_rules_are_the_configuration() {
+fn the_rules_follow_the_configuration() {
     let rules = configured_rules(&settings(Some("me"), &["\"a b\" -from:me", "#c"]));
     let shown: Vec<(&str, &str)> =
         rules.iter().map(|rule| (rule.tag.as_str(), rule.value.as_str())).collect();
@@ -92,7 +94,7 @@ fn a_value_configured_twice_is_one_rule_for_both_streams() {
         ),
         RuleChanges::default()
     );
-    // It has the tag of the second rule and the value of the first.
+    // The existing rule has the tag of the second rule and the value of the first.
     let changed = plan_changes(
         &rules,
         &platform_rules(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]),
@@ -133,7 +135,6 @@ fn rules_are_synchronized_and_rejections_listed() {
     });
     let (base, token, now) =
         (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
-    // The platform answers deletions with 200.
     let mut platform = Platform::new(&http_client, &base, &token, Rates::default(), &now);
     let rules =
         Rules::synchronize(&mut platform, configured_rules(&settings(Some("me"), &["#a", "(("])))
@@ -148,15 +149,15 @@ fn rules_are_synchronized_and_rejections_listed() {
         .collect();
     assert_eq!(added, ["from:me", "@me", "(("]);
     assert_eq!(rules.refused, ["`@me`: DuplicateRule", "`((`: no viable alternative"]);
-    let at = |id: &str, tag: &str| rules.destinations(&[(id.to_owned(), tag.to_owned())]);
-    assert_eq!(at("3", ""), [(Stream::Own, None)]);
-    assert_eq!(at("2", "others"), [(Stream::Searches, Some("#a".into()))]);
+    let destinations = |id: &str, tag: &str| rules.destinations(&[(id.to_owned(), tag.to_owned())]);
+    assert_eq!(destinations("3", ""), [(Stream::Own, None)]);
+    assert_eq!(destinations("2", "others"), [(Stream::Searches, Some("#a".into()))]);
     assert_eq!(
-        at("77", "brain:mentions"),
+        destinations("77", "brain:mentions"),
         [(Stream::Mentions, None)],
         "an unknown id, a known tag"
     );
-    assert_eq!(at("77", "others"), []);
+    assert_eq!(destinations("77", "others"), []);
     let twice = [("3".to_owned(), String::new()), ("77".to_owned(), "brain:own".to_owned())];
     assert_eq!(rules.destinations(&twice), [(Stream::Own, None)]);
 }
@@ -165,7 +166,7 @@ fn rules_are_synchronized_and_rejections_listed() {
 fn invalid_lines_are_unknown_messages() {
     assert_eq!(message(b"\r\n"), Message::Alive);
     assert_eq!(message(b""), Message::Alive);
-    for odd in [
+    for line in [
         "{",
         "[]",
         "null",
@@ -174,7 +175,7 @@ fn invalid_lines_are_unknown_messages() {
         "{\"later\":{\"x\":1}}",
         "{\"data\":{\"id\":17}}",
     ] {
-        assert_eq!(message(odd.as_bytes()), Message::Unknown, "{odd}");
+        assert_eq!(message(line.as_bytes()), Message::Unknown, "{line}");
     }
     let line = json!({
         "data": {"id": "17", "text": "hi", "author_id": "5"},
@@ -221,9 +222,9 @@ fn an_endless_line_is_dropped() {
 }
 
 /// Returns the delays after repeated failures of one kind, in milliseconds.
-fn delays(ended: ConnectionEnd, times: usize) -> Vec<u128> {
+fn delays(end: ConnectionEnd, times: usize) -> Vec<u128> {
     let mut backoff = Backoff::default();
-    (0..times).map(|_| backoff.after(ended, Duration::ZERO, NOW).as_millis()).collect()
+    (0..times).map(|_| backoff.after(end, Duration::ZERO, NOW).as_millis()).collect()
 }
 
 #[test]
@@ -261,19 +262,19 @@ fn delays_are_as_documented_by_the_platform() {
 }
 
 #[test]
-fn a_good_connection_resets_the_delays() {
+fn a_connection_of_20_s_resets_the_delays() {
     let mut backoff = Backoff::default();
-    let good = Duration::from_secs(20);
+    let long_enough = Duration::from_secs(20);
     for _ in 0..9 {
         backoff.after(ConnectionEnd::Network, Duration::ZERO, NOW);
         backoff.after(ConnectionEnd::Refused(FaultReason::ServerError), Duration::ZERO, NOW);
     }
     // A connection that ends at once does not reset the backoff.
     assert_eq!(
-        backoff.after(ConnectionEnd::Network, good - Duration::from_millis(1), NOW),
+        backoff.after(ConnectionEnd::Network, long_enough - Duration::from_millis(1), NOW),
         Duration::from_millis(2500)
     );
-    assert_eq!(backoff.after(ConnectionEnd::Network, good, NOW), Duration::ZERO);
+    assert_eq!(backoff.after(ConnectionEnd::Network, long_enough, NOW), Duration::ZERO);
     assert_eq!(
         backoff.after(ConnectionEnd::Network, Duration::ZERO, NOW),
         Duration::from_millis(250)

@@ -30,7 +30,7 @@ pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
     Some(Page { posts, next: next.map(str::to_owned), incomplete: None })
 }
 
-/// Parses an account.
+/// Parses an account; `None` without a valid id and a name.
 pub(super) fn account(body: &Map<String, Value>) -> Option<Account> {
     let data = body.get("data")?;
     let text = |name: &str| Some(data.get(name)?.as_str()?.to_owned());
@@ -56,8 +56,8 @@ impl RelatedObjects {
         Self { users: objects("users", "id"), media: objects("media", "media_key") }
     }
 
-    /// Adds author and media to the post. First removes fields with the names of the collector's
-    /// own.
+    /// Adds author and media to the post. First removes fields that have the names of the
+    /// collector's own fields.
     fn add_to(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
         let keys = post

@@ -16,9 +16,9 @@ pub enum FaultReason {
     Unauthorized,
     /// 402; ends the run.
     PaymentRequired,
-    /// 403.
+    /// 403, or the account is protected or suspended.
     Forbidden,
-    /// 404 for anything but a post.
+    /// 404 for anything but a post, or the account does not exist.
     NotFound,
     /// 400, or another 4xx.
     InvalidRequest,
@@ -32,7 +32,7 @@ pub enum FaultReason {
     ServerError,
     /// No connection, or a timeout.
     Unreachable,
-    /// An invalid answer.
+    /// An answer that is invalid or too large.
     Unreadable,
 }
 
@@ -68,7 +68,7 @@ impl FaultReason {
 pub struct PlatformFault {
     /// The reason.
     pub reason: FaultReason,
-    /// The platform's message on one line, cut, never with the token.
+    /// The platform's message, or our own, on one line and cut. Never contains the token.
     pub message: String,
     /// What to do about it.
     pub hint: String,
@@ -112,7 +112,7 @@ impl PlatformFault {
         )
     }
 
-    /// Creates the fault for an endpoint at its reserve.
+    /// Creates the fault for an endpoint at its reserve until `reset`, in Unix seconds.
     pub(super) fn at_reserve(endpoint: &str, reset: i64) -> Self {
         let message = format!("{endpoint} has only its reserve of requests left");
         Self::new(
@@ -122,9 +122,9 @@ impl PlatformFault {
         )
     }
 
-    /// Creates the fault for an invalid answer.
-    pub(super) fn unreadable(problem: &str) -> Self {
-        let message = format!("the answer cannot be read: {problem}");
+    /// Creates the fault for an invalid answer. `defect` says what is wrong with it.
+    pub(super) fn unreadable(defect: &str) -> Self {
+        let message = format!("the answer cannot be read: {defect}");
         Self::new(
             FaultReason::Unreadable,
             message,
@@ -134,14 +134,14 @@ impl PlatformFault {
 
     /// Creates the fault for an invalid answer with the platform's message.
     pub(super) fn unreadable_with_message(
-        problem: &str,
+        defect: &str,
         body: &Map<String, Value>,
         secret: &str,
     ) -> Self {
         let body = ErrorBody(body.clone());
         let message =
             body.platform_message(secret).map(|message| format!("; the platform says: {message}"));
-        let fault = Self::unreadable(&format!("{problem}{}", message.unwrap_or_default()));
+        let fault = Self::unreadable(&format!("{defect}{}", message.unwrap_or_default()));
         Self {
             message: one_line(&fault.message, MAX_MESSAGE_CHARS),
             problem: body.problem(),
@@ -197,15 +197,16 @@ impl ErrorBody {
         self.text("type").map(problem_name).unwrap_or_default().to_owned()
     }
 
-    fn is(&self, ending: &str, title: &str) -> bool {
+    /// Returns whether the last segment of the type is `ending`, or the title is `title`.
+    fn is_problem(&self, ending: &str, title: &str) -> bool {
         self.problem() == ending || self.text("title") == Some(title)
     }
 
     /// Returns the reason of a 429.
     fn rate_limit_reason(&self, reset: i64) -> FaultReason {
-        if self.is("usage-capped", "UsageCapExceeded") {
+        if self.is_problem("usage-capped", "UsageCapExceeded") {
             FaultReason::UsageCapped
-        } else if self.is("streaming-connection", "ConnectionException") {
+        } else if self.is_problem("streaming-connection", "ConnectionException") {
             FaultReason::TooManyConnections
         } else {
             FaultReason::RateLimited(reset)
@@ -244,7 +245,7 @@ impl ErrorBody {
                 "the account has no credits left: add credits in the platform's developer console; \
                  the next run continues"
             }
-            FaultReason::Forbidden => return self.forbidden(),
+            FaultReason::Forbidden => return self.forbidden_hint(),
             FaultReason::NotFound => {
                 "check `collector.user_id`, `collector.handle` and `collector.platform_api`"
             }
@@ -280,20 +281,21 @@ impl ErrorBody {
         text.to_owned()
     }
 
-    fn forbidden(&self) -> String {
+    /// Returns the hint for a 403.
+    fn forbidden_hint(&self) -> String {
         let field = |name: &str, before: &str, after: &str| {
             self.text(name)
                 .map(|text| format!("{before}{}{after}", one_line(text, 120)))
                 .unwrap_or_default()
         };
-        if self.is("unsupported-authentication", "Unsupported Authentication") {
+        if self.is_problem("unsupported-authentication", "Unsupported Authentication") {
             "this needs another kind of token: for a protected account, a user's access token \
              (OAuth 2.0 user context)"
                 .into()
-        } else if self.is("client-forbidden", "Client Forbidden") {
+        } else if self.is_problem("client-forbidden", "Client Forbidden") {
             let address = field("registration_url", " at ", "");
             format!("the app may not use this endpoint: attach it to a project that may{address}")
-        } else if self.is("credits", "SpendCapReached") {
+        } else if self.is_problem("credits", "SpendCapReached") {
             let date = field("reset_date", " until ", "");
             format!(
                 "the account's spending limit is reached{date}: raise it in the platform's \
@@ -307,7 +309,7 @@ impl ErrorBody {
     }
 }
 
-/// Returns whether the app has no access to the endpoint at all.
+/// Returns whether the fault concerns the app's access, so that other requests would fail, too.
 pub(super) fn affects_all_requests(fault: &PlatformFault) -> bool {
     matches!(fault.problem.as_str(), "unsupported-authentication" | "client-forbidden" | "credits")
 }
@@ -318,16 +320,16 @@ pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<Plat
     let meta = body.get("meta").and_then(Value::as_object);
     let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);
     let has_data = body.get("data").is_some_and(|data| !data.is_null());
-    let problem = match meta {
+    let defect = match meta {
         None => "it has no `meta`",
         Some(_) if count > 0 && !has_data => "it counts posts but contains none",
         Some(_) => return None,
     };
-    Some(PlatformFault::unreadable_with_message(problem, body, secret))
+    Some(PlatformFault::unreadable_with_message(defect, body, secret))
 }
 
-/// Returns why a timeline without posts is an error: the account is gone, suspended or protected.
-/// Valid answers may have `errors` about other objects.
+/// Returns the fault if `errors` say that the account `user` (an id or a handle) is gone, suspended
+/// or protected. Valid answers may have `errors` about other objects.
 pub(super) fn account_fault(
     body: &Map<String, Value>,
     user: &str,
@@ -336,13 +338,14 @@ pub(super) fn account_fault(
     let body = ErrorBody(body.clone());
     let error = body.errors().find(|error| {
         let text = |name: &str| error.get(name).and_then(Value::as_str);
-        let about = ["resource_id", "value"].into_iter().any(|name| text(name) == Some(user));
-        about && text("section").is_none_or(|section| section == "data")
+        let is_about_user =
+            ["resource_id", "value"].into_iter().any(|name| text(name) == Some(user));
+        is_about_user && text("section").is_none_or(|section| section == "data")
     })?;
     let error = ErrorBody(error.clone());
     let problem = error.problem();
-    let suspended = error.text("title") == Some("Forbidden");
-    let reason = if problem == "resource-not-found" && !suspended {
+    let is_suspended = error.text("title") == Some("Forbidden");
+    let reason = if problem == "resource-not-found" && !is_suspended {
         FaultReason::NotFound
     } else {
         FaultReason::Forbidden

@@ -14,11 +14,11 @@ const TOKEN: &str = "AAAA-secret-token";
 /// An empty list.
 const EMPTY: &str = r#"{"meta":{"result_count":0}}"#;
 
-/// Runs `act` with a platform behind this HTTP client.
-fn with_platform<T>(http_client: &FakeClient, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
+/// Runs `work` with a platform behind this HTTP client.
+fn with_platform<T>(http_client: &FakeClient, work: impl FnOnce(&mut Platform<'_>) -> T) -> T {
     let (base, token) = (Url::parse("http://platform.test/api/").unwrap(), Secret::new(TOKEN));
     let now = || NOW * 1000;
-    act(&mut Platform::new(http_client, &base, &token, Rates::default(), &now))
+    work(&mut Platform::new(http_client, &base, &token, Rates::default(), &now))
 }
 
 /// Returns an HTTP client with a constant answer.

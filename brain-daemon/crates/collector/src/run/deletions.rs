@@ -13,8 +13,8 @@ struct MissingPost {
     record: Record,
     /// The streams that lack it.
     streams: Vec<Stream>,
-    /// Whether it is older than all pulled posts of these streams. Then newer posts may have pushed
-    /// it off the last page.
+    /// Whether the post is older than all pulled posts of these streams. Then newer posts may have
+    /// pushed it off the last page.
     is_past_end: bool,
 }
 
@@ -26,24 +26,24 @@ impl RunState<'_> {
         state: &State,
         pulled: &[StreamPull],
     ) -> Result<(), StopCause> {
-        let missing = self.missing(state, pulled)?;
-        self.total += missing.len() as u64;
+        let missing_posts = self.missing_posts(state, pulled)?;
+        self.total += missing_posts.len() as u64;
         let mut undecided = Vec::new();
         let mut failure = None;
-        for missing in missing {
+        for post in missing_posts {
             if failure.is_some() {
-                undecided.push(missing);
+                undecided.push(post);
                 continue;
             }
             self.step()?;
-            match self.platform.lookup(missing.record.id()) {
+            match self.platform.lookup(post.record.id()) {
                 Ok(Verdict::Alive) => {}
-                Ok(Verdict::Deleted(reason)) => self.record_deletion(&missing.record, reason)?,
-                Ok(Verdict::Unknown) => undecided.push(missing),
+                Ok(Verdict::Deleted(reason)) => self.record_deletion(&post.record, reason)?,
+                Ok(Verdict::Unknown) => undecided.push(post),
                 Err(fault) if fault.reason.ends_the_run() => return Err(StopCause::Refused(fault)),
                 Err(fault) => {
                     failure = Some(fault);
-                    undecided.push(missing);
+                    undecided.push(post);
                 }
             }
         }
@@ -56,15 +56,15 @@ impl RunState<'_> {
         }
         let now = self.clock.now();
         for pulled in pulled.iter().filter(|pulled| pulled.is_complete()) {
-            let here = undecided.iter().filter(|missing| missing.streams.contains(&pulled.stream));
-            let ids: Vec<PostId> = here.map(|missing| missing.record.id().clone()).collect();
+            let of_stream = undecided.iter().filter(|post| post.streams.contains(&pulled.stream));
+            let ids: Vec<PostId> = of_stream.map(|post| post.record.id().clone()).collect();
             self.streams.insert(pulled.stream.as_str().to_owned(), pulled.state(&ids, now));
         }
         Ok(())
     }
 
     /// Returns the missing posts to look up: newest first, those past the last page at the end.
-    fn missing(
+    fn missing_posts(
         &mut self,
         state: &State,
         pulled: &[StreamPull],
@@ -106,12 +106,8 @@ impl RunState<'_> {
         let now = self.clock.now();
         let id = post.id().to_string();
         self.journal.append(now, &[JournalEvent::Deletion { id: id.clone() }])?;
-        let shown = if self.settings.redact { String::new() } else { preview(post.text()) };
-        self.listener.line(&Line::Deletion {
-            id,
-            author: post.author().to_owned(),
-            preview: shown,
-        });
+        let preview = if self.settings.redact { String::new() } else { preview(post.text()) };
+        self.listener.line(&Line::Deletion { id, author: post.author().to_owned(), preview });
         self.data.put_deletion(post, now, reason, self.settings.redact)?;
         self.report.deletions += 1;
         Ok(())

@@ -25,13 +25,13 @@ impl RunState<'_> {
         if let Some(last) = last
             && is_velocity_alert(last.metrics.like_count, new.like_count)
         {
-            let since =
+            let elapsed_ms =
                 parse_instant(&last.timestamp, false).map_or(0, |at| now.saturating_sub(at).max(0));
             let line = Line::Velocity {
                 id: id.to_string(),
                 old: last.metrics.like_count,
                 new: new.like_count,
-                minutes: since / 60_000,
+                minutes: elapsed_ms / 60_000,
             };
             let alert = JournalEvent::Alert {
                 alert: "velocity".into(),

@@ -11,15 +11,15 @@ use crate::{Data, DataFault, Journal, Rates, Record, Stream};
 pub struct IncomingPost {
     /// The post.
     pub post: Record,
-    /// Its streams, with each search that found it.
+    /// The streams of the post, each with the search that found it, if any.
     pub destinations: Vec<(Stream, Option<String>)>,
 }
 
 impl Run<'_> {
-    /// Creates the directories for posts.
+    /// Creates the directories for posts, and rebuilds a missing journal.
     ///
     /// # Errors
-    /// If they cannot be created.
+    /// If a directory cannot be created, or a file not read or written.
     pub fn prepare(&self) -> Result<(), DataFault> {
         let data = Data::new(&self.settings.dir);
         data.prepare()?;
@@ -40,11 +40,11 @@ impl Run<'_> {
         let now = || self.clock.now();
         let mut run_state =
             RunState::begin(self, listener, &data, &journal, Rates::default(), &now);
-        let stored = run_state.store_by_stream(posts);
+        let result = run_state.store_by_stream(posts);
         for warning in &run_state.report.warnings {
             tracing::warn!(warning, "post of the persistent connection stored with a warning");
         }
-        match stored {
+        match result {
             Err(StopCause::Disk(fault)) => Err(fault),
             // Only requests have these results.
             Ok(())
@@ -56,12 +56,13 @@ impl Run<'_> {
 }
 
 impl RunState<'_> {
+    /// Stores each post in its streams, as a run stores the posts of a page.
     fn store_by_stream(&mut self, posts: Vec<IncomingPost>) -> Result<(), StopCause> {
-        let mut pulled: BTreeMap<Stream, StreamPull> = BTreeMap::new();
+        let mut pulls: BTreeMap<Stream, StreamPull> = BTreeMap::new();
         for IncomingPost { post, destinations } in posts {
             for (stream, search) in destinations {
-                let pulled = pulled.entry(stream).or_insert_with(|| StreamPull::new(stream));
-                self.store_page(vec![post.clone()], search.as_deref(), pulled)?;
+                let pull = pulls.entry(stream).or_insert_with(|| StreamPull::new(stream));
+                self.store_page(vec![post.clone()], search.as_deref(), pull)?;
             }
         }
         self.track_metrics()

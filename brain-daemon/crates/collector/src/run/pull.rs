@@ -13,15 +13,15 @@ use brain_base::clock::rfc3339;
 /// A stream of this run.
 pub(super) struct StreamPull {
     pub(super) stream: Stream,
-    /// The posts.
+    /// The ids of the posts.
     pub(super) ids: BTreeSet<PostId>,
-    /// Those that were not stored before.
+    /// Number of posts that were not stored before.
     pub(super) new: u64,
     /// Whether any page arrived.
-    answered: bool,
+    has_answer: bool,
     /// The token of the next older page.
     next: Option<String>,
-    /// Why the stream is incomplete.
+    /// The reason why the stream is incomplete; `None` if it is complete.
     failure: Option<PullFailure>,
 }
 
@@ -29,6 +29,7 @@ pub(super) struct StreamPull {
 struct PullFailure {
     reason: &'static str,
     message: String,
+    /// When a rate limit ends, in Unix seconds.
     reset: Option<i64>,
     /// Whether other searches may still succeed.
     try_others: bool,
@@ -45,7 +46,7 @@ enum Source<'s> {
 impl StreamPull {
     /// Creates an empty pull.
     pub(super) fn new(stream: Stream) -> Self {
-        Self { stream, ids: BTreeSet::new(), new: 0, answered: false, next: None, failure: None }
+        Self { stream, ids: BTreeSet::new(), new: 0, has_answer: false, next: None, failure: None }
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -81,19 +82,20 @@ impl From<PlatformFault> for PullFailure {
 }
 
 impl RunState<'_> {
-    /// Pulls all streams and reports each.
+    /// Pulls all streams and reports each. Ends early if the run must stop.
     pub(super) fn pull_all(&mut self) -> Result<Vec<StreamPull>, StopCause> {
         let mut all = Vec::new();
         for stream in Stream::ALL {
             let mut pulled = StreamPull::new(stream);
-            let ended = self.pull(&mut pulled);
+            let result = self.pull(&mut pulled);
             self.report_stream(&pulled);
-            ended?;
+            result?;
             all.push(pulled);
         }
         Ok(all)
     }
 
+    /// Pulls all sources of a stream. Records the first failure in `pulled`.
     fn pull(&mut self, pulled: &mut StreamPull) -> Result<(), StopCause> {
         let settings = self.settings;
         let sources: Vec<Source<'_>> = match (pulled.stream, &settings.user_id) {
@@ -134,14 +136,15 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Pulls all pages of a source, up to `max_pages`. Returns the token of the next older page.
+    /// Pulls at most `max_pages` pages of a source. Returns the token of the next older page. The
+    /// inner error concerns this source; the outer error ends the run.
     fn pages(
         &mut self,
         source: Source<'_>,
         pulled: &mut StreamPull,
     ) -> Result<Result<Option<String>, PullFailure>, StopCause> {
         let mut tokens = HashSet::new();
-        let mut seen: HashSet<PostId> = HashSet::new();
+        let mut post_ids: HashSet<PostId> = HashSet::new();
         let mut next: Option<String> = None;
         for _ in 0..self.settings.max_pages.max(1) {
             self.step()?;
@@ -150,16 +153,16 @@ impl RunState<'_> {
                 Err(fault) if fault.reason.ends_the_run() => return Err(StopCause::Refused(fault)),
                 Err(fault) => return Ok(Err(fault.into())),
             };
-            pulled.answered = true;
+            pulled.has_answer = true;
             let post_count = page.posts.len();
-            let before = seen.len();
-            seen.extend(page.posts.iter().map(|post| post.id().clone()));
+            let before = post_ids.len();
+            post_ids.extend(page.posts.iter().map(|post| post.id().clone()));
             let search = if let Source::Search(query) = source { Some(query) } else { None };
             self.store_page(page.posts, search, pulled)?;
             if let Some(fault) = page.incomplete {
                 return Ok(Err(fault.into()));
             }
-            if post_count > 0 && seen.len() == before {
+            if post_count > 0 && post_ids.len() == before {
                 return Ok(Err(paging_failure("a page has only posts of earlier pages")));
             }
             next = page.next;
@@ -177,17 +180,18 @@ impl RunState<'_> {
     /// Requests a page, without related objects if the platform rejects them.
     fn page(&mut self, source: Source<'_>, next: Option<&str>) -> Result<Page, PlatformFault> {
         let settings = self.settings;
-        let with = Expansions { authors: settings.ask_authors, media: settings.ask_media };
-        if self.without_expansions || with == Expansions::default() {
-            return self.ask_page(source, Expansions::default(), next);
+        let expansions = Expansions { authors: settings.ask_authors, media: settings.ask_media };
+        if self.without_expansions || expansions == Expansions::default() {
+            return self.request_page(source, Expansions::default(), next);
         }
-        let fault = match self.ask_page(source, with, next) {
-            // The request without a token was accepted, so here only the token can be wrong.
+        let fault = match self.request_page(source, expansions, next) {
+            // With a token, the fault cannot be about fields: the platform accepted the same fields
+            // in the request without a token.
             Err(fault) if next.is_none() && fault.may_be_about_fields() => fault,
             other => return other,
         };
         // A retry without related objects shows whether they were the cause.
-        let page = match self.ask_page(source, Expansions::default(), next) {
+        let page = match self.request_page(source, Expansions::default(), next) {
             Err(second) if second.reason.ends_the_run() => return Err(second),
             Err(_) => return Err(fault),
             Ok(page) => page,
@@ -201,17 +205,17 @@ impl RunState<'_> {
         Ok(page)
     }
 
-    fn ask_page(
+    fn request_page(
         &mut self,
         source: Source<'_>,
-        with: Expansions,
+        expansions: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
         match source {
-            Source::Timeline(user) => self.platform.timeline(user, with, next),
-            Source::Mentions(user) => self.platform.mentions(user, with, next),
+            Source::Timeline(user) => self.platform.timeline(user, expansions, next),
+            Source::Mentions(user) => self.platform.mentions(user, expansions, next),
             // Without `since_id`, so that each run gets a comparable part of the stream.
-            Source::Search(query) => self.platform.search(query, with, None, next),
+            Source::Search(query) => self.platform.search(query, expansions, None, next),
         }
     }
 
@@ -220,11 +224,13 @@ impl RunState<'_> {
         let (total, new) = (pulled.ids.len() as u64, pulled.new);
         let is_complete = pulled.failure.is_none();
         match pulled.stream {
-            Stream::Own if pulled.answered => self.listener.line(&Line::Own(total, new)),
-            Stream::Mentions if pulled.answered => self.listener.line(&Line::Mentions(total, new)),
+            Stream::Own if pulled.has_answer => self.listener.line(&Line::Own(total, new)),
+            Stream::Mentions if pulled.has_answer => {
+                self.listener.line(&Line::Mentions(total, new));
+            }
             _ => {}
         }
-        if pulled.stream == Stream::Own && is_complete && pulled.answered && total == 0 {
+        if pulled.stream == Stream::Own && is_complete && pulled.has_answer && total == 0 {
             self.report.warnings.push(
                 "no posts of the own timeline arrived: check `collector.user_id`, the token, and \
                  whether the account's posts are protected"
@@ -251,15 +257,15 @@ impl RunState<'_> {
     }
 }
 
-/// Returns why no stream got an answer, with the message of the first stream. `None` if any stream
-/// got one. Refusals and rate limits are answers.
+/// Returns the reason why no stream got an answer, and the message of the first failed stream.
+/// Returns `None` if any stream got an answer. Refusals and rate limits are answers.
 pub(super) fn unanswered(pulled: &[StreamPull]) -> Option<(&'static str, String)> {
     let no_answer = [FaultReason::Unreachable, FaultReason::ServerError, FaultReason::Unreadable]
         .map(FaultReason::as_str);
-    let is_refused = |failure: &PullFailure| !no_answer.contains(&failure.reason);
+    let is_answer = |failure: &PullFailure| !no_answer.contains(&failure.reason);
     if pulled
         .iter()
-        .any(|pulled| pulled.answered || pulled.failure.as_ref().is_some_and(is_refused))
+        .any(|pulled| pulled.has_answer || pulled.failure.as_ref().is_some_and(is_answer))
     {
         return None;
     }
@@ -267,7 +273,7 @@ pub(super) fn unanswered(pulled: &[StreamPull]) -> Option<(&'static str, String)
     Some((first.reason, format!("no stream had an answer: {}", first.message)))
 }
 
-/// Returns the failure of a stream whose pages do not end.
+/// Returns the failure of a stream whose pages repeat.
 fn paging_failure(message: &str) -> PullFailure {
     PullFailure { reason: "paging", message: message.to_owned(), reset: None, try_others: true }
 }

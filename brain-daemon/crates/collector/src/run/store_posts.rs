@@ -11,8 +11,8 @@ use crate::{
 use brain_base::clock::rfc3339;
 
 impl RunState<'_> {
-    /// Stores the posts of a page. New posts are written to the journal first, so a crash in
-    /// between can repeat the journal entry.
+    /// Stores the posts of a page. Writes new posts to the journal first, so a crash in between can
+    /// repeat a journal entry, but not lose it.
     pub(super) fn store_page(
         &mut self,
         posts: Vec<Record>,
@@ -44,7 +44,7 @@ impl RunState<'_> {
             ready.push((post, stored.is_none()));
         }
         pulled.new += new_events.len() as u64;
-        // Not `now`: no entry may have a time before that up to which a reader has read.
+        // Not `now`: a reader that has read up to a later time would miss these entries.
         self.journal.append(self.clock.now(), &new_events)?;
         self.data.put_posts(stream, ready.iter().map(|(post, _)| post))?;
         for (post, _) in ready.iter().filter(|(_, is_new)| *is_new) {
@@ -71,6 +71,7 @@ impl RunState<'_> {
         Ok(())
     }
 
+    /// Remembers the metrics of a post, if they are valid.
     fn observe(&mut self, post: &Record) {
         let metrics = post.fields().get("public_metrics").and_then(Value::as_object);
         if let Some(metrics) = metrics.filter(|metrics| parse_metrics(metrics).is_some()) {
@@ -80,7 +81,8 @@ impl RunState<'_> {
     }
 }
 
-/// Adds the collector's fields: first and last seen, searches, and data from earlier answers.
+/// Adds the collector's fields: the times of the first and this pull, the searches, and fields of
+/// the stored post that begin with `_`.
 fn add_collector_fields(
     post: &mut Record,
     stored: Option<&Record>,
@@ -107,21 +109,21 @@ fn add_collector_fields(
 /// Adds a search to those that found a post. Returns whether it was new.
 fn add_search(fields: &mut Map<String, Value>, search: &str) -> bool {
     let found_by = fields.entry(SEARCHES).or_insert_with(|| json!([]));
-    let known = found_by.as_array().is_some_and(|all| all.iter().any(|known| known == search));
+    let is_known = found_by.as_array().is_some_and(|all| all.iter().any(|one| one == search));
     match found_by {
-        Value::Array(all) if !known => all.push(json!(search)),
+        Value::Array(all) if !is_known => all.push(json!(search)),
         Value::Array(_) => {}
         other => *other = json!([search]),
     }
-    !known
+    !is_known
 }
 
-/// Adds the configured handle to posts of the collected account.
+/// Adds the configured handle to a post of the collected account, if the post has none.
 fn set_own_handle(post: &mut Record, stream: Stream, settings: &Settings) {
-    let own = settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
-    let own = own || (stream == Stream::Own && post.author_id().is_none());
-    if let Some(handle) = settings.handle.as_ref().filter(|_| own && post.author_handle().is_none())
-    {
+    let is_own = settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
+    let is_own = is_own || (stream == Stream::Own && post.author_id().is_none());
+    let needs_handle = is_own && post.author_handle().is_none();
+    if let Some(handle) = settings.handle.as_ref().filter(|_| needs_handle) {
         post.fields_mut().insert(AUTHOR.into(), json!({"username": handle}));
     }
 }

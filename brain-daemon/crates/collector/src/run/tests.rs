@@ -1,3 +1,5 @@
+//! Tests of runs against a fake platform.
+
 mod failures;
 mod fake_platform;
 mod files;

@@ -19,7 +19,7 @@ pub enum Authors {
     Ids,
 }
 
-/// What is kept of posts that were deleted on the platform.
+/// The data that is kept of posts that were deleted on the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletedPosts {
     /// Everything.
@@ -80,11 +80,14 @@ section! {
     notable_followers: u64 = number(0, 1_000_000_000), "10000",
         "minimum number of followers for which a person gets a new page; see docs/collector.md";
     notable_posts: u64 = number(1, 1000), "3",
-        "minimum number of posts within a week for the same";
+        "minimum number of posts within a week for which a person gets a new page";
 }
 
 impl CollectorConfig {
     /// Returns the schedule of the runs.
+    ///
+    /// # Errors
+    /// If `every` does not divide a day into whole minutes.
     pub(crate) fn job(&self) -> Result<ScheduledTask, brain_base::Error> {
         ScheduledTask::new("collector", self.every.as_secs(), self.at)
     }

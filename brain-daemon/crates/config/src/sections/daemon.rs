@@ -38,8 +38,8 @@ section! {
     allow_uids: Vec<u32> = user_ids(), "",
         "user ids that can read and write pages through a socket of systemd";
     allow_group: Option<String> = optional(), "",
-        "group, by name or number, whose members can do the same; it must be the SocketGroup= of \
-         that socket";
+        "group, by name or number, whose members can read and write pages through a socket of \
+         systemd; it must be the SocketGroup= of that socket";
 }
 
 section! {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::rules::{address, base_url, boolean, limit, list, number, path, rate, span, word};
 use crate::values::{HomePath, Rate};
 
-/// The upper limit of `ingest.max_bytes`.
+/// The upper limit of `ingest.max_bytes`, in bytes.
 pub const MAX_BODY: u64 = 5_000_000;
 
-/// How to handle clients whose id is the URL of a document.
+/// The handling of clients whose id is the URL of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientDocuments {
     /// The document is fetched.

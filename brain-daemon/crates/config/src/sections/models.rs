@@ -92,7 +92,7 @@ section! {
         "idle time after which the local model is unloaded";
 }
 
-/// Where the first results of a search are reranked.
+/// The place where the first results of a search are reranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerankProvider {
     /// An endpoint.
@@ -112,8 +112,8 @@ section! {
             ("endpoint", Some(RerankProvider::Endpoint)),
             ("local", Some(RerankProvider::Local)),
         ]), "off",
-        "whether a second model orders the first results: endpoint (passages are sent to it), local \
-         (an installed reranker), or off";
+        "whether a second model orders the first results: endpoint (passages are sent to it), \
+         local (an installed reranker), or off";
     rerank_model: Option<String> = optional(), "",
         "name of an installed reranker, or of the endpoint's model; empty: the last installed one";
     rerank_base_url: Option<Url> = endpoint(), "",

@@ -1,19 +1,21 @@
 //! Filters a streamed answer. No I/O.
 //!
-//! Invalid citation marks are removed. The line that begins with `UNKNOWN:` is separated from the
-//! text: it names the part of the question that the passages do not answer.
+//! Removes citations of passages that do not exist. Separates lines that begin with `UNKNOWN:` from
+//! the text: they name the part of the question that the passages do not answer.
 
 use std::collections::BTreeSet;
 
 /// Maximum length of a citation mark, in characters: `[1, 2, 3-5]`.
 const MAX_MARK_CHARS: usize = 40;
-/// The word that begins the separated line.
+/// Maximum number of passages in a range such as `3-5`.
+const MAX_RANGE: u32 = 50;
+/// The word that begins a separated line.
 const UNKNOWN: &str = "UNKNOWN";
 
 /// The end of a filtered answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AnswerTail {
-    /// The undecided text at the end of the answer, which is part of it.
+    /// The text that was undecided when the answer ended. It belongs to the answer.
     pub(super) text: String,
     /// Numbers of the cited passages, ascending.
     pub(super) cited: Vec<u32>,
@@ -24,12 +26,12 @@ pub(super) struct AnswerTail {
 /// Filters an answer as it arrives.
 #[derive(Debug)]
 pub(super) struct AnswerFilter {
-    /// Number of passages; higher numbers are not valid in marks.
+    /// Number of passages. Marks with higher numbers are invalid.
     passages: u32,
     cited: BTreeSet<u32>,
     unknown: String,
     state: State,
-    /// Whether some of the answer was emitted.
+    /// Whether some text of the answer was emitted.
     has_begun: bool,
     /// White space that may belong to a removed mark or line.
     pending_space: String,
@@ -47,12 +49,12 @@ enum State {
     Mark,
     /// Inside the `UNKNOWN:` line.
     Unknown,
-    /// Inside a mark of that line.
+    /// Inside a mark of the `UNKNOWN:` line.
     UnknownMark,
 }
 
 impl AnswerFilter {
-    /// Creates a filter for an answer from this many passages.
+    /// Creates a filter for an answer from `passages` passages.
     pub(super) fn new(passages: usize) -> Self {
         Self {
             passages: u32::try_from(passages).unwrap_or(u32::MAX),
@@ -74,7 +76,7 @@ impl AnswerFilter {
         out
     }
 
-    /// Ends the answer.
+    /// Ends the answer and returns the rest of it.
     pub(super) fn end(mut self) -> AnswerTail {
         let mut text = String::new();
         self.emit_undecided(&mut text);
@@ -199,14 +201,14 @@ impl AnswerFilter {
 
     fn emit_undecided(&mut self, out: &mut String) {
         let undecided = std::mem::take(&mut self.undecided);
-        // An incomplete mark is dropped.
+        // A mark that the answer's end cuts is dropped.
         if !undecided.is_empty() && self.state == State::Line {
             self.emit(&undecided, out);
         }
     }
 }
 
-/// Parses the numbers of a mark; `None` if it is not a mark.
+/// Parses the numbers of a mark. Returns `None` if the text is not a mark.
 fn numbers(mark: &str) -> Option<Vec<u32>> {
     let inside = mark.trim_matches(['[', ']', '【', '】']);
     let mut found = Vec::new();
@@ -214,8 +216,8 @@ fn numbers(mark: &str) -> Option<Vec<u32>> {
         let part = part.trim().trim_start_matches('^');
         let (first, last) = part.split_once(['-', '–']).unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        // Of an invalid range, only the ends count.
-        if first <= last && last - first < 50 {
+        // Of a range that is too long or descends, only the ends count.
+        if first <= last && last - first < MAX_RANGE {
             found.extend(first..=last);
         } else {
             found.extend([first, last]);
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_mark_is_emitted() {
+    fn too_long_mark_is_emitted() {
         let long = format!("[{} x", "1,".repeat(100));
         let (text, cited, _) = filtered(&[&long], 3);
         assert_eq!((text, cited), (long, vec![]));

@@ -4,21 +4,22 @@ use brain_protocol::{AskReply, Citation};
 
 use crate::search::LinkAnswer;
 
-/// Maximum number of pages that an answer lists. Its total counts all pages.
+/// Maximum number of pages that an answer lists. The total in its first line counts all pages.
 const MAX_LINES: usize = 50;
+/// The hint that explains where the answer comes from.
 const HINT: &str =
     "this answer comes from the links of your pages; no language model is configured";
 
-/// Returns the answer: a line for each page, with its day and its number as a citation.
-pub(super) fn answer(found: LinkAnswer, unanswered: AskReply) -> AskReply {
-    let total = found.pages.len();
+/// Returns the answer: a line for each of the first pages, with its day, title and citation.
+pub(super) fn answer(link_answer: LinkAnswer, unanswered: AskReply) -> AskReply {
+    let total = link_answer.pages.len();
     let mut lines = Vec::new();
-    if found.is_count || total > 1 {
-        lines.push(format!("{total} {}", found.noun).trim().to_owned() + ":");
+    if link_answer.is_count || total > 1 {
+        lines.push(format!("{total} {}", link_answer.noun).trim().to_owned() + ":");
     }
     let mut citations = Vec::new();
     for (number, ((source_id, slug, record), day)) in
-        (1_u32..).zip(found.pages.into_iter().take(MAX_LINES))
+        (1_u32..).zip(link_answer.pages.into_iter().take(MAX_LINES))
     {
         let title = record.title.split_whitespace().collect::<Vec<_>>().join(" ");
         let day = day.map(|day| format!("{day}  ")).unwrap_or_default();

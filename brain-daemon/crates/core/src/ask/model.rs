@@ -1,4 +1,4 @@
-//! The configured language model.
+//! The configured language models.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ impl LanguageModels {
         Self { env, ledger }
     }
 
-    /// Returns the model called `name`, or the configured text model. `None` without a provider or
-    /// a model name.
+    /// Returns the model called `name`, or the configured text model. Returns `None` if no provider
+    /// or no model name is configured.
     ///
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.
@@ -40,21 +40,21 @@ impl LanguageModels {
         };
         let model =
             Model::open(&settings, &name, self.llm_key()?, &*self.env.net, self.llm_cost_meter());
-        model.map(Some).map_err(|fault| model_fault(&fault))
+        model.map(Some).map_err(|error| model_fault(&error))
     }
 
     /// Reads the key for language models, if there is one.
     ///
     /// # Errors
-    /// If it exists and cannot be read.
+    /// If the key exists and cannot be read.
     pub(crate) fn llm_key(&self) -> Result<Option<Secret>, Fault> {
         let file = self.env.config.llm_key_file(&self.env.home);
         Ok(self.env.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
     }
 
-    /// Checks the model's configuration. Makes no call.
+    /// Checks the ledger, and the configuration of the model. Makes no call.
     fn check_language_model(&self) -> Finding {
-        const SHOW_CONFIG: &str = "brain config path";
+        const CONFIG_PATH_COMMAND: &str = "brain config path";
         if let Err(fault) = self.ledger.check() {
             let problem = format!("the ledger of paid calls cannot be written: {fault}");
             return warn(problem, "brain costs");
@@ -64,23 +64,26 @@ impl LanguageModels {
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
             let problem = "llm.provider is set, but neither llm.model nor llm.vision_model is";
-            return warn(problem, SHOW_CONFIG);
+            return warn(problem, CONFIG_PATH_COMMAND);
         };
         let key = match self.llm_key() {
             Ok(key) => key,
             Err(fault) => {
-                return warn(fault.message, fault.hint.unwrap_or_else(|| SHOW_CONFIG.into()));
+                let hint = fault.hint.unwrap_or_else(|| CONFIG_PATH_COMMAND.into());
+                return warn(fault.message, hint);
             }
         };
         let meter = self.llm_cost_meter();
         let model = match Model::open(&settings, name, key, &*self.env.net, meter) {
             Ok(model) => model,
-            Err(fault) => return warn(format!("{}; {}", fault.message, fault.hint), SHOW_CONFIG),
+            Err(error) => {
+                return warn(format!("{}; {}", error.message, error.hint), CONFIG_PATH_COMMAND);
+            }
         };
         if settings.is_paid() && brain_llm::price(&self.env.config).is_free() {
             let problem = "the provider charges for calls, but llm.price_in and llm.price_out are \
                            0: costs are not counted, and budgets have no effect";
-            return warn(problem, SHOW_CONFIG);
+            return warn(problem, CONFIG_PATH_COMMAND);
         }
         let Price { input, output } = brain_llm::price(&self.env.config);
         ok(format!(
@@ -98,9 +101,9 @@ impl LanguageModels {
     }
 }
 
-/// Converts a model fault for the caller.
-pub(crate) fn model_fault(fault: &ModelError) -> Fault {
-    let code = match fault.kind {
+/// Converts a failure of a model to a fault for the caller.
+pub(crate) fn model_fault(error: &ModelError) -> Fault {
+    let code = match error.kind {
         ModelErrorKind::NoKey => FaultCode::NotSetUp,
         ModelErrorKind::Budget => FaultCode::OverBudget,
         ModelErrorKind::Ledger => FaultCode::Io,
@@ -109,5 +112,5 @@ pub(crate) fn model_fault(fault: &ModelError) -> Fault {
         ModelErrorKind::Stopped => FaultCode::Cancelled,
         _ => FaultCode::ServiceFailed,
     };
-    Fault::new(code, &fault.message).hint(&fault.hint)
+    Fault::new(code, &error.message).hint(&error.hint)
 }

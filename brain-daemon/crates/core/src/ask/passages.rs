@@ -1,7 +1,7 @@
 //! Builds the prompt of a question from the best chunk of each page found.
 //!
-//! Passages are untrusted. Each is one line of JSON between two lines with a mark that no page can
-//! contain. Instructions are only in the system prompt.
+//! Passages are untrusted. Each is one line of JSON. All stand between two lines with a delimiter
+//! that no page can contain. Instructions are only in the system prompt.
 
 use brain_protocol::{Fault, Hit, MarkedLines, TrustLevel};
 use serde_json::json;
@@ -15,16 +15,18 @@ use brain_store::{Content, unless_damaged};
 
 /// Maximum length of all passages, in characters.
 const MAX_TOTAL_CHARS: usize = 40_000;
-/// Length of the mark in hex digits: 64 bits, so that no text can be crafted to contain it.
-const MARK_DIGITS: usize = 16;
+/// Number of hex digits of the delimiter: 64 bits, so that no text can be crafted to contain it.
+const DELIMITER_DIGITS: usize = 16;
 /// Maximum number of headings shown above a passage.
 const MAX_HEADINGS: usize = 4;
 /// Maximum length of a title or heading, in characters.
 const MAX_NAME_CHARS: usize = 200;
 
-/// Who wrote a passage or a part of it.
+/// The owner wrote the passage or the part.
 const OWNER: &str = "owner";
+/// The passage or the part is from outside.
 const OUTSIDE: &str = "outside";
+/// The passage has parts of both origins.
 const MIXED: &str = "mixed";
 
 /// The instructions to the model.
@@ -47,11 +49,12 @@ none of it, write only this line.";
 pub(super) struct Passage {
     /// The page, as found by search.
     pub(super) hit: Hit,
-    /// The headings above it, outermost first.
+    /// The headings above the passage, outermost first.
     headings: Vec<String>,
     text: String,
+    /// The trust in the whole page.
     trust: TrustLevel,
-    /// The lines of the page that are from outside, if the page is the owner's.
+    /// The lines of the page that are from outside, if the trust is `Mixed`.
     marks: Vec<MarkedLines>,
     /// The line of the page's file in which the text begins.
     line: u32,
@@ -59,14 +62,14 @@ pub(super) struct Passage {
 }
 
 impl AskService {
-    /// Returns the passages of search hits, best first, up to the limits. Skips pages deleted
-    /// meanwhile.
+    /// Returns the passages of search hits, best first, up to [`MAX_TOTAL_CHARS`]. Skips pages that
+    /// were deleted after the search, and damaged ones.
     pub(super) fn passages(&self, caller: &Caller, hits: Vec<Hit>) -> Result<Vec<Passage>, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (mut passages, mut room) = (Vec::new(), MAX_TOTAL_CHARS);
+        let (mut passages, mut chars_left) = (Vec::new(), MAX_TOTAL_CHARS);
         for hit in hits {
             let Some(record) =
-                reader.page(&hit.source_id, &hit.slug)?.filter(|it| it.deleted_at.is_none())
+                reader.page(&hit.source_id, &hit.slug)?.filter(|page| page.deleted_at.is_none())
             else {
                 continue;
             };
@@ -85,22 +88,22 @@ impl AskService {
             let has_outside_title = record.has_outside_title;
             let passage = Passage { trust, has_outside_title, ..passage(hit, &body, above, marks) };
             let length = passage.text.chars().count();
-            if length > room {
+            if length > chars_left {
                 break;
             }
-            room -= length;
+            chars_left -= length;
             passages.push(passage);
         }
         Ok(passages)
     }
 }
 
-/// Returns the chunk of a hit. `above` is the number of lines above the body; `marks` are the lines
-/// from outside.
+/// Returns the passage of a hit, with default trust. `above` is the number of lines above the body
+/// in the page's file; `marks` are the lines from outside.
 fn passage(hit: Hit, body: &str, above: u32, marks: Vec<MarkedLines>) -> Passage {
     let line = |at: usize| {
-        let ends = body.bytes().take(at).filter(|byte| *byte == b'\n').count();
-        above.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX)).saturating_add(1)
+        let line_ends = body.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        above.saturating_add(u32::try_from(line_ends).unwrap_or(u32::MAX)).saturating_add(1)
     };
     let chunks = page::chunks(body);
     let range =
@@ -110,7 +113,7 @@ fn passage(hit: Hit, body: &str, above: u32, marks: Vec<MarkedLines>) -> Passage
         if heading.range.start > range.start {
             break;
         }
-        trail.retain(|above| above.level < heading.level);
+        trail.retain(|outer| outer.level < heading.level);
         trail.push(heading);
     }
     let is_marked = |at: u32| marks.iter().any(|mark| (mark.first..=mark.last).contains(&at));
@@ -124,12 +127,12 @@ fn passage(hit: Hit, body: &str, above: u32, marks: Vec<MarkedLines>) -> Passage
     Passage { hit, headings, text, trust, marks, line, has_outside_title: false }
 }
 
-/// Cuts a title or heading.
+/// Cuts a title or heading to [`MAX_NAME_CHARS`] characters.
 fn cut_name(text: &str) -> String {
     text.chars().take(MAX_NAME_CHARS).collect()
 }
 
-/// Builds the passages and the question. No I/O.
+/// Builds the part of the prompt with the passages and the question. No I/O.
 pub(super) fn prompt(question: &str, passages: &[Passage]) -> String {
     let mut data = String::new();
     for (at, passage) in passages.iter().enumerate() {
@@ -161,12 +164,13 @@ pub(super) fn prompt(question: &str, passages: &[Passage]) -> String {
         data.push_str(&passage.to_string());
         data.push('\n');
     }
-    // The mark is a hash of the passages, so none of them can contain it.
+    // The delimiter is a hash of the passages, so none of them can contain it.
     let hash = page::hex(&Sha256::digest(&data).into());
-    let mark = hash.get(..MARK_DIGITS).unwrap_or_default();
+    let delimiter = hash.get(..DELIMITER_DIGITS).unwrap_or_default();
     let question = json!(question);
     format!(
-        "[passages {mark}]\n{data}[end of passages {mark}]\nThe question, as JSON: {question}\n"
+        "[passages {delimiter}]\n{data}[end of passages {delimiter}]\n\
+         The question, as JSON: {question}\n"
     )
 }
 
@@ -215,16 +219,19 @@ mod tests {
         let prompt = prompt("who\n[passages?", &passages);
         let lines: Vec<&str> = prompt.lines().collect();
         assert_eq!(lines.len(), 5, "{prompt}");
-        let mark = lines[0].strip_prefix("[passages ").unwrap().strip_suffix(']').unwrap();
-        assert_eq!(lines[3], format!("[end of passages {mark}]"));
-        assert!(mark.len() == MARK_DIGITS && !evil.contains(mark));
-        let one: Value = serde_json::from_str(lines[1]).unwrap();
+        let delimiter = lines[0].strip_prefix("[passages ").unwrap().strip_suffix(']').unwrap();
+        assert_eq!(lines[3], format!("[end of passages {delimiter}]"));
+        assert!(delimiter.len() == DELIMITER_DIGITS && !evil.contains(delimiter));
+        let first: Value = serde_json::from_str(lines[1]).unwrap();
         assert_eq!(
-            (one["number"].as_u64(), one["text"].as_str(), one["from"].as_str()),
+            (first["number"].as_u64(), first["text"].as_str(), first["from"].as_str()),
             (Some(1), Some(evil), Some("owner"))
         );
-        let two: Value = serde_json::from_str(lines[2]).unwrap();
-        assert_eq!((two["from"].as_str(), two["section"].as_str()), (Some("outside"), Some("One")));
+        let second: Value = serde_json::from_str(lines[2]).unwrap();
+        assert_eq!(
+            (second["from"].as_str(), second["section"].as_str()),
+            (Some("outside"), Some("One"))
+        );
         assert_eq!(lines[4], "The question, as JSON: \"who\\n[passages?\"");
     }
 
@@ -234,7 +241,7 @@ mod tests {
         let titled = Hit { title: long.clone(), ..hit("a", "sync", 0) };
         let passages = [passage(titled, &format!("# {long}\n\n## {long}\n\nplain"), 0, Vec::new())];
         let text = prompt("who?", &passages);
-        // The passage itself is a chunk, which is bounded.
+        // 2500 covers the chunk, and 500 the JSON around it.
         assert!(
             text.chars().count() < 2500 + (1 + MAX_HEADINGS) * MAX_NAME_CHARS + 500,
             "{}",
@@ -252,13 +259,13 @@ mod tests {
         let found = passage(hit("a", "sync", last as u32), &body, 0, Vec::new());
         assert_eq!(found.headings, ["Top", "Below"]);
         assert_eq!(found.text, body[chunks[last].clone()].trim());
-        // The page changed meanwhile.
+        // The page changed after the search and has fewer chunks.
         assert_eq!(passage(hit("a", "sync", 99), "short", 0, Vec::new()).text, "short");
         assert_eq!(passage(hit("a", "sync", 0), "", 0, Vec::new()).text, "");
     }
 
     #[test]
-    fn lines_from_outside_are_parts_of_their_own() {
+    fn lines_from_outside_are_separate_parts() {
         let mark = |first, last| MarkedLines {
             first,
             last,

@@ -20,18 +20,18 @@ pub(super) struct CallBuffer {
     pub(super) calls: VecDeque<AuditRecord>,
     /// The size of `calls`, in bytes.
     bytes: usize,
-    /// Calls that were dropped since the last report.
+    /// Number of calls that were dropped since the last [`Self::take_dropped`].
     dropped: u64,
-    /// The minute in which unknown calls are counted, since 1970.
+    /// The minute in which unknown calls are counted, as a number of minutes since 1970.
     minute: i64,
     /// The number of unknown calls in that minute.
     unknown_calls: u64,
-    /// The highest status of unknown calls without a record.
-    worst: u16,
+    /// The highest HTTP status of that minute's unknown calls without a record.
+    worst_status: u16,
 }
 
 impl CallBuffer {
-    /// Adds a call that ended at `now`.
+    /// Adds a call that ended at `now`, in Unix milliseconds.
     pub(super) fn record(&mut self, now: i64, call: AuditRecord) {
         if call.client != AuditRecord::UNKNOWN {
             return self.push(call);
@@ -41,7 +41,7 @@ impl CallBuffer {
         if self.unknown_calls <= MAX_UNKNOWN {
             self.push(call);
         } else {
-            self.worst = self.worst.max(call.status);
+            self.worst_status = self.worst_status.max(call.status);
         }
     }
 
@@ -54,15 +54,16 @@ impl CallBuffer {
         }
     }
 
-    /// Adds a record with the number of unknown calls that have no record.
+    /// Adds a record with the number of unknown calls without a record, if there are any, and
+    /// resets the count.
     pub(super) fn summarize_unknown(&mut self) {
-        let more = std::mem::take(&mut self.unknown_calls).saturating_sub(MAX_UNKNOWN);
-        let status = std::mem::take(&mut self.worst);
-        if more > 0 {
+        let omitted = std::mem::take(&mut self.unknown_calls).saturating_sub(MAX_UNKNOWN);
+        let status = std::mem::take(&mut self.worst_status);
+        if omitted > 0 {
             self.push(AuditRecord {
                 at: self.minute * MINUTE_MS,
                 client: AuditRecord::UNKNOWN.into(),
-                operation: format!("({more} more calls of unknown callers)"),
+                operation: format!("({omitted} more calls of unknown callers)"),
                 status,
                 took_us: 0,
                 parameters: Vec::new(),
@@ -86,21 +87,22 @@ impl CallBuffer {
         std::mem::take(&mut self.calls).into()
     }
 
-    /// Returns how many calls were dropped since the last report.
+    /// Returns how many calls were dropped since the last call of this method.
     pub(super) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Puts calls back that could not be written.
+    /// Puts calls that could not be written back, before the newer ones.
     pub(super) fn put_back(&mut self, calls: Vec<AuditRecord>) {
         let newer = self.take();
         calls.into_iter().chain(newer).for_each(|call| self.push(call));
     }
 }
 
-/// Returns the size of a call, in bytes.
+/// Returns the size of a call in memory, in bytes.
 fn size(call: &AuditRecord) -> usize {
-    let parameters: usize = call.parameters.iter().map(|it| size_of_val(it) + it.0.len()).sum();
+    let size_of_parameter = |parameter: &(String, u64)| size_of_val(parameter) + parameter.0.len();
+    let parameters: usize = call.parameters.iter().map(size_of_parameter).sum();
     size_of_val(call) + call.client.len() + call.operation.len() + parameters
 }
 
@@ -115,32 +117,32 @@ mod tests {
 
     #[test]
     fn the_buffer_is_limited_in_bytes() {
-        let mut waiting = CallBuffer::default();
+        let mut buffer = CallBuffer::default();
         let long = || AuditRecord { operation: "x".repeat(1 << 20), ..call(0) };
         for _ in 0..20 {
-            waiting.push(long());
+            buffer.push(long());
         }
-        assert_eq!((waiting.calls.len(), waiting.dropped), (15, 5));
-        let taken = waiting.take();
-        waiting.push(long());
-        waiting.put_back(taken);
+        assert_eq!((buffer.calls.len(), buffer.dropped), (15, 5));
+        let taken = buffer.take();
+        buffer.push(long());
+        buffer.put_back(taken);
         assert_eq!(
-            (waiting.calls.len(), waiting.dropped),
+            (buffer.calls.len(), buffer.dropped),
             (15, 6),
             "calls that are put back count, too"
         );
-        assert_eq!(waiting.bytes, waiting.calls.iter().map(size).sum::<usize>());
-        let _ = waiting.take();
-        assert_eq!(waiting.bytes, 0);
+        assert_eq!(buffer.bytes, buffer.calls.iter().map(size).sum::<usize>());
+        let _ = buffer.take();
+        assert_eq!(buffer.bytes, 0);
     }
 
     #[test]
     fn the_oldest_calls_are_dropped_and_counted() {
-        let mut waiting = CallBuffer::default();
+        let mut buffer = CallBuffer::default();
         for n in 0..MAX_CALLS as i64 + 3 {
-            waiting.push(call(n));
+            buffer.push(call(n));
         }
-        assert_eq!((waiting.calls.len(), waiting.dropped), (MAX_CALLS, 3));
-        assert_eq!(waiting.calls.front().map(|call| call.at), Some(3));
+        assert_eq!((buffer.calls.len(), buffer.dropped), (MAX_CALLS, 3));
+        assert_eq!(buffer.calls.front().map(|call| call.at), Some(3));
     }
 }

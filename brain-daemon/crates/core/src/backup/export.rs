@@ -21,13 +21,14 @@ use crate::{BackupService, Caller, Progress};
 use brain_page as page;
 use brain_store::{Attached, Content, PageEntry, Reader, StoreError};
 
-/// The maximum number of pages in one read, and about the maximum number of bytes.
+/// The maximum number of pages in one read.
 const BATCH: usize = 200;
+/// The number of bytes after which a read ends.
 const BATCH_BYTES: usize = 8_000_000;
 /// The maximum number of failures in a reply.
 const MAX_FAILURES: usize = 1000;
 
-/// A page in the list.
+/// A page to export, in the version that it had when the export began.
 struct PageVersion {
     id: u64,
     version: u32,
@@ -46,81 +47,84 @@ impl BackupService {
         let dir = absolute(&request.path)?;
         let reader = self.store.read(caller.visibility())?;
         let sources = reader.sources()?;
-        let only = match &request.source {
+        let only_source = match &request.source {
             Some(named) => Some(crate::sources::resolve(caller, &reader, Some(named))?.0),
             None => None,
         };
         let mut pages = Vec::new();
         self.store.with_damage_report(|| {
             reader.in_order(
-                (only.as_ref().map_or("", SourceId::as_str), ""),
+                (only_source.as_ref().map_or("", SourceId::as_str), ""),
                 |(source, slug, record)| {
-                    let wanted = only.as_ref().is_none_or(|only| *only == source);
-                    if wanted {
+                    let is_exported = only_source.as_ref().is_none_or(|only| *only == source);
+                    if is_exported {
                         let (id, version, path) = (record.id, record.version, record.source_path);
                         pages.push(PageVersion { id, version, source, slug, path });
                     }
-                    Ok(wanted || only.is_none())
+                    Ok(is_exported || only_source.is_none())
                 },
             )
         })?;
         let attached = reader.attachments()?;
         drop(reader);
-        let several = only.is_none() && sources.len() > 1;
-        let own = sources.iter().filter_map(|(_, record)| record.path.as_deref()).map(Path::new);
-        self.refuse_own_paths(&dir, own)?;
+        let has_source_dirs = only_source.is_none() && sources.len() > 1;
+        let own_dirs =
+            sources.iter().filter_map(|(_, record)| record.path.as_deref()).map(Path::new);
+        self.refuse_own_dirs(&dir, own_dirs)?;
         let mut target = Target::new(dir)?;
-        let mut left = pages.as_slice();
+        let mut remaining = pages.as_slice();
         let total = pages.len() as u64;
-        while !left.is_empty() {
-            let done = total - left.len() as u64;
+        while !remaining.is_empty() {
+            let done = total - remaining.len() as u64;
             if !progress.at(done, total) || self.env.stop.is_cancelled() {
                 let message = format!("the export ended early, after {done} of {total} pages");
                 return Err(Fault::new(FaultCode::Cancelled, message)
                     .hint(format!("empty {} and export again", target.root.display())));
             }
-            let texts = self.texts(caller, left)?;
-            for (listed, text) in left.iter().zip(&texts) {
-                let under = if several { Some(listed.source.as_str()) } else { None };
-                let written = text.as_ref().map_err(ToString::to_string).and_then(|text| {
+            let texts = self.texts(caller, remaining)?;
+            for (listed, text) in remaining.iter().zip(&texts) {
+                let source_dir = has_source_dirs.then(|| listed.source.as_str());
+                let result = text.as_ref().map_err(ToString::to_string).and_then(|text| {
                     target
-                        .write_page(under, listed, text)
+                        .write_page(source_dir, listed, text)
                         .or_else(|e| target.check_fatal(&e, done, total))
                 });
-                if let Err(reason) = written {
+                if let Err(reason) = result {
                     target.record_failure(&listed.source, &listed.slug, reason);
                 }
                 if let Some(fault) = target.fatal_fault.take() {
                     return Err(fault);
                 }
             }
-            left = &left[texts.len()..];
+            remaining = &remaining[texts.len()..];
         }
-        self.export_attachments(&mut target, only.as_ref(), several, attached)?;
+        self.export_attachments(&mut target, only_source.as_ref(), has_source_dirs, attached)?;
         target.flush()?;
         progress.at(total, total);
         Ok(target.reply)
     }
 
-    /// Writes the attachments into the directories of their pages.
+    /// Writes the attachments into the directories of their pages. With `has_source_dirs`, each
+    /// source has a directory of its own.
     fn export_attachments(
         &self,
         target: &mut Target,
-        only: Option<&SourceId>,
-        several: bool,
+        only_source: Option<&SourceId>,
+        has_source_dirs: bool,
         attached: Vec<(PageEntry, Attached)>,
     ) -> Result<(), Fault> {
         for ((source, slug, page), (name, record)) in attached {
-            if only.is_some_and(|only| *only != source) {
+            if only_source.is_some_and(|only| *only != source) {
                 continue;
             }
-            let under = several.then(|| source.as_str());
-            let written = self.store.read_attachment(&record.hash).map_err(|e| e.to_string());
-            let written = written.and_then(|content| {
-                let written = target.write_attachment(under, &page.source_path, &name, &content);
-                written.or_else(|e| target.check_fatal(&e, target.reply.files, target.reply.files))
+            let source_dir = has_source_dirs.then(|| source.as_str());
+            let content = self.store.read_attachment(&record.hash).map_err(|e| e.to_string());
+            let result = content.and_then(|content| {
+                let result =
+                    target.write_attachment(source_dir, &page.source_path, &name, &content);
+                result.or_else(|e| target.check_fatal(&e, target.reply.files, target.reply.files))
             });
-            if let Err(reason) = written {
+            if let Err(reason) = result {
                 target.record_failure(&source, &slug, format!("{name}: {reason}"));
             }
             if let Some(fault) = target.fatal_fault.take() {
@@ -130,15 +134,15 @@ impl BackupService {
         Ok(())
     }
 
-    /// Reads the texts of the first pages of `left`, at least one, in their listed versions.
+    /// Reads the texts of the first pages of `remaining`, at least one, in their listed versions.
     fn texts(
         &self,
         caller: &Caller,
-        left: &[PageVersion],
+        remaining: &[PageVersion],
     ) -> Result<Vec<Result<String, StoreError>>, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (mut out, mut bytes) = (Vec::new(), 0);
-        for listed in left.iter().take(BATCH) {
+        for listed in remaining.iter().take(BATCH) {
             if bytes > BATCH_BYTES {
                 break;
             }
@@ -152,11 +156,12 @@ impl BackupService {
         Ok(out)
     }
 
-    /// Refuses a directory of a source: a sync would store the exported copies as pages.
-    fn refuse_own_paths<'a>(
+    /// Refuses a directory inside of the home or of `own_dirs`, the directories of sources: a sync
+    /// would store the exported copies as pages.
+    fn refuse_own_dirs<'a>(
         &'a self,
         dir: &Path,
-        own: impl Iterator<Item = &'a Path>,
+        own_dirs: impl Iterator<Item = &'a Path>,
     ) -> Result<(), Fault> {
         let nearest = dir.ancestors().find_map(|d| Some((d, d.canonicalize().ok()?)));
         let target_path = nearest.map_or_else(
@@ -164,11 +169,12 @@ impl BackupService {
             |(existing, real)| real.join(dir.strip_prefix(existing).unwrap_or(Path::new(""))),
         );
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let mut own = own.map(Path::to_owned).filter(|own| target_path.starts_with(real(own)));
+        let mut own_dirs =
+            own_dirs.map(Path::to_owned).filter(|own| target_path.starts_with(real(own)));
         // The home may have been moved since the start.
         let home =
             || target_path.ancestors().find(|dir| self.env.home.is_at(dir)).map(Path::to_owned);
-        let Some(own) = own.next().or_else(home) else { return Ok(()) };
+        let Some(own) = own_dirs.next().or_else(home) else { return Ok(()) };
         let message =
             format!("{} is inside {}, which is brain's own", dir.display(), own.display());
         Err(Fault::new(FaultCode::Usage, message)
@@ -176,19 +182,21 @@ impl BackupService {
     }
 }
 
-/// Returns the text of a page in its listed version.
+/// Returns the content of a page in its listed version.
 fn content_of_version(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreError> {
-    let now = reader.by_id_even_deleted(listed.id)?;
-    if let Some((_, _, record)) = now.filter(|(_, _, record)| record.version == listed.version) {
+    let current = reader.by_id_even_deleted(listed.id)?;
+    if let Some((_, _, record)) = current
+        && record.version == listed.version
+    {
         return reader.content(&record);
     }
-    let kept = reader.version(listed.id, listed.version)?;
-    kept.map(|kept| kept.content).ok_or_else(|| {
-        StoreError::Damaged(format!("version {} is not there any more", listed.version))
+    let former = reader.version(listed.id, listed.version)?;
+    former.map(|former| former.content).ok_or_else(|| {
+        StoreError::Damaged(format!("version {} does not exist any more", listed.version))
     })
 }
 
-/// The target directory.
+/// The target directory, and the reply so far.
 struct Target {
     root: PathBuf,
     /// Directories that the export created.
@@ -199,7 +207,10 @@ struct Target {
 }
 
 impl Target {
-    /// Creates the directory. Accepts an existing one if it is empty.
+    /// Creates the directory, or accepts an empty one.
+    ///
+    /// # Errors
+    /// `conflict` if the directory is not empty or `root` is another file; faults of the disk.
     fn new(root: PathBuf) -> Result<Self, Fault> {
         let dir_path = root.display().to_string();
         let io = |e: io::Error| target_fault(StoreError::from_io(&e, &dir_path));
@@ -207,8 +218,9 @@ impl Target {
             Ok(mut entries) => {
                 if entries.next().is_some() {
                     let message = format!("{dir_path} is not empty: nothing was written");
-                    return Err(Fault::new(FaultCode::Conflict, message)
-                        .hint("export to a new directory: an export never touches what is there"));
+                    return Err(Fault::new(FaultCode::Conflict, message).hint(
+                        "export to a new directory: an export never changes existing files",
+                    ));
                 }
             }
             Err(e) if e.kind() == ErrorKind::NotFound => make_dir(&root).map_err(io)?,
@@ -230,19 +242,19 @@ impl Target {
         Ok(Self { root, created_dirs: HashSet::new(), reply, fatal_fault: None })
     }
 
-    /// Writes the file of a page to its own path, or to the path of its slug if its own path is
-    /// invalid or in use.
+    /// Writes the file of a page to its own path. If that path is invalid or in use, writes to the
+    /// path of the slug, then to that path with the page's id.
     fn write_page(
         &mut self,
-        under: Option<&str>,
+        source_dir: Option<&str>,
         listed: &PageVersion,
         text: &str,
     ) -> io::Result<()> {
-        let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
-        let named = page::file_path(&listed.slug);
-        let numbered = format!("{}~{}.md", named.trim_end_matches(".md"), listed.id);
-        let candidates = [inside(&listed.path), inside(&named), inside(&numbered)];
-        let mut exists_error = None;
+        let root = source_dir.map_or_else(|| self.root.clone(), |dir| self.root.join(dir));
+        let slug_path = page::file_path(&listed.slug);
+        let id_path = format!("{}~{}.md", slug_path.trim_end_matches(".md"), listed.id);
+        let candidates = [inside(&listed.path), inside(&slug_path), inside(&id_path)];
+        let mut last_error = None;
         for path in candidates.into_iter().flatten() {
             match self.write_file(&root.join(path), text.as_bytes()) {
                 // Two pages may have the same path on a file system that ignores case.
@@ -254,36 +266,37 @@ impl Target {
                             | ErrorKind::InvalidFilename
                     ) =>
                 {
-                    exists_error = Some(e);
+                    last_error = Some(e);
                 }
                 Ok(()) => {
                     self.reply.files += 1;
                     return Ok(());
                 }
-                other => return other,
+                error => return error,
             }
         }
-        Err(exists_error.unwrap_or_else(|| io::Error::other("it has no path")))
+        Err(last_error.unwrap_or_else(|| io::Error::other("it has no path")))
     }
 
-    /// Writes an attachment into the directory of its page. Pages with the same file share it. If
-    /// another file has its name, it gets a directory of its own. That is a failure, because links
-    /// do not find it; an import does.
+    /// Writes an attachment into the directory of its page. Pages in one directory share a file
+    /// with the same bytes. If a different file has its name, the attachment gets its own
+    /// directory. That is a failure, because links do not find the file there; an import finds it.
     fn write_attachment(
         &mut self,
-        under: Option<&str>,
+        source_dir: Option<&str>,
         page_path: &str,
         name: &str,
         content: &[u8],
     ) -> io::Result<()> {
-        let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
-        let dir = inside(page_path).and_then(Path::parent).map_or(root.clone(), |it| root.join(it));
+        let root = source_dir.map_or_else(|| self.root.clone(), |dir| self.root.join(dir));
+        let page_dir = inside(page_path).and_then(Path::parent);
+        let dir = page_dir.map_or(root.clone(), |page_dir| root.join(page_dir));
         let Some(name) = inside(name) else { return Err(io::Error::other("it has no valid name")) };
         let path = dir.join(name);
-        let written = self.write_file(&path, content);
-        match &written {
+        let result = self.write_file(&path, content);
+        match &result {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(_) => return written,
+            Err(_) => return result,
             Ok(()) => {
                 self.reply.attachments += 1;
                 return Ok(());
@@ -296,7 +309,7 @@ impl Target {
         let other = root.join(export_dir(page_path)).join(name);
         self.write_file(&other, content)?;
         self.reply.attachments += 1;
-        let message = format!("another file has its name; it is {}", other.display());
+        let message = format!("another file has its name; it was written to {}", other.display());
         Err(io::Error::new(ErrorKind::AlreadyExists, message))
     }
 
@@ -316,8 +329,8 @@ impl Target {
         Ok(())
     }
 
-    /// Returns the reason if the failure concerns one page. Else records the fault that ends the
-    /// export.
+    /// Returns the reason as an error if the failure concerns one page only. Otherwise records the
+    /// fault that ends the export, and returns `Ok`.
     fn check_fatal(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
         use ErrorKind as K;
         if matches!(
@@ -358,8 +371,8 @@ impl Target {
 
     /// Flushes all files and directories to disk.
     fn flush(&self) -> Result<(), Fault> {
-        let synced = File::open(&self.root).and_then(|root| Ok(rustix::fs::syncfs(&root)?));
-        synced.map_err(|e| target_fault(StoreError::from_io(&e, &self.root.display().to_string())))
+        let result = File::open(&self.root).and_then(|root| Ok(rustix::fs::syncfs(&root)?));
+        result.map_err(|e| target_fault(StoreError::from_io(&e, &self.root.display().to_string())))
     }
 }
 
@@ -367,12 +380,12 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Returns `path` if it stays inside of the directory.
+/// Returns `path` if it is relative and leads to a file below the directory.
 fn inside(path: &str) -> Option<&Path> {
     let parts = Path::new(path).components();
-    let good = !path.is_empty() && !path.contains('\0') && { parts }
+    let is_inside = !path.is_empty() && !path.contains('\0') && { parts }
         .all(|c| matches!(c, Component::Normal(_)));
-    good.then(|| Path::new(path))
+    is_inside.then(|| Path::new(path))
 }
 
 #[cfg(test)]

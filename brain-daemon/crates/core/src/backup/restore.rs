@@ -23,9 +23,9 @@ use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 /// are written only for sources in `write_sources`. `new_store_id` is a random number.
 ///
 /// # Errors
-/// `conflict` if the home has a store, `unknown_source` if the backup has no source of that name,
-/// `store_damaged`, `store_newer`, and faults of the disk. The home then has no store, and no
-/// directory that was created for it.
+/// `conflict` if the home has a store, `unknown_source` if the backup has no source of that name
+/// with a directory, `store_damaged` or `store_newer` if the backup cannot be used, and faults of
+/// the disk. After an error, no new store and no new empty directory is left.
 pub fn restore(
     home: Home,
     config: Config,
@@ -35,22 +35,22 @@ pub fn restore(
     new_store_id: u64,
 ) -> Result<BackupReply, Fault> {
     if std::fs::symlink_metadata(home.store()).is_ok() {
-        return Err(has_a_store(&home));
+        return Err(store_exists(&home));
     }
     let file = file.canonicalize().map_err(|e| {
         Fault::new(FaultCode::Io, format!("cannot read {}: {e}", file.display()))
             .hint("name a file that `brain backup` wrote")
     })?;
-    let created = home.missing_directories();
-    let restored = home
+    let new_dirs = home.missing_directories();
+    let result = home
         .prepare()
         .map_err(|e| home_fault(&home, &e))
         .and_then(|()| restore_prepared(home, config, &file, write_sources, clock, new_store_id));
-    if restored.is_err() {
-        // Directories with files of others stay.
-        created.iter().for_each(|dir| _ = std::fs::remove_dir(dir));
+    if result.is_err() {
+        // A directory in which another program has created a file stays.
+        new_dirs.iter().for_each(|dir| _ = std::fs::remove_dir(dir));
     }
-    restored
+    result
 }
 
 /// Does the work of [`restore`] in a home that has its directories.
@@ -70,11 +70,14 @@ fn restore_prepared(
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
     check_sources(file, write_sources)?;
+    // Sources whose directory does not exist, with the directory.
     let mut absent = Vec::new();
+    // By source that is not in `write_sources`: its directory, and the number of missing files.
     let mut untouched: BTreeMap<String, (String, u64)> = BTreeMap::new();
-    let mut in_use: HashMap<String, bool> = HashMap::new();
-    let mut wants_file = |source: &str, kept: &SourceRecord, page: &PageRecord| {
-        let root = match &kept.path {
+    // By source: whether its directory has markdown files.
+    let mut has_files: HashMap<String, bool> = HashMap::new();
+    let mut should_write_file = |source: &str, record: &SourceRecord, page: &PageRecord| {
+        let root = match &record.path {
             None => return true,
             Some(root) => Path::new(root),
         };
@@ -85,9 +88,10 @@ fn restore_prepared(
             return false;
         }
         if !write_sources.iter().any(|named| named.as_str() == source) {
-            let file_path = || (root.display().to_string(), 0);
-            let missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
-            untouched.entry(source.to_owned()).or_insert_with(file_path).1 += u64::from(missing);
+            let none_missing = || (root.display().to_string(), 0);
+            let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
+            let (_, missing) = untouched.entry(source.to_owned()).or_insert_with(none_missing);
+            *missing += u64::from(is_missing);
             return false;
         }
         // An existing file stays: the next sync reads it. If the directory has other files, a
@@ -95,21 +99,22 @@ fn restore_prepared(
         // written. An empty directory gets all files.
         let is_from_sync = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
         let mut has_other_files = || {
-            *in_use.entry(source.to_owned()).or_insert_with(|| {
+            *has_files.entry(source.to_owned()).or_insert_with(|| {
                 !markdown_files(root, "", &IgnoreRules::off(), None).files.is_empty()
             })
         };
         let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
         is_missing && !(is_from_sync && has_other_files())
     };
-    let report = store::restore(file, &home.store(), &options, &mut wants_file, &|_, _| true)
-        .map_err(|e| {
-            match e {
-                // Another process created the store meanwhile.
-                store::StoreError::TargetExists(_) => has_a_store(&home),
-                other => backup_fault(other),
-            }
-        })?;
+    let report =
+        store::restore(file, &home.store(), &options, &mut should_write_file, &|_, _| true)
+            .map_err(|e| {
+                match e {
+                    // Another process created the store after the check above.
+                    store::StoreError::TargetExists(_) => store_exists(&home),
+                    error => backup_fault(error),
+                }
+            })?;
     let mut restored = reply("restored", file, &report);
     restored.warnings.extend(absent.into_iter().map(|(source, root)| {
         format!(
@@ -140,9 +145,11 @@ fn open_restored(
 ) -> Vec<String> {
     let brain = match Brain::open(home, config, clock, new_store_id) {
         Ok(brain) => brain,
-        Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
+        Err(fault) => {
+            return vec![format!("the next start writes the files of pages: {fault}")];
+        }
     };
-    let waiting =
+    let failing =
         brain.files.failing_files().map(|(why, _)| format!("a page's file is not written: {why}"));
     let summary = brain.access.summary();
     let (clients, tokens) = (summary.clients, summary.tokens);
@@ -154,10 +161,10 @@ fn open_restored(
              `brain clients list`; clients ask for new tokens"
         )
     });
-    waiting.into_iter().chain(access).collect()
+    failing.into_iter().chain(access).collect()
 }
 
-/// Refuses names of sources that are not in the backup.
+/// Refuses sources that the backup does not have, or has without a directory.
 fn check_sources(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
     if write_sources.is_empty() {
         return Ok(());
@@ -169,13 +176,13 @@ fn check_sources(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
             let known: Vec<&str> = directories.iter().map(|(id, _)| id.as_str()).collect();
             let message = format!("{} has no source \"{named}\" with a directory", file.display());
             Err(Fault::new(FaultCode::UnknownSource, message)
-                .hint(format!("it has: {}", known.join(", "))))
+                .hint(format!("its sources with a directory: {}", known.join(", "))))
         }
         None => Ok(()),
     }
 }
 
-fn has_a_store(home: &Home) -> Fault {
+fn store_exists(home: &Home) -> Fault {
     let store = home.store();
     let message = format!("{} is already there: nothing was restored", store.display());
     Fault::new(FaultCode::Conflict, message).hint(format!(

@@ -30,10 +30,10 @@ pub(crate) struct Schedule {
 
 #[derive(Default)]
 struct Attempts {
-    /// The time of the newest good backup, as far as known.
-    good: Option<i64>,
-    /// The time and fault of the last attempt, if it failed.
-    failed: Option<(i64, Fault)>,
+    /// The time of the newest known backup, in Unix milliseconds.
+    newest_at: Option<i64>,
+    /// The time and the fault of the last attempt, if it failed.
+    last_failure: Option<(i64, Fault)>,
 }
 
 impl Schedule {
@@ -67,10 +67,11 @@ impl BackupService {
     }
 
     /// Makes a backup if one is due, removes the oldest ones beyond `backup.keep`, and returns the
-    /// new file. For a timer.
+    /// new file. A timer calls this method.
     ///
     /// # Errors
-    /// The fault of the backup. No old backup is removed then.
+    /// If the home was moved, the directory cannot be used, or the backup fails. No old backup is
+    /// removed then.
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
         crate::moved_home::check_home(&self.env.home)?;
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else { return Ok(None) };
@@ -78,22 +79,22 @@ impl BackupService {
         {
             let attempts = self.schedule.attempts();
             let is_recent = |at: i64, span: i64| (0..span).contains(&(now - at));
-            if attempts.good.is_some_and(|at| is_recent(at, every))
+            if attempts.newest_at.is_some_and(|at| is_recent(at, every))
                 || attempts
-                    .failed
+                    .last_failure
                     .as_ref()
                     .is_some_and(|(at, _)| is_recent(*at, RETRY_MS.min(every)))
             {
                 return Ok(None);
             }
         }
-        let made = self.prepare_dir(&dir).and_then(|()| {
+        let result = self.prepare_dir(&dir).and_then(|()| {
             let newest = self.newest_backup(&dir, now)?;
             if let Some(at) = newest.filter(|at| now - at < every) {
-                self.schedule.attempts().good = Some(at);
+                self.schedule.attempts().newest_at = Some(at);
                 return Ok(None);
             }
-            // Removes unfinished files of a backup that was killed. They have other names.
+            // Removes incomplete copies of killed daemons. Backups have other names.
             sweep_unfinished(&dir, |name| made_at(name).is_some());
             let target = dir.join(file_name(now));
             self.back_up_to(&target, &NoProgress)?;
@@ -101,18 +102,18 @@ impl BackupService {
             Ok(Some(target))
         });
         let mut attempts = self.schedule.attempts();
-        match &made {
+        match &result {
             Ok(file) => {
-                attempts.failed = None;
+                attempts.last_failure = None;
                 if file.is_some() {
-                    attempts.good = Some(now);
+                    attempts.newest_at = Some(now);
                 }
             }
-            // The daemon stops, which is no failure.
+            // A backup that ends because the daemon stops has not failed.
             Err(fault) if fault.code == FaultCode::Cancelled => {}
-            Err(fault) => attempts.failed = Some((now, fault.clone())),
+            Err(fault) => attempts.last_failure = Some((now, fault.clone())),
         }
-        made
+        result
     }
 
     /// Lists the scheduled backups of this brain, the newest first.
@@ -137,11 +138,12 @@ impl BackupService {
             return ok("none by schedule: backup.dir is not set");
         };
         let now = self.env.clock.now();
-        let by_hand = || format!("brain backup {}", dir.join(manual_file_name(now)).display());
-        let failed = self.schedule.attempts().failed.clone();
-        if let Some((at, fault)) = failed {
-            let hint = fault.hint.filter(|_| !dir.is_dir()).unwrap_or_else(by_hand);
-            return warn(format!("the one of {} failed: {}", rfc3339(at), fault.message), hint);
+        let manual_command =
+            || format!("brain backup {}", dir.join(manual_file_name(now)).display());
+        let last_failure = self.schedule.attempts().last_failure.clone();
+        if let Some((at, fault)) = last_failure {
+            let hint = fault.hint.filter(|_| !dir.is_dir()).unwrap_or_else(manual_command);
+            return warn(format!("the backup of {} failed: {}", rfc3339(at), fault.message), hint);
         }
         let own = if dir.is_dir() { self.own_backups(&dir)? } else { Vec::new() };
         let newest = |is_ahead: bool| {
@@ -151,7 +153,7 @@ impl BackupService {
         if let (None, Some(at)) = (newest, ahead) {
             let at = rfc3339(at);
             let problem = format!(
-                "the newest one is of {at}, later than now: the clock was set back, or was ahead"
+                "the newest backup is of {at}, in the future: the clock was set back, or was ahead"
             );
             return warn(problem, "date -u");
         }
@@ -161,30 +163,30 @@ impl BackupService {
         // A backup that became due while the daemon was stopped is made after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {
             let last = last.as_deref().unwrap_or("there is no backup");
-            return warn(format!("overdue: {last}"), by_hand());
+            return warn(format!("overdue: {last}"), manual_command());
         }
         ok(last.as_deref().unwrap_or("the first one is about to be made"))
     }
 
-    /// Creates the directory if it is in the home. A missing directory elsewhere may be on a disk
-    /// that is not mounted, and to create it would put the backups on another disk.
+    /// Creates the directory if it is missing and in the home. Refuses a missing directory
+    /// elsewhere: its disk may not be mounted, and a new directory would be on another disk.
     fn prepare_dir(&self, dir: &Path) -> Result<(), Fault> {
         if dir.is_dir() {
             return Ok(());
         }
-        let shown = dir.display();
+        let dir_path = dir.display();
         if !dir.starts_with(self.env.home.root()) {
             return Err(Fault::new(
                 FaultCode::Io,
-                format!("backup.dir: there is no directory {shown}"),
+                format!("backup.dir: there is no directory {dir_path}"),
             )
-            .hint(format!("mkdir -p {shown}")));
+            .hint(format!("mkdir -p {dir_path}")));
         }
         brain_base::home::create_private_dir(dir)
-            .map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
+            .map_err(|e| StoreError::from_io(&e, &dir_path.to_string()).into())
     }
 
-    /// Returns the time of this brain's newest backup in `dir` that is not later than now.
+    /// Returns the time of this brain's newest backup in `dir` that is not later than `now`.
     fn newest_backup(&self, dir: &Path, now: i64) -> Result<Option<i64>, Fault> {
         Ok(self.own_backups(dir)?.into_iter().map(|(at, _)| at).filter(|at| *at <= now).max())
     }
@@ -210,7 +212,7 @@ impl BackupService {
     fn remove_oldest(&self, dir: &Path, newest: &Path) {
         let mut others = match self.own_backups(dir) {
             Ok(own) => own,
-            Err(fault) => return tracing::warn!(%fault, "old backups stay"),
+            Err(fault) => return tracing::warn!(%fault, "cannot list old backups to remove them"),
         };
         others.retain(|(_, file)| file != newest);
         others.sort_unstable_by(|a, b| b.cmp(a));
@@ -218,7 +220,7 @@ impl BackupService {
             match fs::remove_file(&file) {
                 Ok(()) => tracing::info!(file = %file.display(), "old backup removed"),
                 Err(error) => {
-                    tracing::warn!(%error, file = %file.display(), "old backup not removed");
+                    tracing::warn!(%error, file = %file.display(), "cannot remove an old backup");
                 }
             }
         }
@@ -261,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_times() {
+    fn file_names_contain_their_times() {
         let at = parse_instant("2026-11-21T10:30:45.123Z", false).unwrap_or_default();
         assert_eq!(file_name(at), "brain-20261121T103045Z.redb");
         assert_eq!(made_at("brain-20261121T103045Z.redb"), Some(at - 123));

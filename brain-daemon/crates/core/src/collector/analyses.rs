@@ -35,11 +35,11 @@ use brain_llm::{Model, ModelError, ModelErrorKind, Settings as Models};
 
 /// Maximum age of posts that are processed, in milliseconds.
 const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
-/// Maximum posts per pattern and call.
+/// Maximum number of posts per analysis and call.
 const MAX_POSTS: usize = 50;
-/// Maximum number of attempts.
+/// Maximum number of attempts for a post.
 const MAX_ATTEMPTS: u32 = 3;
-/// Delay between attempts, and pause of an unresponsive service, in milliseconds.
+/// Minimum delay between attempts, and pause of an unresponsive service, in milliseconds.
 const RETRY_DELAY_MS: i64 = 10 * 60 * 1000;
 /// Maximum delay that a service may request, in seconds.
 const MAX_PAUSE_S: u64 = 60 * 60;
@@ -49,17 +49,17 @@ const MAX_FAILURES: usize = 3;
 /// A cache between calls; all of it can be recomputed.
 #[derive(Default)]
 pub(super) struct AnalysisCache {
-    /// Completed posts by pattern.
+    /// Completed posts, with the name of the analysis.
     completed: HashSet<(&'static str, PostId)>,
     /// Hashed words of posts.
     words: HashMap<PostId, Vec<u64>>,
-    /// End of the models' pause, in Unix milliseconds.
+    /// End of each model's pause in Unix milliseconds, by [`ModelKind`].
     paused_until: [i64; 2],
-    /// End of the pause of unresponsive hosts.
+    /// End of the pause of unresponsive hosts, in Unix milliseconds.
     paused_hosts: HashMap<String, i64>,
 }
 
-/// The model to use.
+/// The kind of a model.
 #[derive(Debug, Clone, Copy)]
 enum ModelKind {
     Text,
@@ -104,11 +104,11 @@ impl CollectorService {
         if !config.has_analyses() {
             return Ok(false);
         }
-        // If a call is active, it does everything.
+        // An active call processes all posts, so this one has nothing to do.
         let Some(mut cache) = self.state.analyses.try_lock() else { return Ok(false) };
         let mut run = AnalysisRun::begin(self, &mut cache).map_err(|fault| data_fault(&fault))?;
         let mut results = Vec::new();
-        // A failed analysis must not block the others.
+        // All analyses run before an error ends the call: a failed one does not block the others.
         if config.videos {
             results.push(run.videos());
         }
@@ -127,7 +127,7 @@ impl CollectorService {
     }
 }
 
-/// One call.
+/// A call of [`CollectorService::run_analyses`].
 struct AnalysisRun<'a> {
     brain: &'a CollectorService,
     cache: &'a mut AnalysisCache,
@@ -144,13 +144,13 @@ impl<'a> AnalysisRun<'a> {
         let settings = brain.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let entries = journal.since(brain.env.clock.now() - WINDOW_MS)?;
-        let mut seen = HashSet::new();
+        let mut post_ids = HashSet::new();
         let mut deleted = HashSet::new();
         let mut posts = Vec::new();
         for entry in entries {
             match entry.event {
                 JournalEvent::Post { id, .. } => {
-                    posts.extend(PostId::parse(&id).filter(|id| seen.insert(id.clone())));
+                    posts.extend(PostId::parse(&id).filter(|id| post_ids.insert(id.clone())));
                 }
                 JournalEvent::Deletion { id } => deleted.extend(PostId::parse(&id)),
                 JournalEvent::Alert { .. } | JournalEvent::Enriched { .. } => {}
@@ -161,7 +161,7 @@ impl<'a> AnalysisRun<'a> {
                 ledger.remove_posts(&deleted)?;
             }
         }
-        cache.completed.retain(|(_, id)| seen.contains(id));
+        cache.completed.retain(|(_, id)| post_ids.contains(id));
         cache.paused_hosts.retain(|_, until| *until > brain.env.clock.now());
         posts.retain(|id| !data.is_deleted(id));
         Ok(Self {
@@ -179,13 +179,13 @@ impl<'a> AnalysisRun<'a> {
         !self.brain.env.stop.is_cancelled()
     }
 
-    /// Returns the posts that a pattern has not completed.
+    /// Returns the posts that an analysis has not completed.
     fn pending_posts(&self, kind: &'static str) -> Vec<PostId> {
         let is_pending = |id: &&PostId| !self.cache.completed.contains(&(kind, (*id).clone()));
         self.posts.iter().filter(is_pending).cloned().collect()
     }
 
-    /// Marks a post as completed.
+    /// Marks a post as completed by an analysis.
     fn mark_completed(&mut self, kind: &'static str, id: &PostId) {
         self.cache.completed.insert((kind, id.clone()));
     }
@@ -197,11 +197,12 @@ impl<'a> AnalysisRun<'a> {
                 tracing::warn!(%fault, "damaged file of a post");
                 Ok(None)
             }
-            read => read,
+            result => result,
         }
     }
 
-    /// Returns the stored result for a post; `None` if it is unreadable, so that it is made again.
+    /// Returns the stored result for a post. Returns `None` if there is none or it is unreadable,
+    /// so that the analysis makes it again.
     fn attachment<T: DeserializeOwned>(
         &self,
         kind: &'static str,
@@ -238,7 +239,7 @@ impl<'a> AnalysisRun<'a> {
         Ok(CollectorService::with_account(self.settings.clone(), &state).handle)
     }
 
-    /// Returns the name of a configured model.
+    /// Returns the name of the configured model, if any.
     fn model_name(&self, kind: ModelKind) -> Option<String> {
         let models = self.models.as_ref()?;
         match kind {
@@ -247,7 +248,7 @@ impl<'a> AnalysisRun<'a> {
         }
     }
 
-    /// Returns a configured model that is not paused.
+    /// Returns the configured model, if it can be used and is not paused.
     fn model(&mut self, kind: ModelKind) -> Option<Model> {
         let name = self.model_name(kind)?;
         if self.cache.paused_until[kind as usize] > self.brain.env.clock.now() {
@@ -276,7 +277,8 @@ impl<'a> AnalysisRun<'a> {
         }
     }
 
-    /// Records a model failure. Returns whether to skip the model for this call.
+    /// Pauses the model if the failure concerns the service. Returns whether to skip the model for
+    /// this call.
     fn record_model_failure(&mut self, kind: ModelKind, fault: &ModelError) -> bool {
         tracing::warn!(%fault, kind = ?kind, "a language model did not answer");
         match fault.kind {

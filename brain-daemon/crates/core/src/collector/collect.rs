@@ -23,38 +23,38 @@ pub(super) struct RunInputs {
     pub(super) token: Secret,
 }
 
-/// Forwards the events of a run to all listeners.
+/// Forwards the event lines of a run to the daemon's output and to the caller.
 struct RunForwarder<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     progress: &'a dyn Progress,
     /// Whether a new post was stored.
-    new: Cell<bool>,
+    has_new_posts: Cell<bool>,
 }
 
 impl RunListener for RunForwarder<'_> {
     fn line(&self, line: &Line) {
         let line = line.to_string();
-        self.brain.env.lines.emit(&line);
+        self.service.env.lines.emit(&line);
         self.progress.line(&line);
     }
 
     fn new_post(&self, _: Stream, _: &Record) {
-        self.new.set(true);
+        self.has_new_posts.set(true);
     }
 
     fn should_continue(&self, done: u64, total: u64) -> bool {
         // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
-        !self.brain.env.stop.is_cancelled()
+        !self.service.env.stop.is_cancelled()
     }
 }
 
-/// Returns whether a scheduled run is due: a scheduled time lies between the last run and now. If
-/// there was no run, or it is in the future, only the scheduled minute itself is due.
-fn is_due(job: &ScheduledTask, last_started: Option<i64>, now: i64) -> bool {
+/// Returns whether a scheduled run is due: a scheduled time lies between the last start and `now`.
+/// Without a last start, or with one in the future, only the scheduled minute itself is due.
+fn is_due(task: &ScheduledTask, last_started: Option<i64>, now: i64) -> bool {
     match last_started {
-        Some(started) if started <= now => job.last_start(now) > started,
-        _ => job.is_due(now),
+        Some(started) if started <= now => task.last_start(now) > started,
+        _ => task.is_due(now),
     }
 }
 
@@ -62,18 +62,24 @@ impl CollectorService {
     /// Runs the collector once. Event lines also go to `progress`.
     ///
     /// # Errors
-    /// If the run could not begin: no token, no account, or another active run. Later failures are
-    /// part of the report.
+    /// `not_set_up` without a token or account; `busy` during another run or a setup;
+    /// `invalid_config` or `service_failed` if the platform's URL cannot be used; otherwise the
+    /// fault of the collector's files. Later failures are part of the report.
     pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
         let _guard = self.state.begin("a requested run", self.env.clock.now())?;
-        let ready = self.run_inputs()?;
-        self.run_collector(&ready, progress)
+        let inputs = self.run_inputs()?;
+        self.run_collector(&inputs, progress)
     }
 
     /// Runs the collector if a scheduled run is due. Several missed runs become one run. Blocks.
     ///
+    /// Returns `None` if no run is due, the setup is missing, or this daemon already runs the
+    /// collector.
+    ///
     /// # Errors
-    /// As for a requested run. A missing setup and another active run are no errors here.
+    /// `busy` while another program runs the collector in this directory; `service_failed` if the
+    /// run failed; `not_set_up` if the account is missing because the state is damaged; otherwise
+    /// as for a requested run.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.env.clock.now();
         if !self.env.config.collector.enabled || self.env.home.has_moved() {
@@ -92,14 +98,14 @@ impl CollectorService {
             }
             *last_attempt = Some(now);
         }
-        // The active operation is a run, or a setup, which includes one.
+        // The active operation is a run or a setup; a setup includes a run.
         let Ok(_guard) = self.state.begin("a scheduled run", now) else { return Ok(None) };
-        let ready = match self.run_inputs() {
-            // After damage, a missing account must be reported.
+        let inputs = match self.run_inputs() {
+            // If the state is damaged, the account may be lost: that is reported.
             Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
-            ready => ready?,
+            result => result?,
         };
-        let run = self.run_collector(&ready, &NoProgress)?;
+        let run = self.run_collector(&inputs, &NoProgress)?;
         for warning in &run.warnings {
             tracing::warn!(warning, "scheduled collector run completed with a warning");
         }
@@ -120,7 +126,8 @@ impl CollectorService {
     /// Returns the inputs of a run.
     ///
     /// # Errors
-    /// `not_set_up` without a token or account; otherwise the fault of reading them.
+    /// `not_set_up` without a token or account; otherwise the fault of reading the token or the
+    /// state.
     pub(super) fn run_inputs(&self) -> Result<RunInputs, Fault> {
         let found = self.platform_token()?.ok_or_else(|| self.missing_token_fault())?;
         let settings = self.collector_settings();
@@ -135,7 +142,7 @@ impl CollectorService {
                     collector.user_id"
             )));
         }
-        // The run reports a damaged state.
+        // `damage` is not returned: the run itself reports a damaged state.
         Ok(RunInputs { settings, token: found.secret })
     }
 
@@ -154,10 +161,10 @@ impl CollectorService {
         .hint("`brain collector setup --token-file FILE` checks a token and stores it")
     }
 
-    /// Returns the platform's URL and connection.
+    /// Returns the platform's URL and an HTTP client for it.
     ///
     /// # Errors
-    /// If the URL is invalid or cannot be used.
+    /// `invalid_config` if the URL is invalid; `service_failed` if no client can be created for it.
     pub(super) fn platform_client(
         &self,
         settings: &Settings,
@@ -166,33 +173,38 @@ impl CollectorService {
             Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))
                 .hint("write it as https://api.x.com")
         })?;
-        let link = self.env.net.retrying_client(&base).map_err(|error| {
+        let http_client = self.env.net.retrying_client(&base).map_err(|error| {
             Fault::new(FaultCode::ServiceFailed, format!("{base} cannot be called: {error}"))
                 .hint("check collector.platform_api and the network")
         })?;
-        Ok((base, link))
+        Ok((base, http_client))
     }
 
-    /// Runs the collector and writes a heartbeat. The caller must hold the directory.
+    /// Runs the collector and writes a heartbeat. The caller must hold the guard that
+    /// `CollectorState::begin` returns.
+    ///
+    /// # Errors
+    /// `busy` while another program runs the collector in this directory; the faults of
+    /// [`Self::platform_client`]; otherwise the fault of the collector's files.
     pub(super) fn run_collector(
         &self,
-        ready: &RunInputs,
+        inputs: &RunInputs,
         progress: &dyn Progress,
     ) -> Result<CollectorRun, Fault> {
-        let (base, link) = self.platform_client(&ready.settings)?;
-        let forwarder = RunForwarder { brain: self, progress, new: Cell::new(false) };
+        let (base, http_client) = self.platform_client(&inputs.settings)?;
+        let forwarder = RunForwarder { service: self, progress, has_new_posts: Cell::new(false) };
         let run = Run {
-            settings: &ready.settings,
+            settings: &inputs.settings,
             base: &base,
-            http_client: &*link,
-            token: &ready.token,
+            http_client: &*http_client,
+            token: &inputs.token,
             clock: &*self.env.clock,
         };
         let result = run.execute(&forwarder);
-        if forwarder.new.get() {
+        if forwarder.has_new_posts.get() {
             self.state.collected.notify_one();
         }
-        let user_id = ready.settings.user_id.as_ref().map(ToString::to_string);
+        let user_id = inputs.settings.user_id.as_ref().map(ToString::to_string);
         let (status, details) = match &result {
             Ok(run) => {
                 let status = if run.status == "failed" { "failed" } else { "ok" };
@@ -216,23 +228,23 @@ impl CollectorService {
                     FaultCode::Busy,
                     format!(
                         "another program runs the collector in {}",
-                        ready.settings.dir.display()
+                        inputs.settings.dir.display()
                     ),
                 )
                 .hint("wait until it ends; two brains need two directories: collector.dir"));
             }
             Err(fault) => ("failed", json!({ "user_id": user_id, "reason": fault.to_string() })),
         };
-        let beat = self.heartbeat("collect", status, &details);
+        let written = self.heartbeat("collect", status, &details);
         let mut run = result.map_err(|fault| data_fault(&fault))?;
-        run.warnings.extend(beat.err().map(|fault| fault.message));
+        run.warnings.extend(written.err().map(|fault| fault.message));
         Ok(run)
     }
 
     /// Appends a heartbeat.
     ///
     /// # Errors
-    /// A fault with the path if the file cannot be written.
+    /// A fault with the path if the heartbeat file cannot be written.
     pub(super) fn heartbeat(
         &self,
         event: &str,
@@ -258,42 +270,42 @@ mod tests {
 
     #[test]
     fn a_run_is_due_once_in_each_slot() {
-        let job = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
+        let task = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
         for (last, now, due) in [
             ("10:00:00.050", "10:00:00.051", false),
             ("10:00:00.050", "10:29:59.999", false),
             ("10:00:00.050", "10:30:00.000", true),
             ("10:30:00.000", "10:30:00.000", false),
             ("10:29:59.999", "10:30:00.000", true),
-            // On request, between two slots.
+            // The last run was a requested one, between two slots.
             ("10:12:00.000", "10:20:00.000", false),
             ("10:12:00.000", "10:30:00.000", true),
         ] {
-            assert_eq!(is_due(&job, Some(at(last)), at(now)), due, "{last} {now}");
+            assert_eq!(is_due(&task, Some(at(last)), at(now)), due, "{last} {now}");
         }
     }
 
     #[test]
     fn missed_runs_are_made_up_by_one_run() {
-        let job = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
+        let task = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
         let resumed = at("10:47:13.000");
-        assert!(is_due(&job, Some(at("02:00:00.010")), resumed), "17 slots were missed");
-        assert!(!is_due(&job, Some(resumed), resumed + 1), "no second run in the same slot");
-        assert!(is_due(&job, Some(resumed), at("11:00:00.000")));
+        assert!(is_due(&task, Some(at("02:00:00.010")), resumed), "17 slots were missed");
+        assert!(!is_due(&task, Some(resumed), resumed + 1), "no second run in the same slot");
+        assert!(is_due(&task, Some(resumed), at("11:00:00.000")));
     }
 
     #[test]
     fn the_first_run_waits_for_its_minute() {
-        let job = ScheduledTask::new("collector", 3600, 5).unwrap();
+        let task = ScheduledTask::new("collector", 3600, 5).unwrap();
         for (now, due) in [
             ("10:04:59.999", false),
             ("10:05:00.000", true),
             ("10:05:59.999", true),
             ("10:06:00.000", false),
         ] {
-            assert_eq!(is_due(&job, None, at(now)), due, "{now}");
+            assert_eq!(is_due(&task, None, at(now)), due, "{now}");
             // A wrong clock at the last run must not block the schedule.
-            assert_eq!(is_due(&job, Some(at("23:00:00.000")), at(now)), due, "{now}");
+            assert_eq!(is_due(&task, Some(at("23:00:00.000")), at(now)), due, "{now}");
         }
     }
 }

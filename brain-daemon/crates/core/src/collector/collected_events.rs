@@ -24,29 +24,29 @@ pub(super) struct CollectedFiles {
 }
 
 impl CollectedFiles {
-    /// Opens the files for a caller who may see all sources, because collected posts belong to
-    /// none.
+    /// Opens the files. Only callers that see all sources may do so, because collected posts belong
+    /// to no source.
     ///
     /// # Errors
-    /// [`FaultCode::Forbidden`] for restricted callers.
-    pub(super) fn open(brain: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
+    /// [`FaultCode::Forbidden`] for a caller that is limited to some sources.
+    pub(super) fn open(service: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
         if !caller.sees_all() {
             let message =
                 "collected posts belong to no source, and this grant is limited to some sources";
             return Err(Fault::new(FaultCode::Forbidden, message)
                 .hint("ask the owner of this brain for a grant without a list of sources"));
         }
-        let settings = brain.collector_settings();
+        let settings = service.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let state = State::peek(&data).map(|(state, _)| state).unwrap_or_default();
         let Settings { user_id, handle, .. } = CollectorService::with_account(settings, &state);
         Ok(Self { data, journal, user_id: user_id.map(|id| id.to_string()), handle })
     }
 
-    /// Returns the events recorded from `from` to `until` (Unix milliseconds).
+    /// Returns the events recorded from `from` to `until` (Unix milliseconds, both included).
     ///
     /// # Errors
-    /// If the journal cannot be read.
+    /// A fault with the path if the journal cannot be read.
     pub(super) fn events_between(&self, from: i64, until: i64) -> Result<CollectedEvents, Fault> {
         let mut events = CollectedEvents::default();
         let mut posts: HashMap<PostId, usize> = HashMap::new();
@@ -70,14 +70,14 @@ impl CollectedFiles {
                 JournalEvent::Alert { alert, id, author, message } => {
                     events.alerts.push((time, Alert { at, kind: alert, id, author, message }));
                 }
-                JournalEvent::Enriched { key } => events.enriched.push(key),
+                JournalEvent::Enriched { key } => events.enriched_keys.push(key),
             }
         }
         Ok(events)
     }
 
-    /// Returns a post with its streams. `None` if its file is missing or unreadable, which is
-    /// logged.
+    /// Returns a post with its streams. `None` if its file is missing or unreadable; an unreadable
+    /// file is logged.
     pub(super) fn post(&self, id: &PostId) -> Option<(Record, Vec<Stream>)> {
         self.data.find_post(id).unwrap_or_else(|fault| {
             tracing::warn!(%fault, "a collected post cannot be read");
@@ -98,13 +98,13 @@ impl CollectedFiles {
                 .handle
                 .as_ref()
                 .zip(handle.as_ref())
-                .is_some_and(|(own, it)| own.eq_ignore_ascii_case(it));
+                .is_some_and(|(own, of_author)| own.eq_ignore_ascii_case(of_author));
         Some(Author {
             id,
             handle,
             name,
             is_own,
-            verified: author
+            is_verified: author
                 .and_then(|it| it.get("verified"))
                 .and_then(Value::as_bool)
                 .unwrap_or(false),
@@ -112,8 +112,8 @@ impl CollectedFiles {
         })
     }
 
-    /// Returns topics, accounts and mentioned pages of a post. Pages about its author and about the
-    /// owner are excluded, because every post concerns them.
+    /// Returns topics, mentioned accounts and mentioned pages of a post. Excludes pages about its
+    /// author and about the owner: they would match most posts.
     pub(super) fn subjects(
         &self,
         post: &Record,
@@ -136,20 +136,20 @@ impl CollectedFiles {
 /// The journal's events in a time span.
 #[derive(Default)]
 pub(super) struct CollectedEvents {
-    /// Distinct new posts, oldest first.
+    /// Distinct new posts, in the order of the journal.
     pub(super) posts: Vec<NewPost>,
-    /// Deletions and when they were recorded.
+    /// Deletions, each with the time when it was recorded, in Unix milliseconds.
     pub(super) deletions: Vec<(i64, PostId)>,
-    /// Other alerts.
+    /// Alerts other than deletions, each with the time when it was recorded, in Unix milliseconds.
     pub(super) alerts: Vec<(i64, Alert)>,
     /// Keys of completed enrichments.
-    pub(super) enriched: Vec<String>,
+    pub(super) enriched_keys: Vec<String>,
 }
 
-/// A new post.
+/// A new post, as the journal recorded it.
 pub(super) struct NewPost {
     pub(super) id: PostId,
-    /// When it was recorded, in Unix milliseconds.
+    /// When the post was recorded, in Unix milliseconds.
     pub(super) at: i64,
     author_id: Option<String>,
 }
@@ -160,16 +160,16 @@ impl NewPost {
         self.author_id.as_deref()
     }
 
-    /// Returns the time of writing, as far as known.
-    pub(super) fn written(&self, record: &Record) -> i64 {
+    /// Returns when the post was written, or recorded if that is unknown, in Unix milliseconds.
+    pub(super) fn written_at(&self, record: &Record) -> i64 {
         record.created_at().unwrap_or(self.at)
     }
 }
 
-/// An account.
+/// The account that wrote a post.
 #[derive(Debug, Clone)]
 pub(super) struct Author {
-    /// The id, else the handle.
+    /// The id; without an id, the handle; empty for an unknown author.
     pub(super) id: String,
     /// The handle.
     pub(super) handle: Option<String>,
@@ -178,31 +178,31 @@ pub(super) struct Author {
     /// Whether it is the collected account.
     pub(super) is_own: bool,
     /// Whether the platform verified it.
-    pub(super) verified: bool,
+    pub(super) is_verified: bool,
     /// Number of followers; 0 if unknown.
     pub(super) followers: u64,
 }
 
 impl Author {
-    /// Returns the author of a post that has none, such as a redacted one.
+    /// Returns the placeholder for an unknown author, such as that of a redacted post.
     pub(super) fn unknown() -> Self {
         let (handle, name) = (None, None);
-        Self { id: String::new(), handle, name, is_own: false, verified: false, followers: 0 }
+        Self { id: String::new(), handle, name, is_own: false, is_verified: false, followers: 0 }
     }
 }
 
 /// The subjects of a post.
 pub(super) struct PostSubjects {
-    /// Explicit topics.
+    /// Annotations, hashtags and cashtags.
     pub(super) explicit_topics: Vec<String>,
     /// Mentioned accounts.
     pub(super) mentions: Vec<String>,
-    /// Mentioned pages, by index in the names.
+    /// Mentioned pages, as indexes into the [`NameIndex`].
     pub(super) pages: Vec<usize>,
 }
 
 impl PostSubjects {
-    /// Returns all topics, pages first.
+    /// Returns the titles of the mentioned pages, then the explicit topics.
     pub(super) fn topics(&self, names: &NameIndex) -> Vec<String> {
         let titles = self.pages.iter().map(|&page| plain(&names.page(page).title));
         titles.chain(self.explicit_topics.iter().cloned()).collect()

@@ -20,7 +20,7 @@ use brain_base::clock::{day, rfc3339};
 use brain_collector::{COLLECTED_AT, PostId, Record, Stream, post_metrics};
 use brain_store::Reader;
 
-/// Default time span, in milliseconds.
+/// A day, which is the default time span, in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Maximum number of posts per answer.
 const MAX_LIMIT: u32 = 1000;
@@ -28,12 +28,15 @@ const MAX_LIMIT: u32 = 1000;
 const MAX_TEXT_CHARS: usize = 25_000;
 /// Maximum length of other texts, in characters: deleted posts, alerts, text in images.
 const MAX_OTHER_TEXT_CHARS: usize = 1_000;
-/// Size of posts in bytes at which an answer is full.
+/// Estimated size of an answer's posts, in bytes, after which no post is added.
 const MAX_REPLY_BYTES: usize = 4_000_000;
+/// Estimated size of a post's other fields than its texts, in bytes.
+const OTHER_FIELDS_BYTES: usize = 500;
 /// Maximum number of topics, deletions and alerts, each.
 const MAX_ROWS: usize = 500;
 
 impl CollectorService {
+    /// Returns one answer of the digest. The first one also has topics, deletions and alerts.
     pub(crate) fn digest(
         &self,
         caller: &Caller,
@@ -55,8 +58,8 @@ impl CollectorService {
         }
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
-        // Reads from an earlier time, because a post is not new if another stream had it before
-        // `since`.
+        // Reads at least a week, for the topics, and because a post is not new if another stream
+        // had it before `since`.
         let from = since.min(until - WEEK_MS);
         let mut events = files.events_between(from, until)?;
         let mut digest = Digest {
@@ -95,7 +98,7 @@ impl CollectorService {
                 describe_post(&files, &names, &record, author.as_ref(), &streams, post);
             bytes += digest_post.text.len()
                 + digest_post.image_text.as_ref().map_or(0, String::len)
-                + 500;
+                + OTHER_FIELDS_BYTES;
             count += 1;
             authors.add(author, digest_post);
         }
@@ -104,11 +107,12 @@ impl CollectorService {
     }
 }
 
-/// The position at which a digest continues.
+/// The position after which a digest continues.
 struct Cursor {
+    /// The time span of the first answer, in Unix milliseconds.
     since: i64,
     until: i64,
-    /// Time and id of the last post in the answer. Posts are sorted by both, newest first.
+    /// Time and id of the last post that was read. Posts are sorted by both, newest first.
     at: i64,
     id: PostId,
 }
@@ -139,7 +143,7 @@ impl Cursor {
     }
 }
 
-/// Returns recurring topics of posts that were written at or after `from`.
+/// Returns recurring topics of posts that were written at or after `from` (Unix milliseconds).
 fn topics(
     files: &CollectedFiles,
     names: &NameIndex,
@@ -149,7 +153,7 @@ fn topics(
     let (mut topic_posts, mut handles) = (Vec::new(), HashMap::new());
     for post in posts {
         let Some((record, _)) = files.post(&post.id) else { continue };
-        let at = post.written(&record);
+        let at = post.written_at(&record);
         let Some(author) = files.author(&record, post.author_id()).filter(|_| at >= from) else {
             continue;
         };
@@ -175,7 +179,7 @@ fn topics(
     topics.collect()
 }
 
-/// Returns deletions, newest first.
+/// Returns the deletions recorded at or after `since`, newest first.
 fn deletions(files: &CollectedFiles, events: &CollectedEvents, since: i64) -> Vec<Deletion> {
     let mut deletions: Vec<&(i64, PostId)> =
         events.deletions.iter().filter(|(at, _)| *at >= since).collect();
@@ -187,7 +191,7 @@ fn deletions(files: &CollectedFiles, events: &CollectedEvents, since: i64) -> Ve
     found
 }
 
-/// Returns the recorded deletion of a post, if it is readable.
+/// Returns the recorded deletion of a post; `None` if there is none, or its file is unreadable.
 fn deletion(files: &CollectedFiles, id: &PostId) -> Option<Deletion> {
     files.data.deletion(id).unwrap_or_else(|fault| {
         tracing::warn!(%fault, "a recorded deletion cannot be read");
@@ -195,7 +199,7 @@ fn deletion(files: &CollectedFiles, id: &PostId) -> Option<Deletion> {
     })
 }
 
-/// Returns alerts, newest first.
+/// Returns the alerts recorded at or after `since`, newest first.
 fn alerts(events: &CollectedEvents, since: i64) -> Vec<Alert> {
     let mut found: Vec<&(i64, Alert)> =
         events.alerts.iter().filter(|(at, _)| *at >= since).collect();
@@ -207,7 +211,7 @@ fn alerts(events: &CollectedEvents, since: i64) -> Vec<Alert> {
     found.into_iter().take(MAX_ROWS).map(shortened).collect()
 }
 
-/// Describes a post.
+/// Describes a post with its subjects, rating, text in images and deletion.
 fn describe_post(
     files: &CollectedFiles,
     names: &NameIndex,
@@ -223,6 +227,7 @@ fn describe_post(
             None
         })
     };
+    // The platform accepts `i` in place of any handle.
     let handle = author.and_then(|author| author.handle.as_deref()).unwrap_or("i");
     let image_text = attachment("images")
         .and_then(|it| Some(cut(it.get("text")?.as_str()?, MAX_OTHER_TEXT_CHARS)));
@@ -247,6 +252,7 @@ fn describe_post(
 /// Posts by author.
 #[derive(Default)]
 struct Authors {
+    /// Index in `authors` by author id.
     positions: HashMap<String, usize>,
     authors: Vec<(Author, Vec<DigestPost>)>,
 }
@@ -254,10 +260,10 @@ struct Authors {
 impl Authors {
     fn add(&mut self, author: Option<Author>, post: DigestPost) {
         let author = author.unwrap_or_else(Author::unknown);
-        let at = *self.positions.entry(author.id.clone()).or_insert(self.authors.len());
-        match self.authors.get_mut(at) {
+        let index = *self.positions.entry(author.id.clone()).or_insert(self.authors.len());
+        match self.authors.get_mut(index) {
             Some((known, posts)) => {
-                // The newest post has the current name, but not every post has one.
+                // The newest post comes first and has the current name, but some posts have none.
                 known.handle = known.handle.take().or(author.handle);
                 known.name = known.name.take().or(author.name);
                 posts.push(post);
@@ -266,19 +272,20 @@ impl Authors {
         }
     }
 
-    /// Sorts by number of posts, then newest first, and adds the pages about each author.
+    /// Sorts authors by number of posts, and the posts of each author newest first. Adds the pages
+    /// about each author.
     fn finish(
         mut self,
-        brain: &CollectorService,
+        service: &CollectorService,
         reader: &Reader,
         names: &NameIndex,
     ) -> Result<Vec<DigestAuthor>, Fault> {
         self.authors.sort_by_key(|(_, posts)| std::cmp::Reverse(posts.len()));
         let authors = self.authors.into_iter().map(|(author, mut posts)| {
-            let age = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
-            posts.sort_by_cached_key(age);
+            let newest_first = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
+            posts.sort_by_cached_key(newest_first);
             let Author { id, handle, name, is_own, .. } = author;
-            let pages = brain.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
+            let pages = service.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
             Ok(DigestAuthor { id, handle, name, own: is_own, pages, posts })
         });
         authors.collect()
@@ -291,14 +298,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_encoded_cursors_are_decoded() {
+    fn decode_accepts_only_valid_cursors() {
         let cursor =
             Cursor { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
         let read = Cursor::decode(&format!(" {} ", cursor.encode())).unwrap();
         assert_eq!((read.since, read.until, read.at, read.id), (1, -2, 3, cursor.id));
-        let id = URL_SAFE_NO_PAD.encode("digest 1 2 3 ../4");
-        for bad in ["", "!", "digest 1 2 3 4", &URL_SAFE_NO_PAD.encode("digest 1 2 3"), &id] {
-            assert!(Cursor::decode(bad).is_err(), "{bad}");
+        let without_id = URL_SAFE_NO_PAD.encode("digest 1 2 3");
+        let invalid_id = URL_SAFE_NO_PAD.encode("digest 1 2 3 ../4");
+        for invalid in ["", "!", "digest 1 2 3 4", &without_id, &invalid_id] {
+            assert!(Cursor::decode(invalid).is_err(), "{invalid}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Applies the enrichment rules that need no judgement. Repeated runs write each line only once.
+//! Adds lines about collected posts to pages. Repeated runs write each line only once.
 //!
-//! `plan` decides which lines go into which page, `page_edit` edits the text, `pattern` is the note
-//! on recurring topics, and `page_creator` creates pages.
+//! `plan` decides which lines go into which page, `page_edit` edits the text, `pattern` formats the
+//! note on a recurring topic, and `page_creator` decides which people get a page.
 
 mod page_creator;
 mod page_edit;
@@ -27,10 +27,10 @@ use brain_page::Document;
 use page_edit::EditResult;
 use plan::{Plan, Target};
 
-/// Maximum attempts per page while other clients edit it.
-const MAX_ATTEMPTS: usize = 16;
+/// Maximum retries per page while other clients edit it.
+const MAX_RETRIES: usize = 16;
 
-/// The page at the time when its lines were computed.
+/// A page and its edit. It is written only if the page still has the expected version.
 struct Draft {
     document: Document,
     edit: EditResult,
@@ -39,6 +39,7 @@ struct Draft {
 }
 
 impl CollectorService {
+    /// Adds lines about the posts since `request.since`, by default of the last week, to pages.
     pub(crate) fn enrich(
         &self,
         caller: &Caller,
@@ -48,12 +49,12 @@ impl CollectorService {
         let files = CollectedFiles::open(self, caller)?;
         let now = self.env.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
-        let Plan { pages, done, people_below_threshold, pages_without_account } =
-            self.enrichment(caller, &files, since, now)?;
+        let Plan { pages, done_keys, people_below_threshold, pages_without_account } =
+            self.plan_enrichment(caller, &files, since, now)?;
         let total = pages.len() as u64;
         let (mut enriched, mut failures) = (Vec::new(), Vec::new());
-        for (target, at) in pages.into_iter().zip(1..) {
-            match self.enrich_page(caller, &files, &target, &done, request.dry_run) {
+        for (target, count) in pages.into_iter().zip(1..) {
+            match self.enrich_page(caller, &files, &target, &done_keys, request.dry_run) {
                 Ok((page, failed)) => {
                     enriched.extend(page);
                     failures.extend(
@@ -62,7 +63,7 @@ impl CollectorService {
                 }
                 Err(fault) => failures.push(format!("{}: {}", target.slug, fault.message)),
             }
-            if !progress.at(at, total) || self.env.stop.is_cancelled() {
+            if !progress.at(count, total) || self.env.stop.is_cancelled() {
                 return Err(Fault::new(
                     FaultCode::Cancelled,
                     "the enrichment was cancelled; the pages written so far are complete",
@@ -82,8 +83,8 @@ impl CollectorService {
         })
     }
 
-    /// Syncs the sources at the end, as `brain sync --no-pull --no-embed` does. Returns the failure
-    /// as text.
+    /// Syncs the sources as `brain sync --no-pull --no-embed` does. Returns the failure as text, if
+    /// any.
     fn sync_enriched(&self, caller: &Caller, progress: &dyn Progress) -> Option<String> {
         let request = Sync {
             source: None,
@@ -108,18 +109,20 @@ impl CollectorService {
         }
     }
 
-    /// Enriches one page and records it in the journal. Returns the change and the failures.
+    /// Enriches one page and records it in the journal; with `dry_run`, only computes the change.
+    /// Returns the change, if any, and the enrichments that failed.
     fn enrich_page(
         &self,
         caller: &Caller,
         files: &CollectedFiles,
         target: &Target,
-        done: &HashSet<String>,
+        done_keys: &HashSet<String>,
         dry_run: bool,
     ) -> Result<(Option<EnrichedPage>, Vec<String>), Fault> {
-        let mut attempts = 1..=MAX_ATTEMPTS;
+        let mut retries = 1..=MAX_RETRIES;
         loop {
-            let Some(Draft { mut document, edit, expect }) = self.draft(caller, target, done)?
+            let Some(Draft { mut document, edit, expect }) =
+                self.draft(caller, target, done_keys)?
             else {
                 return Ok((None, Vec::new()));
             };
@@ -128,18 +131,15 @@ impl CollectorService {
             if let Some(body) = body.filter(|_| !dry_run) {
                 document.body = body;
                 match self.write_enriched(caller, target, &document, expect) {
-                    Err(fault)
-                        if fault.code == FaultCode::Conflict && attempts.next().is_some() =>
-                    {
+                    Err(fault) if fault.code == FaultCode::Conflict && retries.next().is_some() => {
                         continue;
                     }
                     result => result?,
                 }
             }
             if !dry_run {
-                keys.extend(
-                    target.created.as_ref().filter(|_| created).map(page_creator::page_key),
-                );
+                let new_author = target.new_page_author.as_ref().filter(|_| created);
+                keys.extend(new_author.map(page_creator::page_key));
                 self.record_enriched(files, keys)?;
             }
             let page = EnrichedPage {
@@ -152,27 +152,30 @@ impl CollectorService {
         }
     }
 
-    /// Returns the page with its new lines; `None` if it was deleted.
+    /// Returns the page with its edit. `None` if an existing page was deleted in the meantime.
     fn draft(
         &self,
         caller: &Caller,
         target: &Target,
-        done: &HashSet<String>,
+        done_keys: &HashSet<String>,
     ) -> Result<Option<Draft>, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (document, expect) = match (reader.page(&target.source, &target.slug)?, &target.created)
-        {
+        let stored = reader.page(&target.source, &target.slug)?;
+        let (document, expect) = match (stored, &target.new_page_author) {
             (Some(record), _) => {
                 (stored_document(&reader.content(&record)?)?, Precondition::Version(record.version))
             }
             (None, Some(author)) => (page_creator::new_page(author), Precondition::Absent),
             (None, None) => return Ok(None),
         };
-        let edit = target.edit.apply(&document.body, &target.name(), done);
+        let edit = target.edit.apply(&document.body, &target.name(), done_keys);
         Ok(Some(Draft { document, edit, expect }))
     }
 
     /// Writes a page and marks it as containing outside text.
+    ///
+    /// # Errors
+    /// `io` if the page is stored but its file was not written; otherwise the fault of the write.
     fn write_enriched(
         &self,
         caller: &Caller,
@@ -187,14 +190,13 @@ impl CollectorService {
             allow_empty: false,
             expect: Some(expect),
         };
-        let written =
-            self.pages.put_with_provenance(caller, &put, &COLLECTOR, target.uri.clone())?;
-        if written.written {
+        let reply = self.pages.put_with_provenance(caller, &put, &COLLECTOR, target.uri.clone())?;
+        if reply.written {
             return Ok(());
         }
         // The next sync restores the page from its file. The next enrichment writes the lines
         // again.
-        let why = written.warnings.join("; ");
+        let why = reply.warnings.join("; ");
         Err(Fault::new(FaultCode::Io, format!("the new lines are not in the page's file: {why}")))
     }
 

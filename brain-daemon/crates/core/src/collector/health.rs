@@ -9,8 +9,7 @@ use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
 
-/// Maximum delay of a run before it is reported. A run starts on a full minute, and a machine may
-/// be busy after a suspend.
+/// Delay after which a run that did not start is reported. A machine may be busy after a suspend.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 /// The reason of a run that ended because the daemon stopped, which is no problem.
 const STOPPED: &str = "stopped";
@@ -24,7 +23,7 @@ impl Health for CollectorService {
 }
 
 impl CollectorService {
-    /// Fails if its state or token cannot be read, or if others can read the token.
+    /// Fails if the collector's state or token cannot be read, or other users can read the token.
     fn health(&self) -> Finding {
         if !self.env.config.collector.enabled {
             return ok("off (`collector.enabled`)");
@@ -41,21 +40,21 @@ impl CollectorService {
             return warn("there is a token, but no account", "brain collector setup --handle NAME");
         }
         let now = self.env.clock.now();
-        let job = self.env.config.collector_job();
+        let task = self.env.config.collector_job();
         let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
         let active = self.state.active.lock().is_some();
         let max_delay_ms = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started
-            && job.next_start(started).saturating_add(max_delay_ms) < now
+            && task.next_start(started).saturating_add(max_delay_ms) < now
             && self.started.elapsed() > MAX_DELAY
             && !active
         {
-            let problem =
-                format!("a run was due at {}, but did not begin", rfc3339(job.next_start(started)));
+            let due = rfc3339(task.next_start(started));
+            let problem = format!("a run was due at {due}, but did not begin");
             return warn(problem, "brain collector collect");
         }
         let Some(last) = state.last_report else {
-            return ok(format!("on; the first run is at {}", rfc3339(job.next_start(now))));
+            return ok(format!("on; the first run is at {}", rfc3339(task.next_start(now))));
         };
         let reason = last.reason.as_deref().unwrap_or_default();
         if last.status == "failed" && reason != STOPPED {
@@ -77,7 +76,7 @@ impl CollectorService {
         ok(format!(
             "on; the last run was at {}, the next one is at {}",
             last.started_at,
-            rfc3339(job.next_start(now))
+            rfc3339(task.next_start(now))
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Matches names: which pages are about an account or person, and which are mentioned in a text.
+//! Matches names: finds the pages about an account or person, and the pages that a text mentions.
 //!
 //! The index is built for each answer from the pages that the caller can see, so it is never stale
 //! and reveals no other page.
@@ -16,7 +16,7 @@ use brain_store::{Content, PageRecord, Reader, unless_damaged};
 
 /// Types of pages about a person or company.
 pub(super) const PROFILE_TYPES: [&str; 2] = ["person", "company"];
-/// Folders of such pages, whatever their type.
+/// Folders whose pages are about a person or company, whatever their type.
 const PROFILE_FOLDERS: [&str; 2] = ["people/", "companies/"];
 /// Frontmatter keys that name an account.
 const ACCOUNT_KEYS: [&str; 3] = ["x", "twitter", "handle"];
@@ -24,14 +24,14 @@ const ACCOUNT_KEYS: [&str; 3] = ["x", "twitter", "handle"];
 const SITES: [&str; 2] = ["x.com", "twitter.com"];
 /// Names shorter than this, in letters, are case-sensitive.
 const MIN_CASELESS_LETTERS: usize = 4;
-/// Maximum number of pages that mention an account.
+/// Maximum number of candidates for an account, and of pages that mention it.
 const MAX_MENTIONS: usize = 5;
 
-/// The page is about the account.
+/// The relation of a page that is about the account.
 const SUBJECT: &str = "subject";
-/// The page has the account's name, but claims no account.
+/// The relation of a page that has the account's name, but claims no account.
 const CANDIDATE: &str = "candidate";
-/// The page only mentions the account.
+/// The relation of a page that only mentions the account.
 const MENTION: &str = "mention";
 
 /// An indexed page.
@@ -69,10 +69,11 @@ impl IndexedPage {
 
 /// A name of a page, for finding it in texts.
 struct Name {
-    /// Its words, normalised by [`normalize_name`].
+    /// The words of the name, normalised by [`normalize_name`].
     words: Vec<String>,
-    /// Its words as written, for case-sensitive names.
+    /// The words as written, if the name is case-sensitive.
     exact: Option<Vec<String>>,
+    /// The index of the page.
     page: usize,
 }
 
@@ -84,10 +85,10 @@ pub(super) struct NameIndex {
     by_handle: HashMap<String, Vec<usize>>,
     /// Pages about a person or company, by title or alias.
     by_name: HashMap<String, Vec<usize>>,
-    /// Pages about a person or company, by last slug segment.
+    /// Pages in [`PROFILE_FOLDERS`], by last slug segment.
     by_slug: HashMap<String, Vec<usize>>,
-    /// Names by first word, longest first.
-    words: HashMap<String, Vec<Name>>,
+    /// Names by first word, those with the most words first.
+    by_first_word: HashMap<String, Vec<Name>>,
 }
 
 impl NameIndex {
@@ -95,7 +96,7 @@ impl NameIndex {
     /// people and companies.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// The fault of the store if it cannot be read. A damaged page is indexed without frontmatter.
     pub(super) fn read(reader: &Reader) -> Result<Self, Fault> {
         let mut names = Self::default();
         reader.in_order(("", ""), |(source, slug, record)| {
@@ -114,13 +115,13 @@ impl NameIndex {
             Ok(true)
         })?;
         names
-            .words
+            .by_first_word
             .values_mut()
             .for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
         Ok(names)
     }
 
-    fn add(&mut self, known: IndexedPage, aliases: &[String]) {
+    fn add(&mut self, new_page: IndexedPage, aliases: &[String]) {
         let page = self.pages.len();
         let put = |map: &mut HashMap<String, Vec<usize>>, key: String| {
             let list = map.entry(key).or_default();
@@ -128,12 +129,12 @@ impl NameIndex {
                 list.push(page);
             }
         };
-        for handle in &known.handles {
+        for handle in &new_page.handles {
             put(&mut self.by_handle, handle.clone());
         }
-        let is_profile = known.is_profile();
+        let is_profile = new_page.is_profile();
         let titles =
-            std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
+            std::iter::once(&new_page.title).chain(aliases).filter(|name| !name.starts_with('@'));
         for title in titles {
             if is_profile {
                 put(&mut self.by_name, normalize_name(title));
@@ -141,13 +142,13 @@ impl NameIndex {
             if let Some(name) = name_of(title, is_profile, page)
                 && let Some(first) = name.words.first()
             {
-                self.words.entry(first.clone()).or_default().push(name);
+                self.by_first_word.entry(first.clone()).or_default().push(name);
             }
         }
-        if PROFILE_FOLDERS.iter().any(|folder| known.slug.as_str().starts_with(folder)) {
-            put(&mut self.by_slug, normalize_name(known.slug.name()));
+        if PROFILE_FOLDERS.iter().any(|folder| new_page.slug.as_str().starts_with(folder)) {
+            put(&mut self.by_slug, normalize_name(new_page.slug.name()));
         }
-        self.pages.push(known);
+        self.pages.push(new_page);
     }
 
     /// Returns the page at an index.
@@ -155,13 +156,13 @@ impl NameIndex {
         &self.pages[at]
     }
 
-    /// Describes mentioned pages for an answer.
+    /// Describes pages for an answer, as pages about an account or text.
     pub(super) fn describe_pages(&self, pages: &[usize]) -> Vec<NamedPage> {
         pages.iter().map(|&at| self.pages[at].describe(SUBJECT)).collect()
     }
 
-    /// Returns the pages that claim `handle`, those of people and companies first. Names do not
-    /// count, because anyone can use any name.
+    /// Returns the pages that claim `handle`, with pages of type person or company first. Ignores
+    /// names, because anyone can use any name.
     pub(super) fn subjects(&self, handle: Option<&str>) -> Vec<usize> {
         let subjects = handle.and_then(|handle| self.by_handle.get(&handle.to_lowercase()));
         let mut subjects = subjects.cloned().unwrap_or_default();
@@ -169,8 +170,8 @@ impl NameIndex {
         subjects
     }
 
-    /// Returns pages that may be about an account that no page claims: pages about people and
-    /// companies with a matching name or slug that claim no other account.
+    /// Returns pages that may be about an account: pages about people and companies with a matching
+    /// name or slug that claim no account. Empty if a page claims `handle`.
     pub(super) fn candidates(&self, handle: Option<&str>, name: Option<&str>) -> Vec<usize> {
         if !self.subjects(handle).is_empty() {
             return Vec::new();
@@ -186,14 +187,14 @@ impl NameIndex {
         let slugs = keys.iter().cloned().chain(handle.map(normalize_name));
         let slugs: Vec<usize> =
             slugs.filter_map(|key| self.by_slug.get(&key)).flatten().copied().collect();
-        let mut seen = HashSet::new();
+        let mut distinct_pages = HashSet::new();
         let mut candidates: Vec<usize> = by_name.flatten().copied().chain(slugs).collect();
-        candidates.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
+        candidates.retain(|at| distinct_pages.insert(*at) && self.pages[*at].handles.is_empty());
         candidates
     }
 
     /// Returns the distinct pages that a text mentions by title, alias or handle, in order.
-    /// `mentions` are mentioned accounts.
+    /// `mentions` are the handles that the post mentions; their pages come last.
     pub(super) fn pages_mentioned_in(&self, text: &str, mentions: &[String]) -> Vec<usize> {
         let words = words(text);
         let mut found = Vec::new();
@@ -204,7 +205,7 @@ impl NameIndex {
                 at += 1;
                 continue;
             }
-            let names = self.words.get(&word.normal).map_or(&[][..], Vec::as_slice);
+            let names = self.by_first_word.get(&word.normal).map_or(&[][..], Vec::as_slice);
             let starts_here = |name: &&Name| name.matches_start_of(&words[at..]);
             let longest = names.iter().find(starts_here).map_or(0, |name| name.words.len());
             let longest_names =
@@ -215,8 +216,8 @@ impl NameIndex {
         let by_mention =
             mentions.iter().filter_map(|handle| self.by_handle.get(&handle.to_lowercase()));
         found.extend(by_mention.flatten());
-        let mut seen = HashSet::new();
-        found.retain(|page| seen.insert(*page));
+        let mut distinct_pages = HashSet::new();
+        found.retain(|page| distinct_pages.insert(*page));
         found
     }
 }
@@ -232,8 +233,10 @@ impl Name {
     }
 }
 
-/// Returns the searchable name of a page, if it is distinctive. Short names and single words that
-/// are not a person's name are case-sensitive; the latter need a capital.
+/// Returns a title or alias as a name to find in texts, if it is distinctive.
+///
+/// Short names, and single words that do not name a person or company, are case-sensitive and need
+/// an uppercase letter. Names in scripts without spaces are never case-sensitive.
 fn name_of(title: &str, is_profile: bool, page: usize) -> Option<Name> {
     let words = words(title);
     let letters = || words.iter().flat_map(|word| word.raw.chars()).filter(|c| c.is_alphabetic());
@@ -253,7 +256,9 @@ fn name_of(title: &str, is_profile: bool, page: usize) -> Option<Name> {
 
 /// A word of a text.
 struct Word {
+    /// The word as written.
     raw: String,
+    /// The word, normalised by [`normalize_name`].
     normal: String,
 }
 
@@ -302,9 +307,9 @@ pub(super) fn is_unspaced_letter(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns the accounts that a page claims.
+/// Returns the handles that a page's frontmatter claims, in lower case.
 fn accounts(content: &Content) -> Vec<String> {
-    // Most pages claim none, and searching for a word is cheaper than parsing YAML.
+    // Most pages claim no account, and searching for a word is cheaper than parsing YAML.
     if !ACCOUNT_KEYS.iter().any(|key| content.frontmatter.contains(key)) {
         return Vec::new();
     }
@@ -316,11 +321,11 @@ fn accounts(content: &Content) -> Vec<String> {
         .collect()
 }
 
-/// Parses a handle, with or without `@`, or as a URL. Returns lower case.
+/// Parses a handle, with or without `@`, or the URL of an account. Returns it in lower case.
 fn handle(text: &str) -> Option<String> {
     let text = text.trim();
-    let address = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let name = match address.split_once('/') {
+    let without_scheme = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let name = match without_scheme.split_once('/') {
         None => text,
         Some((site, path)) => {
             let site = site.to_lowercase();
@@ -337,10 +342,10 @@ fn handle(text: &str) -> Option<String> {
 }
 
 impl CollectorService {
-    /// Returns the pages about an account and those that mention it, best first.
+    /// Returns the pages about an account, then candidates, then pages that mention it.
     ///
     /// # Errors
-    /// If the store or index cannot be read.
+    /// The fault of the store or index, if it cannot be read.
     pub(super) fn pages_of(
         &self,
         reader: &Reader,
@@ -353,7 +358,7 @@ impl CollectorService {
         pages.extend(
             candidates.iter().take(MAX_MENTIONS).map(|&at| names.page(at).describe(CANDIDATE)),
         );
-        let about: HashSet<u64> =
+        let mut listed_ids: HashSet<u64> =
             subjects.iter().chain(&candidates).map(|&at| names.page(at).id).collect();
         let handle = handle.map(|handle| format!("\"@{handle}\""));
         let name = name
@@ -361,12 +366,12 @@ impl CollectorService {
             .filter(|name| name.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some());
         let phrases = handle.into_iter().chain(name.map(|name| format!("\"{}\"", name.trim())));
         let Some(index) = self.index.get() else { return Ok(pages) };
-        let (mut seen, max_pages) = (about, pages.len() + MAX_MENTIONS);
+        let max_pages = pages.len() + MAX_MENTIONS;
         for text in phrases {
             let question = Question { text, limit: MAX_MENTIONS * 2, ..Question::default() };
             for hit in index.search(&question).map_err(|fault| index_fault(&fault))?.hits {
                 if pages.len() < max_pages
-                    && seen.insert(hit.id)
+                    && listed_ids.insert(hit.id)
                     && let Some((source, slug, record)) = reader.by_id(hit.id)?
                 {
                     let PageRecord { id, title, page_type, .. } = record;

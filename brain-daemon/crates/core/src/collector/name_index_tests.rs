@@ -6,10 +6,10 @@ use super::*;
 type Row =
     (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
-fn names(pages: &[Row]) -> NameIndex {
+fn build_index(pages: &[Row]) -> NameIndex {
     let mut names = NameIndex::default();
     for (id, (slug, page_type, title, aliases, handles)) in (0..).zip(pages) {
-        let aliases: Vec<String> = aliases.iter().map(|&it| it.to_owned()).collect();
+        let aliases: Vec<String> = aliases.iter().map(|&alias| alias.to_owned()).collect();
         let page = IndexedPage {
             source: SourceId::default(),
             slug: Slug::parse(*slug).unwrap(),
@@ -19,13 +19,13 @@ fn names(pages: &[Row]) -> NameIndex {
             handles: handles
                 .iter()
                 .chain(aliases.iter().map(String::as_str).collect::<Vec<_>>().iter())
-                .filter_map(|it| handle(it))
+                .filter_map(|text| handle(text))
                 .collect(),
         };
         names.add(page, &aliases);
     }
     names
-        .words
+        .by_first_word
         .values_mut()
         .for_each(|list| list.sort_by_key(|name| std::cmp::Reverse(name.words.len())));
     names
@@ -63,7 +63,7 @@ fn handles_are_parsed_in_all_forms() {
 
 #[test]
 fn handles_decide_before_names() {
-    let names = names(&[
+    let names = build_index(&[
         ("people/ann-lee", "person", "Ann Lee", &[], &["annlee"]),
         ("people/bob", "person", "Robert", &["Bob Ray", "@bobby"], &[]),
         ("notes/ann", "note", "About her", &[], &[]),
@@ -78,22 +78,26 @@ fn handles_decide_before_names() {
     for other in [None, Some("acme"), Some("ann-lee"), Some("fake_ann")] {
         assert_eq!(about(other), Vec::<String>::new(), "a name or slug claims no account");
     }
-    let of = |handle, name| slugs(&names, &names.candidates(handle, name));
-    assert_eq!(of(Some("AnnLee"), Some("Acme")), Vec::<String>::new(), "it has a page");
-    // It claims another account.
-    assert_eq!(of(Some("fake_ann"), Some("Ann Lee")), Vec::<String>::new());
-    assert_eq!(of(Some("acme"), None), ["companies/acme"]);
-    assert_eq!(of(Some("a"), Some("ACME")), ["companies/acme"]);
+    let candidates = |handle, name| slugs(&names, &names.candidates(handle, name));
+    assert_eq!(
+        candidates(Some("AnnLee"), Some("Acme")),
+        Vec::<String>::new(),
+        "the account has a page"
+    );
+    // The page with this name claims another account.
+    assert_eq!(candidates(Some("fake_ann"), Some("Ann Lee")), Vec::<String>::new());
+    assert_eq!(candidates(Some("acme"), None), ["companies/acme"]);
+    assert_eq!(candidates(Some("a"), Some("ACME")), ["companies/acme"]);
     // Two pages have this name.
-    assert_eq!(of(Some("s"), Some("Sam")), ["people/sam-1", "people/sam-2"]);
+    assert_eq!(candidates(Some("s"), Some("Sam")), ["people/sam-1", "people/sam-2"]);
     // A note with this title is about no account.
-    assert_eq!(of(Some("zed"), Some("Zed")), Vec::<String>::new());
-    assert_eq!(of(None, Some("…")), Vec::<String>::new());
+    assert_eq!(candidates(Some("zed"), Some("Zed")), Vec::<String>::new());
+    assert_eq!(candidates(None, Some("…")), Vec::<String>::new());
 }
 
 #[test]
 fn names_are_found_as_whole_words() {
-    let names = names(&[
+    let names = build_index(&[
         ("people/ann-lee", "person", "Ann Lee", &["Annie"], &["annlee"]),
         ("companies/forge", "company", "Forge", &[], &[]),
         ("companies/forge-labs", "company", "Forge Labs", &[], &[]),
@@ -103,15 +107,15 @@ fn names_are_found_as_whole_words() {
         ("concepts/rust", "concept", "Rust", &[], &[]),
         ("people/tanaka", "person", "田中太郎", &[], &[]),
     ]);
-    let of = |text: &str| slugs(&names, &names.pages_mentioned_in(text, &[]));
-    assert_eq!(of("FORGE's deal with ann  lee"), ["companies/forge", "people/ann-lee"]);
-    assert_eq!(of("Forge Labs, annie"), ["companies/forge-labs", "people/ann-lee"]);
-    assert_eq!(of("ibm and IBM"), ["companies/ibm"]);
-    assert_eq!(of("agentic workflows today, rust"), ["concepts/agents"]);
-    assert_eq!(of("#Rust"), ["concepts/rust"]);
-    assert_eq!(of("forged Annlee https://forge.com/annie"), Vec::<String>::new());
-    assert_eq!(of("hi @AnnLee!"), ["people/ann-lee"]);
-    assert_eq!(of("昨日田中太郎さんと"), ["people/tanaka"]);
+    let mentioned_in = |text: &str| slugs(&names, &names.pages_mentioned_in(text, &[]));
+    assert_eq!(mentioned_in("FORGE's deal with ann  lee"), ["companies/forge", "people/ann-lee"]);
+    assert_eq!(mentioned_in("Forge Labs, annie"), ["companies/forge-labs", "people/ann-lee"]);
+    assert_eq!(mentioned_in("ibm and IBM"), ["companies/ibm"]);
+    assert_eq!(mentioned_in("agentic workflows today, rust"), ["concepts/agents"]);
+    assert_eq!(mentioned_in("#Rust"), ["concepts/rust"]);
+    assert_eq!(mentioned_in("forged Annlee https://forge.com/annie"), Vec::<String>::new());
+    assert_eq!(mentioned_in("hi @AnnLee!"), ["people/ann-lee"]);
+    assert_eq!(mentioned_in("昨日田中太郎さんと"), ["people/tanaka"]);
     assert_eq!(
         slugs(&names, &names.pages_mentioned_in("", &["annlee".into()])),
         ["people/ann-lee"]

@@ -2,24 +2,25 @@
 
 use super::topics::WEEK_MS;
 
-/// The notability gate.
+/// The minimums that an account must reach to get a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NotabilityGate {
-    /// Minimum followers of an unverified account.
-    pub(super) followers: u64,
-    /// Minimum posts within a week.
-    pub(super) posts: u64,
+    /// Minimum number of followers of an unverified account.
+    pub(super) min_followers: u64,
+    /// Minimum number of posts within a week.
+    pub(super) min_posts: u64,
 }
 
 impl NotabilityGate {
-    /// Returns whether an account with posts at `times` (Unix milliseconds) passes.
-    pub(super) fn passes(self, times: &[i64], verified: bool, followers: u64) -> bool {
-        (verified || followers >= self.followers) && most_in_a_week(times) as u64 >= self.posts
+    /// Returns whether an account with posts at `times` (Unix milliseconds) gets a page.
+    pub(super) fn passes(self, times: &[i64], is_verified: bool, followers: u64) -> bool {
+        (is_verified || followers >= self.min_followers)
+            && max_in_a_week(times) as u64 >= self.min_posts
     }
 }
 
-/// Returns the maximum number of these times within one week.
-fn most_in_a_week(times: &[i64]) -> usize {
+/// Returns the maximum number of `times` (Unix milliseconds) within any one week.
+fn max_in_a_week(times: &[i64]) -> usize {
     let mut times = times.to_vec();
     times.sort_unstable();
     let (mut start, mut max) = (0, 0);
@@ -38,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_gate_needs_posts_of_one_week_and_followers() {
-        let gate = NotabilityGate { followers: 10_000, posts: 3 };
+        let gate = NotabilityGate { min_followers: 10_000, min_posts: 3 };
         let week = [0, 5, WEEK_MS];
         assert!(gate.passes(&week, false, 10_000));
         assert!(!gate.passes(&week, false, 9_999));
@@ -47,6 +48,6 @@ mod tests {
         assert!(!gate.passes(&[0, 5, WEEK_MS + 1], true, 10_000));
         assert!(gate.passes(&[9 * WEEK_MS, 0, 9 * WEEK_MS, 9 * WEEK_MS - 1], true, 0));
         assert!(!gate.passes(&[], true, 0));
-        assert!(NotabilityGate { followers: 0, posts: 1 }.passes(&[0], false, 0));
+        assert!(NotabilityGate { min_followers: 0, min_posts: 1 }.passes(&[0], false, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! `brain collector setup`: seven steps, each checked before the next. Can be repeated.
+//! `brain collector setup`: seven steps; a failed step ends the setup. It can be repeated.
 
 use brain_protocol::{
     CollectorDigest, CollectorRun, CollectorSetup, CollectorSetupReply, Fault, FaultCode, Secret,
@@ -14,12 +14,12 @@ use brain_collector::{
     Account, Data, Endpoint, FaultReason, Platform, PlatformFault, Settings, State, Stream, UserId,
 };
 
-/// Maximum length of a query with self-serve access, in characters.
+/// Maximum length of a search with most plans of the platform, in characters.
 const MAX_QUERY_CHARS: usize = 512;
-/// Number of posts for the trial digest.
+/// Maximum number of posts in the trial digest.
 const TRIAL_DIGEST_POSTS: u32 = 100;
 
-/// Forwards the progress of a run, without its lines.
+/// Forwards the progress of a run, without its event lines.
 struct ProgressOnly<'a>(&'a dyn Progress);
 
 impl Progress for ProgressOnly<'_> {
@@ -31,7 +31,7 @@ impl Progress for ProgressOnly<'_> {
 /// The result of the first step.
 struct CheckedToken {
     token: Secret,
-    /// The account, if the check looked it up.
+    /// The account that the check found, if any.
     account: Option<Account>,
 }
 
@@ -53,11 +53,11 @@ fn is_handle_of(handle: &str, account: &Account) -> bool {
 }
 
 impl CollectorService {
-    /// Runs the steps. The report lists the steps that were reached; their results are kept.
+    /// Runs the steps. The reply lists the steps that were reached. What passed steps stored stays.
     ///
     /// # Errors
-    /// `usage` for an invalid handle, `busy` during a run, or if the collector's state cannot be
-    /// read.
+    /// `usage` for an invalid handle; `busy` during a run or another setup; otherwise the fault of
+    /// reading the collector's state.
     pub(crate) fn setup(
         &self,
         request: &CollectorSetup,
@@ -87,84 +87,86 @@ impl CollectorService {
 
 /// A setup in progress.
 struct SetupRun<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     progress: &'a dyn Progress,
     /// The configured settings.
     settings: Settings,
     data: Data,
     state: State,
-    /// A description of a damaged state.
+    /// A description of the damage, if the state was damaged.
     damage: Option<String>,
-    /// The handle of the request.
+    /// The handle that the request names.
     requested_handle: Option<String>,
 }
 
 impl<'a> SetupRun<'a> {
     fn begin(
-        brain: &'a CollectorService,
+        service: &'a CollectorService,
         requested_handle: Option<&str>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Fault> {
-        let settings = brain.collector_settings();
+        let settings = service.collector_settings();
         let data = Data::new(&settings.dir);
         let (state, damage) = State::load(&data).map_err(|f| data_fault(&f))?;
         let requested_handle = requested_handle.map(str::to_owned);
-        Ok(Self { brain, progress, settings, data, state, damage, requested_handle })
+        Ok(Self { service, progress, settings, data, state, damage, requested_handle })
     }
 
+    /// Runs the steps in order. Returns `None` after a failed step.
     fn all_steps(&mut self, token: Option<&Secret>, steps: &mut Steps<'_>) -> Option<()> {
-        let valid = steps.run("token", || self.token(token))?;
-        let account = steps.run("user", || self.user(&valid))?;
+        let checked = steps.run("token", || self.token(token))?;
+        let account = steps.run("user", || self.user(&checked))?;
         let settings = steps.run("directories", || self.directories(account))?;
-        let ready = RunInputs { settings, token: valid.token };
-        steps.run("collect", || self.collect(&ready))?;
+        let inputs = RunInputs { settings, token: checked.token };
+        steps.run("collect", || self.collect(&inputs))?;
         steps.run("enrichment", || self.enrichment())?;
         steps.run("schedule", || self.schedule())?;
         steps.run("heartbeat", || self.heartbeat())
     }
 
-    /// Sends a request and saves the rate limits.
-    fn ask<T>(
+    /// Sends a request to the platform and records the rate limits in `self.state`.
+    fn call<T>(
         &mut self,
         token: &Secret,
-        question: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
+        request: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
     ) -> Result<Result<T, PlatformFault>, StepFailure> {
-        let (base, link) = self.brain.platform_client(&self.settings).map_err(step_of_fault)?;
-        let now = || self.brain.env.clock.now();
+        let (base, http_client) =
+            self.service.platform_client(&self.settings).map_err(step_of_fault)?;
+        let now = || self.service.env.clock.now();
         let mut platform =
-            Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);
-        let answer = question(&mut platform);
+            Platform::new(&*http_client, &base, token, self.state.rate_limits.clone(), &now);
+        let answer = request(&mut platform);
         self.state.rate_limits = platform.rates;
         Ok(answer)
     }
 
-    /// Returns the handle: the requested, configured or stored one.
+    /// Returns the first known handle: the requested, the configured or the stored one.
     fn handle(&self) -> Option<String> {
         let stored = || self.state.user.as_ref().map(|user| user.username.clone());
         self.requested_handle.clone().or_else(|| self.settings.handle.clone()).or_else(stored)
     }
 
-    /// Step 1: checks the token with the platform, then saves a new one.
+    /// Step 1: checks the token with the platform, then stores it if the request has it.
     // The argument must accept any lifetime, so a method path does not compile.
     #[allow(clippy::redundant_closure_for_method_calls)]
-    fn token(&mut self, given: Option<&Secret>) -> StepResult<CheckedToken> {
-        let (token, token_origin) = match given {
+    fn token(&mut self, requested_token: Option<&Secret>) -> StepResult<CheckedToken> {
+        let (token, token_origin) = match requested_token {
             Some(token) => (token.clone(), "the token".to_owned()),
             None => {
                 let found = self
-                    .brain
+                    .service
                     .platform_token()
                     .map_err(step_of_fault)?
-                    .ok_or_else(|| step_of_fault(self.brain.missing_token_fault()))?;
+                    .ok_or_else(|| step_of_fault(self.service.missing_token_fault()))?;
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
-        let (account, message) = match self.ask(&token, |platform| platform.me())? {
+        let (account, message) = match self.call(&token, |platform| platform.me())? {
             Ok(account) => {
                 let message = format!("{token_origin} is valid; it acts for @{}", account.username);
                 (Some(account), message)
             }
-            // App tokens and invalid tokens both fail here; the lookup tells them apart.
+            // App tokens and invalid tokens both fail here; looking up an account tells them apart.
             Err(fault)
                 if matches!(fault.reason, FaultReason::Unauthorized | FaultReason::Forbidden) =>
             {
@@ -179,7 +181,7 @@ impl<'a> SetupRun<'a> {
                          `brain collector setup --handle NAME`",
                     );
                 };
-                let lookup = self.ask(&token, |platform| platform.by_username(&handle))?;
+                let lookup = self.call(&token, |platform| platform.by_username(&handle))?;
                 let message = format!(
                     "{token_origin} is valid: an app's own token may not call GET /2/users/me, so \
                      the lookup of @{handle} was the check"
@@ -207,25 +209,25 @@ impl<'a> SetupRun<'a> {
                 return Err(failed_request(&format!("{token_origin} could not be checked"), fault));
             }
         };
-        let valid = CheckedToken { token, account };
-        if given.is_none() {
-            return passed(valid, message);
+        let checked = CheckedToken { token, account };
+        if requested_token.is_none() {
+            return passed(checked, message);
         }
         let path = self
-            .brain
+            .service
             .env
             .secrets
-            .store(TOKEN, &valid.token)
+            .store(TOKEN, &checked.token)
             .map_err(|e| step_of_fault(e.into()))?;
         let message = format!("{message}; stored in {}", path.display());
-        match self.brain.platform_token() {
-            Ok(Some(found)) if found.secret == valid.token => passed(valid, message),
+        match self.service.platform_token() {
+            Ok(Some(found)) if found.secret == checked.token => passed(checked, message),
             Ok(Some(found)) => {
                 let warning = format!(
                     "{} has another token, which takes precedence: remove that token",
                     found.origin
                 );
-                warned(valid, message, warning)
+                warned(checked, message, warning)
             }
             Ok(None) => failed(format!("{message}, but it was not found there"), "run setup again"),
             Err(fault) => Err(step_of_fault(fault)),
@@ -233,7 +235,7 @@ impl<'a> SetupRun<'a> {
     }
 
     /// Step 2: looks up the account's id.
-    fn user(&mut self, valid: &CheckedToken) -> StepResult<Account> {
+    fn user(&mut self, checked: &CheckedToken) -> StepResult<Account> {
         let (requested, configured) =
             (self.requested_handle.as_deref(), self.settings.handle.as_deref());
         if let (Some(requested), Some(configured)) = (requested, configured)
@@ -246,7 +248,7 @@ impl<'a> SetupRun<'a> {
             );
         }
         let handle = self.handle();
-        let account = match (handle, &valid.account) {
+        let account = match (handle, &checked.account) {
             (None, Some(own)) => own.clone(),
             (Some(handle), Some(known)) if is_handle_of(&handle, known) => known.clone(),
             (None, None) => {
@@ -256,7 +258,7 @@ impl<'a> SetupRun<'a> {
                 );
             }
             (Some(handle), _) => {
-                match self.ask(&valid.token, |platform| platform.by_username(&handle))? {
+                match self.call(&checked.token, |platform| platform.by_username(&handle))? {
                     Ok(account) => account,
                     Err(fault) if fault.reason == FaultReason::NotFound => {
                         return failed(
@@ -336,9 +338,9 @@ impl<'a> SetupRun<'a> {
     }
 
     /// Step 4: runs the collector and checks that own posts are stored.
-    fn collect(&self, ready: &RunInputs) -> StepResult<()> {
-        let run =
-            self.brain.run_collector(ready, &ProgressOnly(self.progress)).map_err(step_of_fault)?;
+    fn collect(&self, inputs: &RunInputs) -> StepResult<()> {
+        let progress = ProgressOnly(self.progress);
+        let run = self.service.run_collector(inputs, &progress).map_err(step_of_fault)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
             return failed(
@@ -347,9 +349,9 @@ impl<'a> SetupRun<'a> {
             );
         }
         let own = self.data.count("tweets/own");
-        let skipped = skipped(&run);
+        let skipped = skipped_streams(&run);
         if own == 0 {
-            let id = ready.settings.user_id.as_ref().map(ToString::to_string).unwrap_or_default();
+            let id = inputs.settings.user_id.as_ref().map(ToString::to_string).unwrap_or_default();
             let skipped = if skipped.is_empty() {
                 String::new()
             } else {
@@ -380,11 +382,11 @@ impl<'a> SetupRun<'a> {
         }
     }
 
-    /// Step 5: makes a trial digest.
+    /// Step 5: makes a trial digest, because agents enrich pages from digests.
     fn enrichment(&self) -> StepResult<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
         let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };
-        let digest = self.brain.digest(&me, &request).map_err(step_of_fault)?;
+        let digest = self.service.digest(&me, &request).map_err(step_of_fault)?;
         let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
         let more = if digest.next.is_some() { " and more" } else { "" };
         passed(
@@ -400,8 +402,8 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: checks that runs are scheduled.
     fn schedule(&self) -> StepResult<()> {
-        let job = self.brain.env.config.collector_job();
-        if !self.brain.env.config.collector.enabled {
+        let task = self.service.env.config.collector_job();
+        if !self.service.env.config.collector.enabled {
             return warned(
                 (),
                 "no runs are scheduled: collector.enabled is false",
@@ -409,8 +411,8 @@ impl<'a> SetupRun<'a> {
                  `brain collector collect`",
             );
         }
-        let next = job.next_start(self.brain.env.clock.now());
-        let minutes = (job.next_start(next) - next) / 60_000;
+        let next = task.next_start(self.service.env.clock.now());
+        let minutes = (task.next_start(next) - next) / 60_000;
         passed(
             (),
             format!(
@@ -423,13 +425,13 @@ impl<'a> SetupRun<'a> {
     /// Step 7: writes the heartbeat that marks a completed setup.
     fn heartbeat(&self) -> StepResult<()> {
         let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
-        self.brain.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
+        self.service.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
         passed((), "setup_complete was written to integrations/collector/heartbeat.jsonl")
     }
 }
 
-/// Returns the incomplete streams with their reasons.
-fn skipped(run: &CollectorRun) -> Vec<String> {
+/// Returns a message for each skipped stream, with the reason.
+fn skipped_streams(run: &CollectorRun) -> Vec<String> {
     let skipped =
         run.streams.iter().filter_map(|stream| Some((&stream.stream, stream.skipped.as_ref()?)));
     skipped.map(|(stream, skipped)| format!("{stream} was skipped: {}", skipped.message)).collect()

@@ -1,5 +1,6 @@
 //! Shows collected data: status, deletions, alerts, and the metrics history ("curve") of a post.
-//! Finds them by the journal, so not all posts are read.
+//!
+//! Finds posts, deletions and alerts by the journal, so it does not read all posts.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -34,7 +35,7 @@ impl CollectorService {
             tracing::warn!(damage, "the collector's state is damaged");
         }
         let off_because = if self.env.config.collector.enabled {
-            // The hint says what to do.
+            // The reason includes the hint, which names the remedy.
             self.run_inputs().err().map(|fault| {
                 fault
                     .hint
@@ -83,14 +84,14 @@ impl CollectorService {
         })
     }
 
-    /// Returns the recent posts with the fastest growing likes.
+    /// Returns the curves of at most [`MAX_MOVERS`] recent posts, fastest growing first.
     fn movers(&self, data: &Data, journal: &Journal) -> Result<Vec<Curve>, Fault> {
         let entries =
             journal.since(self.env.clock.now() - MOVER_WINDOW_MS).map_err(|f| data_fault(&f))?;
-        let mut seen = HashSet::new();
+        let mut distinct_ids = HashSet::new();
         let ids = entries.iter().rev().filter_map(|entry| match &entry.event {
             JournalEvent::Post { id, .. } | JournalEvent::Alert { id, .. }
-                if seen.insert(id.as_str()) =>
+                if distinct_ids.insert(id.as_str()) =>
             {
                 PostId::parse(id)
             }
@@ -112,6 +113,7 @@ impl CollectorService {
         Ok(curves.collect::<Result<Vec<_>, Fault>>()?.into_iter().flatten().collect())
     }
 
+    /// Returns the recorded deletions since a time, newest first.
     pub(crate) fn deletions(
         &self,
         request: &CollectorPeriod,
@@ -135,6 +137,7 @@ impl CollectorService {
         Ok(CollectorDeletionsReply { deletions, truncated })
     }
 
+    /// Returns the alerts since a time, including deletions, newest first.
     pub(crate) fn alerts(&self, request: &CollectorPeriod) -> Result<CollectorAlertsReply, Fault> {
         let (since, limit) = parse_span(request)?;
         let dir = self.collector_settings().dir;
@@ -160,6 +163,11 @@ impl CollectorService {
         Ok(CollectorAlertsReply { alerts, truncated })
     }
 
+    /// Returns the metrics history of a post.
+    ///
+    /// # Errors
+    /// `usage` for an invalid id; `unknown_post` if the post was not collected; otherwise the fault
+    /// of reading its files.
     pub(crate) fn curve(&self, request: &CollectorCurve) -> Result<Curve, Fault> {
         let id = PostId::parse(&request.id).ok_or_else(|| {
             let shown: String = request.id.chars().take(40).flat_map(char::escape_debug).collect();
@@ -183,7 +191,7 @@ fn find_deletion(data: &Data, id: &str) -> Result<Option<Deletion>, Fault> {
     Ok(skip_damaged(data.deletion(&id))?.flatten())
 }
 
-/// Treats a damaged file, which was moved aside, as missing.
+/// Treats a damaged file as missing and logs it.
 fn skip_damaged<T>(read: Result<T, DataFault>) -> Result<Option<T>, Fault> {
     match read {
         Ok(value) => Ok(Some(value)),
@@ -213,7 +221,7 @@ fn likes_per_ms(snapshots: &[Snapshot]) -> f64 {
     (last.metrics.like_count as f64 - before.metrics.like_count as f64) / (to - from) as f64
 }
 
-/// Parses start time, in Unix milliseconds, and limit.
+/// Returns the start time, in Unix milliseconds, and the maximum number of rows of a request.
 ///
 /// # Errors
 /// `usage` for an invalid time or limit.
@@ -261,12 +269,12 @@ mod tests {
 
     #[test]
     fn spans_and_limits_are_checked() {
-        let ask = |since: Option<&str>, limit| {
+        let parse = |since: Option<&str>, limit| {
             parse_span(&CollectorPeriod { since: since.map(str::to_owned), limit })
         };
-        assert_eq!(ask(None, 1).unwrap(), (i64::MIN, 1));
-        assert_eq!(ask(Some("2026-11-21"), 1000).unwrap(), (1_795_219_200_000, 1000));
-        assert_eq!(ask(Some("2026-11-21T10:00:00.5Z"), 7).unwrap().0, 1_795_255_200_500);
+        assert_eq!(parse(None, 1).unwrap(), (i64::MIN, 1));
+        assert_eq!(parse(Some("2026-11-21"), 1000).unwrap(), (1_795_219_200_000, 1000));
+        assert_eq!(parse(Some("2026-11-21T10:00:00.5Z"), 7).unwrap().0, 1_795_255_200_500);
         for (since, limit) in [
             (None, 0),
             (None, 1001),
@@ -274,7 +282,7 @@ mod tests {
             (Some("2026-13-01"), 5),
             (Some("\u{1b}[2J"), 5),
         ] {
-            let fault = ask(since, limit).unwrap_err();
+            let fault = parse(since, limit).unwrap_err();
             assert_eq!(fault.code, FaultCode::Usage);
             assert!(fault.hint.is_some() && !fault.message.contains('\u{1b}'));
         }

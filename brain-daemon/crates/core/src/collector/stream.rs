@@ -1,7 +1,7 @@
 //! The persistent connection to the platform, which stays open between the scheduled runs.
 //!
-//! Stores posts as a run does, searches for posts missed while disconnected, and watches own posts
-//! during their first minute. One thread does all of it and reacts to a stop within a second.
+//! It stores posts as a run does, searches for posts missed while disconnected, and watches own
+//! posts during their first minute. One thread does all of this.
 
 mod own_posts;
 
@@ -23,24 +23,25 @@ use brain_collector::{
 };
 use brain_net::{HttpRequest, RetryingClient, StreamEvent};
 
-/// Retry interval without a token or account.
+/// Retry interval while a connection cannot be prepared.
 const RETRY_UNREADY: Duration = Duration::from_secs(2);
-/// Interval of checks for a new token.
+/// Interval of checks for a new token, while no connection is open.
 const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// Interval at which the newest post is saved.
+/// Minimum interval between two saves of the newest post.
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Poll interval while waiting.
+/// Interval of checks for a stop, while no connection is open.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Endpoints that only this connection uses.
 const PERSISTENT_CONNECTION_ENDPOINTS: [Endpoint; 3] =
     [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
-/// The state without a token, account or usable directory. The message is computed on request,
-/// because a setup may have solved the problem.
+/// The internal state while a connection cannot be prepared, for example without a token. Replies
+/// replace it by a current state, because a setup may have solved the problem.
 const NOT_READY: &str = "not_ready";
 
 impl CollectorService {
-    /// Returns the status of the connection. `off_because` is the reason if the collector is off.
+    /// Returns the status of the connection; `None` if it was never enabled. `off_because` is the
+    /// reason if the collector is off.
     pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
         let status = self.state.stream().clone()?;
         if status.state != NOT_READY {
@@ -53,7 +54,7 @@ impl CollectorService {
         Some(StreamStatus { state: state.into(), message: message.into(), ..status })
     }
 
-    /// Holds the connection, if enabled, until the daemon stops. Blocks.
+    /// Keeps a connection open, if enabled, until the daemon stops. Blocks.
     pub fn stream(&self) {
         if !self.env.config.collector.stream {
             return;
@@ -73,15 +74,15 @@ impl CollectorService {
 
     /// Runs one connection, including the delay after it.
     fn run_connection(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
-        let inputs = self.run_inputs().and_then(|ready| {
-            let (base, link) = self.platform_client(&ready.settings)?;
-            let data = Data::new(&ready.settings.dir);
-            let run = self.new_run(&ready, &base, &*link);
+        let inputs = self.run_inputs().and_then(|run_inputs| {
+            let (base, http_client) = self.platform_client(&run_inputs.settings)?;
+            let data = Data::new(&run_inputs.settings.dir);
+            let run = self.new_run(&run_inputs, &base, &*http_client);
             run.prepare().map_err(|fault| super::data_fault(&fault))?;
             let (state, _) = State::peek(&data).map_err(|fault| super::data_fault(&fault))?;
-            Ok((ready, base, link, data, state))
+            Ok((run_inputs, base, http_client, data, state))
         });
-        let (ready, base, link, data, state) = match inputs {
+        let (run_inputs, base, http_client, data, state) = match inputs {
             Ok(inputs) => inputs,
             Err(fault) => {
                 let hint = fault.hint.as_deref().unwrap_or_default();
@@ -91,23 +92,30 @@ impl CollectorService {
         };
         let now = || self.env.clock.now();
         let mut connection = Connection {
-            brain: self,
-            run: self.new_run(&ready, &base, &*link),
-            settings: &ready.settings,
-            platform: Platform::new(&*link, &base, &ready.token, state.rate_limits, &now),
+            service: self,
+            run: self.new_run(&run_inputs, &base, &*http_client),
+            settings: &run_inputs.settings,
+            platform: Platform::new(
+                &*http_client,
+                &base,
+                &run_inputs.token,
+                state.rate_limits,
+                &now,
+            ),
             expansions: Expansions {
-                authors: ready.settings.ask_authors,
-                media: ready.settings.ask_media,
+                authors: run_inputs.settings.ask_authors,
+                media: run_inputs.settings.ask_media,
             },
             rules: Rules::default(),
             lines: LineSplitter::default(),
             newest: state.stream_newest_id.as_deref().and_then(PostId::parse),
-            saved: (None, Instant::now()),
+            saved_newest: None,
+            saved_at: Instant::now(),
             connected_at: None,
             end_reason: None,
             watches,
         };
-        let (end, reason) = connection.connect(&ready.token);
+        let (end, reason) = connection.connect(&run_inputs.token);
         let duration = connection.connected_at.map_or(Duration::ZERO, |at| at.elapsed());
         connection.save_state(&data);
         let wait = backoff.after(end, duration, self.env.clock.now().div_euclid(1000));
@@ -129,24 +137,25 @@ impl CollectorService {
             &format!("{reason}; the next attempt is in {} s", wait.as_secs()),
         );
         tracing::info!(reason, ?wait, "persistent connection ended");
-        self.pause(wait, Some(&ready.token), || connection.check_watches());
+        self.pause(wait, Some(&run_inputs.token), || connection.check_watches());
     }
 
     fn new_run<'a>(
         &'a self,
-        ready: &'a RunInputs,
+        run_inputs: &'a RunInputs,
         base: &'a Url,
-        link: &'a dyn RetryingClient,
+        http_client: &'a dyn RetryingClient,
     ) -> Run<'a> {
         Run {
-            settings: &ready.settings,
+            settings: &run_inputs.settings,
             base,
-            http_client: link,
-            token: &ready.token,
+            http_client,
+            token: &run_inputs.token,
             clock: &*self.env.clock,
         }
     }
 
+    /// Sets state and message, if the connection is enabled.
     fn set_stream_status(&self, state: &str, message: &str) {
         if let Some(status) = self.state.stream().as_mut() {
             status.state = state.into();
@@ -154,15 +163,16 @@ impl CollectorService {
         }
     }
 
-    /// Waits until the daemon stops or the token changes.
+    /// Waits for `wait`, but ends early if the daemon stops or `token` is replaced. Calls `tick`
+    /// every [`POLL_INTERVAL`].
     fn pause(&self, wait: Duration, token: Option<&Secret>, mut tick: impl FnMut()) {
         let (until, mut last_check) = (Instant::now() + wait, Instant::now());
         while !self.env.stop.is_cancelled() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = until.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(POLL_INTERVAL));
+            std::thread::sleep(remaining.min(POLL_INTERVAL));
             tick();
             if last_check.elapsed() >= TOKEN_CHECK_INTERVAL {
                 last_check = Instant::now();
@@ -176,43 +186,46 @@ impl CollectorService {
     }
 }
 
-/// Collects new posts while they are stored.
+/// Forwards event lines, and remembers the new posts among those stored.
 struct StreamListener<'a> {
-    brain: &'a CollectorService,
-    new: RefCell<Vec<Record>>,
+    service: &'a CollectorService,
+    new_posts: RefCell<Vec<Record>>,
 }
 
 impl RunListener for StreamListener<'_> {
     fn line(&self, line: &Line) {
-        self.brain.env.lines.emit(&line.to_string());
+        self.service.env.lines.emit(&line.to_string());
     }
 
     fn new_post(&self, _: Stream, post: &Record) {
-        self.new.borrow_mut().push(post.clone());
+        self.new_posts.borrow_mut().push(post.clone());
     }
 
     fn should_continue(&self, _: u64, _: u64) -> bool {
-        !self.brain.env.stop.is_cancelled()
+        !self.service.env.stop.is_cancelled()
     }
 }
 
-/// An open connection.
+/// One connection, from its preparation to its end.
 struct Connection<'a> {
-    brain: &'a CollectorService,
+    service: &'a CollectorService,
     run: Run<'a>,
     settings: &'a Settings,
     platform: Platform<'a>,
     expansions: Expansions,
     rules: Rules,
     lines: LineSplitter,
-    /// The newest stored post.
+    /// The newest post stored by this or an earlier connection.
     newest: Option<PostId>,
-    /// The newest post that the state has, and when the state was saved.
-    saved: (Option<PostId>, Instant),
-    /// When the connection was established.
+    /// The newest post that this connection saved in the state.
+    saved_newest: Option<PostId>,
+    /// When the last save was attempted; before that, when the connection was prepared.
+    saved_at: Instant,
+    /// When the platform accepted the connection.
     connected_at: Option<Instant>,
     /// Why the connection should end.
     end_reason: Option<String>,
+    /// Own posts in their first minute. They outlive the connection.
     watches: &'a mut Vec<Watch>,
 }
 
@@ -246,9 +259,9 @@ impl Connection<'_> {
             public: false,
             is_complete: |_| false,
         };
-        let link = self.run.http_client;
-        let result =
-            link.stream(&call, filtered_stream::IDLE_TIMEOUT, &mut |part| self.handle_part(part));
+        let http_client = self.run.http_client;
+        let result = http_client
+            .stream(&call, filtered_stream::IDLE_TIMEOUT, &mut |event| self.handle_event(event));
         match result {
             Ok(answer) if self.connected_at.is_none() && answer.status != 200 => {
                 self.platform.record_rate_limit(Endpoint::Connect, &answer);
@@ -266,20 +279,20 @@ impl Connection<'_> {
         }
     }
 
-    /// Handles a part of the stream. Returns whether to continue.
-    fn handle_part(&mut self, part: StreamEvent<'_>) -> bool {
-        match part {
+    /// Handles an event of the stream. Returns whether the connection should stay open.
+    fn handle_event(&mut self, event: StreamEvent<'_>) -> bool {
+        match event {
             StreamEvent::Idle => {}
             StreamEvent::Head => {
                 self.connected_at = Some(Instant::now());
-                if let Some(status) = self.brain.state.stream().as_mut() {
+                if let Some(status) = self.service.state.stream().as_mut() {
                     status.connections += 1;
                 }
                 let refused = match self.rules.refused.first() {
                     Some(why) => format!("; a rule was rejected: {why}"),
                     None => String::new(),
                 };
-                self.brain.set_stream_status(
+                self.service.set_stream_status(
                     "connected",
                     &format!("posts arrive as they are written{refused}"),
                 );
@@ -307,13 +320,13 @@ impl Connection<'_> {
             }
         }
         self.check_watches();
-        if self.saved.1.elapsed() >= SAVE_INTERVAL {
+        if self.saved_at.elapsed() >= SAVE_INTERVAL {
             self.save_state(&Data::new(&self.settings.dir));
         }
-        self.end_reason.is_none() && !self.brain.env.stop.is_cancelled()
+        self.end_reason.is_none() && !self.service.env.stop.is_cancelled()
     }
 
-    /// Stores posts. Skips posts that only foreign rules matched.
+    /// Stores posts. Skips posts that matched only rules of other programs.
     fn store_posts(&mut self, mut posts: Vec<IncomingPost>) {
         posts.retain(|post| !post.destinations.is_empty());
         if posts.is_empty() {
@@ -321,34 +334,34 @@ impl Connection<'_> {
         }
         let (count, newest) =
             (posts.len() as u64, posts.iter().map(|post| post.post.id().clone()).max());
-        let listener = StreamListener { brain: self.brain, new: RefCell::default() };
+        let listener = StreamListener { service: self.service, new_posts: RefCell::default() };
         if let Err(fault) = self.run.store_incoming(&listener, posts) {
             self.end_reason = Some(fault.to_string());
             return;
         }
         self.newest = newest.max(self.newest.take());
-        if let Some(status) = self.brain.state.stream().as_mut() {
+        if let Some(status) = self.service.state.stream().as_mut() {
             status.posts += count;
         }
-        let new = listener.new.into_inner();
-        if !new.is_empty() {
-            self.brain.state.collected.notify_one();
+        let new_posts = listener.new_posts.into_inner();
+        if !new_posts.is_empty() {
+            self.service.state.collected.notify_one();
         }
-        for post in new {
+        for post in new_posts {
             self.watch_own_post(&post);
         }
     }
 
-    /// Searches by each rule for posts since the newest known one.
+    /// Searches by each rule for posts that are newer than the newest stored one.
     fn search_missed_posts(&mut self) {
-        // Without an earlier connection, runs cover the time before.
+        // Without an earlier connection, scheduled runs have collected the earlier posts.
         let Some(newest) = self.newest.clone() else { return };
         let mut since = Some(newest);
         for rule in self.rules.configured_rules().to_vec() {
             let (mut next, mut page) = (None::<String>, 0);
             while page < self.settings.max_pages.max(1)
                 && self.end_reason.is_none()
-                && !self.brain.env.stop.is_cancelled()
+                && !self.service.env.stop.is_cancelled()
             {
                 match self.platform.search(
                     &rule.value,
@@ -401,10 +414,11 @@ impl Connection<'_> {
         }
     }
 
-    /// Saves the newest post and the rate limits, if changed.
+    /// Saves the newest post and the rate limits. Skips this if the newest post is already saved
+    /// and the connection has lasted for [`SAVE_INTERVAL`].
     fn save_state(&mut self, data: &Data) {
-        self.saved.1 = Instant::now();
-        if self.saved.0 == self.newest
+        self.saved_at = Instant::now();
+        if self.saved_newest == self.newest
             && self.connected_at.is_some_and(|at| at.elapsed() >= SAVE_INTERVAL)
         {
             return;
@@ -414,7 +428,7 @@ impl Connection<'_> {
             state.rate_limits.merge(&PERSISTENT_CONNECTION_ENDPOINTS, &self.platform.rates);
         });
         match changed {
-            Ok(_) => self.saved.0 = self.newest.clone(),
+            Ok(_) => self.saved_newest = self.newest.clone(),
             Err(fault) => tracing::warn!(%fault, "newest post not saved"),
         }
     }

@@ -1,4 +1,4 @@
-//! Topics of posts, and topics to which an account returns. No I/O.
+//! Topics of posts, and recurring topics of an account. No I/O.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,15 +10,15 @@ use brain_page::normalize_name;
 
 /// Minimum posts within [`WEEK_MS`] for a recurring topic.
 const MIN_POSTS: usize = 3;
-/// A week in milliseconds; the bound is inclusive.
+/// A week in milliseconds. Times that are exactly this far apart are within one week.
 pub(super) const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
-/// Maximum number of topics and of mentioned accounts per post.
+/// Maximum number of topics, and of mentioned accounts, per post.
 const MAX_TOPICS: usize = 50;
 /// Maximum length of a topic, in characters.
 const MAX_TOPIC_CHARS: usize = 80;
 
 /// Returns the distinct explicit topics of a post: the platform's annotations, then hashtags
-/// without `#` and cashtags with `$`. On one line, not escaped.
+/// without `#` and cashtags with `$`. Each is one line, not escaped.
 pub(super) fn explicit_topics(post: &Record) -> Vec<String> {
     let mut topics = Topics::default();
     let sets = entities(post);
@@ -89,29 +89,30 @@ fn entities(post: &Record) -> Vec<&Value> {
     fields.get("entities").into_iter().chain(long).filter(|it| it.is_object()).collect()
 }
 
-fn for_each_text(set: &Value, kind: &str, field: &str, mut found: impl FnMut(&str)) {
+/// Calls `add` with `field` of each entity of one kind.
+fn for_each_text(set: &Value, kind: &str, field: &str, mut add: impl FnMut(&str)) {
     for item in set.get(kind).and_then(Value::as_array).into_iter().flatten() {
         if let Some(text) = item.get(field).and_then(Value::as_str) {
-            found(text);
+            add(text);
         }
     }
 }
 
-/// Finds tags in a text without known entities.
-fn tags_in_text(text: &str, mut found: impl FnMut(&str)) {
+/// Calls `add` with each tag in a text, for posts without entities.
+fn tags_in_text(text: &str, mut add: impl FnMut(&str)) {
     for word in text.split_whitespace() {
         let end = |word: &str| {
             word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len())
         };
-        let letters = |word: &str| word.contains(char::is_alphabetic);
+        let has_letter = |word: &str| word.contains(char::is_alphabetic);
         if let Some(tag) =
-            word.strip_prefix('#').map(|it| &it[..end(it)]).filter(|tag| letters(tag))
+            word.strip_prefix('#').map(|it| &it[..end(it)]).filter(|tag| has_letter(tag))
         {
-            found(tag);
+            add(tag);
         } else if let Some(tag) =
-            word.strip_prefix('$').map(|it| &it[..end(it)]).filter(|tag| letters(tag))
+            word.strip_prefix('$').map(|it| &it[..end(it)]).filter(|tag| has_letter(tag))
         {
-            found(&format!("${tag}"));
+            add(&format!("${tag}"));
         }
     }
 }
@@ -133,18 +134,19 @@ impl Topics {
     }
 }
 
-/// Returns the comparison key of a topic: case, `-`, `_` and spaces are ignored.
+/// Returns the comparison key of a topic. Ignores case, and takes `-`, `_` and white space as one
+/// space. Empty without letters or digits.
 pub(super) fn key(topic: &str) -> String {
     let key = normalize_name(topic);
     if key.contains(char::is_alphanumeric) { key } else { String::new() }
 }
 
-/// A post for counting topics.
+/// A post with its topics, for finding recurring ones.
 #[derive(Debug, Clone)]
 pub(super) struct TopicPost {
     /// The author's id.
     pub(super) author: String,
-    /// The post.
+    /// The id of the post.
     pub(super) post: String,
     /// Time of writing, in Unix milliseconds.
     pub(super) at: i64,
@@ -161,7 +163,7 @@ pub(super) struct RecurringTopic {
     pub(super) topic: String,
     /// Times of the first and last post, in Unix milliseconds, at most [`WEEK_MS`] apart.
     pub(super) span: (i64, i64),
-    /// The posts, oldest first.
+    /// The ids of the posts, oldest first.
     pub(super) posts: Vec<String>,
 }
 
@@ -174,15 +176,15 @@ struct TopicPosts<'a> {
 }
 
 /// Returns topics with at least [`MIN_POSTS`] posts of one account within [`WEEK_MS`], those with
-/// the most posts first. For each account and topic, the week with the most posts counts; of equal
-/// weeks, the later one.
+/// the most posts first. Each account and topic has one result: its week with the most posts, and
+/// among equal weeks the latest.
 pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     let mut by_topic: BTreeMap<(&str, String), TopicPosts<'_>> = BTreeMap::new();
     for post in posts {
-        let mut seen_keys = HashSet::new();
+        let mut distinct_keys = HashSet::new();
         for topic in &post.topics {
             let key = key(topic);
-            if !key.is_empty() && seen_keys.insert(key.clone()) {
+            if !key.is_empty() && distinct_keys.insert(key.clone()) {
                 let topic_posts = by_topic
                     .entry((&post.author, key))
                     .or_insert(TopicPosts { topic, posts: Vec::new() });
@@ -193,8 +195,8 @@ pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     let mut found = Vec::new();
     for ((author, _), TopicPosts { topic, mut posts }) in by_topic {
         posts.sort_unstable();
-        let mut seen = HashSet::new();
-        posts.retain(|(_, post)| seen.insert(*post));
+        let mut distinct_posts = HashSet::new();
+        posts.retain(|(_, post)| distinct_posts.insert(*post));
         if let Some(week) = busiest_week(&posts)
             && let (Some(first), Some(last)) = (week.first(), week.last())
         {
@@ -210,7 +212,8 @@ pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     found
 }
 
-/// Returns the largest week of posts, if large enough. `posts` must be sorted by time.
+/// Returns the posts of the week with the most posts; `None` if it has less than [`MIN_POSTS`].
+/// Among equal weeks, returns the latest. `posts` must be sorted by time.
 fn busiest_week<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> {
     let mut best: Option<&[(i64, &str)]> = None;
     let mut start = 0;
@@ -294,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_of_the_busiest_weeks_counts() {
+    fn the_latest_of_the_busiest_weeks_is_returned() {
         let day = WEEK_MS / 7;
         let times = [
             0,
@@ -321,9 +324,9 @@ mod tests {
             let day = WEEK_MS / 7;
             let posts: Vec<TopicPost> =
                 (0..).zip(&times).map(|(n, at)| dated(n, at * day, &["a"])).collect();
-            let most = times.iter().map(|from| times.iter()
+            let max_posts = times.iter().map(|from| times.iter()
                 .filter(|at| (*from..=from + 7).contains(*at)).count()).max();
-            let expected = most.filter(|most| *most >= 3);
+            let expected = max_posts.filter(|count| *count >= MIN_POSTS);
             let found = recurring_topics(&posts);
             prop_assert_eq!(found.first().map(|it| it.posts.len()), expected);
             if let Some(found) = found.first() {

@@ -1,6 +1,6 @@
-//! Gets a token for the test: the given one, one for a client's secret, or a temporary one.
+//! Gets a token for the test: the caller's, one for a client's secret, or a temporary one.
 //!
-//! A temporary token is always revoked.
+//! A temporary token is revoked after the test. If that fails, it expires after ten minutes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,7 +24,7 @@ const LIFETIME_SECONDS: u64 = 10 * 60;
 
 /// A token for the endpoint.
 pub(super) struct BearerToken<'a> {
-    /// The value of `Authorization`.
+    /// The value of the header `Authorization`.
     pub(super) header: Secret,
     /// What to do if the endpoint rejects it.
     pub(super) rejection_hint: &'static str,
@@ -55,7 +55,7 @@ impl Drop for TemporaryToken<'_> {
 }
 
 impl ConnectService {
-    /// Gets a token for the endpoint.
+    /// Gets a token for the endpoint by the caller's credentials.
     pub(super) fn authorize(
         &self,
         target: &Target<'_>,
@@ -73,8 +73,8 @@ impl ConnectService {
         }
     }
 
-    /// Creates a temporary token with the scope `read`. Only for this brain's own endpoint and
-    /// authorization server, because no other server may see the token.
+    /// Creates a temporary token with the scope `read`. Fails unless endpoint and authorization
+    /// server are this brain's own, because no other server may see the token.
     fn create_token(&self, target: &Target<'_>, server: &Server) -> StepResult<BearerToken<'_>> {
         if server.issuer != target.issuer || !self.access.is_our_resource(target.url.as_str()) {
             return failed(
@@ -149,9 +149,9 @@ fn request_token<'a>(
         ));
     }
     let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let kind = reply["token_type"].as_str().unwrap_or_default();
+    let token_type = reply["token_type"].as_str().unwrap_or_default();
     let Some(token) =
-        reply["access_token"].as_str().filter(|_| kind.eq_ignore_ascii_case("bearer"))
+        reply["access_token"].as_str().filter(|_| token_type.eq_ignore_ascii_case("bearer"))
     else {
         return failed(
             "the token endpoint answers 200 without a bearer token",
@@ -166,6 +166,7 @@ fn request_token<'a>(
     passed(BearerToken::new(token, hint), format!("with the client's secret{scope}"))
 }
 
+/// Explains why the token endpoint at `url` gave no token.
 fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> StepFailure {
     let hint = match json_error_code(answer).as_str() {
         "invalid_client" => {
@@ -183,13 +184,13 @@ fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> Ste
         }
         "forbidden_host" => "set http.base_url to the public address",
         _ => match explain_foreign_answer(target, answer) {
-            Some(failed) => return failed,
+            Some(failure) => return failure,
             None => "check the proxies in front of the server, and the daemon's log",
         },
     };
-    let failed = explain_unexpected_answer(answer, hint);
+    let failure = explain_unexpected_answer(answer, hint);
     StepFailure {
-        message: format!("{}: {}", clean_text(url.as_str(), 120), failed.message),
-        ..failed
+        message: format!("{}: {}", clean_text(url.as_str(), 120), failure.message),
+        ..failure
     }
 }

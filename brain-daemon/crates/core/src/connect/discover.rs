@@ -1,7 +1,7 @@
 //! Discovery: from an endpoint to its authorization server.
 //!
-//! Connects, reads the 401 challenge, the resource metadata (RFC 9728) and the server metadata (RFC
-//! 8414).
+//! Connects, then reads the 401 challenge, the resource's metadata (RFC 9728) and the server's
+//! metadata (RFC 8414).
 
 use serde_json::{Value, json};
 use url::Url;
@@ -19,14 +19,14 @@ pub(super) struct Server {
     pub(super) issuer: String,
     /// The token endpoint.
     pub(super) token_endpoint: Url,
-    /// Whether it offers HTTP Basic for clients with a secret. Without a list, it does (RFC 8414
-    /// section 2).
+    /// Whether the server offers HTTP Basic for clients with a secret. A server without a list of
+    /// methods offers it (RFC 8414 section 2).
     pub(super) supports_basic: bool,
-    /// Whether it lists the scope `read`.
+    /// Whether the server lists the scope `read`.
     pub(super) lists_read_scope: bool,
 }
 
-/// Checks that the host answers.
+/// Checks that the host answers. Warns if a remote host does not use TLS.
 pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
     let answer = target.net.call(&HttpRequest {
         url: &target.url,
@@ -54,9 +54,9 @@ pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
     }
 }
 
-/// Checks the challenge of a request without a token. Returns the URL of the resource metadata.
+/// Checks that a request without a token is challenged. Returns the URL of the resource metadata.
 pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
-    let hello = json!({
+    let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": { "name": "brain connect test", "version": "1" } },
@@ -64,7 +64,7 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     .to_string();
     let answer = target.net.call(&HttpRequest {
         url: &target.url,
-        body: Some(hello.as_bytes()),
+        body: Some(initialize.as_bytes()),
         headers: &[
             ("content-type", "application/json"),
             ("accept", "application/json, text/event-stream"),
@@ -78,27 +78,27 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     if answer.status != 401 {
         return Err(explain_missing_challenge(target, &answer));
     }
-    let Some(found) = challenge_parameter(&answer, "resource_metadata") else {
+    let Some(metadata) = challenge_parameter(&answer, "resource_metadata") else {
         return failed(
             "it answers 401 without `WWW-Authenticate: Bearer`",
             "this is not an MCP endpoint, or a proxy removes that header: check the tunnel's rules \
              for headers",
         );
     };
-    if found.is_empty() {
+    if metadata.is_empty() {
         return failed(
             "its 401 does not say where its metadata are (no resource_metadata)",
             "a proxy changes WWW-Authenticate, or a login page of the tunnel answers: let /mcp \
              pass without it",
         );
     }
-    let url = match Url::parse(&found) {
+    let url = match Url::parse(&metadata) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => {
             return failed(
                 format!(
                     "resource_metadata is not an absolute address: {}",
-                    clean_text(&found, 120)
+                    clean_text(&metadata, 120)
                 ),
                 "clients ignore it silently: it must begin with https://",
             );
@@ -115,6 +115,7 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     passed(url, message)
 }
 
+/// Explains an answer without a 401 to a request without a token.
 fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> StepFailure {
     let origin = target.origin();
     if json_error_code(answer) == "forbidden_host" {
@@ -124,8 +125,8 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
         );
         return explain_unexpected_answer(answer, &hint);
     }
-    if let Some(failed) = explain_foreign_answer(target, answer) {
-        return failed;
+    if let Some(failure) = explain_foreign_answer(target, answer) {
+        return failure;
     }
     match answer.status {
         200..=299 => StepFailure {
@@ -159,15 +160,15 @@ fn explain_missing_challenge(target: &Target<'_>, answer: &HttpResponse) -> Step
     }
 }
 
-/// Reads the resource metadata. Returns the issuer.
+/// Checks the metadata of the resource. Returns the first authorization server that it names.
 pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String> {
     let found = read_json(target, metadata)?;
     let resource = found["resource"].as_str().unwrap_or_default();
-    let named: Vec<&str> = found["authorization_servers"]
+    let servers: Vec<&str> = found["authorization_servers"]
         .as_array()
         .map(|all| all.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    let Some(issuer) = named.first().copied() else {
+    let Some(issuer) = servers.first().copied() else {
         return failed(
             "it names no authorization server (authorization_servers)",
             "without one, clients cannot get a token",
@@ -202,7 +203,7 @@ pub(super) fn resource(target: &Target<'_>, metadata: &Url) -> StepResult<String
     failed(message, hint)
 }
 
-/// Reads the metadata of the authorization server.
+/// Checks the metadata of the authorization server.
 pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     let Some(url) = Url::parse(issuer).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
     else {
@@ -245,14 +246,15 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
         supports_basic: methods.is_empty() || methods.contains(&"client_secret_basic"),
         lists_read_scope: listed("scopes_supported").contains(&"read"),
     };
-    let takes_documents = found["client_id_metadata_document_supported"] == Value::Bool(true);
-    let takes_registration = found["registration_endpoint"].is_string();
-    let mut ways = Vec::new();
-    ways.extend(takes_documents.then_some("by metadata document"));
-    ways.extend(takes_registration.then_some("by dynamic registration"));
-    ways.push("by the owner's registration");
-    let message = format!("{} accepts clients {}", clean_text(issuer, 120), ways.join(", "));
-    if takes_documents && !methods.contains(&"none") {
+    let accepts_documents = found["client_id_metadata_document_supported"] == Value::Bool(true);
+    let offers_registration = found["registration_endpoint"].is_string();
+    let mut registrations = Vec::new();
+    registrations.extend(accepts_documents.then_some("by metadata document"));
+    registrations.extend(offers_registration.then_some("by dynamic registration"));
+    registrations.push("by the owner's registration");
+    let registrations = registrations.join(", ");
+    let message = format!("{} accepts clients {registrations}", clean_text(issuer, 120));
+    if accepts_documents && !methods.contains(&"none") {
         return warned(
             server,
             message,
@@ -260,16 +262,16 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
              metadata document",
         );
     }
-    if !takes_documents && !takes_registration {
+    if !accepts_documents && !offers_registration {
         let warning = "apps cannot register: use `brain clients register` for each, or set \
                        http.dynamic_registration";
         return warned(server, message, warning);
     }
-    // Clients of revision 2025-03-26 look here.
+    // Clients of MCP revision 2025-03-26 read the metadata with the endpoint's path as suffix.
     let suffixed = well_known(&url, target.url.path());
     if url.path() == "/" && target.url.path() != "/" && read_json(target, &suffixed).is_err() {
         let warning = format!(
-            "some clients read the same at {}: let the tunnel pass it",
+            "some clients read this metadata at {}: let the tunnel pass it",
             clean_text(suffixed.as_str(), 160)
         );
         return warned(server, message, warning);
@@ -277,7 +279,7 @@ pub(super) fn server(target: &Target<'_>, issuer: &str) -> StepResult<Server> {
     passed(server, message)
 }
 
-/// Returns the metadata URL of a server: the well-known name precedes its path (RFC 8414 section
+/// Returns the metadata URL of a server: the well-known name precedes `path` (RFC 8414 section
 /// 3.1).
 fn well_known(issuer: &Url, path: &str) -> Url {
     let mut url = issuer.clone();
@@ -286,7 +288,7 @@ fn well_known(issuer: &Url, path: &str) -> Url {
     url
 }
 
-/// Returns an endpoint of the metadata. It must be `https` or local.
+/// Returns an endpoint that the metadata names. Its URL must be `https`, or lead to this machine.
 fn endpoint(found: &Value, name: &str) -> Result<Url, StepFailure> {
     let text = found[name].as_str().unwrap_or_default();
     let url = Url::parse(text)
@@ -301,34 +303,35 @@ fn endpoint(found: &Value, name: &str) -> Result<Url, StepFailure> {
 /// Reads the JSON object at `url`.
 fn read_json(target: &Target<'_>, url: &Url) -> Result<Value, StepFailure> {
     let address = clean_text(url.as_str(), 160);
-    let at = |failed: StepFailure| StepFailure {
-        message: format!("{address}: {}", failed.message),
-        ..failed
+    let with_address = |failure: StepFailure| StepFailure {
+        message: format!("{address}: {}", failure.message),
+        ..failure
     };
-    let answer = target.get(url).map_err(|error| at(explain_net_error(target, &error)))?;
-    if let Some(failed) = explain_foreign_answer(target, &answer) {
-        return Err(at(failed));
+    let answer =
+        target.get(url).map_err(|error| with_address(explain_net_error(target, &error)))?;
+    if let Some(failure) = explain_foreign_answer(target, &answer) {
+        return Err(with_address(failure));
     }
     if answer.status != 200 {
-        return Err(at(explain_unexpected_answer(
+        return Err(with_address(explain_unexpected_answer(
             &answer,
             "let the tunnel pass everything below /.well-known to 127.0.0.1:8765",
         )));
     }
     let found: Option<Value> = serde_json::from_slice(&answer.body).ok().filter(Value::is_object);
     found.ok_or_else(|| {
-        at(explain_unexpected_answer(
+        with_address(explain_unexpected_answer(
             &answer,
             "a JSON object is expected: check where the tunnel forwards to",
         ))
     })
 }
 
-/// Returns whether two URLs are equal. A bare host may have a trailing slash.
-fn is_same_url(one: &str, other: &str) -> bool {
+/// Returns whether two URLs are equal. URLs without a path may differ by a trailing slash.
+fn is_same_url(first: &str, second: &str) -> bool {
     let is_bare_host = |text: &str| Url::parse(text).is_ok_and(|url| url.path() == "/");
-    one == other
-        || is_bare_host(one)
-            && is_bare_host(other)
-            && one.trim_end_matches('/') == other.trim_end_matches('/')
+    first == second
+        || is_bare_host(first)
+            && is_bare_host(second)
+            && first.trim_end_matches('/') == second.trim_end_matches('/')
 }

@@ -3,10 +3,10 @@
 use super::{StepFailure, Target};
 use brain_net::{Error as NetError, HttpResponse, TlsError};
 
-/// Returns remote text on one line, cut to `max_chars` characters, without control or bidirectional
-/// characters.
+/// Returns remote text on one line, cut to `max_chars` characters and `…`. Replaces control and
+/// invisible formatting characters by U+FFFD.
 pub(super) fn clean_text(text: &str, max_chars: usize) -> String {
-    let harmless = |c: char| match c {
+    let replace_harmful = |c: char| match c {
         _ if c.is_whitespace() => ' ',
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
@@ -15,17 +15,17 @@ pub(super) fn clean_text(text: &str, max_chars: usize) -> String {
         _ if c.is_control() => '\u{FFFD}',
         _ => c,
     };
-    let mut out: String = text.trim().chars().take(max_chars).map(harmless).collect();
+    let mut out: String = text.trim().chars().take(max_chars).map(replace_harmful).collect();
     if text.trim().chars().nth(max_chars).is_some() {
         out.push('…');
     }
     out
 }
 
-/// Removes the secret from an answer. Some servers echo requests, and reports are shared.
+/// Replaces `secret` in an answer. Some servers echo requests, and users share reports.
 pub(super) fn redact_secret(mut answer: HttpResponse, secret: &str) -> HttpResponse {
     const HIDDEN: &str = "[secret]";
-    // Shorter values are not secrets and would match anywhere.
+    // A shorter value is not a secret and would match anywhere.
     if secret.len() < 8 {
         return answer;
     }
@@ -95,7 +95,8 @@ pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFa
     StepFailure { message: error.to_string(), hint: hint.into() }
 }
 
-/// Explains an answer that does not come from an MCP endpoint.
+/// Explains an answer that does not come from an MCP endpoint: a redirect, a tunnel's error, or an
+/// HTML page. `None` for other answers.
 pub(super) fn explain_foreign_answer(
     target: &Target<'_>,
     answer: &HttpResponse,
@@ -148,7 +149,7 @@ pub(super) fn explain_foreign_answer(
     None
 }
 
-/// Explains any other unexpected answer.
+/// Describes an unexpected answer by its status and error text, with `hint` as the remedy.
 pub(super) fn explain_unexpected_answer(answer: &HttpResponse, hint: &str) -> StepFailure {
     let body = String::from_utf8_lossy(&answer.body);
     let detail = json_error_text(&body).unwrap_or_else(|| clean_text(&body, 120));
@@ -156,18 +157,18 @@ pub(super) fn explain_unexpected_answer(answer: &HttpResponse, hint: &str) -> St
     StepFailure { message: format!("it answers {}{detail}", answer.status), hint: hint.into() }
 }
 
-/// Returns code and message of a JSON error.
+/// Returns code and message of a JSON error, cleaned, in one text.
 pub(super) fn json_error_text(body: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(body).ok()?;
     let error = &value["error"];
     let code = error.as_str().or(error["message"].as_str())?;
-    let words =
+    let message =
         value["error_description"].as_str().or(value["message"].as_str()).unwrap_or_default();
-    let both = if words.is_empty() { code.to_owned() } else { format!("{code}: {words}") };
-    Some(clean_text(&both, 160))
+    let text = if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") };
+    Some(clean_text(&text, 160))
 }
 
-/// Returns the code of a JSON error.
+/// Returns the code of a JSON error, or an empty text. The code is not cleaned.
 pub(super) fn json_error_code(answer: &HttpResponse) -> String {
     let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     value["error"].as_str().unwrap_or_default().to_owned()
@@ -193,8 +194,9 @@ pub(super) fn challenge_parameter(answer: &HttpResponse, parameter: &str) -> Opt
     values.filter_map(|(_, value)| bearer_parameter(value, parameter)).next()
 }
 
+/// Returns a parameter of the Bearer challenge in one value of the header.
 fn bearer_parameter(value: &str, parameter: &str) -> Option<String> {
-    // Another scheme may precede it in the same value.
+    // The challenge of another scheme may precede the Bearer challenge in the same value.
     let at = value.to_ascii_lowercase().match_indices("bearer").map(|(at, _)| at).find(|&at| {
         let before = value[..at].trim_end();
         let after = value[at + 6..].chars().next();
@@ -218,7 +220,7 @@ fn bearer_parameter(value: &str, parameter: &str) -> Option<String> {
     Some(String::new())
 }
 
-/// Splits a quoted text, after its first quote, from the rest.
+/// Reads a quoted text from after its opening quote. Returns it without escapes, and the rest.
 fn quoted_text(text: &str) -> (String, &str) {
     let mut out = String::new();
     let mut chars = text.char_indices();
@@ -237,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenge_is_found_anywhere_in_the_value() {
+    fn a_bearer_parameter_is_found_anywhere_in_the_value() {
         let found = |value: &str| bearer_parameter(value, "resource_metadata");
         let url = "https://b.example/.well-known/oauth-protected-resource/mcp";
         for value in [

@@ -44,20 +44,23 @@ impl<'a> Session<'a> {
     }
 
     /// Performs the handshake and returns the server's description.
+    ///
+    /// # Errors
+    /// If a call fails, or the answer names no revision.
     pub(super) fn initialize(&mut self) -> Result<Value, RequestError> {
-        let hello =
+        let params =
             json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() });
-        let description = self.ask("initialize", hello)?;
+        let description = self.request("initialize", params)?;
         let Some(revision) = description["protocolVersion"].as_str() else {
             return Err(RequestError {
                 message: "its greeting names no protocolVersion".into(),
                 hint: None,
             });
         };
-        // It becomes part of the header of later requests.
+        // The revision becomes a header of later requests.
         self.revision = Some(clean_text(revision, 20));
-        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let answer = self.post(&ready, "notifications/initialized", None)?;
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let answer = self.post(&initialized, "notifications/initialized", None)?;
         match answer.status {
             200..=299 => Ok(description),
             status => Err(RequestError {
@@ -67,8 +70,16 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Sends a request, with or without a handshake.
-    pub(super) fn ask(&mut self, method: &str, mut params: Value) -> Result<Value, RequestError> {
+    /// Sends a request and returns its result. Without a handshake, the request itself names its
+    /// revision and client.
+    ///
+    /// # Errors
+    /// If the call fails, or its answer is an error or no MCP message.
+    pub(super) fn request(
+        &mut self,
+        method: &str,
+        mut params: Value,
+    ) -> Result<Value, RequestError> {
         let is_modern = self.revision.is_none() && method != "initialize";
         if is_modern {
             params["_meta"] = json!({
@@ -90,15 +101,17 @@ impl<'a> Session<'a> {
             Some(result) => Ok(result.clone()),
             None => {
                 let code = clean_text(&reply["error"]["code"].to_string(), 20);
-                let words = clean_text(reply["error"]["message"].as_str().unwrap_or_default(), 160);
+                let text = clean_text(reply["error"]["message"].as_str().unwrap_or_default(), 160);
                 Err(RequestError {
-                    message: format!("the answer to {method} is error {code}: {words}"),
+                    message: format!("the answer to {method} is error {code}: {text}"),
                     hint: None,
                 })
             }
         }
     }
 
+    /// Posts a message of `method`. `name` is the value of the header `mcp-name`, sent without a
+    /// handshake.
     fn post(
         &self,
         message: &Value,
@@ -128,8 +141,8 @@ impl<'a> Session<'a> {
             is_complete: |answer| answer.kind() == "text/event-stream" && reply(answer).is_some(),
         };
         let answer = self.target.net.call(&call).map_err(|error| {
-            let failed = explain_net_error(self.target, &error);
-            RequestError { message: failed.message, hint: Some(failed.hint) }
+            let failure = explain_net_error(self.target, &error);
+            RequestError { message: failure.message, hint: Some(failure.hint) }
         })?;
         let header = self.token.header.expose();
         Ok(redact_secret(answer, header.strip_prefix("Bearer ").unwrap_or(header)))
@@ -155,7 +168,7 @@ impl<'a> Session<'a> {
             };
         }
         match explain_foreign_answer(self.target, answer) {
-            Some(failed) => RequestError { message: failed.message, hint: Some(failed.hint) },
+            Some(failure) => RequestError { message: failure.message, hint: Some(failure.hint) },
             None => RequestError {
                 message: format!("it answers {status} without an MCP message{detail}"),
                 hint: None,
@@ -168,7 +181,7 @@ fn client_info() -> Value {
     json!({ "name": "brain connect test", "version": brain_protocol::VERSION })
 }
 
-/// Returns the response in an answer: its body or an event of its stream.
+/// Returns the MCP response in an HTTP answer: its body, or the first response in its event stream.
 fn reply(answer: &HttpResponse) -> Option<Value> {
     let body = std::str::from_utf8(&answer.body).ok()?;
     let is_reply = |value: &Value| value.get("result").is_some() || value["error"].is_object();
@@ -177,8 +190,8 @@ fn reply(answer: &HttpResponse) -> Option<Value> {
     }
     let text = body.replace("\r\n", "\n");
     // Text after the last empty line is incomplete.
-    let (whole, _) = text.rsplit_once("\n\n")?;
-    whole.split("\n\n").find_map(|event| {
+    let (complete, _) = text.rsplit_once("\n\n")?;
+    complete.split("\n\n").find_map(|event| {
         let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
         let data: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
         serde_json::from_str(&data.join("\n")).ok().filter(is_reply)
@@ -205,7 +218,7 @@ mod tests {
             "id: 0\ndata:\n\ndata: {{\"method\":\"x\"}}\n\nevent: message\r\ndata: {plain}\r\n\r\n"
         );
         assert_eq!(reply(&answer("text/event-stream; charset=utf-8", &stream)).unwrap()["id"], 1);
-        let half = &stream[..stream.len() - 2];
-        assert!(reply(&answer("text/event-stream", half)).is_none(), "the event is incomplete");
+        let cut = &stream[..stream.len() - 2];
+        assert!(reply(&answer("text/event-stream", cut)).is_none(), "the event is incomplete");
     }
 }

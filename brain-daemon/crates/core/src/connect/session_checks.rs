@@ -1,4 +1,4 @@
-//! Checks of a session: greeting, list of tools, and a search.
+//! Checks of an MCP session: greeting, list of tools, and a search.
 
 use serde_json::{Value, json};
 
@@ -19,13 +19,14 @@ fn failed_request(error: RequestError, default_hint: &str) -> StepFailure {
     }
 }
 
-/// Connects with and without a handshake. Continues without one if the server supports it.
+/// Connects with and without a handshake. Returns the session without a handshake if the server
+/// supports it, and otherwise the session with one.
 pub(super) fn greet<'a>(
     target: &'a Target<'a>,
     token: &'a BearerToken<'a>,
 ) -> StepResult<Session<'a>> {
     let mut modern = Session::new(target, token);
-    let modern_result = modern.ask("server/discover", json!({})).and_then(|description| {
+    let modern_result = modern.request("server/discover", json!({})).and_then(|description| {
         match revisions(&description) {
             revisions if revisions.iter().any(|revision| revision == MODERN) => {
                 Ok((description, revisions))
@@ -69,7 +70,7 @@ pub(super) fn greet<'a>(
             )
         }
         (Err(modern), Err(legacy)) => {
-            // Both kinds usually fail for the same reason.
+            // Both attempts usually fail for the same reason.
             let both = match modern.message == legacy.message {
                 true => legacy.message,
                 false => format!("{}; {}", modern.message, legacy.message),
@@ -83,13 +84,13 @@ pub(super) fn greet<'a>(
     }
 }
 
-/// Returns the revisions that a server lists.
+/// Returns the first ten revisions that a server lists.
 fn revisions(description: &Value) -> Vec<String> {
     let all = description["supportedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().filter_map(Value::as_str).take(10).map(|text| clean_text(text, 20)).collect()
 }
 
-/// Returns the server's name.
+/// Returns name and version of the server from one of two replies, or `it` if neither has a name.
 fn server_name(description: &Value, other: &Value) -> String {
     let info = [
         &description["serverInfo"],
@@ -104,14 +105,14 @@ fn server_name(description: &Value, other: &Value) -> String {
     }
 }
 
-/// Checks the tools, including the two that chat products need.
+/// Checks that the tools `search` and `fetch` exist, and that the list is not expensive.
 pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
     let mut all: Vec<Value> = Vec::new();
     let mut cursor = None::<String>;
     for _ in 0..MAX_LIST_PAGES {
         let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         let page = session
-            .ask("tools/list", params)
+            .request("tools/list", params)
             .map_err(|error| failed_request(error, "check the daemon's log"))?;
         let Some(tools) = page["tools"].as_array() else {
             return failed(
@@ -153,11 +154,11 @@ pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
     }
 }
 
-/// Checks a search.
+/// Checks that a search returns results that chat products can cite.
 pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
     let call = json!({ "name": "search", "arguments": { "query": "brain" } });
     let found = session
-        .ask("tools/call", call)
+        .request("tools/call", call)
         .map_err(|error| failed_request(error, "check the daemon's log"))?;
     let text = found["content"][0]["text"].as_str().unwrap_or_default();
     if found["isError"] == Value::Bool(true) {

@@ -15,7 +15,7 @@ impl Health for Access {
     }
 }
 
-/// Checks the addresses of the listeners.
+/// Warns about listeners that are not open, or that the network can reach or read.
 fn http(access: &Access) -> Finding {
     let addresses = access.http_addresses();
     if let Some(missing) = addresses.missing.first() {
@@ -34,27 +34,27 @@ fn http(access: &Access) -> Finding {
     ok(message)
 }
 
-/// Checks the owner's token, and tokens that end soon.
-fn clients(access: AccessSummary) -> Finding {
-    if let Some(fault) = access.admin_token_problem {
+/// Warns if there is no admin token, or if personal tokens expire soon.
+fn clients(summary: AccessSummary) -> Finding {
+    if let Some(fault) = summary.admin_token_problem {
         let hint = fault.hint.unwrap_or_else(|| "brain token admin".into());
         return warn(format!("there is no admin token: {}", fault.message), hint);
     }
-    if !access.expiring.is_empty() {
-        let expiring: Vec<String> = access
+    if !summary.expiring.is_empty() {
+        let expiring: Vec<String> = summary
             .expiring
             .iter()
             .map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at)))
             .collect();
         let hint =
-            "make new ones: brain token create NAME --scope SCOPES; brain token list has these";
+            "create new tokens: brain token create NAME --scope SCOPES; brain token list shows all";
         return warn(format!("tokens end soon: {}", expiring.join(", ")), hint);
     }
-    let without_expiry = match access.without_expiry.as_slice() {
+    let without_expiry = match summary.without_expiry.as_slice() {
         [] => String::new(),
         names => format!("; without an end: {}", names.join(", ")),
     };
-    ok(format!("clients: {}, personal tokens: {}{without_expiry}", access.clients, access.tokens))
+    ok(format!("clients: {}, personal tokens: {}{without_expiry}", summary.clients, summary.tokens))
 }
 
 #[cfg(test)]
@@ -65,19 +65,19 @@ mod tests {
 
     #[test]
     fn tokens_that_expire_soon_are_a_warning() {
-        let access = AccessSummary {
+        let summary = AccessSummary {
             clients: 1,
             tokens: 2,
             expiring: vec![("laptop".into(), 0)],
             without_expiry: vec!["ci".into()],
             admin_token_problem: None,
         };
-        let (status, message, hint) = clients(access.clone()).unwrap();
+        let (status, message, hint) = clients(summary.clone()).unwrap();
         assert_eq!(status, CheckStatus::Warn);
         assert_eq!(message, "tokens end soon: \"laptop\" at 1970-01-01T00:00:00.000Z");
         assert!(hint.unwrap().contains("brain token create"));
-        let quiet = AccessSummary { expiring: Vec::new(), ..access };
-        let (status, message, _) = clients(quiet).unwrap();
+        let none_expiring = AccessSummary { expiring: Vec::new(), ..summary };
+        let (status, message, _) = clients(none_expiring).unwrap();
         assert_eq!(status, CheckStatus::Ok);
         assert_eq!(message, "clients: 1, personal tokens: 2; without an end: ci");
     }

@@ -1,4 +1,4 @@
-//! Health of the process: its home, socket, disk and clock.
+//! Health of the process: its home, configuration, socket, disk and clock.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::sync::Arc;
@@ -16,8 +16,10 @@ use crate::{Environment, FileService};
 
 /// Free bytes on the disk below which the check warns.
 const LOW_FREE_BYTES: u64 = 500_000_000;
+/// Time by which the newest page may be ahead of the clock, in milliseconds.
+const MAX_CLOCK_LAG_MS: i64 = 60_000;
 
-/// The process of the daemon.
+/// The process of the daemon, with the services that its checks read.
 pub(crate) struct Process {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
@@ -68,10 +70,10 @@ impl Process {
 
     fn socket(&self) -> Finding {
         let path = self.env.config.socket(&self.env.home);
-        let passed = self.env.config.socket_is_passed();
+        let is_passed_in = self.env.config.socket_is_passed();
         let Ok(meta) = std::fs::symlink_metadata(&path) else {
-            if passed {
-                // The systemd manager of a user sets this variable, the one of the system does not.
+            if is_passed_in {
+                // A user's systemd manager sets this variable; the system's manager does not.
                 let manager =
                     if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
                 let hint = format!("systemctl{manager} restart brain-daemon.socket");
@@ -83,7 +85,7 @@ impl Process {
             );
         };
         let mode = meta.permissions().mode() & 0o777;
-        if passed {
+        if is_passed_in {
             // systemd decides the mode. The daemon checks the peer of each connection.
             return ok(format!("{}, mode {mode:04o}, passed in by systemd", path.display()));
         }
@@ -122,7 +124,7 @@ impl Process {
             Ok(false)
         })?;
         match newest {
-            Some(at) if at > now + 60_000 => warn(
+            Some(at) if at > now + MAX_CLOCK_LAG_MS => warn(
                 format!("now is {}, but the newest page is of {}", rfc3339(now), rfc3339(at)),
                 "date -u",
             ),
@@ -130,13 +132,13 @@ impl Process {
         }
     }
 
-    /// Restores the mode of the socket if this daemon created it.
+    /// Restores the mode 0600 of the socket, unless systemd or another user created it.
     pub(super) fn close_socket_to_others(&self) {
         let path = self.env.config.socket(&self.env.home);
-        let ours = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
+        let is_own = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
             meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw()
         });
-        if ours
+        if is_own
             && !self.env.config.socket_is_passed()
             && let Err(error) =
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))

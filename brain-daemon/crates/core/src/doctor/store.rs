@@ -9,13 +9,14 @@ use brain_store::{SCHEMA, Store, StoreOptions, Usage};
 
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
-/// The number of newest pages that are read back, and the time for it.
+/// Maximum number of newest pages that are read back.
 const MAX_READ_BACK: u64 = 2000;
+/// Time after which no further page is read back.
 const MAX_READ_BACK_TIME: Duration = Duration::from_secs(1);
-/// The time for counting the used part of the store.
-const COUNT_TIME: Duration = Duration::from_secs(2);
-/// Bytes of a store above which its used part is not counted, since all of it must be read.
-const MAX_COUNTED: u64 = 4_000_000_000;
+/// Maximum time for counting the used part of the store.
+const MAX_COUNT_TIME: Duration = Duration::from_secs(2);
+/// Size of a store above which its used part is not counted, because that reads the whole store.
+const MAX_COUNTED_BYTES: u64 = 4_000_000_000;
 
 impl Health for Store {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
@@ -28,8 +29,8 @@ impl Health for Store {
     }
 }
 
+/// Reads the newest pages with their texts. Fails if one of them is damaged.
 fn integrity(store: &Store) -> Finding {
-    // Reads the newest pages with their texts.
     let (mut read_count, began) = (0, Instant::now());
     let counts = store.read_through(|reader| {
         reader.newest(u64::MAX, |(_, _, record)| {
@@ -48,22 +49,23 @@ fn integrity(store: &Store) -> Finding {
     ))
 }
 
+/// Warns if much of the store is unused and a start cannot return it to the file system.
 fn size(store: &Store) -> Finding {
     let on_disk = store.bytes_on_disk()?;
     let shown = format!("{} MB on the disk", on_disk / 1_000_000);
-    if on_disk > MAX_COUNTED {
+    if on_disk > MAX_COUNTED_BYTES {
         return ok(format!(
-            "{shown}; more than {} GB are not counted",
-            MAX_COUNTED / 1_000_000_000
+            "{shown}; the part in use is not counted above {} GB",
+            MAX_COUNTED_BYTES / 1_000_000_000
         ));
     }
     let reader = store.read(Visibility::All)?;
     let (sender, receiver) = sync_channel(1);
-    let counting = std::thread::Builder::new().name("doctor".into()).spawn(move || {
+    let thread = std::thread::Builder::new().name("doctor".into()).spawn(move || {
         let _ = sender.send(reader.bytes_in_use());
     });
-    let Some(in_use) = counting.ok().and_then(|_| receiver.recv_timeout(COUNT_TIME).ok()) else {
-        return ok(format!("{shown}; it takes too long to count how much of it is in use"));
+    let Some(in_use) = thread.ok().and_then(|_| receiver.recv_timeout(MAX_COUNT_TIME).ok()) else {
+        return ok(format!("{shown}; counting the part in use takes too long"));
     };
     let min_returned_bytes = StoreOptions::MIN_RETURNED_BYTES;
     let usage = Usage { on_disk, in_use: in_use?, min_returned_bytes };
@@ -88,9 +90,10 @@ fn schema(store: &Store) -> Finding {
     }
 }
 
+/// Warns about spool files that a start moved aside.
 fn spool(store: &Store) -> Finding {
     match store.set_aside_spools()?.as_slice() {
-        [] => ok("nothing was put aside"),
+        [] => ok("no spool was set aside"),
         [first, others @ ..] => {
             let more = if others.is_empty() {
                 String::new()
@@ -98,13 +101,13 @@ fn spool(store: &Store) -> Finding {
                 format!(" (and {} more)", others.len())
             };
             let message = format!(
-                "{}{more} was put aside: it may have accepted items that this store does not have",
+                "{}{more} was set aside: it may contain accepted jobs that this store lacks",
                 first.display()
             );
             warn(
                 message,
-                "where brain is stopped and has no brain.redb.spool, put it beside its store under \
-                 that name; or remove it",
+                "to recover the jobs, stop the brain that accepted them, and move the file beside \
+                 its store as brain.redb.spool, if there is none; or remove the file",
             )
         }
     }

@@ -13,6 +13,7 @@ impl Health for WorkerStates {
     }
 }
 
+/// Fails if a worker is down, and warns if one failed recently.
 fn check(workers: &WorkerStates) -> Finding {
     let workers = workers.list();
     let failing: Vec<String> = workers
@@ -25,17 +26,17 @@ fn check(workers: &WorkerStates) -> Finding {
     if !failing.is_empty() {
         let is_down = workers.iter().any(|it| it.state == WorkerState::Restarting);
         let status = if is_down { CheckStatus::Fail } else { CheckStatus::Warn };
-        let hint = "it restarts by itself; if it fails again, run `brain stop`, and report the \
-                    message with the daemon's log";
+        let hint = "the worker restarts by itself; if it fails again, run `brain stop`, and \
+                    report the message with the daemon's log";
         return Ok((status, failing.join("; "), Some(hint.into())));
     }
-    let named = |is_configured: bool| -> String {
-        let is_chosen =
+    let names = |is_configured: bool| -> String {
+        let matches =
             |it: &&WorkerStatus| (it.state != WorkerState::NotConfigured) == is_configured;
-        let names: Vec<&str> = workers.iter().filter(is_chosen).map(|it| &*it.name).collect();
+        let names: Vec<&str> = workers.iter().filter(matches).map(|it| &*it.name).collect();
         if names.is_empty() { "none".into() } else { names.join(", ") }
     };
-    ok(format!("at work: {}; not configured: {}", named(true), named(false)))
+    ok(format!("at work: {}; not configured: {}", names(true), names(false)))
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
         let home = Home::at(dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
         let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
-        let all = Caller::local(7);
+        let owner = Caller::local(7);
         brain.workers.set("ingest", WorkerState::Running);
         brain.workers.set("tunnel", WorkerState::NotConfigured);
         let (status, message, _) = check(&brain.workers).unwrap();
@@ -61,14 +62,14 @@ mod tests {
             (status, message.as_str()),
             (CheckStatus::Ok, "at work: ingest; not configured: tunnel")
         );
-        assert!(brain.status(&all).unwrap().degraded.is_empty());
+        assert!(brain.status(&owner).unwrap().degraded.is_empty());
         brain.workers.record_failure("ingest", "a defect".into(), 1_763_720_000_000);
         let (status, message, hint) = check(&brain.workers).unwrap();
         assert_eq!(status, CheckStatus::Fail);
         let failed = "\"ingest\" failed at 2025-11-21T10:13:20.000Z";
         assert_eq!(message, format!("{failed}: a defect (restarts: 1)"));
         assert!(hint.unwrap().contains("brain stop"));
-        let shown = brain.status(&all).unwrap();
+        let shown = brain.status(&owner).unwrap();
         assert_eq!(shown.workers, brain.workers.list());
         assert!(shown.degraded[0].contains("the worker \"ingest\" failed"), "{shown:?}");
         // The worker works again, but its failure is recent.
@@ -76,6 +77,6 @@ mod tests {
         assert_eq!(check(&brain.workers).unwrap().0, CheckStatus::Warn);
         brain.workers.clear_failure("ingest");
         assert_eq!(check(&brain.workers).unwrap().0, CheckStatus::Ok);
-        assert_eq!(brain.status(&all).unwrap().workers[0].restarts, 1);
+        assert_eq!(brain.status(&owner).unwrap().workers[0].restarts, 1);
     }
 }

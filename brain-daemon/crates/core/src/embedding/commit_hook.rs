@@ -1,8 +1,8 @@
 //! Keeps vectors consistent with the store.
 //!
 //! A commit hook removes the vectors of deleted or changed pages before the commit is acknowledged.
-//! Commits made while no vectors were open are processed when they are opened, in the background;
-//! only then are vectors searched.
+//! Opening the vectors first catches up with the commits since they were last open, in the
+//! background. Searches use vectors only after that.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use brain_embed::{
 use brain_page::WINDOW_RULE_VERSION;
 use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
 
-/// Changes compared per snapshot.
-const BATCH: usize = 1000;
-/// Windows per embedder call. Few for a local model, so that a question need not wait; many for an
-/// endpoint, because each call costs a round trip.
+/// Maximum number of changes or pages that are compared in one snapshot of the store.
+const COMPARE_BATCH: usize = 1000;
+/// Windows per call of a local model. Few, so that a question need not wait.
 const LOCAL_BATCH: usize = 8;
+/// Windows per call of an endpoint. Many, because each call costs a round trip.
 const ENDPOINT_BATCH: usize = 64;
 
-/// Returns the key of the text that a page's vectors are made of. Includes the length, because the
-/// content hash ignores line endings.
+/// Returns the key of the text that a page's vectors are made of. The key includes the length,
+/// because the content hash ignores line endings.
 pub(super) fn key_of(page: &PageRecord) -> Key {
     let mut hash = Sha256::new();
     hash.update(WINDOW_RULE_VERSION.to_le_bytes());
@@ -66,14 +66,14 @@ impl Drop for EmbedSuppression {
     }
 }
 
-/// Combines two hooks. The vector hook runs first and only removes vectors.
+/// Combines two hooks. The hook for vectors runs first; it only removes vectors.
 pub(crate) fn combine_hooks(
-    meaning: impl Fn(&[Change]) + Send + 'static,
-    index: CommitHook,
+    vector_hook: impl Fn(&[Change]) + Send + 'static,
+    index_hook: CommitHook,
 ) -> CommitHook {
     Box::new(move |changes| {
-        meaning(&changes);
-        index(changes);
+        vector_hook(&changes);
+        index_hook(changes);
     })
 }
 
@@ -85,7 +85,7 @@ impl SharedState {
         let (Some(open_vectors), Some(last)) = (self.open_vectors(), changes.last()) else {
             return;
         };
-        let _gate = self.apply_lock.lock();
+        let _lock = self.apply_lock.lock();
         for change in changes {
             let page = change.page.as_deref();
             remove_stale(&open_vectors.vectors, change.id, || {
@@ -98,14 +98,15 @@ impl SharedState {
     }
 
     /// Records pages that a sync with suppressed embedding imports, even while no vectors are open.
+    /// Forgets pages that another write changes.
     fn record_suppressed(&self, changes: &[Change]) {
-        let suppressions = self.suppressions.load(Ordering::Acquire) > 0;
+        let is_suppressed = self.suppressions.load(Ordering::Acquire) > 0;
         let mut suppressed_pages = self.suppressed_pages.lock();
-        if !suppressions && suppressed_pages.is_empty() {
+        if !is_suppressed && suppressed_pages.is_empty() {
             return;
         }
         for change in changes {
-            if suppressions && change.page.as_ref().is_some_and(|page| page.is_read) {
+            if is_suppressed && change.page.as_ref().is_some_and(|page| page.is_read) {
                 suppressed_pages.insert(change.id);
             } else {
                 suppressed_pages.remove(&change.id);
@@ -114,24 +115,26 @@ impl SharedState {
     }
 }
 
-/// Removes a page's vectors unless they were made of `key`.
+/// Removes a page's vectors unless they have the key `key`.
 fn remove_stale(vectors: &Vectors, page: u64, key: impl FnOnce() -> Option<Key>) {
-    if let Some(made_of) = vectors.key(page)
-        && key() != Some(made_of)
+    if let Some(stored_key) = vectors.key(page)
+        && key() != Some(stored_key)
     {
         vectors.remove(page);
     }
 }
 
 impl EmbeddingService {
-    /// Replaces the configured embedder. Call it once, before the first round.
+    /// Replaces the configured embedder. Call it before the first round; a second call has no
+    /// effect.
     pub fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
         if self.state.override_embedder.set(embedder).is_err() {
             tracing::warn!("the embedder was set already");
         }
     }
 
-    /// Returns the configured provider. Looks for installed models at most once.
+    /// Returns the configured provider. Looks for installed models only if `state.provider` is not
+    /// set.
     pub(super) fn embedding_provider(&self) -> Option<Provider> {
         let mut provider = self.state.provider.lock();
         provider.get_or_insert_with(|| self.new_provider()).clone()
@@ -178,7 +181,7 @@ impl EmbeddingService {
         Ok(Arc::new(endpoint))
     }
 
-    /// Returns a provider of the secret with this name, or in `file`.
+    /// Returns a function that finds the secret `name`, also in `file`.
     pub(super) fn key_provider(&self, name: &'static str, file: Option<PathBuf>) -> KeyProvider {
         let secrets = Arc::clone(&self.env.secrets);
         Box::new(move || match secrets.find(name, file.as_deref()) {
@@ -192,6 +195,9 @@ impl EmbeddingService {
 
     /// Opens the vectors of the provider and catches up with the store. `None` if no provider is
     /// configured.
+    ///
+    /// # Errors
+    /// If the embedder is unusable, or vectors or store cannot be read.
     pub(super) fn open_vectors(&self) -> Result<Option<Arc<OpenVectors>>, EmbedError> {
         let shared = &self.state.shared;
         if let Some(open_vectors) = shared.open_vectors() {
@@ -280,25 +286,26 @@ impl EmbeddingService {
         })
     }
 
-    /// Compares every page that has vectors.
+    /// Removes the stale vectors of all pages.
     fn compare_all(&self, vectors: &Vectors) -> Result<(), StoreError> {
-        for pages in vectors.pages().chunks(BATCH) {
+        for pages in vectors.pages().chunks(COMPARE_BATCH) {
             compare_pages(&self.store.read(Visibility::All)?, vectors, pages.iter().copied())?;
         }
         Ok(())
     }
 }
 
-/// Compares the pages of one batch of changes after `seq` and advances it. Returns whether there
-/// were any.
+/// Removes stale vectors of the pages in one batch of changes after `seq`, and advances `seq` to
+/// its last change. Returns whether there were changes.
 fn compare(reader: &Reader, vectors: &Vectors, seq: &mut u64) -> Result<bool, StoreError> {
-    let changes = reader.changed_after(*seq, BATCH)?;
+    let changes = reader.changed_after(*seq, COMPARE_BATCH)?;
     let Some((last, _)) = changes.last() else { return Ok(false) };
     *seq = *last;
     compare_pages(reader, vectors, changes.into_iter().map(|(_, page)| page))?;
     Ok(true)
 }
 
+/// Removes the vectors of `pages` that are stale.
 fn compare_pages(
     reader: &Reader,
     vectors: &Vectors,

@@ -8,7 +8,11 @@ use super::{EmbeddingService, Progress};
 use brain_embed::{EmbedError, EmbedErrorKind};
 
 impl EmbeddingService {
-    /// Makes the missing vectors.
+    /// Makes the missing vectors; with `request.all`, makes all vectors again.
+    ///
+    /// # Errors
+    /// `not_found` without a model; `cancelled` or `stopping` if the work ended early; otherwise
+    /// the fault of the embedder.
     pub(crate) fn embed(
         &self,
         request: &Embed,
@@ -33,10 +37,11 @@ impl EmbeddingService {
         }
         let (is_cancelled, mut remove_all) = (AtomicBool::new(false), request.all);
         loop {
-            let done = reply.pages;
+            let embedded_pages = reply.pages;
             let should_continue = || {
+                let total = total.max(embedded_pages);
                 let should_continue =
-                    progress.at(done, total.max(done)) && !self.env.stop.is_cancelled();
+                    progress.at(embedded_pages, total) && !self.env.stop.is_cancelled();
                 is_cancelled.fetch_or(!should_continue, Ordering::Relaxed);
                 !is_cancelled.load(Ordering::Relaxed)
             };
@@ -70,9 +75,9 @@ fn no_model(problem: Option<(String, Option<String>)>) -> Fault {
     Fault::new(FaultCode::NotFound, message).hint(hint.unwrap_or_else(|| default_hint.into()))
 }
 
-/// Returns the fault for a run that ended early.
-fn interrupted(stopping: bool) -> Fault {
-    let (code, why) = match stopping {
+/// Returns the fault for work that ended early.
+fn interrupted(is_stopping: bool) -> Fault {
+    let (code, why) = match is_stopping {
         true => (FaultCode::Stopping, "brain is stopping"),
         false => (FaultCode::Cancelled, "the caller cancelled it"),
     };
@@ -80,6 +85,7 @@ fn interrupted(stopping: bool) -> Fault {
         .hint("finished vectors are kept; the rest is made in the background")
 }
 
+/// Converts an error of the embedder after `pages` pages got vectors.
 fn embed_fault(fault: &EmbedError, pages: u64) -> Fault {
     let code = match fault.kind {
         EmbedErrorKind::Model => FaultCode::NotFound,

@@ -1,15 +1,15 @@
 //! Estimates how long a model needs for the pages of this brain.
 
 use super::EmbeddingService;
-use super::known_models::{KnownModel, known};
+use super::known_models::{KnownModel, find_known};
 use brain_base::caller::Visibility;
 use brain_store::StoreError;
 
-/// Average bytes of text that each window adds: 60 words.
+/// Average bytes of text that each window adds to those before it: 60 words.
 const WINDOW_BYTES: u64 = 360;
 
 impl EmbeddingService {
-    /// Returns about how many windows all pages have.
+    /// Estimates how many windows all pages have.
     pub(super) fn estimate_windows(&self) -> Result<u64, StoreError> {
         let mut windows = 0;
         self.store.read(Visibility::All)?.in_order(("", ""), |(_, _, record)| {
@@ -19,25 +19,25 @@ impl EmbeddingService {
         Ok(windows)
     }
 
-    /// Returns about how long a model needs for this number of windows, in seconds.
+    /// Estimates how long a model needs for this number of windows, in seconds.
     pub(super) fn estimate_seconds(&self, model: &KnownModel, windows: u64) -> u64 {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.env.config.embedding.threads.min(cores).max(1) as u64;
         (windows.saturating_mul(model.window_ms) / threads).div_ceil(1000)
     }
 
-    /// Returns about how long the model of this name needs for `pages` average pages. `None` for a
-    /// model whose speed is not known.
+    /// Estimates how long the model of this name needs for `pages` average pages, in seconds.
+    /// `None` for a model whose speed is not known, or if the store cannot be read.
     pub(super) fn estimate_pages(&self, model: &str, pages: u64) -> Option<u64> {
-        let model = known(model)?;
+        let model = find_known(model)?;
         let active = self.store.read(Visibility::All).ok()?.counts().ok()?.active.max(1);
         let windows = self.estimate_windows().ok()?.saturating_mul(pages) / active;
         Some(self.estimate_seconds(model, windows))
     }
 }
 
-/// Formats a time for people: `about 3 minutes`.
-pub(super) fn about(seconds: u64) -> String {
+/// Formats a time approximately, for example `about 3 minutes`.
+pub(super) fn approximate_time(seconds: u64) -> String {
     match seconds {
         0..=1 => "about a second".into(),
         2..=90 => format!("about {seconds} seconds"),
@@ -48,13 +48,13 @@ pub(super) fn about(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::about;
+    use super::approximate_time;
 
     #[test]
-    fn times_are_round() {
-        let of = [(0, "a second"), (40, "40 seconds"), (95, "2 minutes"), (9000, "3 hours")];
-        for (seconds, text) in of {
-            assert_eq!(about(seconds), format!("about {text}"));
+    fn times_are_rounded_to_a_readable_unit() {
+        let cases = [(0, "a second"), (40, "40 seconds"), (95, "2 minutes"), (9000, "3 hours")];
+        for (seconds, text) in cases {
+            assert_eq!(approximate_time(seconds), format!("about {text}"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Copies or downloads the files of a model into a directory.
 //!
-//! Completed files stay there, so that the next attempt resumes.
+//! Completed downloads stay in the directory, so that the next attempt resumes.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,37 +15,40 @@ use super::origin::{Location, Origin};
 use brain_base::home::create_private_dir;
 use brain_net::{DownloadError, Error as NetError, HttpClient};
 
-/// Maximum size of the weights, in bytes.
+/// Maximum size of copied weights, in bytes.
 const MAX_WEIGHTS_BYTES: u64 = 4 * 1024 * 1024 * 1024;
-/// Maximum size of other files, in bytes.
+/// Maximum size of other copied files, in bytes.
 const MAX_OTHER_BYTES: u64 = 128 * 1024 * 1024;
 /// Size of the copy buffer, in bytes.
 const BUFFER_BYTES: usize = 1024 * 1024;
-/// Delays before an interrupted download is resumed, in seconds.
+/// Delays before an interrupted download is resumed, in seconds. After the last, it fails.
 const RETRY_DELAYS: [u64; 3] = [1, 3, 9];
-/// The file that names the origin of the other files here.
+/// The file that names the origin of an incomplete directory.
 const ORIGIN_FILE: &str = "brain-from";
 
-/// Receives the bytes done and the total of a file. Returning `false` cancels the work.
+/// Receives the completed bytes of a file, and its total or 0 if that is unknown. Returns `false`
+/// to cancel the work.
 pub(super) type ProgressListener<'a> = &'a dyn Fn(u64, u64) -> bool;
 
-/// Collects the files of a model in `dir` and returns the name of its weights.
+/// Collects the files of a model in `dir` and returns the name of the file with the weights.
 ///
 /// # Errors
-/// `not_found` for a missing file; otherwise the fault of the copy or download.
+/// `not_found` for a missing file; `cancelled` if `progress` cancels the work; otherwise the fault
+/// of the copy or download.
 pub(super) fn collect_files(
     origin: &Origin,
     dir: &Path,
     net: &dyn HttpClient,
     progress: ProgressListener<'_>,
 ) -> Result<&'static str, Fault> {
-    let from =
+    let origin_text =
         format!("{} {}\n", origin.location.text(), origin.weights.as_deref().unwrap_or_default());
-    let same = fs::read_to_string(dir.join(ORIGIN_FILE)).is_ok_and(|before| before == from);
-    if !same || matches!(origin.location, Location::Directory(_)) {
+    let is_same_origin =
+        fs::read_to_string(dir.join(ORIGIN_FILE)).is_ok_and(|text| text == origin_text);
+    if !is_same_origin || matches!(origin.location, Location::Directory(_)) {
         clear(dir)?;
         create_private_dir(dir)
-            .and_then(|()| fs::write(dir.join(ORIGIN_FILE), from))
+            .and_then(|()| fs::write(dir.join(ORIGIN_FILE), origin_text))
             .map_err(|e| write_fault(dir, &e))?;
     }
     let get_file = |name: &str, to: &str, max_bytes: u64| match &origin.location {
@@ -86,14 +89,14 @@ pub(super) fn collect_files(
 ///
 /// # Errors
 /// A fault with the path if it cannot be removed.
-pub(super) fn clear(dir: &Path) -> Result<(), Fault> {
-    let gone = match fs::symlink_metadata(dir) {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(dir),
-        Ok(_) => fs::remove_file(dir),
+pub(super) fn clear(path: &Path) -> Result<(), Fault> {
+    let result = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
         Err(e) => Err(e),
     };
-    match gone {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(write_fault(dir, &e)),
+    match result {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(write_fault(path, &e)),
         _ => Ok(()),
     }
 }
@@ -125,7 +128,7 @@ fn missing_file(origin: &Origin, name: &str) -> Fault {
     )
 }
 
-/// Copies a file. Returns `false` if it does not exist.
+/// Copies a file of at most `max_bytes`. Returns `false` if `from` does not exist.
 fn copy(
     from: &Path,
     to: &Path,
@@ -154,10 +157,10 @@ fn copy(
         create_private_dir(parent).map_err(|e| write_failed(&e))?;
     }
     let mut target = File::create(to).map_err(|e| write_failed(&e))?;
-    let (mut piece, mut bytes) = (vec![0; BUFFER_BYTES], 0);
+    let (mut buffer, mut bytes) = (vec![0; BUFFER_BYTES], 0);
     loop {
-        let n = source.read(&mut piece).map_err(|e| read_failed(&e))?;
-        let Some(read) = piece.get(..n).filter(|read| !read.is_empty()) else { break };
+        let n = source.read(&mut buffer).map_err(|e| read_failed(&e))?;
+        let Some(read) = buffer.get(..n).filter(|read| !read.is_empty()) else { break };
         target.write_all(read).map_err(|e| write_failed(&e))?;
         bytes += n as u64;
         if !progress(bytes, meta.len()) {
@@ -168,7 +171,8 @@ fn copy(
     Ok(true)
 }
 
-/// Downloads a file. Returns `false` if it does not exist. An existing local file is complete.
+/// Downloads a file, unless `to` exists from an earlier attempt. Returns `false` if the server does
+/// not have the file.
 fn fetch(
     base: &Url,
     name: &str,
@@ -186,7 +190,7 @@ fn fetch(
     if let Some(parent) = to.parent() {
         create_private_dir(parent).map_err(|e| write_fault(parent, &e))?;
     }
-    let mut pauses = RETRY_DELAYS.into_iter();
+    let mut delays = RETRY_DELAYS.into_iter();
     loop {
         // Without a length there is no progress bar, but the download continues.
         let error = match net
@@ -208,13 +212,14 @@ fn fetch(
                 | NetError::ConnectTimeout
                 | NetError::Status(429 | 500..)
         );
-        match pauses.next().filter(|_| is_transient) {
+        match delays.next().filter(|_| is_transient) {
             Some(seconds) => wait(seconds, progress)?,
             None => return Err(fetch_fault(&url, &error)),
         }
     }
 }
 
+/// Returns the fault of a failed download.
 fn fetch_fault(url: &Url, error: &NetError) -> Fault {
     let hint = match error {
         NetError::Status(401 | 403) => {
@@ -243,17 +248,18 @@ fn wait(seconds: u64, progress: ProgressListener<'_>) -> Result<(), Fault> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::cell::Cell;
     use std::sync::Mutex;
 
     use super::*;
-    use crate::embedding::known_models::known;
+    use crate::embedding::known_models::find_known;
 
-    /// A fake web server, with the number of interruptions before a file is complete.
+    /// A fake web server.
     struct Web {
+        /// The end of each URL, and the file that it serves.
         files: Vec<(&'static str, &'static str)>,
-        breaks: Mutex<usize>,
-        asked: Mutex<Vec<String>>,
+        /// Number of interruptions left before the weights can be downloaded completely.
+        interruptions: Mutex<usize>,
+        requested_urls: Mutex<Vec<String>>,
     }
 
     impl HttpClient for Web {
@@ -263,12 +269,12 @@ mod tests {
             to: &Path,
             on: &mut dyn FnMut(u64, Option<u64>) -> bool,
         ) -> Result<u64, DownloadError> {
-            self.asked.lock().unwrap().push(url.to_owned());
+            self.requested_urls.lock().unwrap().push(url.to_owned());
             let found = self.files.iter().find(|(name, _)| url.ends_with(name));
             let Some((_, text)) = found else { return Err(NetError::Status(404).into()) };
-            let mut breaks = self.breaks.lock().unwrap();
-            if url.ends_with("model.safetensors") && *breaks > 0 {
-                *breaks -= 1;
+            let mut interruptions = self.interruptions.lock().unwrap();
+            if url.ends_with("model.safetensors") && *interruptions > 0 {
+                *interruptions -= 1;
                 fs::write(to, &text[..1])?;
                 return Err(NetError::ConnectionBroken("cut".into()).into());
             }
@@ -289,12 +295,16 @@ mod tests {
         ("/model.safetensors", "weights"),
     ];
 
-    fn web(files: &[(&'static str, &'static str)], breaks: usize) -> Web {
-        Web { files: files.to_vec(), breaks: Mutex::new(breaks), asked: Mutex::default() }
+    fn web(files: &[(&'static str, &'static str)], interruptions: usize) -> Web {
+        Web {
+            files: files.to_vec(),
+            interruptions: Mutex::new(interruptions),
+            requested_urls: Mutex::default(),
+        }
     }
 
     fn hub(name: &str) -> Origin {
-        let known = known(name).unwrap();
+        let known = find_known(name).unwrap();
         let url = format!("https://huggingface.co/{}/resolve/main/", known.repository);
         let location = Location::Web(Url::parse(&url).unwrap());
         Origin { name: known.name.into(), location, weights: None, known: Some(known) }
@@ -304,19 +314,15 @@ mod tests {
     fn interrupted_download_is_resumed() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("m.tmp");
-        let (web, seen) = (web(&FILES, 1), Cell::new(0));
-        // The caller cancels before the weights.
+        let web = web(&FILES, 1);
         let origin = hub("all-minilm-l6-v2");
-        let fault = collect_files(&origin, &dir, &web, &|_, of| {
-            seen.set(of);
-            of != 7
-        })
-        .unwrap_err();
+        // The caller cancels at the weights: only they have 7 bytes.
+        let fault = collect_files(&origin, &dir, &web, &|_, total| total != 7).unwrap_err();
         assert_eq!(fault.code, FaultCode::Cancelled);
-        let before = web.asked.lock().unwrap().len();
+        let before = web.requested_urls.lock().unwrap().len();
         assert_eq!(collect_files(&origin, &dir, &web, &|_, _| true).unwrap(), "model.safetensors");
-        let asked: Vec<String> = web.asked.lock().unwrap()[before..].to_vec();
-        assert!(asked.iter().all(|url| !url.ends_with("/tokenizer.json")), "{asked:?}");
+        let urls: Vec<String> = web.requested_urls.lock().unwrap()[before..].to_vec();
+        assert!(urls.iter().all(|url| !url.ends_with("/tokenizer.json")), "{urls:?}");
         assert_eq!(fs::read(dir.join("model.safetensors")).unwrap(), b"weights");
         assert_eq!(fs::read(dir.join("1_Pooling/config.json")).unwrap(), b"p");
         assert!(!dir.join(ORIGIN_FILE).exists() && !dir.join("model.safetensors.part").exists());
@@ -340,12 +346,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("m.tmp");
         let origin = hub("all-minilm-l6-v2");
-        for (without, what) in [(1, "tokenizer.json"), (3, "model.safetensors or model.onnx")] {
+        for (index, name) in [(1, "tokenizer.json"), (3, "model.safetensors or model.onnx")] {
             let mut files = FILES.to_vec();
-            files.remove(without);
+            files.remove(index);
             let fault = collect_files(&origin, &dir, &web(&files, 0), &|_, _| true).unwrap_err();
             assert_eq!(fault.code, FaultCode::NotFound);
-            assert!(fault.message.contains(what), "{fault}");
+            assert!(fault.message.contains(name), "{fault}");
         }
         let source = home.path().join("source");
         create_private_dir(&source).unwrap();
@@ -361,13 +367,13 @@ mod tests {
             create_private_dir(to.parent().unwrap()).unwrap();
             fs::write(to, text).unwrap();
         }
-        let named = Origin { weights: Some("model.safetensors".into()), ..origin };
+        let origin = Origin { weights: Some("model.safetensors".into()), ..origin };
         assert_eq!(
-            collect_files(&named, &dir, &web(&[], 0), &|_, _| true).unwrap(),
+            collect_files(&origin, &dir, &web(&[], 0), &|_, _| true).unwrap(),
             "model.safetensors"
         );
         assert_eq!(fs::read(dir.join("1_Pooling/config.json")).unwrap(), b"p");
-        let fault = collect_files(&named, &dir, &web(&[], 0), &|_, _| false).unwrap_err();
+        let fault = collect_files(&origin, &dir, &web(&[], 0), &|_, _| false).unwrap_err();
         assert_eq!(fault.code, FaultCode::Cancelled);
     }
 

@@ -1,4 +1,4 @@
-//! `brain model install`: collects a model's files, verifies and tries them, then activates them.
+//! `brain model install`: collects the files of a model, verifies them, and activates the model.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
 use sha2::{Digest as _, Sha256};
 
-use super::estimate::about;
+use super::estimate::approximate_time;
 use super::fetch_files::{cancelled, clear, collect_files, write_fault};
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use super::model_record::{ModelRecord, size};
@@ -28,10 +28,15 @@ use brain_page::hex;
 /// The text that a new model is tried with.
 const PROBE_TEXT: &str = "The quick brown fox jumps over the lazy dog.";
 /// The lock file that prevents concurrent installations.
-const LOCK: &str = ".lock";
+const LOCK_FILE: &str = ".lock";
 
 impl EmbeddingService {
-    /// Installs a model.
+    /// Installs a model, unless an identical one is installed.
+    ///
+    /// # Errors
+    /// `usage` or `not_found` for an unusable request; `busy` during another installation;
+    /// `conflict` if a hash differs or brain did not create the target; `cancelled` if the caller
+    /// is gone or the daemon stops; otherwise the fault of the copy, download or test.
     pub(crate) fn model_install(
         &self,
         request: &ModelInstall,
@@ -48,11 +53,11 @@ impl EmbeddingService {
         check_target(&target_dir)?;
         let pinned = expected.or(origin.known.map(|known| known.sha256.to_owned()));
         let from = origin.location.text();
-        let before = ModelRecord::read(&target_dir).filter(|record| record.from == from);
+        let former = ModelRecord::read(&target_dir).filter(|record| record.from == from);
 
         // An identical installed model needs no change.
         let is_web = matches!(origin.location, Location::Web(_));
-        if let Some(record) = before.as_ref().filter(|_| is_web)
+        if let Some(record) = former.as_ref().filter(|_| is_web)
             && let Ok(facts) = inspect(&target_dir)
             && facts.sha256 == *pinned.as_ref().unwrap_or(&record.sha256)
         {
@@ -65,16 +70,16 @@ impl EmbeddingService {
         let weights = match collect_files(&origin, &tmp, &*self.env.net, &progress) {
             Ok(weights) => weights,
             Err(fault) => {
-                // Downloads are resumed. A copy restarts anyway, and its disk space may be needed.
+                // A download is resumed. A copy restarts anyway, so its disk space is freed.
                 if !is_web {
                     clear(&tmp)?;
                 }
                 return Err(fault);
             }
         };
-        let pinned = pinned.or_else(|| before.as_ref().map(|record| record.sha256.clone()));
+        let pinned = pinned.or_else(|| former.as_ref().map(|record| record.sha256.clone()));
         let known = origin.known.map(|known| known.files).unwrap_or_default();
-        let recorded = before.as_ref().filter(|_| is_web).map(|record| &record.files);
+        let recorded = former.as_ref().filter(|_| is_web).map(|record| &record.files);
         let should_continue = || progress(0, 0);
         let verified = check_files(&tmp, known, recorded).and_then(|files| {
             let facts = verify(&tmp, pinned.as_deref(), &should_continue)?;
@@ -108,6 +113,7 @@ impl EmbeddingService {
         Ok(self.install_reply(&origin.name, &target_dir, facts, already))
     }
 
+    /// Describes an installed model, and whether search uses it.
     fn install_reply(
         &self,
         name: &str,
@@ -116,12 +122,13 @@ impl EmbeddingService {
         already: bool,
     ) -> ModelInstallReply {
         let provider = self.env.config.embedding.provider;
-        let named = self.env.config.embedding.model.as_deref().unwrap_or_default();
+        let configured = self.env.config.embedding.model.as_deref().unwrap_or_default();
         let active = self.store.read(Visibility::All).and_then(|reader| reader.counts());
         let time = active
             .ok()
             .and_then(|counts| self.estimate_pages(name, counts.active))
-            .map_or_else(String::new, |seconds| format!(", which takes {}", about(seconds)));
+            .map(|seconds| format!(", which takes {}", approximate_time(seconds)))
+            .unwrap_or_default();
         let background = format!(
             "pages get their vectors in the background{time}: `brain model list` shows how far"
         );
@@ -137,16 +144,18 @@ impl EmbeddingService {
                 "search uses the endpoint; to use this one: embedding.provider = \"local\", \
                  embedding.model = \"{name}\""
             ),
-            _ if named.is_empty()
+            _ if configured.is_empty()
                 && installed(&self.env.home).is_some_and(|used| used == target_dir) =>
             {
                 format!("search uses it from now on; {background}")
             }
-            _ if named == name => format!("search uses it from now on; {background}"),
-            _ if named.is_empty() => {
+            _ if configured == name => format!("search uses it from now on; {background}"),
+            _ if configured.is_empty() => {
                 format!("search uses a newer one; to use this one: embedding.model = \"{name}\"")
             }
-            _ => format!("search uses \"{named}\"; to use this one: embedding.model = \"{name}\""),
+            _ => format!(
+                "search uses \"{configured}\"; to use this one: embedding.model = \"{name}\""
+            ),
         };
         ModelInstallReply {
             name: name.to_owned(),
@@ -160,7 +169,7 @@ impl EmbeddingService {
     }
 }
 
-/// Returns the hash that the owner expects, in lower case.
+/// Returns the hash that the request gives, if any, in lower case.
 fn expected_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
     let Some(hash) = &request.sha256 else { return Ok(None) };
     let hash = hash.trim().to_ascii_lowercase();
@@ -174,9 +183,9 @@ fn expected_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
     .hint("`sha256sum FILE` prints it"))
 }
 
-/// Takes the installation lock.
+/// Takes the installation lock. Fails with `busy` if another installation holds it.
 fn lock_installation(models: &Path) -> Result<File, Fault> {
-    let path = models.join(LOCK);
+    let path = models.join(LOCK_FILE);
     let file = File::create(&path).map_err(|e| write_fault(&path, &e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -188,15 +197,16 @@ fn lock_installation(models: &Path) -> Result<File, Fault> {
     }
 }
 
-/// Rejects a source inside the staging directory, which is cleared first.
+/// Rejects a source that is a directory which the installation clears.
 fn check_source(models: &Path, origin: &Origin) -> Result<(), Fault> {
     let Location::Directory(source) = &origin.location else { return Ok(()) };
-    let staging = [
+    let cleared_dirs = [
         models.join(format!("{}{STAGING_SUFFIX}", origin.name)),
         replaced_path(models, &origin.name),
     ];
-    let real = |path: &Path| path.canonicalize().ok();
-    if !staging.iter().any(|dir| real(dir).is_some_and(|dir| Some(dir) == real(source))) {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    let source_dir = canonical(source);
+    if source_dir.is_none() || cleared_dirs.iter().all(|dir| canonical(dir) != source_dir) {
         return Ok(());
     }
     Err(Fault::new(
@@ -209,15 +219,15 @@ fn check_source(models: &Path, origin: &Origin) -> Result<(), Fault> {
 /// Rejects a target that brain did not create.
 fn check_target(target_dir: &Path) -> Result<(), Fault> {
     let is_free = fs::symlink_metadata(target_dir).is_err_and(|e| e.kind() == ErrorKind::NotFound);
-    let is_ours = || !target_dir.is_symlink() && ModelRecord::read(target_dir).is_some();
-    if is_free || is_ours() {
+    let is_own = || !target_dir.is_symlink() && ModelRecord::read(target_dir).is_some();
+    if is_free || is_own() {
         return Ok(());
     }
     Err(Fault::new(
         FaultCode::Conflict,
         format!("{} was not created by brain: nothing was installed", target_dir.display()),
     )
-    .hint("move it away, or give the new one another name: --name NAME"))
+    .hint("move it away, or give the new model another name: --name NAME"))
 }
 
 /// Returns the hidden path of a model while it is being replaced.
@@ -225,16 +235,18 @@ fn replaced_path(models: &Path, name: &str) -> PathBuf {
     models.join(format!(".{name}{REPLACED_SUFFIX}"))
 }
 
-/// Restores the former model after a crash between the two renames.
+/// Restores the former model after a crash between the two renames of [`activate`]. Removes a
+/// former model that a later crash left.
 fn recover(models: &Path, name: &str) -> Result<(), Fault> {
-    let (target_dir, old) = (models.join(name), replaced_path(models, name));
-    if fs::symlink_metadata(&target_dir).is_err() && ModelRecord::read(&old).is_some() {
-        fs::rename(&old, &target_dir).map_err(|e| write_fault(&target_dir, &e))?;
+    let (target_dir, replaced) = (models.join(name), replaced_path(models, name));
+    if fs::symlink_metadata(&target_dir).is_err() && ModelRecord::read(&replaced).is_some() {
+        fs::rename(&replaced, &target_dir).map_err(|e| write_fault(&target_dir, &e))?;
     }
-    clear(&old)
+    clear(&replaced)
 }
 
-/// Hashes the files besides the weights and compares them with known or earlier hashes.
+/// Returns the hashes of all files except the weights, by name. Fails with `conflict` if a hash
+/// differs from the known one, or without a known one, from the recorded one.
 fn check_files(
     dir: &Path,
     known: &[(&str, &str)],
@@ -264,7 +276,8 @@ fn check_files(
     Ok(files)
 }
 
-/// Verifies the hashes and that the model produces vectors.
+/// Verifies the hash of the weights. Then checks that a reranker gives scores, and that another
+/// model makes vectors of the right length.
 fn verify(
     dir: &Path,
     pinned: Option<&str>,
@@ -301,8 +314,8 @@ fn verify(
     let vectors = Local::new(dir.to_owned(), 1)
         .embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
         .map_err(unusable)?;
-    let fits = vectors.first().is_some_and(|vector| vector.len() == facts.dimensions as usize);
-    if !fits {
+    let dimensions = facts.dimensions as usize;
+    if vectors.first().is_none_or(|vector| vector.len() != dimensions) {
         return Err(unusable(EmbedError {
             kind: EmbedErrorKind::Model,
             message: "its vectors differ in length from its configuration".into(),
@@ -312,14 +325,14 @@ fn verify(
     Ok(facts)
 }
 
-/// Renames the staged directory to the model's name. The former model is removed afterwards.
+/// Renames the staging directory to the model's name, then removes the former model.
 fn activate(models: &Path, name: &str) -> Result<(), Fault> {
-    let (target_dir, old) = (models.join(name), replaced_path(models, name));
+    let (target_dir, replaced) = (models.join(name), replaced_path(models, name));
     let failed = |e: io::Error| write_fault(&target_dir, &e);
     if target_dir.exists() {
-        fs::rename(&target_dir, &old).map_err(failed)?;
+        fs::rename(&target_dir, &replaced).map_err(failed)?;
     }
     fs::rename(models.join(format!("{name}{STAGING_SUFFIX}")), &target_dir).map_err(failed)?;
     File::open(models).and_then(|models| models.sync_all()).map_err(failed)?;
-    clear(&old)
+    clear(&replaced)
 }

@@ -5,20 +5,20 @@ pub(super) const HUB: &str = "https://huggingface.co";
 
 /// Required files besides the weights.
 pub(super) const REQUIRED_FILES: [&str; 2] = ["config.json", "tokenizer.json"];
-/// Optional files.
+/// Files that an installation copies if the origin has them.
 pub(super) const OPTIONAL_FILES: [&str; 4] = [
     "modules.json",
     "1_Pooling/config.json",
     "config_sentence_transformers.json",
     "sentence_bert_config.json",
 ];
-/// Names of the weights after installation, best first.
+/// Names of the file with the weights, the preferred one first.
 pub(super) const WEIGHT_FILES: [&str; 2] = ["model.safetensors", "model.onnx"];
 
 /// A model that can be installed by name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct KnownModel {
-    /// Its local name.
+    /// The local name, in lower case.
     pub(super) name: &'static str,
     /// The hub's repository.
     pub(super) repository: &'static str,
@@ -26,14 +26,14 @@ pub(super) struct KnownModel {
     pub(super) revision: &'static str,
     /// SHA-256 of the weights.
     pub(super) sha256: &'static str,
-    /// SHA-256 of other files, confirmed by several publishers. For the rest, the first hash is
-    /// recorded and compared at later installations.
+    /// SHA-256 of other files by name, confirmed by several publishers. For files that are not
+    /// listed, the first installation records the hash, and later ones compare it.
     pub(super) files: &'static [(&'static str, &'static str)],
-    /// Prefixes for questions and texts, if the model needs them and its files do not say so.
+    /// Prefixes for questions, then for texts, if the model needs them and its files lack them.
     pub(super) prefixes: Option<(&'static str, &'static str)>,
-    /// The languages that it knows.
+    /// The languages that the model knows.
     pub(super) languages: &'static str,
-    /// The size of its files, in MB.
+    /// The size of the model's files, in MB.
     pub(super) megabytes: u64,
     /// The time for one window on one core, in milliseconds.
     pub(super) window_ms: u64,
@@ -113,11 +113,11 @@ pub(super) const KNOWN: [KnownModel; 4] = [
 ];
 
 /// Returns the model with this name, ignoring case.
-pub(super) fn known(name: &str) -> Option<&'static KnownModel> {
+pub(super) fn find_known(name: &str) -> Option<&'static KnownModel> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
 }
 
-/// Lists the names with their descriptions on one line.
+/// Lists the names of all known models with languages and sizes, on one line.
 pub(super) fn names() -> String {
     KNOWN
         .iter()
@@ -156,7 +156,7 @@ mod tests {
                     .all(|needed| known.files.iter().any(|(name, _)| name == needed))
             );
         }
-        assert_eq!(known("All-MiniLM-L6-v2").map(|known| known.name), Some("all-minilm-l6-v2"));
-        assert_eq!(known("bert"), None);
+        assert_eq!(find_known("All-MiniLM-L6-v2"), KNOWN.first());
+        assert_eq!(find_known("bert"), None);
     }
 }

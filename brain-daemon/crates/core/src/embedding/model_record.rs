@@ -1,4 +1,4 @@
-//! The record beside an installed model: its origin and the hashes of its files.
+//! The record in a model's directory: its origin and the hashes of its files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,17 +13,17 @@ pub(super) const RECORD_FILE: &str = "brain-model.json";
 /// The facts about an installed model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ModelRecord {
-    /// The origin.
+    /// The directory or URL that the files came from.
     pub(super) from: String,
     /// The time of installation, in RFC 3339.
     pub(super) installed_at: String,
-    /// The file with the weights.
+    /// The name of the file with the weights.
     pub(super) weights: String,
     /// SHA-256 of the weights, in hex.
     pub(super) sha256: String,
-    /// Number of dimensions.
+    /// Number of dimensions of the model's vectors.
     pub(super) dimensions: u32,
-    /// SHA-256 of other files, in hex, by name. Empty in records of former versions.
+    /// SHA-256 of other files, in hex, by name. Empty in records that former versions wrote.
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
 }
@@ -35,7 +35,7 @@ impl ModelRecord {
         serde_json::from_slice(&fs::read(dir.join(RECORD_FILE)).ok()?).ok()
     }
 
-    /// Writes the record.
+    /// Writes the record to `dir` and flushes it.
     ///
     /// # Errors
     /// The I/O error of the write.
@@ -47,7 +47,7 @@ impl ModelRecord {
     }
 }
 
-/// Returns the total size of a directory, including subdirectories, in bytes.
+/// Returns the total size of the files in a directory and two levels of subdirectories, in bytes.
 pub(super) fn size(dir: &Path) -> u64 {
     let files = walkdir::WalkDir::new(dir).max_depth(3).into_iter().filter_map(Result::ok);
     files

@@ -14,7 +14,7 @@ use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::home::Home;
 use brain_embed::{inspect, is_reranker};
 
-/// Suffix of the directory of an unfinished model.
+/// Suffix of the directory in which an installation prepares a model.
 pub(super) const STAGING_SUFFIX: &str = ".tmp";
 /// Suffix of the directory of a model that is being replaced.
 pub(super) const REPLACED_SUFFIX: &str = ".old";
@@ -29,7 +29,7 @@ impl EmbeddingService {
     /// Lists the models and the status of search by meaning.
     pub(crate) fn models(&self, _caller: &Caller) -> Result<Models, Fault> {
         let status = self.meaning_status();
-        let used = match status.provider.as_str() {
+        let used_model = match status.provider.as_str() {
             "local" => status.model.clone(),
             _ => None,
         };
@@ -42,7 +42,8 @@ impl EmbeddingService {
                 }
             };
             let (path, bytes) = (dir.display().to_string(), size(&dir));
-            ModelRow { used: used.as_ref() == Some(&name), name, path, bytes, dimensions, problem }
+            let used = used_model.as_ref() == Some(&name);
+            ModelRow { used, name, path, bytes, dimensions, problem }
         };
         Ok(Models {
             provider: status.provider,
@@ -59,6 +60,7 @@ impl EmbeddingService {
         })
     }
 
+    /// Warns if embedding has a problem.
     fn check_embedding(&self) -> Finding {
         let status = self.meaning_status();
         let Some(model) = status.model else {
@@ -81,7 +83,7 @@ impl EmbeddingService {
 }
 
 impl EmbeddingService {
-    /// Lists the models that can be installed by name, with the time for this brain.
+    /// Lists the models that can be installed by name, with the time that each needs for all pages.
     fn known_models(&self) -> Result<Vec<KnownModelRow>, Fault> {
         let windows = self.estimate_windows()?;
         let row = |model: &KnownModel| KnownModelRow {
@@ -105,14 +107,16 @@ pub(super) fn installed_reranker(home: &Home) -> Option<PathBuf> {
     last_installed(home, true)
 }
 
-fn last_installed(home: &Home, reranks: bool) -> Option<PathBuf> {
+/// Returns the complete reranker or embedding model that was installed last.
+fn last_installed(home: &Home, wants_reranker: bool) -> Option<PathBuf> {
     let complete = directories(&home.models())
         .into_iter()
-        .filter(|dir| is_complete(dir) && is_reranker(dir) == reranks);
+        .filter(|dir| is_complete(dir) && is_reranker(dir) == wants_reranker);
     complete.max_by_key(|dir| (installed_at(dir), std::cmp::Reverse(dir.clone())))
 }
 
-/// Returns the directories of complete models, by name.
+/// Returns the directories of models, sorted by name. A model may be incomplete. Skips hidden
+/// directories and those of an installation.
 fn directories(models: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(models).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<PathBuf> = entries
@@ -129,14 +133,15 @@ fn directories(models: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether all files of a model exist. Does not verify them.
+/// Returns whether all required files of a model exist. Does not verify them.
 fn is_complete(dir: &Path) -> bool {
     REQUIRED_FILES.iter().all(|name| dir.join(name).is_file())
         && (WEIGHT_FILES.iter().any(|name| dir.join(name).is_file())
             || dir.join("onnx/model.onnx").is_file())
 }
 
-/// Returns when a model was installed.
+/// Returns when a model was installed: the recorded time, empty without a record, and the time of
+/// the last change.
 fn installed_at(dir: &Path) -> (String, Option<SystemTime>) {
     let recorded = ModelRecord::read(dir).map(|record| record.installed_at).unwrap_or_default();
     let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
@@ -148,7 +153,7 @@ fn installed_at(dir: &Path) -> (String, Option<SystemTime>) {
 mod tests {
     use super::*;
 
-    fn put(models: &Path, name: &str, at: Option<&str>) {
+    fn create_model(models: &Path, name: &str, at: Option<&str>) {
         let dir = models.join(name);
         fs::create_dir_all(&dir).unwrap();
         for file in ["config.json", "tokenizer.json", "model.safetensors"] {
@@ -174,21 +179,21 @@ mod tests {
         let models = home.models();
         assert_eq!(installed(&home), None);
         fs::create_dir_all(models.join("empty")).unwrap();
-        put(&models, "half.tmp", Some("2026-11-30T00:00:00.000Z"));
-        put(&models, "former.old", Some("2026-11-30T00:00:00.000Z"));
-        put(&models, ".hidden", Some("2026-11-30T00:00:00.000Z"));
+        create_model(&models, "half.tmp", Some("2026-11-30T00:00:00.000Z"));
+        create_model(&models, "former.old", Some("2026-11-30T00:00:00.000Z"));
+        create_model(&models, ".hidden", Some("2026-11-30T00:00:00.000Z"));
         assert_eq!(installed(&home), None);
         // A manually copied model is used if there is no other.
-        put(&models, "by-hand", None);
+        create_model(&models, "by-hand", None);
         assert_eq!(installed(&home), Some(models.join("by-hand")));
-        put(&models, "b", Some("2026-11-21T10:00:00.000Z"));
-        put(&models, "a", Some("2026-11-20T10:00:00.000Z"));
+        create_model(&models, "b", Some("2026-11-21T10:00:00.000Z"));
+        create_model(&models, "a", Some("2026-11-20T10:00:00.000Z"));
         assert_eq!(installed(&home), Some(models.join("b")));
         fs::remove_file(models.join("b/tokenizer.json")).unwrap();
         assert_eq!(installed(&home), Some(models.join("a")));
         // A reranker makes no vectors.
         assert_eq!(installed_reranker(&home), None);
-        put(&models, "ranks", Some("2026-11-22T10:00:00.000Z"));
+        create_model(&models, "ranks", Some("2026-11-22T10:00:00.000Z"));
         let config = r#"{"architectures": ["BertForSequenceClassification"]}"#;
         fs::write(models.join("ranks/config.json"), config).unwrap();
         assert_eq!(installed(&home), Some(models.join("a")));

@@ -1,11 +1,11 @@
-//! Resolves a name, path or address to the origin of a model. Reads local files only.
+//! Resolves a name, path or URL to the origin of a model. Sends no request.
 
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode, ModelInstall};
 use url::Url;
 
-use super::known_models::{HUB, KnownModel, WEIGHT_FILES, known, names};
+use super::known_models::{HUB, KnownModel, WEIGHT_FILES, find_known, names};
 
 /// Maximum length of a model's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
@@ -17,9 +17,9 @@ pub(super) struct Origin {
     pub(super) name: String,
     /// The location of the files.
     pub(super) location: Location,
-    /// The file with the weights; `None` to look for the default names.
+    /// The name of the file with the weights; `None` to try [`WEIGHT_FILES`].
     pub(super) weights: Option<String>,
-    /// The entry of a known model.
+    /// The entry of the model, if it is a known one.
     pub(super) known: Option<&'static KnownModel>,
 }
 
@@ -43,13 +43,14 @@ impl Location {
 }
 
 impl Origin {
-    /// Resolves a request.
+    /// Resolves the origin that a request names.
     ///
     /// # Errors
-    /// `usage` or `not_found`, with a hint.
+    /// `not_found` for an unknown name or unreadable path; `usage` for an unusable URL or file, or
+    /// an invalid model name.
     pub(super) fn of(request: &ModelInstall) -> Result<Self, Fault> {
         let from = request.from.trim();
-        let mut origin = if let Some(known) = known(from) {
+        let mut origin = if let Some(known) = find_known(from) {
             let name = known.name.to_owned();
             Self {
                 name,
@@ -58,7 +59,7 @@ impl Origin {
                 known: Some(known),
             }
         } else if from.contains("://") {
-            from_address(from)?
+            from_url(from)?
         } else if Path::new(from).is_absolute() {
             from_path(Path::new(from))?
         } else {
@@ -77,22 +78,22 @@ impl Origin {
     }
 }
 
-/// Returns whether a text is a valid model name. It becomes a directory name.
+/// Returns whether a text is a valid model name, which becomes a directory name.
 pub(super) fn is_name(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b);
-    let begins = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
-    begins
+    let is_allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b);
+    let has_valid_start = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+    has_valid_start
         && name.len() <= MAX_NAME_CHARS
-        && name.bytes().all(plain)
+        && name.bytes().all(is_allowed)
         && ![".tmp", ".old"].iter().any(|end| name.ends_with(end))
 }
 
-/// Derives a name from another text.
+/// Derives a model name from the name of a directory or repository. It may be empty.
 fn to_name(text: &str) -> String {
     let text = text.to_ascii_lowercase();
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let to_allowed = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     text.chars()
-        .map(plain)
+        .map(to_allowed)
         .collect::<String>()
         .trim_matches(['.', '-', '_'])
         .chars()
@@ -105,10 +106,11 @@ fn is_weights(name: &str) -> bool {
 }
 
 fn hub_location(repository: &str, revision: &str) -> Result<Location, Fault> {
-    address(&format!("{HUB}/{repository}/resolve/{revision}/")).map(Location::Web)
+    parse_url(&format!("{HUB}/{repository}/resolve/{revision}/")).map(Location::Web)
 }
 
-fn address(text: &str) -> Result<Url, Fault> {
+/// Parses the `https` URL of a model.
+fn parse_url(text: &str) -> Result<Url, Fault> {
     let refuse = |why: &str| {
         Err(Fault::new(FaultCode::Usage, format!("a model cannot be fetched from {text}: {why}"))
             .hint("download its files yourself, and give their directory"))
@@ -117,7 +119,7 @@ fn address(text: &str) -> Result<Url, Fault> {
         Ok(url) if url.scheme() != "https" => refuse("the address must begin with https://"),
         Ok(url) if url.host_str().is_none() => refuse("the address has no host"),
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            // Not repeated in the message: it may be a password.
+            // The message does not repeat the address, because it may contain a password.
             Err(Fault::new(FaultCode::Usage, "the address must not contain a user name")
                 .hint("download the files yourself, and give their directory"))
         }
@@ -126,8 +128,8 @@ fn address(text: &str) -> Result<Url, Fault> {
     }
 }
 
-fn from_address(text: &str) -> Result<Origin, Fault> {
-    let mut url = address(text)?;
+fn from_url(text: &str) -> Result<Origin, Fault> {
+    let mut url = parse_url(text)?;
     url.set_fragment(None);
     url.set_query(None);
     let path = url.path().to_owned();
@@ -148,7 +150,7 @@ fn from_address(text: &str) -> Result<Origin, Fault> {
             let path = format!("{owner}/{repository}");
             // The same repository name of another owner is another model.
             let known =
-                known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
+                find_known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
             let location = match known {
                 Some(known) => hub_location(known.repository, known.revision)?,
                 None => hub_location(&path, "main")?,
@@ -170,7 +172,6 @@ fn from_path(path: &Path) -> Result<Origin, Fault> {
         Fault::new(FaultCode::NotFound, format!("{shown} cannot be read: {e}"))
             .hint(format!("give a directory, a file or an address; known names: {}", names()))
     })?;
-    let last = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if meta.is_dir() {
         return Ok(Origin {
             name: directory_name(path),
@@ -179,7 +180,7 @@ fn from_path(path: &Path) -> Result<Origin, Fault> {
             known: None,
         });
     }
-    let file = last(path);
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if is_weights(&file) {
         let dir = path.parent().unwrap_or(path).to_owned();
         let name = directory_name(&dir);
@@ -229,7 +230,7 @@ fn unknown_model(from: &str) -> Fault {
 mod tests {
     use super::*;
 
-    fn of(from: &str) -> Result<Origin, Fault> {
+    fn origin_of(from: &str) -> Result<Origin, Fault> {
         Origin::of(&ModelInstall { from: from.into(), sha256: None, name: None })
     }
 
@@ -238,27 +239,28 @@ mod tests {
     }
 
     #[test]
-    fn names_and_addresses() {
-        let minilm = of("all-MiniLM-L6-v2").unwrap();
+    fn names_and_urls_are_resolved() {
+        let minilm = origin_of("all-MiniLM-L6-v2").unwrap();
         assert_eq!(minilm.name, "all-minilm-l6-v2");
         let location = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/\
             c9745ed1d9f207416be6d2e6f8de32d1f16199bf/";
         assert_eq!(minilm.location, web(location));
-        let page = of("https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2").unwrap();
-        assert_eq!(page, minilm);
-        let file = of(&format!("{location}onnx/model.onnx?download=true")).unwrap();
+        let repository = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2";
+        assert_eq!(origin_of(repository).unwrap(), minilm);
+        let file = origin_of(&format!("{location}onnx/model.onnx?download=true")).unwrap();
         assert_eq!(
             (file.name.as_str(), file.weights.as_deref()),
             ("all-minilm-l6-v2", Some("model.onnx"))
         );
         assert_eq!(file.location, web(&format!("{location}onnx/")));
-        let own = of("https://files.example.org/My%20Models/tiny/model.safetensors").unwrap();
+        let url = "https://files.example.org/My%20Models/tiny/model.safetensors";
+        let own = origin_of(url).unwrap();
         assert_eq!(
             (own.name.as_str(), own.weights.as_deref()),
             ("tiny", Some("model.safetensors"))
         );
 
-        for (from, code, what) in [
+        for (from, code, hint) in [
             ("all-minilm-l6", FaultCode::NotFound, "all-minilm-l6-v2"),
             ("nonsense", FaultCode::NotFound, "known names"),
             ("", FaultCode::NotFound, "known names"),
@@ -274,35 +276,35 @@ mod tests {
             ("https://huggingface.co/a/b/tree/main", FaultCode::Usage, "OWNER/NAME"),
             ("/no/such/place", FaultCode::NotFound, "known names"),
         ] {
-            let fault = of(from).unwrap_err();
+            let fault = origin_of(from).unwrap_err();
             assert_eq!(fault.code, code, "{from}");
-            assert!(fault.hint.as_ref().unwrap().contains(what), "{from}: {fault:?}");
+            assert!(fault.hint.as_ref().unwrap().contains(hint), "{from}: {fault:?}");
             assert!(!fault.message.contains("word"), "{fault:?}");
         }
     }
 
     #[test]
-    fn directories_and_files() {
+    fn directories_and_files_are_resolved() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("Tiny Model").join("model");
         std::fs::create_dir_all(&model).unwrap();
         for name in ["model.safetensors", "m.whl", "notes.txt"] {
             std::fs::write(model.join(name), "x").unwrap();
         }
-        let whole = of(model.to_str().unwrap()).unwrap();
+        let whole = origin_of(model.to_str().unwrap()).unwrap();
         assert_eq!(
             (whole.name.as_str(), &whole.location),
             ("tiny-model", &Location::Directory(model.clone()))
         );
-        let file = of(model.join("model.safetensors").to_str().unwrap()).unwrap();
+        let file = origin_of(model.join("model.safetensors").to_str().unwrap()).unwrap();
         assert_eq!(
             (file.name.as_str(), file.weights.as_deref()),
             ("tiny-model", Some("model.safetensors"))
         );
         assert_eq!(file.location, whole.location);
-        for (name, what) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
-            let fault = of(model.join(name).to_str().unwrap()).unwrap_err();
-            assert!(fault.hint.as_ref().unwrap().contains(what), "{fault:?}");
+        for (name, hint) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
+            let fault = origin_of(model.join(name).to_str().unwrap()).unwrap_err();
+            assert!(fault.hint.as_ref().unwrap().contains(hint), "{fault:?}");
         }
         let request = |name: &str| ModelInstall {
             from: model.to_str().unwrap().into(),

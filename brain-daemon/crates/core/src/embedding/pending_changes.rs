@@ -1,10 +1,10 @@
 //! Ranges of store changes that still need embedding. Bounded size, no I/O.
 
-/// Maximum number of ranges. Beyond it, ranges are merged, so the gap between them is examined
-/// again.
+/// Maximum number of ranges. Above it, the two oldest ranges are merged, so the changes between
+/// them are examined again.
 const MAX_RANGES: usize = 32;
 
-/// Ranges of sequence numbers.
+/// The pending changes, as ranges of their sequence numbers.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
     /// Ranges `(after, up_to]`, ascending, with gaps between.
@@ -19,11 +19,11 @@ impl PendingChanges {
         }
         let (mut after, mut up_to) = (after, up_to);
         self.ranges.retain(|(from, to)| {
-            let touches = *from <= up_to && after <= *to;
-            if touches {
+            let is_adjacent = *from <= up_to && after <= *to;
+            if is_adjacent {
                 (after, up_to) = (after.min(*from), up_to.max(*to));
             }
-            !touches
+            !is_adjacent
         });
         let index = self.ranges.partition_point(|(from, _)| *from < after);
         self.ranges.insert(index, (after, up_to));
@@ -35,7 +35,7 @@ impl PendingChanges {
         }
     }
 
-    /// Removes and returns the newest range.
+    /// Removes and returns the newest range, as `(after, up_to]`.
     pub(super) fn take(&mut self) -> Option<(u64, u64)> {
         self.ranges.pop()
     }
@@ -63,21 +63,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_forgotten(adds in proptest::collection::vec((0u64..500, 0u64..9), 0..90)) {
+        fn all_changes_are_taken(adds in proptest::collection::vec((0u64..500, 0u64..9), 0..90)) {
             let mut pending_changes = PendingChanges::default();
-            let mut wanted = std::collections::BTreeSet::new();
+            let mut pending = std::collections::BTreeSet::new();
             for (after, length) in adds {
                 pending_changes.add(after, after + length);
-                wanted.extend(after + 1..=after + length);
+                pending.extend(after + 1..=after + length);
                 prop_assert!(pending_changes.ranges.len() <= MAX_RANGES);
-                prop_assert!(pending_changes.ranges.windows(2).all(|two| two[0].1 < two[1].0));
+                prop_assert!(pending_changes.ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
             }
             while let Some((after, up_to)) = pending_changes.take() {
                 for n in after + 1..=up_to {
-                    wanted.remove(&n);
+                    pending.remove(&n);
                 }
             }
-            prop_assert!(wanted.is_empty());
+            prop_assert!(pending.is_empty());
         }
     }
 }

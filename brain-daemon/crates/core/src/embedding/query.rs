@@ -1,8 +1,8 @@
 //! Embeds questions and finds the pages near them.
 //!
-//! One thread calls the provider with all queued questions. Searches wait for it until their
-//! deadline, so a stalled provider blocks no search and only one thread. While it stalls, further
-//! searches do not wait.
+//! One thread calls the provider with all queued questions. A search waits for its vector until its
+//! deadline, so a stalled provider blocks one thread and no search. While the provider is stalled,
+//! further searches do not wait.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -22,12 +22,13 @@ use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose};
 const MAX_QUEUED: usize = 64;
 /// The thread exits after this long without questions.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum length of a question, in characters. Models read no more.
+/// Maximum length of a question, in characters. The rest is not embedded.
 const MAX_QUESTION_CHARS: usize = 2000;
 /// Percentage of pages that may lack vectors before an answer is marked as degraded. New pages are
 /// few and found by their words.
 const MAX_MISSING_PERCENT: u64 = 2;
-/// Questions whose vectors are kept: about 200 KB for a model of 384 dimensions.
+/// Maximum number of questions whose vectors are cached: 128, or about 200 KB for a model of 384
+/// dimensions.
 pub(super) const MAX_QUESTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(127);
 /// Maximum number of cached scales for sets of sources.
 const MAX_SCALES: usize = 256;
@@ -41,7 +42,7 @@ pub(super) struct QueryEmbedder {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<QueuedQuestion>,
+    queue: VecDeque<QueuedQuestion>,
     has_thread: bool,
     /// When the current provider call began.
     call_began: Option<Instant>,
@@ -51,36 +52,36 @@ struct QueuedQuestion {
     embedder: Arc<dyn Embedder>,
     question: String,
     until: Instant,
-    answer: SyncSender<Result<Vec<f32>, EmbedError>>,
+    sender: SyncSender<Result<Vec<f32>, EmbedError>>,
 }
 
 impl QueryEmbedder {
     /// Returns whether a question is queued or in progress.
     pub(super) fn is_busy(&self) -> bool {
         let state = self.state.lock();
-        state.call_began.is_some() || !state.waiting.is_empty()
+        state.call_began.is_some() || !state.queue.is_empty()
     }
 
-    /// Returns the vector of `question`, waiting until `until`.
-    fn ask(
+    /// Returns the vector of `question`. Waits for it until `until` at most.
+    fn embed_question(
         self: &Arc<Self>,
         embedder: &Arc<dyn Embedder>,
         question: &str,
         until: Instant,
     ) -> Result<Vec<f32>, EmbedError> {
-        let (answer, answered) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
         let question = question.chars().take(MAX_QUESTION_CHARS).collect();
         {
             let mut state = self.state.lock();
             let is_stalled = state.call_began.is_some_and(|since| since.elapsed() > QUERY_DEADLINE);
-            if is_stalled || state.waiting.len() >= MAX_QUEUED {
+            if is_stalled || state.queue.len() >= MAX_QUEUED {
                 return Err(timeout_error());
             }
-            state.waiting.push_back(QueuedQuestion {
+            state.queue.push_back(QueuedQuestion {
                 embedder: Arc::clone(embedder),
                 question,
                 until,
-                answer,
+                sender,
             });
             if !state.has_thread {
                 let query_embedder = Arc::clone(self);
@@ -95,30 +96,31 @@ impl QueryEmbedder {
             }
         }
         self.wake.notify_one();
-        match answered.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(timeout_error()),
         }
     }
 
-    /// The thread: processes queued questions until it is idle for a while.
+    /// Processes queued questions until there are none for [`IDLE_TIMEOUT`].
     fn run_thread(&self) {
         loop {
             let mut state = self.state.lock();
-            while state.waiting.is_empty() {
-                let rest = self.wake.wait_for(&mut state, IDLE_TIMEOUT);
-                if rest.timed_out() && state.waiting.is_empty() {
+            while state.queue.is_empty() {
+                let wait = self.wake.wait_for(&mut state, IDLE_TIMEOUT);
+                if wait.timed_out() && state.queue.is_empty() {
                     state.has_thread = false;
                     return;
                 }
             }
             let now = Instant::now();
-            let all: Vec<QueuedQuestion> =
-                state.waiting.drain(..).filter(|waiting| waiting.until > now).collect();
+            let questions: Vec<QueuedQuestion> =
+                state.queue.drain(..).filter(|queued| queued.until > now).collect();
             state.call_began = Some(now);
             drop(state);
             // If the provider panics, later questions still need this thread.
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(all)));
+            let embed_all = std::panic::AssertUnwindSafe(|| embed_questions(questions));
+            let result = std::panic::catch_unwind(embed_all);
             if result.is_err() {
                 tracing::error!("the embedder panicked on a question");
             }
@@ -127,18 +129,18 @@ impl QueryEmbedder {
     }
 }
 
-/// Embeds the questions of each embedder in one call and answers them.
-fn answer(mut all: Vec<QueuedQuestion>) {
-    while let Some(first) = all.first() {
+/// Embeds the questions of each embedder in one call, and sends each its vector.
+fn embed_questions(mut questions: Vec<QueuedQuestion>) {
+    while let Some(first) = questions.first() {
         let embedder = Arc::clone(&first.embedder);
-        let (same, others) =
-            all.into_iter().partition(|waiting| Arc::ptr_eq(&waiting.embedder, &embedder));
-        all = others;
-        let same: Vec<QueuedQuestion> = same;
-        let texts: Vec<String> = same.iter().map(|waiting| waiting.question.clone()).collect();
-        let until = same.iter().map(|waiting| waiting.until).max();
+        let (batch, others): (Vec<_>, Vec<_>) =
+            questions.into_iter().partition(|queued| Arc::ptr_eq(&queued.embedder, &embedder));
+        questions = others;
+        let texts: Vec<String> = batch.iter().map(|queued| queued.question.clone()).collect();
+        let until = batch.iter().map(|queued| queued.until).max();
         let should_continue = || until.is_some_and(|until| Instant::now() < until);
-        let ask = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &should_continue) {
+        let embed = |texts: &[String]| embedder.embed(texts, Purpose::Query, &should_continue);
+        let call = |texts: &[String]| match embed(texts) {
             Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
             Ok(_) => Err(EmbedError {
                 message: "not every question got a vector".into(),
@@ -146,26 +148,25 @@ fn answer(mut all: Vec<QueuedQuestion>) {
             }),
             Err(fault) => Err(fault),
         };
-        match ask(&texts) {
+        match call(&texts) {
             Ok(vectors) => {
-                for (waiting, vector) in same.into_iter().zip(vectors) {
+                for (queued, vector) in batch.into_iter().zip(vectors) {
                     // The receiver may have timed out.
-                    let _ = waiting.answer.send(Ok(vector));
+                    let _ = queued.sender.send(Ok(vector));
                 }
             }
             // One rejected question must not fail the others.
-            Err(fault) if fault.kind == EmbedErrorKind::Text && same.len() > 1 => {
-                for waiting in same {
-                    let result = ask(std::slice::from_ref(&waiting.question));
-                    let _ =
-                        waiting.answer.send(result.and_then(|vectors| {
-                            vectors.into_iter().next().ok_or_else(timeout_error)
-                        }));
+            Err(fault) if fault.kind == EmbedErrorKind::Text && batch.len() > 1 => {
+                for queued in batch {
+                    let result = call(std::slice::from_ref(&queued.question));
+                    let vector = result
+                        .and_then(|vectors| vectors.into_iter().next().ok_or_else(timeout_error));
+                    let _ = queued.sender.send(vector);
                 }
             }
             Err(fault) => {
-                for waiting in same {
-                    let _ = waiting.answer.send(Err(fault.clone()));
+                for queued in batch {
+                    let _ = queued.sender.send(Err(fault.clone()));
                 }
             }
         }
@@ -185,7 +186,7 @@ impl EmbeddingService {
     }
 
     /// Returns up to `limit` pages near `question` that `admits` accepts. With `caller_pages`, only
-    /// those pages influence the result. Never fails and never takes longer than
+    /// those pages influence the result. Never fails, and waits for the model at most
     /// [`QUERY_DEADLINE`].
     pub(crate) fn near(
         &self,
@@ -195,7 +196,7 @@ impl EmbeddingService {
         caller_pages: Option<&CallerPages>,
     ) -> VectorResults {
         let until = Instant::now() + QUERY_DEADLINE;
-        let without = |why: String| VectorResults {
+        let no_results = |why: String| VectorResults {
             degradation: Some(Degradation { share: None, why: Some(why) }),
             ..VectorResults::default()
         };
@@ -204,7 +205,7 @@ impl EmbeddingService {
         }
         let Some(open_vectors) = self.state.shared.wait(until, QUERY_DEADLINE) else {
             let problem = self.state.problem().map(|(problem, _)| problem);
-            return without(problem.unwrap_or_else(|| "the vectors are being opened".into()));
+            return no_results(problem.unwrap_or_else(|| "the vectors are being opened".into()));
         };
         let windows = match caller_pages {
             None => Windows::all(&open_vectors.vectors),
@@ -216,12 +217,12 @@ impl EmbeddingService {
         }
         let vector = match self.question_vector(&open_vectors, question, until) {
             Ok(vector) if vector.len() == open_vectors.space.dimensions => vector,
-            Ok(_) => return without("the length of the model's vectors has changed".into()),
+            Ok(_) => return no_results("the length of the model's vectors has changed".into()),
             Err(fault) => {
                 if fault.kind == EmbedErrorKind::Changed {
                     self.embedding_changed();
                 }
-                return without(fault.message);
+                return no_results(fault.message);
             }
         };
         let near = match caller_pages {
@@ -243,17 +244,18 @@ impl EmbeddingService {
         VectorResults { near, floor, background, span: scale.span, coverage, degradation }
     }
 
-    /// Returns the vector of a question, without the model if it was asked recently.
+    /// Returns the vector of a question, from the cache if the question is recent.
     fn question_vector(
         &self,
         open_vectors: &OpenVectors,
         question: &str,
         until: Instant,
     ) -> Result<Vec<f32>, EmbedError> {
-        if let Some(known) = open_vectors.questions.lock().get(question) {
-            return Ok(known.clone());
+        if let Some(cached) = open_vectors.questions.lock().get(question) {
+            return Ok(cached.clone());
         }
-        let vector = self.state.query_embedder.ask(&open_vectors.embedder, question, until)?;
+        let query_embedder = &self.state.query_embedder;
+        let vector = query_embedder.embed_question(&open_vectors.embedder, question, until)?;
         // Long questions are not cached.
         if question.len() <= MAX_QUESTION_CHARS {
             open_vectors.questions.lock().put(question.to_owned(), vector.clone());
@@ -261,13 +263,15 @@ impl EmbeddingService {
         Ok(vector)
     }
 
-    /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors.
-    pub(crate) fn distance(&self, one: u64, other: u64) -> Option<f32> {
+    /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors, or the
+    /// vectors are not open.
+    pub(crate) fn distance(&self, first: u64, second: u64) -> Option<f32> {
         let open_vectors = self.state.shared.open_vectors()?;
-        open_vectors.vectors.similarity(one, other).map(|cosine| (1.0 - cosine) / 2.0)
+        open_vectors.vectors.similarity(first, second).map(|cosine| (1.0 - cosine) / 2.0)
     }
 
-    /// Returns why vector results are incomplete, if more than a few pages are missing.
+    /// Returns why vector results are incomplete, if more than [`MAX_MISSING_PERCENT`] of the pages
+    /// lack vectors.
     fn degradation(
         &self,
         windows: &Windows<'_>,
@@ -291,16 +295,16 @@ impl EmbeddingService {
 }
 
 impl OpenVectors {
-    /// Returns the scale for a restricted caller, measured if there are enough windows.
+    /// Returns the scale for a restricted caller. Measures it if that is due.
     fn scale_of(&self, caller_pages: &CallerPages, windows: &Windows<'_>) -> CosineScale {
-        let known = self
+        let cached = self
             .restricted_scales
             .lock()
             .get(&caller_pages.sources)
             .copied()
             .unwrap_or(CosineScale::new());
-        if !known.is_due(&self.space.model, windows) {
-            return known;
+        if !cached.is_due(&self.space.model, windows) {
+            return cached;
         }
         let scale = CosineScale::measure(windows);
         let mut scales = self.restricted_scales.lock();

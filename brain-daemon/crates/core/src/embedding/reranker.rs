@@ -14,7 +14,7 @@ use brain_base::permission::permit;
 use brain_config::RerankProvider;
 use brain_embed::{EmbedError, EmbedErrorKind, Local, RerankEndpoint, Reranker, rerank_price};
 
-/// Maximum number of concurrent calls. One that takes too long continues in the background.
+/// Maximum number of concurrent calls. A call that takes too long continues in the background.
 const MAX_CALLS: usize = 4;
 
 /// The reranker of this process.
@@ -42,18 +42,18 @@ impl EmbeddingService {
         self.env.config.search.rerank.is_some()
     }
 
-    /// Returns a score for each text, higher for a better answer to `question`. Never takes longer
-    /// than [`QUERY_DEADLINE`].
+    /// Returns a score for each text, higher for a better answer to `question`. Waits at most
+    /// [`QUERY_DEADLINE`].
     ///
     /// # Errors
-    /// The reason, for `degraded`.
+    /// The reason for `degraded`, if there is no score for every text.
     pub(crate) fn rerank(
         &self,
         caller: &Caller,
         question: &str,
         texts: Vec<String>,
     ) -> Result<Vec<f32>, String> {
-        // The reason can contain local paths and addresses.
+        // The reason can contain local paths and addresses, so only some callers see it.
         self.rerank_in_time(question, texts).map_err(|error| {
             match permit(caller, Doctor::INFO).is_ok() {
                 true => format!("reranking: {}", error.message),
@@ -62,6 +62,7 @@ impl EmbeddingService {
         })
     }
 
+    /// Returns the scores, or the reason why there are none.
     fn rerank_in_time(&self, question: &str, texts: Vec<String>) -> Result<Vec<f32>, EmbedError> {
         let until = Instant::now() + QUERY_DEADLINE;
         let reranker = self.reranker()?;
@@ -69,17 +70,17 @@ impl EmbeddingService {
         if Arc::strong_count(&call) > MAX_CALLS + 1 {
             return Err(transient_error("is busy"));
         }
-        let (send, receive) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
         let question = question.to_owned();
         let work = move || {
             let scores = reranker.rerank(&question, &texts, &|| Instant::now() < until);
             drop(call);
-            // The search may have continued without it.
-            let _ = send.send(scores.map(|scores| (texts.len(), scores)));
+            // The search may have continued without the scores.
+            let _ = sender.send(scores.map(|scores| (texts.len(), scores)));
         };
         let spawned = std::thread::Builder::new().name("rerank".into()).spawn(work);
         spawned.map_err(|error| transient_error(&format!("has no thread: {error}")))?;
-        match receive.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Ok((count, scores))) if scores.len() == count => Ok(scores),
             Ok(Ok(_)) => Err(transient_error("did not score every text")),
             Ok(Err(error)) => Err(error),
@@ -103,8 +104,8 @@ impl EmbeddingService {
             })?,
         };
         let mut loaded = self.state.reranker.loaded.lock();
-        if let Some((known, reranker)) = &*loaded
-            && *known == directory
+        if let Some((loaded_directory, reranker)) = &*loaded
+            && *loaded_directory == directory
         {
             return Ok(Arc::clone(reranker));
         }
@@ -130,8 +131,8 @@ impl EmbeddingService {
     }
 }
 
-/// Returns the error of a call that was late or unusable.
-fn transient_error(what: &str) -> EmbedError {
-    let message = format!("the reranker {what}");
+/// Returns the error of a call that failed this time. `problem` continues "the reranker".
+fn transient_error(problem: &str) -> EmbedError {
+    let message = format!("the reranker {problem}");
     EmbedError { kind: EmbedErrorKind::Retryable(None), message, hint: None }
 }

@@ -1,8 +1,8 @@
 //! Makes missing vectors in small rounds, newest changes first.
 //!
 //! Rounds are short and use little memory. In the background they give way to searches, imports and
-//! `brain embed`. Before vectors are stored, the page is compared again, so a page that changed
-//! meanwhile gets none.
+//! `brain embed`. Before vectors are stored, the page is compared again: a page that changed
+//! meanwhile does not get outdated vectors.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -18,19 +18,23 @@ use brain_embed::{EmbedError, EmbedErrorKind, Purpose};
 use brain_page::windows;
 use brain_store::{StoreError, unless_damaged};
 
-/// Maximum windows, approximate bytes of text, and examined pages per round.
+/// Number of windows after which a round takes no further page.
 const MAX_ROUND_WINDOWS: usize = 128;
+/// Bytes of text after which a round takes no further page.
 const MAX_ROUND_BYTES: usize = 1_000_000;
+/// Maximum number of pages that a round examines.
 const MAX_ROUND_PAGES: usize = 2000;
 /// Delay when no pages are pending; a wake-up ends it.
 const IDLE_DELAY: Duration = Duration::from_secs(60);
-/// Delay while other work goes first, and poll interval within a round.
+/// Delay until the next round while other work goes first.
 const YIELD_DELAY: Duration = Duration::from_secs(1);
+/// Poll interval within a round while other work goes first.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Queued ingest jobs above which the background gives way.
+/// Number of queued ingest jobs above which background rounds give way.
 const MAX_QUEUED_JOBS: u64 = 64;
-/// First and maximum delay after failures; doubles with each one.
+/// Delay after a first failure; it doubles with each further one.
 const MIN_BACKOFF: Duration = Duration::from_secs(5);
+/// Maximum delay after failures, unless the embedder requests a longer one.
 const MAX_BACKOFF: Duration = Duration::from_secs(600);
 
 /// The text that tests the embedder before all vectors are computed again.
@@ -46,46 +50,47 @@ struct PendingPage {
 impl EmbeddingService {
     /// Runs one background round and returns the delay until the next one.
     pub fn embed_in_background(&self) -> Duration {
-        let meaning = &self.state;
-        if self.env.stop.is_cancelled() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
+        let state = &self.state;
+        if self.env.stop.is_cancelled() || state.waiting_commands.load(Ordering::Acquire) > 0 {
             return YIELD_DELAY;
         }
-        let Some(mut work) = meaning.round_state.try_lock() else { return YIELD_DELAY };
+        let Some(mut round_state) = state.round_state.try_lock() else { return YIELD_DELAY };
         let idle = self.env.config.embedding.idle;
         if self.env.home.has_moved() {
             return idle.min(IDLE_DELAY);
         }
-        self.reload_if_needed(&mut work);
-        meaning.reranker.unload_if_idle(idle);
-        if let Some(open) = meaning.shared.open_vectors() {
+        self.reload_if_needed(&mut round_state);
+        state.reranker.unload_if_idle(idle);
+        if let Some(open) = state.shared.open_vectors() {
             open.embedder.unload_if_idle(idle);
         }
-        if work.has_given_up {
+        if round_state.has_given_up {
             return idle.min(IDLE_DELAY);
         }
         let now = Instant::now();
-        if let Some(rest) = work.retry_at.map(|until| until.saturating_duration_since(now))
-            && !rest.is_zero()
+        let retry_at = round_state.retry_at;
+        if let Some(delay) = retry_at.map(|at| at.saturating_duration_since(now))
+            && !delay.is_zero()
         {
-            return rest.min(idle).min(IDLE_DELAY);
+            return delay.min(idle).min(IDLE_DELAY);
         }
         let open = match self.open_vectors() {
             Ok(Some(open)) => open,
             Ok(None) => return IDLE_DELAY,
-            Err(fault) => return self.record_failure(&mut work, &fault),
+            Err(fault) => return self.record_failure(&mut round_state, &fault),
         };
         if self.should_give_way() {
-            self.flush_if_due(&mut work, &open, false);
+            self.flush_if_due(&mut round_state, &open, false);
             return YIELD_DELAY;
         }
         let should_continue =
-            || !self.env.stop.is_cancelled() && !meaning.needs_reload.load(Ordering::Acquire);
-        // Other work also goes first within a round, because a long page takes minutes. But a
-        // command that waits for the lock goes before it.
+            || !self.env.stop.is_cancelled() && !state.needs_reload.load(Ordering::Acquire);
+        // Other work also goes first within a round, because a long page takes minutes. A command
+        // that waits for the lock ends this wait, so that the round ends soon.
         let wait_until_idle = || {
             while self.should_give_way()
                 && should_continue()
-                && meaning.waiting_commands.load(Ordering::Acquire) == 0
+                && state.waiting_commands.load(Ordering::Acquire) == 0
             {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -93,18 +98,19 @@ impl EmbeddingService {
         };
         match self.embed_pending(&open, &should_continue, &wait_until_idle) {
             Ok(Some(_)) => {
-                self.record_success(&mut work);
-                self.flush_if_due(&mut work, &open, false);
+                self.record_success(&mut round_state);
+                self.flush_if_due(&mut round_state, &open, false);
                 self.measure_scale(&open);
                 Duration::ZERO
             }
             Ok(None) => {
-                self.flush_if_due(&mut work, &open, false);
-                self.remove_other_models(&mut work, &open);
-                idle.min(if self.is_flushed(&work, &open) { IDLE_DELAY } else { FLUSH_EVERY })
+                self.flush_if_due(&mut round_state, &open, false);
+                self.remove_other_models(&mut round_state, &open);
+                let is_flushed = self.is_flushed(&round_state, &open);
+                idle.min(if is_flushed { IDLE_DELAY } else { FLUSH_EVERY })
             }
             Err(fault) if fault.kind == EmbedErrorKind::Stopped => YIELD_DELAY,
-            Err(fault) => self.record_failure(&mut work, &fault),
+            Err(fault) => self.record_failure(&mut round_state, &fault),
         }
     }
 
@@ -114,27 +120,30 @@ impl EmbeddingService {
     }
 
     /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is computed
-    /// again; the former one stays until then. `should_continue` is as in
-    /// [`brain_embed::Embedder::embed`]. A round without pages means that nothing is missing.
+    /// again; the former vector stays until then. `should_continue` is as in
+    /// [`brain_embed::Embedder::embed`]. A result without pages means that no vector is missing.
+    ///
+    /// # Errors
+    /// If there is no usable model, the embedder fails, or `should_continue` returns `false`.
     pub(super) fn embed_round(
         &self,
         all: bool,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<RoundResult, EmbedError> {
-        let meaning = &self.state;
-        meaning.waiting_commands.fetch_add(1, Ordering::AcqRel);
-        let mut work = meaning.round_state.lock();
-        meaning.waiting_commands.fetch_sub(1, Ordering::AcqRel);
-        self.reload_if_needed(&mut work);
-        if work.has_given_up || work.failures > 0 {
+        let state = &self.state;
+        state.waiting_commands.fetch_add(1, Ordering::AcqRel);
+        let mut round_state = state.round_state.lock();
+        state.waiting_commands.fetch_sub(1, Ordering::AcqRel);
+        self.reload_if_needed(&mut round_state);
+        if round_state.has_given_up || round_state.failures > 0 {
             // The cause may be fixed: the model is installed now, or the key is valid.
-            *work = RoundState {
-                flushed_at: work.flushed_at,
-                flush_failed: work.flush_failed,
+            *round_state = RoundState {
+                flushed_at: round_state.flushed_at,
+                flush_failed: round_state.flush_failed,
                 ..RoundState::new(Instant::now())
             };
-            if meaning.shared.open_vectors().is_none() {
-                *meaning.provider.lock() = None;
+            if state.shared.open_vectors().is_none() {
+                *state.provider.lock() = None;
             }
         }
         let open = match self.open_vectors() {
@@ -144,7 +153,7 @@ impl EmbeddingService {
                 return Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None });
             }
             Err(fault) => {
-                self.record_failure(&mut work, &fault);
+                self.record_failure(&mut round_state, &fault);
                 return Err(fault);
             }
         };
@@ -154,21 +163,21 @@ impl EmbeddingService {
                 open.embedder.embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
             {
                 if fault.kind != EmbedErrorKind::Stopped {
-                    self.record_failure(&mut work, &fault);
+                    self.record_failure(&mut round_state, &fault);
                 }
                 return Err(fault);
             }
-            *meaning.shared.outdated_pages.lock() = open.vectors.pages().into_iter().collect();
+            *state.shared.outdated_pages.lock() = open.vectors.pages().into_iter().collect();
         }
-        if all || !meaning.shared.suppressed_pages.lock().is_empty() {
-            meaning.shared.mark_all_pending();
+        if all || !state.shared.suppressed_pages.lock().is_empty() {
+            state.shared.mark_all_pending();
         }
         let result = loop {
             match self.embed_pending(&open, should_continue, should_continue) {
                 Ok(Some(round)) if round.pages == 0 => {}
                 Ok(Some(round)) => break Ok(round),
                 Ok(None) => {
-                    self.remove_other_models(&mut work, &open);
+                    self.remove_other_models(&mut round_state, &open);
                     break Ok(RoundResult::default());
                 }
                 Err(fault) => break Err(fault),
@@ -180,27 +189,28 @@ impl EmbeddingService {
         };
         match &result {
             Err(fault) if fault.kind != EmbedErrorKind::Stopped => {
-                _ = self.record_failure(&mut work, fault);
+                _ = self.record_failure(&mut round_state, fault);
             }
             Err(_) => {}
-            Ok(_) => self.record_success(&mut work),
+            Ok(_) => self.record_success(&mut round_state),
         }
-        self.flush_if_due(&mut work, &open, result.as_ref().is_ok_and(|round| round.pages == 0));
+        let is_complete = result.as_ref().is_ok_and(|round| round.pages == 0);
+        self.flush_if_due(&mut round_state, &open, is_complete);
         self.measure_scale(&open);
         result
     }
 
-    /// Reloads the configured and installed models without a restart.
+    /// Requests that the next round reloads the configured and installed models.
     pub(super) fn embedding_changed(&self) {
         self.state.needs_reload.store(true, Ordering::Release);
         self.state.shared.wake.notify_one();
     }
 
     /// Returns the status for `brain model list`, `brain embed` and doctor. Loads and embeds
-    /// nothing.
+    /// nothing, but may wait [`QUERY_DEADLINE`] for a reload or for opening vectors.
     pub(crate) fn meaning_status(&self) -> MeaningStatus {
         let until = Instant::now() + QUERY_DEADLINE;
-        // A model installed just now is about to be used; the former status is obsolete.
+        // A model was installed or configured just now, so the former status is obsolete.
         while self.state.needs_reload.load(Ordering::Acquire) && Instant::now() < until {
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -222,20 +232,20 @@ impl EmbeddingService {
     }
 
     /// Closes the vectors and resets the provider if a reload was requested.
-    fn reload_if_needed(&self, work: &mut RoundState) {
-        let meaning = &self.state;
-        if !meaning.needs_reload.load(Ordering::Acquire) {
+    fn reload_if_needed(&self, round_state: &mut RoundState) {
+        let state = &self.state;
+        if !state.needs_reload.load(Ordering::Acquire) {
             return;
         }
-        let former = meaning.shared.open_vectors();
-        meaning.shared.set_opening();
-        *meaning.provider.lock() = None;
-        meaning.needs_reload.store(false, Ordering::Release);
+        let former = state.shared.open_vectors();
+        state.shared.set_opening();
+        *state.provider.lock() = None;
+        state.needs_reload.store(false, Ordering::Release);
         // Reset twice: another thread may have cached the former model in between.
-        *meaning.provider.lock() = None;
+        *state.provider.lock() = None;
         former.iter().for_each(|former| self.flush_open_vectors(former));
-        meaning.set_problem(None);
-        *work = RoundState::new(Instant::now());
+        state.set_problem(None);
+        *round_state = RoundState::new(Instant::now());
     }
 
     /// Returns whether an import, queued jobs or a sync should go first.
@@ -246,8 +256,8 @@ impl EmbeddingService {
             || self.syncing.is_locked()
     }
 
-    /// Embeds some pages; `None` if no changes are pending. `wait_until_idle` blocks until the next
-    /// batch may start and returns whether to continue.
+    /// Embeds some pages. Returns `None` if no changes are pending. `wait_until_idle` blocks until
+    /// the next batch may start and returns whether to continue.
     fn embed_pending(
         &self,
         open: &OpenVectors,
@@ -256,16 +266,15 @@ impl EmbeddingService {
     ) -> Result<Option<RoundResult>, EmbedError> {
         let pending_changes = &self.state.shared.pending_changes;
         let Some((after, up_to)) = pending_changes.lock().take() else { return Ok(None) };
-        let made = self.find_pending(open, after, up_to).map_err(|e| transient_fault(&e)).and_then(
-            |(due, reached)| {
-                let round = self.embed_pages(open, &due, should_continue, wait_until_idle)?;
-                Ok((round, reached))
-            },
-        );
+        let found = self.find_pending(open, after, up_to).map_err(|e| transient_fault(&e));
+        let result = found.and_then(|(pages, reached)| {
+            let round = self.embed_pages(open, &pages, should_continue, wait_until_idle)?;
+            Ok((round, reached))
+        });
         // Failed pages stay pending; finished ones cost nothing to examine again.
-        let up_to = made.as_ref().map_or(up_to, |(_, reached)| *reached);
+        let up_to = result.as_ref().map_or(up_to, |(_, reached)| *reached);
         pending_changes.lock().add(after, up_to);
-        made.map(|(round, _)| Some(round))
+        result.map(|(round, _)| Some(round))
     }
 
     /// Finds pages without current vectors among the changes in `(after, up_to]`, newest first. The
@@ -277,7 +286,7 @@ impl EmbeddingService {
         up_to: u64,
     ) -> Result<(Vec<PendingPage>, u64), StoreError> {
         let reader = self.store.read(Visibility::All)?;
-        let (mut due, mut reached) = (Vec::new(), after);
+        let (mut pages, mut reached) = (Vec::new(), after);
         let (mut examined, mut count, mut bytes) = (0, 0, 0);
         reader.newest(up_to + 1, |(_, _, record)| {
             if record.seq <= after {
@@ -293,7 +302,7 @@ impl EmbeddingService {
                 let windows = windows(&record.title, &content.body);
                 count += windows.len().max(1);
                 bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
-                due.push(PendingPage { page: record.id, key, windows });
+                pages.push(PendingPage { page: record.id, key, windows });
             }
             let more =
                 examined < MAX_ROUND_PAGES && count < MAX_ROUND_WINDOWS && bytes < MAX_ROUND_BYTES;
@@ -302,23 +311,26 @@ impl EmbeddingService {
             }
             Ok(more)
         })?;
-        Ok((due, reached))
+        Ok((pages, reached))
     }
 
-    /// Embeds and stores these pages.
+    /// Embeds these pages and stores their vectors.
     fn embed_pages(
         &self,
         open: &OpenVectors,
-        due: &[PendingPage],
+        pages: &[PendingPage],
         should_continue: &dyn Fn() -> bool,
         wait_until_idle: &dyn Fn() -> bool,
     ) -> Result<RoundResult, EmbedError> {
-        let mut texts = due.iter().flat_map(|due| &due.windows).map(|window| window.text.clone());
-        let (mut ready, mut round) = (std::collections::VecDeque::new(), RoundResult::default());
-        let mut due = due.iter().peekable();
+        let windows = pages.iter().flat_map(|page| &page.windows);
+        let mut texts = windows.map(|window| window.text.clone());
+        let mut round = RoundResult::default();
+        // Vectors of windows whose page is not stored yet.
+        let mut vectors = std::collections::VecDeque::new();
+        let mut pages = pages.iter().peekable();
         loop {
-            while let Some(page) = due.next_if(|page| page.windows.len() <= ready.len()) {
-                let vectors = ready.drain(..page.windows.len());
+            while let Some(page) = pages.next_if(|page| page.windows.len() <= vectors.len()) {
+                let vectors = vectors.drain(..page.windows.len());
                 if self.store_page_vectors(open, page, vectors)? {
                     round.pages += 1;
                     round.windows += page.windows.len() as u64;
@@ -331,18 +343,19 @@ impl EmbeddingService {
             while wait_until_idle() && self.state.query_embedder.is_busy() {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            ready.extend(embed_texts(open, &batch, should_continue)?);
+            vectors.extend(embed_texts(open, &batch, should_continue)?);
         }
     }
 
-    /// Stores a page's vectors if the page is unchanged.
+    /// Stores a page's vectors, unless the page changed meanwhile. Returns whether it stored them.
+    /// A window whose vector is `None` is skipped.
     fn store_page_vectors(
         &self,
         open: &OpenVectors,
-        due: &PendingPage,
+        pending: &PendingPage,
         vectors: impl Iterator<Item = Option<Vec<f32>>>,
     ) -> Result<bool, EmbedError> {
-        let windowed: Vec<WindowVector> = due
+        let window_vectors: Vec<WindowVector> = pending
             .windows
             .iter()
             .zip(vectors)
@@ -354,20 +367,20 @@ impl EmbeddingService {
                 })
             })
             .collect();
-        let _gate = self.state.shared.apply_lock.lock();
-        // `Store::read` may wait for the writer, and the writer may wait for this lock.
+        let _lock = self.state.shared.apply_lock.lock();
+        // Not `Store::read`: it may wait for the writer, and the writer may wait for this lock.
         let reader =
             self.store.reader_factory().read(Visibility::All).map_err(|e| transient_fault(&e))?;
-        let now = reader
-            .by_id(due.page)
+        let current_key = reader
+            .by_id(pending.page)
             .map_err(|e| transient_fault(&e))?
             .map(|(_, _, record)| key_of(&record));
-        if now != Some(due.key) {
+        if current_key != Some(pending.key) {
             return Ok(false);
         }
-        match open.vectors.put(due.page, due.key, &windowed) {
+        match open.vectors.put(pending.page, pending.key, &window_vectors) {
             Ok(()) => {
-                self.state.shared.outdated_pages.lock().remove(&due.page);
+                self.state.shared.outdated_pages.lock().remove(&pending.page);
                 Ok(true)
             }
             Err(error @ VectorError::Length { .. }) => Err(EmbedError {
@@ -379,6 +392,7 @@ impl EmbeddingService {
         }
     }
 
+    /// Measures the cosine scale if that is due.
     fn measure_scale(&self, open: &OpenVectors) {
         let windows = Windows::all(&open.vectors);
         let is_due = open.cosine_scale.read().is_due(&open.space.model, &windows);
@@ -389,37 +403,38 @@ impl EmbeddingService {
         }
     }
 
-    fn record_success(&self, work: &mut RoundState) {
-        if !work.flush_failed {
+    fn record_success(&self, round_state: &mut RoundState) {
+        if !round_state.flush_failed {
             self.state.set_problem(None);
         }
-        (work.failures, work.retry_at) = (0, None);
+        (round_state.failures, round_state.retry_at) = (0, None);
     }
 
-    /// Records a failure and returns the delay.
-    fn record_failure(&self, work: &mut RoundState, fault: &EmbedError) -> Duration {
+    /// Records a failure and returns the delay until the next attempt. Requests a reload instead if
+    /// the model changed.
+    fn record_failure(&self, round_state: &mut RoundState, fault: &EmbedError) -> Duration {
         if fault.kind == EmbedErrorKind::Changed {
             tracing::info!(%fault, "the embedding model changed; reloading it");
             self.embedding_changed();
             return YIELD_DELAY;
         }
-        if work.failures == 0 {
+        if round_state.failures == 0 {
             tracing::warn!(%fault, "cannot make vectors");
         }
         self.state.set_problem(Some((fault.message.clone(), fault.hint.clone())));
         let delay = match fault.kind {
             EmbedErrorKind::Retryable(seconds) => {
                 let backoff =
-                    MIN_BACKOFF.saturating_mul(1 << work.failures.min(10)).min(MAX_BACKOFF);
+                    MIN_BACKOFF.saturating_mul(1 << round_state.failures.min(10)).min(MAX_BACKOFF);
                 backoff.max(Duration::from_secs(seconds.unwrap_or_default()))
             }
             _ => {
-                work.has_given_up = true;
+                round_state.has_given_up = true;
                 IDLE_DELAY
             }
         };
-        work.failures += 1;
-        work.retry_at = Some(Instant::now() + delay);
+        round_state.failures += 1;
+        round_state.retry_at = Some(Instant::now() + delay);
         delay.min(IDLE_DELAY)
     }
 }

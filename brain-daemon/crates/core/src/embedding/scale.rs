@@ -1,11 +1,11 @@
-//! Measures which cosines unrelated windows and best matches have in a vector space.
+//! Measures the typical cosines of unrelated windows and of best matches in a vector space.
 //!
-//! The scale differs between models, so it is measured on the user's own pages. Ranking needs it to
+//! These differ between models, so they are measured on the user's own pages. Ranking needs them to
 //! combine words and vectors.
 
 use brain_embed::vectors::Vectors;
 
-/// The scale of a space.
+/// The typical cosines in a vector space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CosineScale {
     /// The cosine of unrelated windows.
@@ -16,22 +16,26 @@ pub(super) struct CosineScale {
     windows: u64,
 }
 
-/// The default until there are enough windows for a measurement. For MiniLM sentence models it is
-/// always used: it was measured on them with fourteen sets of questions.
+/// The scale until there are enough windows for a measurement, and always for MiniLM sentence
+/// models: it was measured on them with fourteen sets of questions.
 const DEFAULT_SCALE: CosineScale = CosineScale { floor: 0.10, span: 0.60, windows: 0 };
-/// Minimum windows and pages for a measurement.
+/// Minimum number of windows for a measurement.
 const MIN_WINDOWS: u64 = 500;
+/// Minimum number of pages for a measurement.
 const MIN_PAGES: u64 = 50;
-/// Number of compared pairs, and of windows whose nearest page is searched.
+/// Number of pairs of windows that are compared for the floor.
 const PAIRS: u64 = 2000;
+/// Maximum number of windows whose nearest page is searched, for the span.
 const QUERIES: u64 = 60;
-/// Approximate maximum of comparisons while a caller waits, and minimum number of searches.
+/// Approximate maximum of comparisons while a caller waits.
 const MAX_COMPARISONS: u64 = 2_000_000;
+/// Minimum number of windows whose nearest page is searched.
 const MIN_QUERIES: u64 = 10;
-/// Windows compared with a question for its background, and minimum number of windows.
+/// Number of windows that are compared with a question for its background.
 const BACKGROUND_WINDOWS: u64 = 100;
+/// Minimum number of windows for the background of a question.
 const MIN_BACKGROUND_WINDOWS: u64 = 50;
-/// Minimum span. A smaller one would amplify noise.
+/// Minimum span. A smaller span would amplify noise.
 const MIN_SPAN: f32 = 0.15;
 
 /// The windows that a scale is measured on.
@@ -40,20 +44,20 @@ pub(super) struct Windows<'a> {
     /// `None` for all pages. Otherwise each selected page that has windows, and the number of
     /// windows up to and including that page.
     cumulative_windows: Option<Vec<(u64, u64)>>,
-    /// Pages with vectors.
+    /// Number of pages with vectors.
     pub(super) pages: u64,
     /// Number of windows.
     pub(super) windows: u64,
 }
 
 impl<'a> Windows<'a> {
-    /// Uses all windows.
+    /// Selects all windows.
     pub(super) fn all(vectors: &'a Vectors) -> Self {
         let size = vectors.size();
         Self { vectors, cumulative_windows: None, pages: size.pages, windows: size.windows }
     }
 
-    /// Uses the windows of `pages`, which must be ascending.
+    /// Selects the windows of `pages`, which must be ascending.
     pub(super) fn of(vectors: &'a Vectors, pages: &[u64]) -> Self {
         let counts = vectors.window_counts(pages);
         let (mut cumulative_windows, mut windows) = (Vec::new(), 0);
@@ -71,18 +75,18 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Returns the page and vector of the window with this index.
-    fn nth(&self, nth: u64) -> Option<(u64, Vec<f32>)> {
+    /// Returns page and vector of the window with this index among the selected ones.
+    fn nth(&self, index: u64) -> Option<(u64, Vec<f32>)> {
         let Some(cumulative_windows) = &self.cumulative_windows else {
-            return self.vectors.window(nth);
+            return self.vectors.window(index);
         };
-        let at = cumulative_windows.partition_point(|(_, end)| *end <= nth);
-        let (page, _) = *cumulative_windows.get(at)?;
-        let before = at.checked_sub(1).map_or(0, |before| cumulative_windows[before].1);
-        Some((page, self.vectors.window_of(page, (nth - before) as usize)?))
+        let entry = cumulative_windows.partition_point(|(_, end)| *end <= index);
+        let (page, _) = *cumulative_windows.get(entry)?;
+        let first = entry.checked_sub(1).map_or(0, |previous| cumulative_windows[previous].1);
+        Some((page, self.vectors.window_of(page, (index - first) as usize)?))
     }
 
-    /// Returns the cosine of the nearest page to `query` other than `own_page`.
+    /// Returns the cosine of the page nearest to `query`, except `own_page`.
     fn nearest(&self, query: &[f32], own_page: u64) -> Option<f32> {
         let near = match &self.cumulative_windows {
             None => self.vectors.search(query, 1, &|page| page != own_page),
@@ -97,8 +101,8 @@ impl<'a> Windows<'a> {
         near.first().map(|near| near.cosine)
     }
 
-    /// Returns the number of windows whose nearest page is searched. For a subset of pages a caller
-    /// waits for the result, so a large subset uses fewer windows.
+    /// Returns the number of windows whose nearest page is searched. A caller waits for the scale
+    /// of selected pages, so a large selection uses fewer windows.
     fn query_count(&self) -> u64 {
         match self.cumulative_windows {
             None => QUERIES,
@@ -118,23 +122,24 @@ impl CosineScale {
         self.windows == 0 && !is_known(model)
     }
 
-    /// Returns whether the scale should be measured now.
+    /// Returns whether the scale should be measured on `size`: for an unknown model, with enough
+    /// windows, and at least twice as many as at the last measurement.
     pub(super) fn is_due(&self, model: &str, size: &Windows<'_>) -> bool {
         !is_known(model)
             && size.windows >= MIN_WINDOWS.max(2 * self.windows)
             && size.pages >= MIN_PAGES
     }
 
-    /// Measures the scale. The floor is the median cosine of random windows of two pages. The top
-    /// is the 95th percentile of nearest-page cosines. Deterministic.
+    /// Measures the scale. The floor is the median cosine of random windows of two pages. The span
+    /// reaches from there to the 95th percentile of nearest-page cosines. Deterministic.
     pub(super) fn measure(all: &Windows<'_>) -> Self {
         let windows = all.windows;
         let mut generator = SampleGenerator(windows);
         let mut random_window = || all.nth(generator.next() % windows.max(1));
         let mut cosines = Vec::new();
         for _ in 0..PAIRS {
-            if let (Some((one, a)), Some((other, b))) = (random_window(), random_window())
-                && one != other
+            if let (Some((page_a, a)), Some((page_b, b))) = (random_window(), random_window())
+                && page_a != page_b
             {
                 cosines.push(a.iter().zip(&b).map(|(a, b)| a * b).sum::<f32>());
             }
@@ -166,19 +171,19 @@ impl CosineScale {
     }
 }
 
-/// Returns whether the default scale was measured for this model.
+/// Returns whether [`DEFAULT_SCALE`] was measured on models like this one.
 fn is_known(model: &str) -> bool {
     model.to_ascii_lowercase().contains("minilm")
 }
 
-/// Returns the quantile of `numbers` at `share`, 0 to 1.
+/// Returns the quantile of `numbers` at `share`, 0 to 1. `None` without numbers.
 fn quantile(mut numbers: Vec<f32>, share: f64) -> Option<f32> {
     numbers.sort_by(f32::total_cmp);
     let at = (numbers.len() as f64 * share) as usize;
     numbers.get(at.min(numbers.len().saturating_sub(1))).copied()
 }
 
-/// A deterministic random number generator, not for secrets.
+/// A deterministic generator of pseudorandom numbers, not for secrets.
 struct SampleGenerator(u64);
 
 impl SampleGenerator {
@@ -230,7 +235,7 @@ mod tests {
         assert!((scale.floor + scale.span - 1.0).abs() < 0.12, "{scale:?}");
         assert!(
             !scale.is_due("other", &Windows::all(&vectors)),
-            "measured again only with twice as many windows"
+            "it is measured again only with twice as many windows"
         );
         assert!(!scale.is_guess("other"));
         assert_eq!(scale, CosineScale::measure(&Windows::all(&vectors)));

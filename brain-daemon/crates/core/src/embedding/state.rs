@@ -23,19 +23,19 @@ pub(crate) struct EmbeddingState {
     pub(super) shared: Arc<SharedState>,
     pub(super) query_embedder: Arc<QueryEmbedder>,
     pub(super) reranker: RerankerState,
-    /// The provider once it was loaded; the inner `None` means "not configured".
+    /// The provider. The outer `None` means "not looked up yet", the inner one "not configured".
     pub(super) provider: Mutex<Option<Option<Provider>>>,
     /// A test's embedder, in place of the configured one.
     pub(super) override_embedder: OnceLock<Arc<dyn Embedder>>,
-    /// Locked during an embedding round.
+    /// The state of rounds; locked during a round.
     pub(super) round_state: Mutex<RoundState>,
-    /// Number of commands that wait for a round. Background rounds wait for them.
+    /// Number of commands that wait for [`Self::round_state`]. Background rounds let them go first.
     pub(super) waiting_commands: AtomicUsize,
     /// Set when another model was configured or installed.
     pub(super) needs_reload: AtomicBool,
-    /// Detects imports.
+    /// Detects imports, during which background rounds pause.
     pub(super) background_throttle: Mutex<BackgroundThrottle>,
-    /// The problem that prevents embedding, with a hint.
+    /// The problem that prevents embedding, and a hint.
     problem: Mutex<Option<(String, Option<String>)>>,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct OpenVectors {
     pub(super) vectors: Vectors,
     /// The typical cosines in this space.
     pub(super) cosine_scale: RwLock<CosineScale>,
-    /// The same for the pages of restricted callers, by their sources.
+    /// The typical cosines among the pages of restricted callers, by the callers' sources.
     pub(super) restricted_scales: Mutex<HashMap<Vec<SourceId>, CosineScale>>,
     /// Vectors of recent questions.
     pub(super) questions: Mutex<LruCache<String, Vec<f32>>>,
@@ -106,11 +106,11 @@ pub(super) struct RoundState {
     pub(super) failures: u32,
     /// Whether retrying is pointless until something changes.
     pub(super) has_given_up: bool,
-    /// Time of the last attempt to write the file.
+    /// Time of the last attempt to write the vectors; before that, of the creation of this state.
     pub(super) flushed_at: Instant,
     /// Whether the last write failed.
     pub(super) flush_failed: bool,
-    /// Whether vectors of other models were removed.
+    /// Whether the vectors of other models were removed.
     pub(super) others_removed: bool,
 }
 
@@ -173,8 +173,8 @@ impl SharedState {
         }
     }
 
-    /// Returns the vectors. Waits while they are being opened, until `until` or `max_wait` after
-    /// the opening began.
+    /// Returns the vectors if they are open. Waits while they are being opened, until `until` or
+    /// `max_wait` after the opening began.
     pub(super) fn wait(&self, until: Instant, max_wait: Duration) -> Option<Arc<OpenVectors>> {
         let mut stage = self.stage.lock();
         loop {
@@ -183,15 +183,17 @@ impl SharedState {
                 VectorStage::Unavailable => return None,
                 VectorStage::Opening(began) => *began,
             };
-            let left = until.min(began + max_wait).saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let deadline = until.min(began + max_wait);
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return None;
             }
-            self.stage_changed.wait_for(&mut stage, left);
+            self.stage_changed.wait_for(&mut stage, remaining);
         }
     }
 
-    /// Publishes opened vectors that include all changes up to `applied_seq`.
+    /// Makes opened vectors available. The changes up to `applied_seq` left no stale vectors in
+    /// them; all of these changes become pending.
     pub(super) fn open(&self, open_vectors: Arc<OpenVectors>, applied_seq: u64) {
         let mut pending_changes = PendingChanges::default();
         pending_changes.add(0, applied_seq);
@@ -213,7 +215,7 @@ impl SharedState {
         *self.stage.lock() = VectorStage::Opening(Instant::now());
     }
 
-    /// Marks all changes as pending, including suppressed pages.
+    /// Marks all changes as pending, including those of suppressed pages.
     pub(super) fn mark_all_pending(&self) {
         self.suppressed_pages.lock().clear();
         self.pending_changes.lock().add(0, self.applied_seq.load(Ordering::Acquire));

@@ -1,5 +1,5 @@
-//! Tests of the commit hook, the rounds and vector search. A deterministic embedder gives each word
-//! its own dimension.
+//! Tests of the commit hook, the rounds and vector search. A deterministic embedder maps each word
+//! to a dimension.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -31,11 +31,11 @@ impl Clock for MockClock {
 /// A callback that runs while a text is embedded.
 type EmbedCallback = Box<dyn Fn(&str) + Send>;
 
-/// A fake embedder: one dimension per word.
+/// A fake embedder that maps each word to a dimension.
 #[derive(Default)]
 struct WordEmbedder {
     identity: Mutex<String>,
-    /// The page texts that it received.
+    /// The page texts that the embedder received.
     texts: Mutex<Vec<String>>,
     calls: AtomicUsize,
     concurrent_calls: AtomicUsize,
@@ -111,21 +111,21 @@ fn vector(text: &str) -> Vec<f32> {
     vector.into_iter().map(|x| x / length).collect()
 }
 
-fn start(dir: &Path, words: Option<&Arc<WordEmbedder>>) -> Arc<Brain> {
-    start_with(dir, words, |_| None)
+fn start(dir: &Path, embedder: Option<&Arc<WordEmbedder>>) -> Arc<Brain> {
+    start_with(dir, embedder, |_| None)
 }
 
 fn start_with(
     dir: &Path,
-    words: Option<&Arc<WordEmbedder>>,
+    embedder: Option<&Arc<WordEmbedder>>,
     env: impl Fn(&str) -> Option<String>,
 ) -> Arc<Brain> {
     let home = Home::at(dir.join("home"));
     let config = Config::load(&home.config(), env).unwrap();
     let clock = Arc::new(MockClock(AtomicI64::new(1_795_000_000_000)));
     let brain = Brain::open(home, config, clock, 7).unwrap();
-    if let Some(words) = words {
-        brain.embedding.set_embedder(Arc::clone(words) as Arc<dyn Embedder>);
+    if let Some(embedder) = embedder {
+        brain.embedding.set_embedder(Arc::clone(embedder) as Arc<dyn Embedder>);
     }
     Arc::new(brain)
 }
@@ -138,16 +138,16 @@ fn page(text: &str) -> PageRef {
     PageRef { source: None, slug: slug(text) }
 }
 
-/// Puts a page and returns its id.
+/// Puts a page, and returns its id.
 fn put(brain: &Brain, name: &str, content: &str) -> u64 {
     let content = content.as_bytes().to_vec();
     let request =
         Put { page: page(name), content, origin: Origin::Stdin, allow_empty: false, expect: None };
     brain.pages.put(&Caller::local(0), &request).unwrap();
-    number(brain, name)
+    page_id(brain, name)
 }
 
-fn number(brain: &Brain, name: &str) -> u64 {
+fn page_id(brain: &Brain, name: &str) -> u64 {
     let reader = brain.store.read(Visibility::All).unwrap();
     reader.page(&SourceId::default(), &slug(name)).unwrap().unwrap().id
 }
@@ -167,12 +167,12 @@ fn embed_all(brain: &Brain) {
 }
 
 /// Returns why the results are incomplete, as the owner sees it.
-fn text(results: &super::VectorResults) -> Option<String> {
+fn degradation_text(results: &super::VectorResults) -> Option<String> {
     results.degradation.as_ref().map(|degradation| degradation.text(&Caller::local(0)))
 }
 
 fn degradation(brain: &Brain, question: &str) -> Option<String> {
-    text(&brain.embedding.near(question, 10, &|_| true, None))
+    degradation_text(&brain.embedding.near(question, 10, &|_| true, None))
 }
 
 fn near(brain: &Brain, question: &str) -> Vec<u64> {
@@ -188,8 +188,8 @@ fn near(brain: &Brain, question: &str) -> Vec<u64> {
 
 #[test]
 fn page_is_never_found_by_its_former_vectors() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let harbour = put(&brain, "harbour", "boats moor at the quay");
     let garden = put(&brain, "garden", "tomatoes and basil grow");
     embed_all(&brain);
@@ -226,20 +226,20 @@ fn page_is_never_found_by_its_former_vectors() {
 
 #[test]
 fn former_vectors_are_used_until_all_are_computed_again() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let harbour = put(&brain, "harbour", "boats moor at the quay");
     put(&brain, "garden", "tomatoes and basil grow");
     embed_all(&brain);
-    words.texts.lock().unwrap().clear();
-    // The probe of the embedder succeeds, and then the command is stopped.
+    embedder.texts.lock().unwrap().clear();
+    // The command is stopped after the probe of the embedder has succeeded.
     let calls = AtomicUsize::new(0);
     let ended = brain.embedding.embed_round(true, &|| calls.fetch_add(1, Ordering::SeqCst) == 0);
     assert_eq!(ended.unwrap_err().kind, EmbedErrorKind::Stopped);
     assert_eq!(near(&brain, "boats quay"), [harbour]);
     assert_eq!(brain.embedding.meaning_status().missing, 0);
     embed_all(&brain);
-    let texts = words.texts.lock().unwrap().clone();
+    let texts = embedder.texts.lock().unwrap().clone();
     assert_eq!(texts.iter().filter(|text| text.contains("boats")).count(), 1, "{texts:?}");
     assert_eq!(texts.iter().filter(|text| text.contains("basil")).count(), 1, "{texts:?}");
     assert_eq!(near(&brain, "boats quay"), [harbour]);
@@ -247,18 +247,18 @@ fn former_vectors_are_used_until_all_are_computed_again() {
 
 #[test]
 fn metadata_changes_need_no_new_vectors() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let one = put(&brain, "one", "boats moor here");
     embed_all(&brain);
     put(&brain, "one", "---\ntags: [harbour]\n---\nboats moor here");
     assert_eq!(near(&brain, "boats moor"), [one]);
     embed_all(&brain);
-    assert_eq!(words.texts.lock().unwrap().len(), 1);
+    assert_eq!(embedder.texts.lock().unwrap().len(), 1);
     put(&brain, "one", "---\ntitle: The quay\n---\nboats moor here");
     embed_all(&brain);
     assert_eq!(
-        words.texts.lock().unwrap()[1..],
+        embedder.texts.lock().unwrap()[1..],
         ["The quay. boats moor here"],
         "the title is part of the embedded text"
     );
@@ -266,19 +266,19 @@ fn metadata_changes_need_no_new_vectors() {
 
 #[test]
 fn newest_pages_are_embedded_first() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     for name in ["a", "b", "c"] {
         put(&brain, name, &format!("---\ntitle: {name}\n---\ntext {name}"));
     }
     embed_all(&brain);
-    assert_eq!(*words.texts.lock().unwrap(), ["c. text c", "b. text b", "a. text a"]);
+    assert_eq!(*embedder.texts.lock().unwrap(), ["c. text c", "b. text b", "a. text a"]);
 }
 
 #[test]
 fn start_embeds_only_missing_pages() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let (stays, changes) =
         (put(&brain, "stays", "boats moor"), put(&brain, "changes", "tomatoes grow"));
     put(&brain, "goes", "snow falls");
@@ -292,11 +292,11 @@ fn start_embeds_only_missing_pages() {
     let brain = start(dir.path(), None);
     let new = put(&brain, "new", "wind blows");
     drop(brain);
-    words.texts.lock().unwrap().clear();
-    words.is_stalled.store(true, Ordering::SeqCst);
-    let brain = start(dir.path(), Some(&words));
+    embedder.texts.lock().unwrap().clear();
+    embedder.is_stalled.store(true, Ordering::SeqCst);
+    let brain = start(dir.path(), Some(&embedder));
     std::thread::scope(|scope| {
-        let working = scope.spawn(|| embed_all(&brain));
+        let worker = scope.spawn(|| embed_all(&brain));
         // Stale vectors are gone before new ones are made.
         let open = brain
             .embedding
@@ -305,10 +305,10 @@ fn start_embeds_only_missing_pages() {
             .wait(Instant::now() + Duration::from_secs(20), Duration::from_secs(20))
             .unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
-        words.is_stalled.store(false, Ordering::SeqCst);
-        working.join().unwrap();
+        embedder.is_stalled.store(false, Ordering::SeqCst);
+        worker.join().unwrap();
     });
-    let mut texts = words.texts.lock().unwrap().clone();
+    let mut texts = embedder.texts.lock().unwrap().clone();
     texts.sort();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].contains("tomatoes rot") && texts[1].contains("wind blows"), "{texts:?}");
@@ -319,12 +319,12 @@ fn start_embeds_only_missing_pages() {
 
 #[test]
 fn page_that_changes_during_embedding_gets_no_vectors() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let id = put(&brain, "page", "first wording");
     let other = put(&brain, "other", "short life");
     let writer = Arc::downgrade(&brain);
-    *words.during_embed.lock().unwrap() = Some(Box::new(move |text| {
+    *embedder.during_embed.lock().unwrap() = Some(Box::new(move |text| {
         let Some(brain) = writer.upgrade() else { return };
         if text.contains("first wording") {
             put(&brain, "page", "second wording");
@@ -333,25 +333,25 @@ fn page_that_changes_during_embedding_gets_no_vectors() {
         }
     }));
     embed_all(&brain);
-    *words.during_embed.lock().unwrap() = None;
+    *embedder.during_embed.lock().unwrap() = None;
     assert_eq!(near(&brain, "second wording"), [id]);
     let open = brain.embedding.state.shared.open_vectors().unwrap();
     assert_eq!((open.vectors.pages(), open.vectors.key(other)), (vec![id], None));
-    assert!(words.texts.lock().unwrap().iter().any(|text| text.contains("second wording")));
+    assert!(embedder.texts.lock().unwrap().iter().any(|text| text.contains("second wording")));
 }
 
 #[test]
 fn new_model_replaces_old_vectors_when_complete() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let id = put(&brain, "page", "boats moor");
     embed_all(&brain);
     brain.flush();
     let file_path = dir.path().join("home/index/vectors");
     let files = || std::fs::read_dir(&file_path).unwrap().count();
     assert_eq!(files(), 1);
-    *words.identity.lock().unwrap() = "of another kind".into();
-    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Retryable(None)));
+    *embedder.identity.lock().unwrap() = "of another kind".into();
+    *embedder.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Retryable(None)));
     brain.embedding.embedding_changed();
     brain.embedding.embed_in_background();
     let degradation = degradation(&brain, "boats").unwrap();
@@ -360,21 +360,21 @@ fn new_model_replaces_old_vectors_when_complete() {
         "{degradation}"
     );
     assert_eq!(files(), 1, "the former vectors are kept until the new ones are complete");
-    *words.fault.lock().unwrap() = None;
+    *embedder.fault.lock().unwrap() = None;
     while brain.embedding.embed_round(false, &|| true).unwrap().pages > 0 {}
     assert_eq!(near(&brain, "boats moor"), [id]);
     assert_eq!(files(), 1, "only the file of the new vectors");
     drop(brain);
-    words.texts.lock().unwrap().clear();
-    let brain = start(dir.path(), Some(&words));
+    embedder.texts.lock().unwrap().clear();
+    let brain = start(dir.path(), Some(&embedder));
     embed_all(&brain);
-    assert_eq!((near(&brain, "boats moor"), words.texts.lock().unwrap().len()), (vec![id], 0));
+    assert_eq!((near(&brain, "boats moor"), embedder.texts.lock().unwrap().len()), (vec![id], 0));
 }
 
 #[test]
 fn suppressed_pages_are_embedded_on_request() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
-    let brain = start(dir.path(), Some(&words));
+    let (dir, embedder) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&embedder));
     let notes = dir.path().join("notes");
     std::fs::create_dir(&notes).unwrap();
     let id = SourceId::parse("notes").unwrap();
@@ -393,35 +393,35 @@ fn suppressed_pages_are_embedded_on_request() {
         full: false,
         yes: false,
     };
-    // Before there are vectors, and after.
+    // The first sync runs before any vector exists, the second one after it.
     std::fs::write(notes.join("early.md"), "frogs leap\n").unwrap();
     brain.sync.sync(&Caller::local(0), &sync(false), &NoProgress).unwrap();
     embed_all(&brain);
-    assert_eq!(words.texts.lock().unwrap().len(), 0);
+    assert_eq!(embedder.texts.lock().unwrap().len(), 0);
     brain.embedding.embed(&Embed { all: false, dry_run: false }, &NoProgress).unwrap();
-    assert_eq!(std::mem::take(&mut *words.texts.lock().unwrap()).len(), 1);
+    assert_eq!(std::mem::take(&mut *embedder.texts.lock().unwrap()).len(), 1);
     std::fs::write(notes.join("synced.md"), "boats moor at the quay\n").unwrap();
     let added =
         brain.sync.sync(&Caller::local(0), &sync(false), &NoProgress).unwrap().sources[0].added;
     assert_eq!(added, 1);
     put(&brain, "captured", "tomatoes grow");
     embed_all(&brain);
-    let texts = words.texts.lock().unwrap().clone();
+    let texts = embedder.texts.lock().unwrap().clone();
     assert!(texts.len() == 1 && texts[0].contains("tomatoes grow"), "{texts:?}");
     assert_eq!(brain.embedding.meaning_status().missing, 1);
-    let dry = brain.embedding.embed(&Embed { all: false, dry_run: true }, &NoProgress).unwrap();
-    assert_eq!((dry.pages, dry.missing), (1, 1));
-    let made = brain.embedding.embed(&Embed { all: false, dry_run: false }, &NoProgress).unwrap();
-    assert_eq!((made.pages, made.missing), (1, 0));
-    // The background embeds the pages of a sync without suppression.
+    let dry_run = brain.embedding.embed(&Embed { all: false, dry_run: true }, &NoProgress).unwrap();
+    assert_eq!((dry_run.pages, dry_run.missing), (1, 1));
+    let reply = brain.embedding.embed(&Embed { all: false, dry_run: false }, &NoProgress).unwrap();
+    assert_eq!((reply.pages, reply.missing), (1, 0));
+    // A background round embeds the pages of a sync without suppression.
     std::fs::write(notes.join("next.md"), "snow falls\n").unwrap();
     brain.sync.sync(&Caller::local(0), &sync(true), &NoProgress).unwrap();
     embed_all(&brain);
-    assert!(words.texts.lock().unwrap().last().unwrap().contains("snow falls"));
+    assert!(embedder.texts.lock().unwrap().last().unwrap().contains("snow falls"));
 }
 
 #[test]
-fn without_a_model_nothing_is_degraded() {
+fn search_without_a_model_is_not_degraded() {
     let dir = tempfile::tempdir().unwrap();
     let brain = start(dir.path(), None);
     let id = put(&brain, "page", "boats moor");

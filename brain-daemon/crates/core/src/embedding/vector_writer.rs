@@ -9,59 +9,73 @@ use super::EmbeddingService;
 use super::state::{OpenVectors, RoundState};
 use brain_base::home::free_bytes;
 
-/// Interval and amount after which vectors are written. A crash loses at most this much, which must
-/// be computed, and possibly paid, again.
+/// Time after which vectors are written. Vectors that a crash loses must be computed, and possibly
+/// paid, again.
 pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);
+/// Amount of unwritten bytes at which vectors are written earlier.
 const FLUSH_BYTES: usize = 32 * 1024;
 
 impl EmbeddingService {
-    /// Writes vectors that are only in memory, for the next start.
+    /// Writes vectors that are only in memory, before the daemon ends.
     pub(crate) fn flush_vectors(&self) {
         if let Some(open) = self.state.shared.open_vectors() {
             self.flush_open_vectors(&open);
         }
     }
 
-    /// Writes the vectors of `open`, which may have been closed since.
+    /// Writes the vectors of `open`, even if they are no longer in use.
     pub(super) fn flush_open_vectors(&self, open: &OpenVectors) {
         if let Err(error) =
             open.vectors.flush(self.state.shared.applied_seq.load(Ordering::Acquire))
         {
-            tracing::warn!(%error, "cannot write the last vectors; they are computed again after the \
-                                    next start");
+            tracing::warn!(
+                %error,
+                "cannot write the last vectors; they are computed again after the next start"
+            );
         }
     }
 
-    /// Writes vectors if a write is due or `now` is set.
-    pub(super) fn flush_if_due(&self, work: &mut RoundState, open: &OpenVectors, now: bool) {
-        let seen = self.state.shared.applied_seq.load(Ordering::Acquire);
-        let is_much = open.vectors.pending_bytes() >= FLUSH_BYTES && !work.flush_failed;
-        let is_due = is_much || work.flushed_at.elapsed() >= FLUSH_EVERY;
-        if (self.is_flushed(work, open) && open.vectors.seen() == seen) || !(now || is_due) {
+    /// Writes vectors if there are unwritten ones, and a write is due or `force` is set.
+    pub(super) fn flush_if_due(
+        &self,
+        round_state: &mut RoundState,
+        open: &OpenVectors,
+        force: bool,
+    ) {
+        let applied_seq = self.state.shared.applied_seq.load(Ordering::Acquire);
+        let has_many_bytes = open.vectors.pending_bytes() >= FLUSH_BYTES;
+        let is_due = has_many_bytes && !round_state.flush_failed
+            || round_state.flushed_at.elapsed() >= FLUSH_EVERY;
+        let is_current = self.is_flushed(round_state, open) && open.vectors.seen() == applied_seq;
+        if is_current || !(force || is_due) {
             return;
         }
-        work.flushed_at = Instant::now();
+        round_state.flushed_at = Instant::now();
         let written = self
             .check_free_space()
-            .and_then(|()| open.vectors.flush(seen).map_err(|e| e.to_string()));
+            .and_then(|()| open.vectors.flush(applied_seq).map_err(|e| e.to_string()));
         if let Err(error) = &written {
-            if !work.flush_failed {
+            if !round_state.flush_failed {
                 tracing::warn!(error, "cannot write vectors; they are only in memory");
             }
             let hint = "make room on that disk; then they are written".to_owned();
             self.state.set_problem(Some((error.clone(), Some(hint))));
-        } else if work.flush_failed && work.failures == 0 {
+        } else if round_state.flush_failed && round_state.failures == 0 {
             self.state.set_problem(None);
         }
-        work.flush_failed = written.is_err();
+        round_state.flush_failed = written.is_err();
     }
 
     /// Returns whether all vectors are on disk.
-    pub(super) fn is_flushed(&self, work: &RoundState, open: &OpenVectors) -> bool {
-        !work.flush_failed && open.vectors.pending_bytes() == 0
+    pub(super) fn is_flushed(&self, round_state: &RoundState, open: &OpenVectors) -> bool {
+        !round_state.flush_failed && open.vectors.pending_bytes() == 0
     }
 
-    /// Checks the free disk space. Derived data must not use the reserve of the store.
+    /// Checks that the disk has more free space than the store's reserve, which derived data must
+    /// not use.
+    ///
+    /// # Errors
+    /// A message if the space is below the reserve.
     fn check_free_space(&self) -> Result<(), String> {
         let Ok(free) = free_bytes(self.env.home.root()) else { return Ok(()) };
         let free = free / 1_000_000;
@@ -75,20 +89,20 @@ impl EmbeddingService {
         Ok(())
     }
 
-    /// Removes vectors of other models once all pages have vectors.
-    pub(super) fn remove_other_models(&self, work: &mut RoundState, open: &OpenVectors) {
-        if work.others_removed || !self.state.shared.suppressed_pages.lock().is_empty() {
+    /// Removes the vectors of other models, once. The caller must have found no pending pages.
+    pub(super) fn remove_other_models(&self, round_state: &mut RoundState, open: &OpenVectors) {
+        if round_state.others_removed || !self.state.shared.suppressed_pages.lock().is_empty() {
             return;
         }
         // The new vectors must be on disk first.
-        self.flush_if_due(work, open, true);
-        if work.flush_failed {
+        self.flush_if_due(round_state, open, true);
+        if round_state.flush_failed {
             return;
         }
         match open.vectors.remove_others() {
-            Ok(0) => work.others_removed = true,
+            Ok(0) => round_state.others_removed = true,
             Ok(count) => {
-                work.others_removed = true;
+                round_state.others_removed = true;
                 tracing::info!(count, "deleted the vectors of former models");
             }
             Err(error) => {

@@ -14,15 +14,16 @@ impl Health for FileService {
 }
 
 impl FileService {
+    /// Warns about preserved edits, and about files that differ from their pages.
     fn check_outbox(&self) -> Finding {
         let rows = self.store.read(Visibility::All)?.counts()?.outbox;
         let waiting = self.waiting_files(rows);
-        let (failing, kept) = (self.failing_files(), self.preserved_edits());
-        if let (None, [.., last]) = (&failing, kept.as_slice()) {
+        let (failing, edits) = (self.failing_files(), self.preserved_edits());
+        if let (None, [.., last]) = (&failing, edits.as_slice()) {
             let message = format!(
                 "{} saves by other programs conflicted with a write by brain, and are stored as \
                  versions: the last one is version {} of {}",
-                kept.len(),
+                edits.len(),
                 last.conflict.kept_version,
                 last.conflict.slug
             );
@@ -32,30 +33,30 @@ impl FileService {
             );
         }
         match failing {
-            Some((why, hint)) => {
+            Some((message, hint)) => {
                 let differ = match waiting {
                     1 => "1 file differs from its page".to_owned(),
                     _ => format!("{waiting} files differ from their pages"),
                 };
                 let hint = hint.unwrap_or_else(|| "brain doctor --fix".into());
-                warn(format!("{differ}: {why}"), hint)
+                warn(format!("{differ}: {message}"), hint)
             }
             None => ok(format!("{waiting} files waiting")),
         }
     }
 
-    /// Returns the number of files to write: outbox rows, except those that the next commit
-    /// removes.
+    /// Returns the number of files that are still to be written, given the number of outbox rows.
+    /// Rows of written files remain until they are flushed.
     pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
-        // A failing page's row in `done` belongs to an earlier change, so the page still waits.
+        // A finished row of a failing page belongs to an earlier change, so its file still waits.
         let failing = self.failing_ids();
-        let done: HashSet<u64> = self
+        let written: HashSet<u64> = self
             .store
             .finished_outbox_rows()
             .into_iter()
             .map(|(id, _)| id)
             .filter(|id| !failing.contains(id))
             .collect();
-        rows.saturating_sub(done.len() as u64)
+        rows.saturating_sub(written.len() as u64)
     }
 }

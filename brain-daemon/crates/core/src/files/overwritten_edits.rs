@@ -11,7 +11,7 @@ use brain_page::{Document, decode_text};
 use brain_store::files::OverwrittenEdit;
 use brain_store::{LineChange, NewPage, unless_damaged};
 
-/// The number of newest versions that are compared with an edit.
+/// Maximum number of newest versions that are compared with an edit.
 const MAX_COMPARED: usize = 20;
 /// How long a preserved edit is reported, in milliseconds.
 const REPORT_MS: i64 = 24 * 60 * 60 * 1000;
@@ -23,7 +23,7 @@ const MAX_REPORTED: usize = 1000;
 pub(crate) struct PreservedEdit {
     pub(crate) source: SourceId,
     pub(crate) conflict: SyncConflict,
-    /// The time, in Unix milliseconds.
+    /// When the edit was preserved, in Unix milliseconds.
     at: i64,
 }
 
@@ -31,13 +31,13 @@ impl FileService {
     /// Preserves the edits of other programs that brain has overwritten since the last call.
     /// Returns the edits that became versions.
     pub(crate) fn preserve_edits(&self) -> Vec<PreservedEdit> {
-        let mut kept = Vec::new();
+        let mut preserved = Vec::new();
         for tree in self.trees() {
             for edit in tree.take_overwritten_edits() {
                 let why = match self.preserve_edit(&edit) {
                     Ok(None) => continue,
-                    Ok(Some(one)) => {
-                        let (source, version) = (&one.source, one.conflict.kept_version);
+                    Ok(Some(new)) => {
+                        let (source, version) = (&new.source, new.conflict.kept_version);
                         let path = &edit.path;
                         tracing::warn!(
                             %source,
@@ -45,7 +45,7 @@ impl FileService {
                             version,
                             "overwritten edit stored as a version"
                         );
-                        kept.push(one);
+                        preserved.push(new);
                         continue;
                     }
                     Err(fault) => fault.message,
@@ -61,23 +61,27 @@ impl FileService {
                 }
             }
         }
-        let mut reported = self.outbox.kept.lock();
-        reported.extend(kept.iter().cloned());
+        let mut reported = self.outbox.preserved_edits.lock();
+        reported.extend(preserved.iter().cloned());
         let surplus = reported.len().saturating_sub(MAX_REPORTED);
         reported.drain(..surplus);
-        kept
+        preserved
     }
 
     /// Returns the edits that were preserved within the last day.
     pub(crate) fn preserved_edits(&self) -> Vec<PreservedEdit> {
         let since = self.clock.now() - REPORT_MS;
-        let mut reported = self.outbox.kept.lock();
-        reported.retain(|one| one.at > since);
+        let mut reported = self.outbox.preserved_edits.lock();
+        reported.retain(|edit| edit.at > since);
         reported.clone()
     }
 
     /// Stores an edit as a version of its page. Returns `None` if the page or one of its newest
     /// versions has the same text.
+    ///
+    /// # Errors
+    /// `internal` if the edit is not a text or its page is deleted; otherwise the fault of reading
+    /// the page or of the store.
     fn preserve_edit(&self, edit: &OverwrittenEdit) -> Result<Option<PreservedEdit>, Fault> {
         let internal = |message: String| Fault::new(brain_protocol::FaultCode::Internal, message);
         let text =
@@ -94,24 +98,27 @@ impl FileService {
         let provenance = SYNC.provenance_of_file(&document.frontmatter, uri, now, previous);
         let new = read_page(&slug, document, provenance, &edit.path)?;
         let new = NewPage { author, lines: LineChange::ByPageAuthor, ..new };
-        if unless_damaged(reader.content(&record))?.is_some_and(|now| now == new.content) {
+        if unless_damaged(reader.content(&record))?.is_some_and(|current| current == new.content) {
             return Ok(None);
         }
         for version in reader.versions(edit.page_id)?.into_iter().take(MAX_COMPARED) {
             if reader
                 .version(edit.page_id, version.version)?
-                .is_some_and(|kept| kept.content == new.content)
+                .is_some_and(|former| former.content == new.content)
             {
                 return Ok(None);
             }
         }
         drop(reader);
-        let (id, page) = (source.clone(), slug.clone());
+        let (page_source, page_slug) = (source.clone(), slug.clone());
         let kept_version = self.store.write(move |draft| {
-            let current = draft.page(&id, &page)?.filter(|current| current.id == record.id);
+            let current =
+                draft.page(&page_source, &page_slug)?.filter(|current| current.id == record.id);
             match current.filter(|current| current.deleted_at.is_none()) {
                 Some(current) => {
-                    draft.keep_version(&id, &page, current, new.clone(), now).map(Some)
+                    let version =
+                        draft.keep_version(&page_source, &page_slug, current, new.clone(), now)?;
+                    Ok(Some(version))
                 }
                 None => Ok(None),
             }

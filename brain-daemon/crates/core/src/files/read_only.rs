@@ -10,26 +10,26 @@ use brain_base::home::create_private_dir;
 use crate::FileService;
 
 impl FileService {
-    /// Sets the path of the control socket.
+    /// Sets the path of the control socket. A second call has no effect.
     pub fn set_socket(&self, path: PathBuf) {
         let _ = self.socket.set(path);
     }
 
-    /// Writes the path of the socket into the home if it is not the default one, so that clients
-    /// find it. On a read-only file system, clients look outside of the home.
+    /// Writes the path of the socket into the home if it is not the default path, so that clients
+    /// find the socket. On a read-only file system, clients look outside of the home.
     pub fn record_socket_path(&self) {
         let Some(path) = self.socket.get().filter(|_| !self.home.is_read_only()) else { return };
-        let note = self.home.run().join("socket");
+        let path_file = self.home.run().join("socket");
         let result = match *path == self.home.default_socket() {
-            true => match fs::remove_file(&note) {
+            true => match fs::remove_file(&path_file) {
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
                 other => other,
             },
             false => create_private_dir(&self.home.run())
-                .and_then(|()| fs::write(&note, format!("{}\n", path.display()))),
+                .and_then(|()| fs::write(&path_file, format!("{}\n", path.display()))),
         };
         if let Err(error) = result {
-            tracing::warn!(%error, note = %note.display(), "clients may not find the socket");
+            tracing::warn!(%error, file = %path_file.display(), "clients may not find the socket");
         }
     }
 

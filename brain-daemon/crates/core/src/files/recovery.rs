@@ -15,7 +15,7 @@ use brain_store::{Hash, Store, StoreError};
 
 impl FileService {
     /// Records which files a power loss may have torn, and removes the record of a clean end. Must
-    /// run before anything else reads the files.
+    /// run before other code reads the files.
     pub(crate) fn begin_recovery(&self) {
         let record = self.home.shutdown_record();
         let is_clean = std::fs::read_to_string(&record)
@@ -36,7 +36,7 @@ impl FileService {
         }
     }
 
-    /// Writes the record of a clean end: all files are flushed.
+    /// Writes the record of a clean end. All files must be flushed before.
     pub(crate) fn record_clean_shutdown(&self) {
         let state = store_state(&self.store).map_err(std::io::Error::other);
         if let Err(error) =
@@ -52,13 +52,14 @@ impl FileService {
         self.outbox.recovering.lock().clone()
     }
 
-    /// Returns whether a power loss can have left these bytes of a text that brain wrote for this
-    /// page. `ours` are the digests of those texts.
+    /// Returns whether a power loss can have left `bytes` of a text that brain wrote for this page.
+    /// `ours` has a digest of each text that the file may have had: it limits the former versions
+    /// that are compared.
     pub(crate) fn is_torn(&self, id: u64, ours: &[Hash], bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
         }
-        let matches_a_version = || -> Result<bool, StoreError> {
+        let is_torn_version = || -> Result<bool, StoreError> {
             let reader = self.store.read(Visibility::All)?;
             let Some((_, _, record)) = reader.by_id_even_deleted(id)? else { return Ok(false) };
             let current = reader.content(&record)?;
@@ -74,7 +75,7 @@ impl FileService {
             }
             Ok(false)
         };
-        matches_a_version().unwrap_or_else(|error| {
+        is_torn_version().unwrap_or_else(|error| {
             tracing::warn!(%error, page = id, "former versions cannot be read");
             false
         })

@@ -13,13 +13,15 @@ use coarse::{CoarseGraph, merge};
 use forces::Forces;
 use islands::Islands;
 
-/// Islands of at most this many pages are arranged without coarser graphs.
-const MIN_MERGED: usize = 40;
+/// Maximum number of pages of the coarsest graph. Larger graphs are made coarser.
+const MAX_COARSEST_PAGES: usize = 40;
 /// Rounds of the coarsest graph.
 const FIRST_ROUNDS: u32 = 80;
-/// Minimum and maximum rounds of a finer graph. Between them, rounds times pages is about `MOVES`.
+/// Minimum rounds of a finer graph.
 const MIN_ROUNDS: u32 = 14;
+/// Maximum rounds of a finer graph.
 const MAX_ROUNDS: u32 = 60;
+/// Rounds times pages of a finer graph, unless that is too few or too many rounds.
 const MOVES: u32 = 200_000;
 
 /// A position. The mean distance between neighbours is about 2.
@@ -36,7 +38,7 @@ struct WeightedGraph {
     starts: Vec<u32>,
     /// The other end of each link and its weight. Each link has two entries.
     links: Vec<(u32, f32)>,
-    /// The mass of each page. It pushes other pages away in proportion to its mass.
+    /// The mass of each page. A page pushes other pages away in proportion to its mass.
     masses: Vec<f32>,
 }
 
@@ -58,9 +60,9 @@ impl WeightedGraph {
         let mut links = vec![(0, 1.0); starts[pages] as usize];
         for &(from, to) in edges() {
             for (page, other) in [(from, to), (to, from)] {
-                let at = &mut next[page as usize];
-                links[*at as usize].0 = other;
-                *at += 1;
+                let entry = &mut next[page as usize];
+                links[*entry as usize].0 = other;
+                *entry += 1;
             }
         }
         Self { starts, links, masses }
@@ -79,7 +81,7 @@ impl WeightedGraph {
     }
 }
 
-/// A sequence of numbers that is the same in every run (SplitMix64).
+/// A sequence of pseudorandom numbers that is the same in every run (SplitMix64).
 struct Sequence(u64);
 
 impl Sequence {
@@ -102,8 +104,8 @@ pub(crate) fn arrange(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
     let islands = Islands::of(pages, edges);
     let mut points = vec![Point::default(); pages];
     for island in islands.iter() {
-        let placed = arrange_island(island.pages.len(), &island.edges);
-        for (&page, point) in island.pages.iter().zip(placed) {
+        let island_points = arrange_island(island.pages.len(), &island.edges);
+        for (&page, point) in island.pages.iter().zip(island_points) {
             points[page as usize] = point;
         }
     }
@@ -118,10 +120,10 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
         2 => return vec![Point { x: -1.5, y: 0.0 }, Point { x: 1.5, y: 0.0 }],
         _ => {}
     }
-    // The finer graphs, each with the parent of each page: its page in the next coarser graph.
+    // Each finer graph, with the parents of its pages: their pages in the next coarser graph.
     let mut finer: Vec<(WeightedGraph, Vec<u32>)> = Vec::new();
     let mut graph = WeightedGraph::new(pages, edges);
-    while graph.len() > MIN_MERGED {
+    while graph.len() > MAX_COARSEST_PAGES {
         let CoarseGraph { graph: coarse, parent_of } = merge(&graph);
         finer.push((std::mem::replace(&mut graph, coarse), parent_of));
     }
@@ -129,11 +131,11 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
     let reach = vec![graph.masses.iter().sum::<f32>().sqrt(); graph.len()];
     let mut points: Vec<Point> = reach.iter().map(|&far| sequence.next_point(far)).collect();
     Forces::new(&graph, &reach).run(&mut points, FIRST_ROUNDS, &mut sequence);
-    while let Some((next, parent_of)) = finer.pop() {
+    while let Some((finer_graph, parent_of)) = finer.pop() {
         let far = |&parent: &u32| graph.masses[parent as usize].sqrt();
         let reach: Vec<f32> = parent_of.iter().map(far).collect();
         points = refine(&points, &parent_of, &reach, &mut sequence);
-        graph = next;
+        graph = finer_graph;
         let rounds = (MOVES / graph.len() as u32).clamp(MIN_ROUNDS, MAX_ROUNDS);
         Forces::new(&graph, &reach).run(&mut points, rounds, &mut sequence);
     }
@@ -141,7 +143,8 @@ fn arrange_island(pages: usize, edges: &[(u32, u32)]) -> Vec<Point> {
     points
 }
 
-/// Returns a point for each page of a finer graph, near the point of its parent.
+/// Returns a point for each page of a finer graph, near the point of its parent: in each direction
+/// at most half of its `reach` away.
 fn refine(
     coarse: &[Point],
     parent_of: &[u32],
@@ -149,12 +152,13 @@ fn refine(
     sequence: &mut Sequence,
 ) -> Vec<Point> {
     let near = |(&parent, &reach): (&u32, &f32)| {
-        let (at, off) = (coarse[parent as usize], sequence.next_point(0.5 * reach));
-        Point { x: at.x + off.x, y: at.y + off.y }
+        let (centre, offset) = (coarse[parent as usize], sequence.next_point(0.5 * reach));
+        Point { x: centre.x + offset.x, y: centre.y + offset.y }
     };
     parent_of.iter().zip(reach).map(near).collect()
 }
 
+/// Moves the points so that their mean is the origin.
 fn centre(points: &mut [Point]) {
     let count = points.len().max(1) as f64;
     let sum = points.iter().fold((0.0, 0.0), |sum, at| {

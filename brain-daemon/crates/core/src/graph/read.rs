@@ -1,4 +1,4 @@
-//! Reads all pages and their links.
+//! Reads all pages and their links as a graph.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use brain_store::{LinkRecord, Reader, Resolution, StoreError};
 /// Returns the graph of all pages that the reader shows.
 ///
 /// # Errors
-/// When the store cannot be read, or the daemon stops.
+/// `stopping` if the daemon stops; otherwise the fault of reading the store.
 pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGraph, Fault> {
     let stopping = || Fault::new(FaultCode::Stopping, "the daemon is stopping");
     let mut builder = GraphBuilder::default();
@@ -21,7 +21,7 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
         pages.push((page.0, page.1, page.2.id));
         Ok(!stop.is_cancelled())
     })?;
-    let links = Links { reader, indices: builder.indices_by_id(), builder: &builder };
+    let resolver = LinkResolver { reader, indices: builder.indices_by_id(), builder: &builder };
     let mut edges = Vec::new();
     for (from, (source, slug, id)) in (0..).zip(&pages) {
         if stop.is_cancelled() {
@@ -29,7 +29,7 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
         }
         let first = edges.len();
         for link in reader.derived(*id)?.links {
-            let to = links.target(&link, source, slug)?.filter(|to| *to != from);
+            let to = resolver.target(&link, source, slug)?.filter(|to| *to != from);
             edges.extend(to.map(|to| (from, to)));
         }
         edges[first..].sort_unstable();
@@ -40,15 +40,16 @@ pub(super) fn read(reader: &Reader, stop: &CancellationToken) -> Result<PackedGr
 }
 
 /// Resolves links to pages.
-struct Links<'a> {
+struct LinkResolver<'a> {
     reader: &'a Reader,
     builder: &'a GraphBuilder,
     /// The index of each page, by its id.
     indices: HashMap<u64, u32>,
 }
 
-impl Links<'_> {
-    /// Returns the index of the page that a link leads to.
+impl LinkResolver<'_> {
+    /// Returns the index of the page that a link leads to. `None` if there is no such page, or
+    /// several. `source` and `slug` name the page with the link.
     fn target(
         &self,
         link: &LinkRecord,
@@ -56,8 +57,8 @@ impl Links<'_> {
         slug: &brain_protocol::Slug,
     ) -> Result<Option<u32>, StoreError> {
         // `Reader::resolve` also prefers an exact path, but reads more of the store.
-        let named = link.source.as_deref().unwrap_or(source.as_str());
-        let exact = link.slugs.iter().find_map(|slug| self.builder.index_of(named, slug));
+        let target_source = link.source.as_deref().unwrap_or(source.as_str());
+        let exact = link.slugs.iter().find_map(|slug| self.builder.index_of(target_source, slug));
         if exact.is_some() {
             return Ok(exact);
         }

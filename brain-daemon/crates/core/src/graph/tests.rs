@@ -1,3 +1,5 @@
+//! Tests of the graph of pages: visibility, the cache, and days.
+
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -55,15 +57,15 @@ fn a_restricted_caller_sees_nothing_of_hidden_pages() {
     put(&brain, None, "c", "# C\n");
     let guest = Visibility::Only(vec![SourceId::default()]);
     let guest = Caller::granted("guest", Scope::Read.into(), guest);
-    let ask = |caller: &Caller| brain.graph.layout(caller, &GraphLayout::default()).unwrap();
-    let before = ask(&guest);
+    let layout = |caller: &Caller| brain.graph.layout(caller, &GraphLayout::default()).unwrap();
+    let before = layout(&guest);
     assert_eq!((before.total, before.edges.len(), before.sources.len()), (3, 1, 1));
     put(&brain, Some("secret"), "x", "---\ntype: secret-type\n---\n[[default:c]] [[y]]\n");
     put(&brain, Some("secret"), "y", "[[default:b]]\n");
-    let owner = ask(&Caller::local(7));
+    let owner = layout(&Caller::local(7));
     assert_eq!((owner.total, owner.edges.len(), owner.sources.len()), (5, 5, 2));
     // The positions are the same while the owner's graph is cached.
-    assert_eq!(ask(&guest), before);
+    assert_eq!(layout(&guest), before);
     let around = GraphLayout {
         page: Some(PageRef { source: None, slug: Slug::parse("c").unwrap() }),
         depth: 3,
@@ -71,30 +73,32 @@ fn a_restricted_caller_sees_nothing_of_hidden_pages() {
     };
     assert_eq!(brain.graph.layout(&guest, &around).unwrap().total, 1);
     assert_eq!(brain.graph.layout(&Caller::local(7), &around).unwrap().total, 5);
-    let named = GraphLayout { source: SourceId::parse("secret").ok(), ..GraphLayout::default() };
-    assert_eq!(brain.graph.layout(&guest, &named).unwrap_err().code, FaultCode::UnknownSource);
+    let of_secret =
+        GraphLayout { source: SourceId::parse("secret").ok(), ..GraphLayout::default() };
+    assert_eq!(brain.graph.layout(&guest, &of_secret).unwrap_err().code, FaultCode::UnknownSource);
 }
 
 #[test]
-fn the_graph_is_kept_until_a_change_or_some_idle_minutes() {
+fn the_graph_is_cached_until_a_change_or_an_idle_time() {
     let dir = tempfile::tempdir().unwrap();
     let clock = clock();
     let brain = start(dir.path(), &clock);
     put(&brain, None, "a", "[[b]] [a](a.md)\n");
-    let cached = || brain.graph.cached.lock().as_ref().map(|cached| Arc::as_ptr(&cached.graph));
-    let ask = || brain.graph.layout(&Caller::local(7), &GraphLayout::default()).unwrap();
-    let first = ask();
-    let graph = cached();
-    assert_eq!((ask(), cached()), (first, graph));
+    let cached_graph =
+        || brain.graph.cached.lock().as_ref().map(|cached| Arc::as_ptr(&cached.graph));
+    let layout = || brain.graph.layout(&Caller::local(7), &GraphLayout::default()).unwrap();
+    let first = layout();
+    let graph = cached_graph();
+    assert_eq!((layout(), cached_graph()), (first, graph));
     put(&brain, None, "b", "# B\n");
-    assert_eq!(ask().edges, [LayoutEdge { from: 0, to: 1 }]);
+    assert_eq!(layout().edges, [LayoutEdge { from: 0, to: 1 }]);
     clock.0.fetch_add(CACHE_MS, Ordering::Relaxed);
     brain.graph.drop_when_idle();
-    assert!(cached().is_some());
+    assert!(cached_graph().is_some());
     clock.0.fetch_add(1, Ordering::Relaxed);
     brain.graph.drop_when_idle();
-    assert!(cached().is_none());
-    assert_eq!(ask().total, 2);
+    assert!(cached_graph().is_none());
+    assert_eq!(layout().total, 2);
 }
 
 #[test]

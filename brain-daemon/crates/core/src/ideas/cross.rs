@@ -1,8 +1,8 @@
-//! Cross phase. A cross is one question to the model about a near and a distant page. At most
-//! four run at a time, each once.
+//! The cross phase. A cross is one question to the model about a near and a distant page. At most
+//! four crosses run at a time.
 //!
-//! A failed cross is counted and skipped; an unavailable service ends the phase. Knows neither
-//! pages nor files.
+//! A failed cross is counted and skipped; an unavailable service ends the phase. This module knows
+//! neither pages nor files.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ const MAX_CONSECUTIVE_FAILURES: u32 = 4;
 /// The outcome of one cross.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CrossOutcome {
-    /// At least one idea.
+    /// The ideas, at least one.
     Ideas(Vec<String>),
     /// The reason why there is no idea.
     Failed(String),
@@ -33,21 +33,25 @@ pub(super) struct CrossPhase<'a> {
     pub(super) model: &'a dyn IdeaModel,
     /// Maximum number of ideas per cross.
     pub(super) each: usize,
-    /// Checks that the budget covers one more cross and the judging of all ideas so far.
+    /// Fails unless the budget covers one more cross and the judging of all ideas so far.
     pub(super) check_budget: &'a (dyn Fn() -> Result<(), ModelError> + Sync),
     /// Returns whether the caller is still waiting.
     pub(super) should_continue: &'a (dyn Fn() -> bool + Sync),
-    /// Saves the outcome of a cross. Calls do not overlap.
+    /// Saves the outcome of the cross with this number. Calls do not overlap.
     pub(super) save: &'a (dyn Fn(usize, CrossOutcome) -> Result<(), ModelError> + Sync),
 }
 
 /// State shared by the workers.
 struct WorkerState {
-    waiting: VecDeque<(usize, Prompt)>,
+    /// Numbers and prompts of the crosses to ask.
+    queue: VecDeque<(usize, Prompt)>,
+    /// Number of calls in progress.
     in_flight: usize,
-    /// Number of answers of any kind.
+    /// Number of answers and failures, without those that are retried.
     answered: u64,
+    /// Number of transient failures since the last answer.
     consecutive_failures: u32,
+    /// The error that ends the phase.
     fatal_error: Option<ModelError>,
 }
 
@@ -56,7 +60,7 @@ impl CrossPhase<'_> {
     pub(super) fn run(&self, crosses: Vec<(usize, Prompt)>) -> Option<ModelError> {
         let workers = crosses.len().min(MAX_CONCURRENT);
         let shared = WorkerState {
-            waiting: crosses.into(),
+            queue: crosses.into(),
             in_flight: 0,
             answered: 0,
             consecutive_failures: 0,
@@ -71,11 +75,12 @@ impl CrossPhase<'_> {
         shared.into_inner().fatal_error
     }
 
+    /// Asks crosses until none is left or the phase ends.
     fn run_worker(&self, shared: &Mutex<WorkerState>, progress_made: &Condvar) {
-        while let Some((number, prompt, before)) = self.next(shared, progress_made) {
+        while let Some((number, prompt, answered_before)) = self.next_cross(shared, progress_made) {
             let answer = self.model.ask(&prompt, &self.should_continue);
             let mut state = shared.lock();
-            let has_concurrent = state.answered > before || state.in_flight > 1;
+            let had_concurrent_calls = state.answered > answered_before || state.in_flight > 1;
             state.in_flight -= 1;
             state.answered += 1;
             match answer {
@@ -92,8 +97,8 @@ impl CrossPhase<'_> {
                 }
                 // Concurrent calls reserve their maximum cost and usually cost less, so retry
                 // later.
-                Err(error) if error.reason == FailureReason::Budget && has_concurrent => {
-                    state.waiting.push_front((number, prompt));
+                Err(error) if error.reason == FailureReason::Budget && had_concurrent_calls => {
+                    state.queue.push_front((number, prompt));
                     state.answered -= 1;
                     if state.in_flight > 0 {
                         progress_made.wait(&mut state);
@@ -106,15 +111,16 @@ impl CrossPhase<'_> {
         }
     }
 
-    /// Returns the next cross that the budget covers, and the number of answers before it.
-    fn next(
+    /// Returns number and prompt of the next cross, and the number of answers before it. Waits
+    /// until the budget covers the cross. `None` if no cross is left or the phase ends.
+    fn next_cross(
         &self,
         shared: &Mutex<WorkerState>,
         progress_made: &Condvar,
     ) -> Option<(usize, Prompt, u64)> {
         let mut state = shared.lock();
         loop {
-            if state.fatal_error.is_some() || state.waiting.is_empty() {
+            if state.fatal_error.is_some() || state.queue.is_empty() {
                 return None;
             }
             match (self.check_budget)() {
@@ -130,9 +136,10 @@ impl CrossPhase<'_> {
         }
         state.in_flight += 1;
         let answered = state.answered;
-        state.waiting.pop_front().map(|(number, prompt)| (number, prompt, answered))
+        state.queue.pop_front().map(|(number, prompt)| (number, prompt, answered))
     }
 
+    /// Records a failed call. Ends the phase if further calls would fail as well.
     fn record_failure(&self, state: &mut WorkerState, number: usize, error: ModelError) {
         match error.reason {
             // The cross itself did not fail, so it stays open.
@@ -168,15 +175,15 @@ mod tests {
 
     use super::*;
 
-    /// Answers depending on the prompt, and counts calls.
-    struct Fake<F> {
+    /// A model that answers by a function of the prompt, and counts calls.
+    struct FakeModel<F> {
         answer: F,
         calls: AtomicUsize,
         concurrent: AtomicUsize,
         max_concurrent: AtomicUsize,
     }
 
-    impl<F: Fn(&str) -> Result<String, ModelError> + Sync> IdeaModel for Fake<F> {
+    impl<F: Fn(&str) -> Result<String, ModelError> + Sync> IdeaModel for FakeModel<F> {
         fn ask(&self, prompt: &Prompt, _: &dyn Fn() -> bool) -> Result<String, ModelError> {
             self.calls.fetch_add(1, SeqCst);
             let concurrent = self.concurrent.fetch_add(1, SeqCst) + 1;
@@ -188,65 +195,63 @@ mod tests {
         }
     }
 
-    fn fake<F: Fn(&str) -> Result<String, ModelError> + Sync>(answer: F) -> Fake<F> {
-        Fake { answer, calls: 0.into(), concurrent: 0.into(), max_concurrent: 0.into() }
+    fn fake_model<F: Fn(&str) -> Result<String, ModelError> + Sync>(answer: F) -> FakeModel<F> {
+        FakeModel { answer, calls: 0.into(), concurrent: 0.into(), max_concurrent: 0.into() }
     }
 
     fn error(reason: FailureReason) -> ModelError {
         ModelError { reason, message: format!("{reason:?}"), hint: String::new() }
     }
 
-    fn crosses(n: usize) -> Vec<(usize, Prompt)> {
+    fn crosses(count: usize) -> Vec<(usize, Prompt)> {
         let prompt =
             |text: String| Prompt { system: String::new(), text, temperature: 0.0, max_tokens: 1 };
-        (0..n).map(|number| (number, prompt(number.to_string()))).collect()
+        (0..count).map(|number| (number, prompt(number.to_string()))).collect()
     }
 
     /// Returns the outcome of each cross and the error that ended the phase.
     fn run(
         model: &dyn IdeaModel,
-        n: usize,
+        count: usize,
         check_budget: &(dyn Fn() -> Result<(), ModelError> + Sync),
     ) -> (BTreeMap<usize, CrossOutcome>, Option<ModelError>) {
-        let outcome = Mutex::new(BTreeMap::new());
-        let save = |number, cross_outcome| {
-            assert!(
-                outcome.lock().insert(number, cross_outcome).is_none(),
-                "{number} was asked twice"
-            );
+        let outcomes = Mutex::new(BTreeMap::new());
+        let save = |number, outcome| {
+            let former = outcomes.lock().insert(number, outcome);
+            assert!(former.is_none(), "{number} was saved twice");
             Ok(())
         };
         let phase =
             CrossPhase { model, each: 3, check_budget, should_continue: &|| true, save: &save };
-        let fatal_error = phase.run(crosses(n));
-        (outcome.into_inner(), fatal_error)
+        let fatal_error = phase.run(crosses(count));
+        (outcomes.into_inner(), fatal_error)
     }
 
-    fn good(text: &str) -> Result<String, ModelError> {
+    fn one_idea(text: &str) -> Result<String, ModelError> {
         Ok(format!("{{\"ideas\": [\"of {text}\"]}}"))
     }
 
     #[test]
     fn each_cross_is_asked_once_with_limited_concurrency() {
-        let model = fake(good);
-        let (outcome, fatal_error) = run(&model, 24, &|| Ok(()));
-        assert_eq!((outcome.len(), fatal_error), (24, None));
-        assert_eq!(outcome[&7], CrossOutcome::Ideas(vec!["of 7".into()]));
+        let model = fake_model(one_idea);
+        let (outcomes, fatal_error) = run(&model, 24, &|| Ok(()));
+        assert_eq!((outcomes.len(), fatal_error), (24, None));
+        assert_eq!(outcomes[&7], CrossOutcome::Ideas(vec!["of 7".into()]));
         assert_eq!(model.calls.load(SeqCst), 24);
         assert!((2..=4).contains(&model.max_concurrent.load(SeqCst)));
     }
 
     #[test]
     fn failed_cross_is_skipped() {
-        let model = fake(|text: &str| match text {
+        let model = fake_model(|text: &str| match text {
             "3" => Err(error(FailureReason::Question)),
             "5" => Ok("No.".into()),
             "9" => Err(error(FailureReason::Transient)),
-            _ => good(text),
+            _ => one_idea(text),
         });
-        let (outcome, fatal_error) = run(&model, 12, &|| Ok(()));
-        assert_eq!((outcome.len(), fatal_error), (12, None));
-        let failed: Vec<_> = outcome
+        let (outcomes, fatal_error) = run(&model, 12, &|| Ok(()));
+        assert_eq!((outcomes.len(), fatal_error), (12, None));
+        let failed: Vec<_> = outcomes
             .iter()
             .filter(|(_, outcome)| matches!(outcome, CrossOutcome::Failed(_)))
             .collect();
@@ -255,13 +260,13 @@ mod tests {
 
     #[test]
     fn unavailable_service_ends_the_phase() {
-        let model = fake(|_: &str| Err(error(FailureReason::Service)));
-        let (outcome, fatal_error) = run(&model, 24, &|| Ok(()));
-        assert!(outcome.is_empty(), "they stay open: {outcome:?}");
+        let model = fake_model(|_: &str| Err(error(FailureReason::Service)));
+        let (outcomes, fatal_error) = run(&model, 24, &|| Ok(()));
+        assert!(outcomes.is_empty(), "the crosses stay open: {outcomes:?}");
         assert_eq!(fatal_error.unwrap().reason, FailureReason::Service);
         assert!(model.calls.load(SeqCst) <= MAX_CONCURRENT);
 
-        let model = fake(|_: &str| Err(error(FailureReason::Transient)));
+        let model = fake_model(|_: &str| Err(error(FailureReason::Transient)));
         let (_, fatal_error) = run(&model, 24, &|| Ok(()));
         assert_eq!(fatal_error.unwrap().reason, FailureReason::Transient);
         assert!(model.calls.load(SeqCst) <= MAX_CONSECUTIVE_FAILURES as usize + MAX_CONCURRENT);
@@ -269,30 +274,30 @@ mod tests {
 
     #[test]
     fn crosses_beyond_the_budget_are_not_asked() {
-        let paid = AtomicUsize::new(0);
-        let check_budget = || match paid.fetch_add(1, SeqCst) {
+        let checks = AtomicUsize::new(0);
+        let check_budget = || match checks.fetch_add(1, SeqCst) {
             0..5 => Ok(()),
             _ => Err(error(FailureReason::Budget)),
         };
-        let model = fake(good);
-        let (outcome, fatal_error) = run(&model, 24, &check_budget);
-        assert_eq!((outcome.len(), model.calls.load(SeqCst)), (5, 5));
+        let model = fake_model(one_idea);
+        let (outcomes, fatal_error) = run(&model, 24, &check_budget);
+        assert_eq!((outcomes.len(), model.calls.load(SeqCst)), (5, 5));
         assert_eq!(fatal_error.unwrap().reason, FailureReason::Budget);
     }
 
     #[test]
     fn budget_refusal_waits_for_calls_in_flight() {
         // The budget covers one call at a time.
-        let room = AtomicUsize::new(1);
-        let model = fake(|text: &str| {
-            if room.fetch_update(SeqCst, SeqCst, |room| room.checked_sub(1)).is_err() {
+        let free_calls = AtomicUsize::new(1);
+        let model = fake_model(|text: &str| {
+            if free_calls.fetch_update(SeqCst, SeqCst, |free| free.checked_sub(1)).is_err() {
                 return Err(error(FailureReason::Budget));
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
-            room.fetch_add(1, SeqCst);
-            good(text)
+            free_calls.fetch_add(1, SeqCst);
+            one_idea(text)
         });
-        let (outcome, fatal_error) = run(&model, 8, &|| Ok(()));
-        assert_eq!((outcome.len(), fatal_error), (8, None));
+        let (outcomes, fatal_error) = run(&model, 8, &|| Ok(()));
+        assert_eq!((outcomes.len(), fatal_error), (8, None));
     }
 }

@@ -2,19 +2,19 @@
 
 use brain_costs::Price;
 
-/// Input tokens per cross.
+/// Expected input tokens per cross.
 const CROSS_INPUT_TOKENS: u64 = 3000;
-/// Output tokens per idea.
+/// Expected output tokens per idea.
 const IDEA_OUTPUT_TOKENS: u64 = 250;
-/// Input tokens for judging one idea.
+/// Expected input tokens for judging one idea.
 const JUDGE_INPUT_TOKENS: u64 = 350;
-/// Output tokens for judging one idea.
+/// Expected output tokens for judging one idea.
 const JUDGE_OUTPUT_TOKENS: u64 = 200;
 
-/// Estimates the cost of `crosses` with `each` ideas and of judging them plus `unjudged` existing
-/// ideas, in millionths of a US dollar.
-pub(super) fn estimate(price: Price, crosses: u64, each: u64, unjudged: u64) -> u64 {
-    let ideas = crosses * each;
+/// Estimates the cost of `crosses` with `ideas_per_cross` ideas each, and of judging these ideas
+/// and `unjudged` existing ones. Returns millionths of a US dollar.
+pub(super) fn estimate(price: Price, crosses: u64, ideas_per_cross: u64, unjudged: u64) -> u64 {
+    let ideas = crosses * ideas_per_cross;
     let judged = ideas + unjudged;
     price.cost(
         crosses * CROSS_INPUT_TOKENS + judged * JUDGE_INPUT_TOKENS,
@@ -28,7 +28,8 @@ mod tests {
 
     #[test]
     fn estimate_covers_crosses_and_judging() {
-        // At 3 and 15 dollars a million: 72,000 + 25,200 tokens in, 18,000 + 14,400 out.
+        // Per million tokens, input costs 3 dollars and output 15. The crosses and the judge have
+        // 72,000 + 25,200 tokens of input and 18,000 + 14,400 of output.
         let price = Price { input: 3_000_000, output: 15_000_000 };
         assert_eq!(estimate(price, 24, 3, 0), 291_600 + 486_000);
         assert_eq!(estimate(price, 24, 4, 0), (72_000 + 33_600) * 3 + (24_000 + 19_200) * 15);

@@ -1,4 +1,4 @@
-//! Executes a run: estimate, models, phases, saved page and the message of a failure.
+//! Executes a run: estimates it, runs its phases, saves its page, and describes a failure.
 
 use std::sync::atomic::AtomicU64;
 
@@ -22,11 +22,12 @@ use brain_costs::{Budget, Price};
 const MAX_DELIMITER_ATTEMPTS: usize = 8;
 
 impl IdeaService {
-    /// Makes the missing ideas of a run, or estimates their cost.
+    /// Makes the missing ideas of a run and judges them. Without a model, returns the prompts. With
+    /// `request.estimate`, only estimates the cost.
     ///
     /// # Errors
-    /// Only before anything is spent: if a model or file is unusable. Later failures are part of
-    /// the reply.
+    /// Only before anything is spent: if a model cannot be used, or the store or the run's file
+    /// fails. Later failures are part of the reply.
     pub(super) fn make_ideas(
         &self,
         caller: &Caller,
@@ -83,7 +84,7 @@ impl IdeaService {
         store.prune(self.env.clock.now(), &self.active_idea_runs);
         store.save(&run)?;
         let steps = open + (open * profile.ideas as usize + unjudged).div_ceil(BATCH_SIZE);
-        let work = RunExecution {
+        let execution = RunExecution {
             brain: self,
             profile,
             close: self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?,
@@ -94,8 +95,8 @@ impl IdeaService {
             done: AtomicU64::new(0),
             total: steps as u64,
         };
-        let failure = work.run_phases(&models);
-        let mut run = work.run.into_inner();
+        let failure = execution.run_phases(&models);
+        let mut run = execution.run.into_inner();
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.env.clock.now();
         run.state = if failure.is_some() { RunState::Stopped } else { RunState::Done };
@@ -129,7 +130,7 @@ impl IdeaService {
             reply_context.status = "prompts";
             reply_context.prompts = self.prompts(caller, &run)?;
             if !request.prompts_only {
-                reply_context.notes.push(self.no_model());
+                reply_context.notes.push(self.no_model_note());
             }
             if run.ideas().next().is_none() {
                 run.state = RunState::Prompts;
@@ -142,7 +143,7 @@ impl IdeaService {
         Ok(reply::build(&run, request, reply_context))
     }
 
-    /// Selects the models and the budget. `None` if no model is configured.
+    /// Selects the models and the budget. Returns `None` if no model is configured.
     fn select_models(&self, request: &Ideas, run: &Run) -> Result<Option<RunModels>, Fault> {
         let Some(ideas) = self.models.language_model(request.model.as_deref())? else {
             return Ok(None);
@@ -162,7 +163,7 @@ impl IdeaService {
         }))
     }
 
-    /// Returns notes about the expected cost.
+    /// Returns notes about a missing price and a small budget.
     fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
         let is_remote = brain_llm::Settings::from_config(&self.env.config)
@@ -184,7 +185,7 @@ impl IdeaService {
         notes
     }
 
-    fn no_model(&self) -> String {
+    fn no_model_note(&self) -> String {
         let problem = match brain_llm::Settings::from_config(&self.env.config) {
             None => "no language model is configured (llm.provider is none)",
             Some(_) => "no language model is named (llm.model is empty)",
@@ -195,7 +196,7 @@ impl IdeaService {
         )
     }
 
-    /// Returns the open crosses as prompts.
+    /// Returns the prompts of the open crosses. Omits crosses with a deleted page.
     fn prompts(&self, caller: &Caller, run: &Run) -> Result<Vec<IdeaPrompt>, Fault> {
         let close = self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?;
         let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
@@ -222,7 +223,8 @@ impl IdeaService {
         Ok(prompts)
     }
 
-    /// Returns the visible pages' texts, cut to what a prompt uses.
+    /// Returns the texts of the pages, cut to the length that a prompt uses. The text of a deleted
+    /// or hidden page is `None`.
     fn page_texts<'p>(
         &self,
         caller: &Caller,
@@ -237,7 +239,8 @@ impl IdeaService {
         pages.map(text).collect()
     }
 
-    /// Returns a random delimiter that does not occur in the texts.
+    /// Returns a random delimiter that does not occur in the texts. The last attempt is twice as
+    /// long and is not compared with the texts.
     pub(super) fn delimiter<'t>(
         &self,
         texts: &(impl Iterator<Item = &'t str> + Clone),
@@ -255,7 +258,8 @@ impl IdeaService {
         ))
     }
 
-    /// Saves a run as a page if requested and the run has new ideas.
+    /// Saves a run as a page if the request or the profile's default says so, unless its last page
+    /// has all ideas and verdicts.
     fn save_run(
         &self,
         caller: &Caller,
@@ -264,18 +268,24 @@ impl IdeaService {
         reply_context: &mut ReplyContext,
     ) {
         let profile = Profile::of(run.profile);
-        let counts = (run.ideas().count(), run.ideas().count() - run.unjudged());
-        let saves_by_default = profile.saves && reply_context.status == "done" && counts.0 > 0;
-        let is_saved =
-            run.saved.as_ref().is_some_and(|saved| (saved.ideas, saved.judged) == counts);
-        // A deleted page is only restored on request.
-        let is_current = is_saved && (request.save != Some(true) || self.has_saved(caller, run));
+        let idea_count = run.ideas().count();
+        let judged_count = idea_count - run.unjudged();
+        let saves_by_default = profile.saves && reply_context.status == "done" && idea_count > 0;
+        let is_saved = run
+            .saved
+            .as_ref()
+            .is_some_and(|saved| saved.ideas == idea_count && saved.judged == judged_count);
+        // A deleted page is saved again only on request.
+        let is_current =
+            is_saved && (request.save != Some(true) || self.saved_page_exists(caller, run));
         if is_current || !request.save.unwrap_or(saves_by_default) {
             return;
         }
         let ideas = reply::ideas(run, request.limit);
         match self.save_ideas(caller, run, &ideas) {
-            Ok(slug) => run.saved = Some(SavedPage { slug, ideas: counts.0, judged: counts.1 }),
+            Ok(slug) => {
+                run.saved = Some(SavedPage { slug, ideas: idea_count, judged: judged_count });
+            }
             Err(fault) => {
                 let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 reply_context.save_problem = Some(format!(
@@ -289,8 +299,8 @@ impl IdeaService {
         }
     }
 
-    /// Returns whether the run's saved page still exists.
-    fn has_saved(&self, caller: &Caller, run: &Run) -> bool {
+    /// Returns whether the run's saved page still exists, or `true` if the store cannot tell.
+    fn saved_page_exists(&self, caller: &Caller, run: &Run) -> bool {
         let Ok(reader) = self.store.read(caller.visibility()) else { return true };
         let Ok((source, ..)) = crate::sources::resolve(caller, &reader, None) else { return true };
         run.saved
@@ -301,14 +311,15 @@ impl IdeaService {
     /// Describes which phase failed, why, what was spent and how to continue.
     fn problem(&self, phase: &str, error: &ModelError, run: &Run, price: Price) -> String {
         let (all, open) = (run.crosses.len(), run.open().len());
-        let name = run.profile.as_str();
+        let command = run.profile.as_str();
         let remaining_cost = estimate(
             price,
             open as u64,
             u64::from(Profile::of(run.profile).ideas),
             run.unjudged() as u64,
         );
-        // The new budget must cover the maximum cost of the remaining work, rounded up to a cent.
+        // The new budget covers twice the estimate of the remaining work, rounded up to a cent:
+        // each call reserves its maximum cost.
         let max_cost_flag = match error.reason {
             FailureReason::Budget => {
                 let needed = run
@@ -327,7 +338,7 @@ impl IdeaService {
         };
         format!(
             "{phase}: {}{hint}; {} of {all} crosses are done and ${} was spent; to continue: brain \
-             {name} --resume {}{max_cost_flag}",
+             {command} --resume {}{max_cost_flag}",
             error.message,
             all - open,
             usd(run.cost.actual),

@@ -8,7 +8,7 @@ use super::prompt::Prompt;
 use brain_costs::Budget;
 use brain_llm::{Model, ModelError as LlmError, ModelErrorKind, Question};
 
-/// Maximum time to wait for an overloaded service per question.
+/// Maximum time per question to wait for an overloaded service.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(120);
 
 /// The kind of a failure, which decides whether to continue.
@@ -20,7 +20,7 @@ pub(super) enum FailureReason {
     Stopped,
     /// The service is unavailable for any question.
     Service,
-    /// A transient failure.
+    /// A failure that a later question may not have: a timeout, an overload, a server error.
     Transient,
     /// A failure of this question or answer only.
     Question,
@@ -33,13 +33,13 @@ pub(super) struct ModelError {
     pub(super) reason: FailureReason,
     /// The description.
     pub(super) message: String,
-    /// What to do about it.
+    /// What the user can do; may be empty.
     pub(super) hint: String,
 }
 
 impl From<LlmError> for ModelError {
-    fn from(fault: LlmError) -> Self {
-        let reason = match fault.kind {
+    fn from(error: LlmError) -> Self {
+        let reason = match error.kind {
             ModelErrorKind::Budget => FailureReason::Budget,
             ModelErrorKind::Stopped => FailureReason::Stopped,
             ModelErrorKind::Timeout
@@ -47,17 +47,17 @@ impl From<LlmError> for ModelError {
             | ModelErrorKind::Overloaded
             | ModelErrorKind::RateLimited(_)
             | ModelErrorKind::Interrupted => FailureReason::Transient,
-            why if why.is_service_failure() => FailureReason::Service,
+            kind if kind.is_service_failure() => FailureReason::Service,
             _ => FailureReason::Question,
         };
-        Self { reason, message: fault.message, hint: fault.hint }
+        Self { reason, message: error.message, hint: error.hint }
     }
 }
 
 /// A model that answers questions.
 pub(super) trait IdeaModel: Sync {
-    /// Returns the answer, which may be cut at the length limit. `should_continue` is false once
-    /// the caller is gone.
+    /// Returns the answer, which may be cut at the length limit. `should_continue` returns `false`
+    /// once the caller is gone or the daemon is stopping.
     fn ask(
         &self,
         prompt: &Prompt,

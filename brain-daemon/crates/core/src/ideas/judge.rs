@@ -1,6 +1,7 @@
-//! Judge phase: scores ideas in batches, numbered from 1.
+//! Judge phase: scores ideas in batches. In each question, the ideas are numbered from 1.
 //!
-//! Ideas that the answers skip remain without scores. Knows neither pages nor files.
+//! Ideas that the answers skip, also in a second round, remain without scores. Knows neither pages
+//! nor files.
 
 use super::idea_model::{FailureReason, IdeaModel, ModelError};
 use super::parse::{self, Verdict};
@@ -15,41 +16,41 @@ const RETRY_BATCH_SIZE: usize = 6;
 pub(super) struct JudgePhase<'a> {
     /// The model that is asked.
     pub(super) model: &'a dyn IdeaModel,
-    /// Builds the question about these ideas.
+    /// Builds the question about the ideas with these indexes.
     pub(super) prompt: &'a dyn Fn(&[usize]) -> Result<Prompt, ModelError>,
-    /// Returns whether the caller is still waiting.
+    /// Returns whether the caller still waits and the daemon is not stopping.
     pub(super) should_continue: &'a dyn Fn() -> bool,
-    /// Saves verdicts by idea. Ignores the number in a verdict.
+    /// Saves verdicts, each with the index of its idea. Ignores the number in a verdict.
     pub(super) save: &'a mut dyn FnMut(Vec<(usize, Verdict)>) -> Result<(), ModelError>,
 }
 
 impl JudgePhase<'_> {
-    /// Judges `ideas`. Returns the error if the phase ended early; an unusable answer does not end
-    /// it.
+    /// Judges the ideas with these indexes. Returns the error if the phase ended early; an unusable
+    /// answer does not end the phase.
     pub(super) fn run(&mut self, ideas: &[usize]) -> Option<ModelError> {
         self.judge_all(ideas).err()
     }
 
     fn judge_all(&mut self, ideas: &[usize]) -> Result<(), ModelError> {
         let unjudged = self.round(ideas, BATCH_SIZE)?;
-        // A judge without any verdict is not asked again.
+        // A judge that gave no verdict at all is not asked again.
         if !unjudged.is_empty() && unjudged.len() < ideas.len() {
             self.round(&unjudged, RETRY_BATCH_SIZE)?;
         }
         Ok(())
     }
 
-    /// Runs one round and returns the ideas without a verdict.
-    fn round(&mut self, ideas: &[usize], size: usize) -> Result<Vec<usize>, ModelError> {
+    /// Asks about all `ideas` once, in batches, and returns those without a verdict.
+    fn round(&mut self, ideas: &[usize], batch_size: usize) -> Result<Vec<usize>, ModelError> {
         let mut unjudged = Vec::new();
-        for batch in ideas.chunks(size) {
+        for batch in ideas.chunks(batch_size) {
             let prompt = (self.prompt)(batch)?;
             let verdicts = match self.model.ask(&prompt, self.should_continue) {
                 Ok(answer) => parse::verdicts(&answer, batch.len()),
                 Err(error) if error.reason == FailureReason::Question => {
                     tracing::info!(
                         message = error.message,
-                        "the judge gave no usable scores for some ideas"
+                        "a question to the judge failed; its ideas have no scores yet"
                     );
                     Vec::new()
                 }
@@ -76,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the listed answers in order.
+    /// A model that returns the listed answers in order.
     struct Fake(Mutex<Vec<Result<String, ModelError>>>);
 
     impl IdeaModel for Fake {
@@ -92,7 +93,7 @@ mod tests {
         )
     }
 
-    fn all(numbers: std::ops::RangeInclusive<usize>) -> String {
+    fn answer_for(numbers: std::ops::RangeInclusive<usize>) -> String {
         format!("{{\"scores\": [{}]}}", numbers.map(verdict).collect::<Vec<_>>().join(","))
     }
 
@@ -102,7 +103,7 @@ mod tests {
 
     /// Returns the judged ideas, the batch sizes, and the error that ended the phase.
     fn run(
-        ideas: usize,
+        idea_count: usize,
         answers: Vec<Result<String, ModelError>>,
     ) -> (Vec<usize>, Vec<usize>, Option<ModelError>) {
         let model = Fake(Mutex::new(answers));
@@ -120,30 +121,30 @@ mod tests {
             judged.extend(verdicts.into_iter().map(|(idea, _)| idea));
             Ok(())
         };
-        // The judge never sees the ideas' own numbers.
-        let numbers: Vec<usize> = (100..100 + ideas).collect();
+        // The judge sees numbers from 1, never these indexes.
+        let indexes: Vec<usize> = (100..100 + idea_count).collect();
         let ended = JudgePhase {
             model: &model,
             prompt: &prompt,
             should_continue: &|| true,
             save: &mut save,
         }
-        .run(&numbers);
+        .run(&indexes);
         (judged, batches.into_inner().unwrap(), ended)
     }
 
     #[test]
     fn each_idea_gets_its_verdict() {
-        let (judged, batches, ended) = run(15, vec![Ok(all(1..=12)), Ok(all(1..=3))]);
+        let (judged, batches, ended) = run(15, vec![Ok(answer_for(1..=12)), Ok(answer_for(1..=3))]);
         assert_eq!(judged, (100..115).collect::<Vec<_>>());
         assert_eq!((batches, ended), (vec![12, 3], None));
     }
 
     #[test]
-    fn cut_answer_counts_and_the_rest_is_retried() {
-        let cut = all(1..=12);
+    fn skipped_ideas_of_a_cut_answer_are_retried() {
+        let cut = answer_for(1..=12);
         let cut = &cut[..cut.find("\"id\": 8").unwrap()];
-        let (judged, batches, ended) = run(12, vec![Ok(cut.into()), Ok(all(1..=5))]);
+        let (judged, batches, ended) = run(12, vec![Ok(cut.into()), Ok(answer_for(1..=5))]);
         assert_eq!(judged, (100..112).collect::<Vec<_>>());
         assert_eq!((batches, ended), (vec![12, 5], None));
     }
@@ -155,17 +156,18 @@ mod tests {
     }
 
     #[test]
-    fn failed_batch_is_skipped_but_service_ends_the_phase() {
+    fn failed_batch_is_retried_but_failed_service_ends_the_phase() {
         let failing = vec![
             Err(error(FailureReason::Question)),
-            Ok(all(1..=1)),
-            Ok(all(1..=6)),
-            Ok(all(1..=6)),
+            Ok(answer_for(1..=1)),
+            Ok(answer_for(1..=6)),
+            Ok(answer_for(1..=6)),
         ];
         let (judged, batches, ended) = run(13, failing);
         assert_eq!((judged.len(), batches, ended), (13, vec![12, 1, 6, 6], None));
 
-        let (judged, _, ended) = run(24, vec![Ok(all(1..=12)), Err(error(FailureReason::Service))]);
+        let failing = vec![Ok(answer_for(1..=12)), Err(error(FailureReason::Service))];
+        let (judged, _, ended) = run(24, failing);
         assert_eq!((judged.len(), ended.unwrap().reason), (12, FailureReason::Service));
     }
 }

@@ -15,7 +15,7 @@ use brain_base::clock::local_day;
 use brain_store::{PageEntry, PageRecord, Reader, StoreError};
 
 /// Number of search hits for a question. More than the close pages, because duplicates and pages
-/// made from ideas are skipped. No hit becomes a distant page while there are others.
+/// made from ideas are skipped. A hit becomes a distant page only if there are too few other pages.
 const HITS: u32 = 60;
 /// Maximum number of pages whose distances are computed. In a larger brain, a random sample is
 /// compared.
@@ -30,10 +30,10 @@ struct NearPages {
 }
 
 impl IdeaService {
-    /// Selects the pages of a run: at most `close` near and `far` distant ones.
+    /// Adds at most `close` near and `far` distant pages to the run.
     ///
     /// # Errors
-    /// `not_found` if either set is empty; otherwise as a search.
+    /// `not_found` if either set is empty; otherwise the errors of a search.
     pub(super) fn select_pages(
         &self,
         caller: &Caller,
@@ -50,7 +50,8 @@ impl IdeaService {
             .map_err(|fault| with_phase("far set", fault))
     }
 
-    /// Selects the best distinct pages and returns them with the ids of all hits.
+    /// Adds the best `max` pages with different content to the run. Returns them, and the ids of
+    /// all hits.
     fn select_close(
         &self,
         caller: &Caller,
@@ -118,8 +119,9 @@ impl IdeaService {
 
     /// Returns the pages that can be distant, with their distances. Reads no text.
     ///
-    /// Distances are those of vectors, if at least half of the pages have them; the other pages are
-    /// then left out. Otherwise they are those of features. The two kinds are not comparable.
+    /// If at least half of the pages have vectors, distances are those of vectors, and the other
+    /// pages are left out. Otherwise all distances are those of features. The two kinds are not
+    /// comparable.
     fn candidates(
         &self,
         reader: &Reader,
@@ -127,23 +129,23 @@ impl IdeaService {
         near: &NearPages,
         draw: &Draw,
     ) -> Result<Vec<Candidate>, Fault> {
-        let mut pages = drawn_pages(reader, near, draw)?;
-        let vectors = |(_, _, record): &PageEntry| -> Option<Vec<f32>> {
+        let mut pages = comparable_pages(reader, near, draw)?;
+        let vector_distances = |(_, _, record): &PageEntry| -> Option<Vec<f32>> {
             let close = near.close.iter();
             close.map(|(.., close)| self.embedding.distance(close.id, record.id)).collect()
         };
-        let by_vectors: Vec<Option<Vec<f32>>> = pages.iter().map(vectors).collect();
-        let known = by_vectors.iter().flatten().count();
-        let distances = if known > 0 && known * 2 >= pages.len() {
-            let mut is_known = by_vectors.iter().map(Option::is_some);
-            pages.retain(|_| is_known.next().unwrap_or(false));
+        let by_vectors: Vec<Option<Vec<f32>>> = pages.iter().map(vector_distances).collect();
+        let with_vectors = by_vectors.iter().flatten().count();
+        let distances = if with_vectors > 0 && with_vectors * 2 >= pages.len() {
+            let mut has_vectors = by_vectors.iter().map(Option::is_some);
+            pages.retain(|_| has_vectors.next().unwrap_or(false));
             by_vectors.into_iter().flatten().collect()
         } else {
             let features = |pages: &[PageEntry]| -> Result<Vec<_>, StoreError> {
-                let one = |(_, slug, record): &PageEntry| {
+                let features_of = |(_, slug, record): &PageEntry| {
                     Ok(page_features::features(slug, record, &reader.derived(record.id)?))
                 };
-                pages.iter().map(one).collect()
+                pages.iter().map(features_of).collect()
             };
             page_features::distances(&features(&near.close)?, &features(&pages)?)
         };
@@ -162,27 +164,28 @@ impl IdeaService {
 
 /// Returns all pages that can be distant, or those with the lowest random keys if there are more
 /// than [`MAX_COMPARED`].
-fn drawn_pages(
+fn comparable_pages(
     reader: &Reader,
     near: &NearPages,
     draw: &Draw,
 ) -> Result<Vec<PageEntry>, StoreError> {
     let close: HashSet<u64> = near.close.iter().map(|(.., record)| record.id).collect();
     let mut pages = Vec::new();
-    let keep = |pages: &mut Vec<([u8; 8], PageEntry)>| {
+    let keep_lowest = |pages: &mut Vec<([u8; 8], PageEntry)>| {
         pages.sort_by_key(|(key, _)| *key);
         pages.truncate(MAX_COMPARED);
     };
-    reader.in_order(("", ""), |page: PageEntry| {
-        if is_eligible(&page.2) && !close.contains(&page.2.id) {
-            pages.push((draw.random_key(&page.0, &page.1, 0), page));
+    reader.in_order(("", ""), |(source, slug, record): PageEntry| {
+        if is_eligible(&record) && !close.contains(&record.id) {
+            let key = draw.random_key(&source, &slug, 0);
+            pages.push((key, (source, slug, record)));
         }
         if pages.len() == 2 * MAX_COMPARED {
-            keep(&mut pages);
+            keep_lowest(&mut pages);
         }
         Ok(true)
     })?;
-    keep(&mut pages);
+    keep_lowest(&mut pages);
     Ok(pages.into_iter().map(|(_, page)| page).collect())
 }
 
@@ -193,7 +196,7 @@ fn is_eligible(record: &PageRecord) -> bool {
     record.bytes > 0 && !is_from_ideas
 }
 
-/// Prefixes a fault with the phase that it happened in.
+/// Prefixes the message of a fault with the phase.
 fn with_phase(phase: &str, fault: Fault) -> Fault {
     Fault { message: format!("{phase}: {}", fault.message), ..fault }
 }

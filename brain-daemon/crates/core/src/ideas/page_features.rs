@@ -1,9 +1,9 @@
-//! The distance of two pages without vectors: the share of one page's features that the other page
+//! Distances without vectors: the weighted share of a close page's features that another page
 //! lacks. No I/O.
 //!
 //! Features are the words of title and slug, the type, the tags, and the pages that the page links
-//! to. A page counts as linked to itself, so a direct link is a common feature. Rare features count
-//! more.
+//! to. Each page counts as linked to itself, so a direct link is a common feature. Rare features
+//! weigh more.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use brain_protocol::Slug;
 use brain_search::each_word;
 use brain_store::{DerivedRows, PageRecord};
 
-/// The features of a page. Each kind of feature begins with its own character.
+/// The features of a page. The first character of a feature tells its kind.
 pub(super) type PageFeatures = HashSet<String>;
 
 /// Returns the features of a page.
@@ -33,10 +33,10 @@ pub(super) fn features(slug: &Slug, record: &PageRecord, derived: &DerivedRows) 
     features
 }
 
-/// Returns the distance of each of `pages` to each of the `close` pages, 0 to 1. Pages with no
-/// common features have the distance 1.
+/// Returns for each of `pages` its distances to the `close` pages, 0 to 1. Pages without common
+/// features have the distance 1.
 pub(super) fn distances(close: &[PageFeatures], pages: &[PageFeatures]) -> Vec<Vec<f32>> {
-    let all = (close.len() + pages.len()) as f32;
+    let page_count = (close.len() + pages.len()) as f32;
     let mut counts: HashMap<&str, f32> = HashMap::new();
     for feature in close.iter().flatten() {
         counts.insert(feature, 0.0);
@@ -47,19 +47,21 @@ pub(super) fn distances(close: &[PageFeatures], pages: &[PageFeatures]) -> Vec<V
         }
     }
     // A feature that every page has gets the weight 0.
-    let weight =
-        |feature: &String| counts.get(feature.as_str()).map_or(0.0, |count| (all / count).ln());
+    let weight = |feature: &String| {
+        counts.get(feature.as_str()).map_or(0.0, |count| (page_count / count).ln())
+    };
     let sums: Vec<f32> = close.iter().map(|features| sum(features.iter().map(weight))).collect();
-    let distance = |page: &PageFeatures, close: &PageFeatures, all: f32| match all > 0.0 {
-        true => 1.0 - (sum(close.intersection(page).map(weight)) / all).min(1.0),
+    let distance = |page: &PageFeatures, close: &PageFeatures, close_sum: f32| match close_sum > 0.0
+    {
+        true => 1.0 - (sum(close.intersection(page).map(weight)) / close_sum).min(1.0),
         false => 1.0,
     };
-    let of =
-        |page| close.iter().zip(&sums).map(|(close, all)| distance(page, close, *all)).collect();
-    pages.iter().map(of).collect()
+    let distances_of =
+        |page| close.iter().zip(&sums).map(|(close, sum)| distance(page, close, *sum)).collect();
+    pages.iter().map(distances_of).collect()
 }
 
-/// Adds weights in a fixed order. A set has no order, and a sum of floats depends on it.
+/// Adds weights in a fixed order, because a sum of floats depends on the order and a set has none.
 fn sum(weights: impl Iterator<Item = f32>) -> f32 {
     let mut weights: Vec<f32> = weights.collect();
     weights.sort_by(f32::total_cmp);

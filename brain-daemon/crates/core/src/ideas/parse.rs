@@ -1,18 +1,19 @@
 //! Parses model answers leniently: code fences, preambles, other shapes, cut texts. No I/O.
 //!
-//! Of an incomplete answer, the complete parts are used.
+//! Uses the complete parts of an incomplete answer.
 
 use brain_protocol::Scores;
 use serde_json::{Map, Value};
 
 /// Maximum length of a parsed answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
-/// Maximum number of unclosed values that are tried.
-const MAX_ATTEMPTS: usize = 500;
-/// Maximum nesting depth.
+/// Maximum number of values without valid JSON before the search for values ends.
+const MAX_FAILURES: usize = 500;
+/// Maximum nesting depth of values that are read.
 const MAX_DEPTH: usize = 6;
-/// Maximum length of an idea and of a note, in characters.
+/// Maximum length of an idea, in characters.
 const MAX_IDEA_CHARS: usize = 2000;
+/// Maximum length of a judge's note, in characters.
 const MAX_NOTE_CHARS: usize = 300;
 
 /// The judge's scores for one idea.
@@ -22,6 +23,13 @@ pub(super) struct Verdict {
     pub(super) number: usize,
     pub(super) scores: Scores,
     pub(super) note: String,
+}
+
+/// A verdict as the answer has it, perhaps without the number of its idea.
+struct ParsedVerdict {
+    number: Option<usize>,
+    scores: Scores,
+    note: String,
 }
 
 /// Returns at most `max` distinct ideas of an answer.
@@ -48,18 +56,18 @@ pub(super) fn ideas(answer: &str, max: usize) -> Vec<String> {
     ideas
 }
 
-/// Returns the verdicts on `idea_count` ideas. The first verdict on an idea counts.
+/// Returns at most one verdict on each of `idea_count` ideas: the first one in the answer.
 pub(super) fn verdicts(answer: &str, idea_count: usize) -> Vec<Verdict> {
     let mut found = Vec::new();
     for value in values(truncated(answer)) {
         collect_verdicts(&value, None, 0, &mut found);
     }
     // Without numbers, a complete list is in the order of the ideas.
-    if found.len() == idea_count && found.iter().all(|(number, _, _)| number.is_none()) {
-        found.iter_mut().enumerate().for_each(|(at, verdict)| verdict.0 = Some(at + 1));
+    if found.len() == idea_count && found.iter().all(|verdict| verdict.number.is_none()) {
+        found.iter_mut().enumerate().for_each(|(at, verdict)| verdict.number = Some(at + 1));
     }
     let mut verdicts: Vec<Verdict> = Vec::new();
-    for (number, scores, note) in found {
+    for ParsedVerdict { number, scores, note } in found {
         let Some(number) = number.filter(|number| (1..=idea_count).contains(number)) else {
             continue;
         };
@@ -70,8 +78,8 @@ pub(super) fn verdicts(answer: &str, idea_count: usize) -> Vec<Verdict> {
     verdicts
 }
 
-/// Cuts a model's text to `max` characters and removes control characters, which the store rejects
-/// and terminals interpret.
+/// Cuts a model's text to `max` characters. Removes control characters except line breaks and tabs,
+/// because the store rejects them and terminals interpret them.
 fn clean(text: &str, max: usize) -> String {
     let is_control = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
     let text: String = text.chars().filter(|c| !is_control(c)).collect();
@@ -85,8 +93,8 @@ fn truncated(answer: &str) -> &str {
 /// Returns the outermost complete objects and lists. If a value is cut off, returns the complete
 /// values inside it.
 fn values(text: &str) -> Vec<Value> {
-    let (mut out, mut at, mut tries) = (Vec::new(), 0, 0);
-    while tries < MAX_ATTEMPTS
+    let (mut out, mut at, mut failures) = (Vec::new(), 0, 0);
+    while failures < MAX_FAILURES
         && let Some(start) = text[at..].find(['{', '[']).map(|found| at + found)
     {
         let value = end_of(text, start)
@@ -97,7 +105,7 @@ fn values(text: &str) -> Vec<Value> {
                 end
             }
             None => {
-                tries += 1;
+                failures += 1;
                 start + 1
             }
         };
@@ -105,8 +113,8 @@ fn values(text: &str) -> Vec<Value> {
     out
 }
 
-/// Returns the end of the string, object or list that begins at `start`. `None` if it is not
-/// closed.
+/// Returns the end of the string, object or list that begins at `start`, or `None` if the value is
+/// not closed.
 fn end_of(text: &str, start: usize) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate().skip(start) {
@@ -125,13 +133,13 @@ fn end_of(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Collects texts under `ideas`, or those of a bare list.
+/// Collects ideas: strings in lists, objects with a text, and strings under numbers as keys.
 fn collect_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
     match value {
         _ if depth > MAX_DEPTH => {}
         Value::Array(list) => {
-            for one in list {
-                match one {
+            for element in list {
+                match element {
                     Value::String(text) => out.push(text.clone()),
                     other => collect_ideas(other, depth + 1, out),
                 }
@@ -158,7 +166,7 @@ fn collect_ideas(value: &Value, depth: usize, out: &mut Vec<String>) {
     }
 }
 
-/// Returns the complete texts of a cut list.
+/// Returns the complete strings of the first list, which may be cut.
 fn cut_list(text: &str) -> Vec<String> {
     let Some(start) = text.find('[') else { return Vec::new() };
     let (mut out, mut at) = (Vec::new(), start + 1);
@@ -194,16 +202,13 @@ fn list_items(text: &str) -> Vec<String> {
     out
 }
 
-fn collect_verdicts(
-    value: &Value,
-    key: Option<&str>,
-    depth: usize,
-    out: &mut Vec<(Option<usize>, Scores, String)>,
-) {
+/// Collects objects with all scores. `key` is the key of `value` in its object: the number of the
+/// idea, if the verdict itself has none.
+fn collect_verdicts(value: &Value, key: Option<&str>, depth: usize, out: &mut Vec<ParsedVerdict>) {
     match value {
         _ if depth > MAX_DEPTH => {}
         Value::Array(list) => {
-            list.iter().for_each(|one| collect_verdicts(one, None, depth + 1, out));
+            list.iter().for_each(|element| collect_verdicts(element, None, depth + 1, out));
         }
         Value::Object(map) => {
             let inner = get(map, "scores").or_else(|| get(map, "judge")).and_then(Value::as_object);
@@ -215,7 +220,8 @@ fn collect_verdicts(
                 let note = ["note", "reason", "why", "comment"]
                     .iter()
                     .find_map(|name| get(map, name)?.as_str());
-                out.push((number, scores, clean(note.unwrap_or_default(), MAX_NOTE_CHARS)));
+                let note = clean(note.unwrap_or_default(), MAX_NOTE_CHARS);
+                out.push(ParsedVerdict { number, scores, note });
                 return;
             }
             map.iter().for_each(|(key, value)| collect_verdicts(value, Some(key), depth + 1, out));
@@ -224,19 +230,19 @@ fn collect_verdicts(
     }
 }
 
-/// Reads all five axes, regardless of the spelling of their names.
+/// Returns the scores on all five axes, or `None` if one is missing or invalid.
 fn scores(map: &Map<String, Value>) -> Option<Scores> {
-    let of = |name| score(get(map, name)?);
+    let axis = |name| score(get(map, name)?);
     Some(Scores {
-        originality: of("originality")?,
-        resistance: of("resistance")?,
-        thesis: of("thesis")?,
-        grounding: of("grounding")?,
-        load_bearing: of("loadbearing")?,
+        originality: axis("originality")?,
+        resistance: axis("resistance")?,
+        thesis: axis("thesis")?,
+        grounding: axis("grounding")?,
+        load_bearing: axis("loadbearing")?,
     })
 }
 
-/// Looks up a name, ignoring case, `-` and `_`.
+/// Looks up a key, ignoring case and characters such as `-` and `_`. `name` is lower case.
 fn get<'v>(map: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     let plain = |key: &str| -> String {
         key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -244,7 +250,8 @@ fn get<'v>(map: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     map.iter().find(|(key, _)| plain(key) == name).map(|(_, value)| value)
 }
 
-/// Parses a score from 1 to 5: a number, `4` or `4/5`. Other scales are rejected.
+/// Parses a score from 1 to 5: a JSON number, or a string such as `4` or `4/5`. Returns `None` for
+/// a number outside this range.
 fn score(value: &Value) -> Option<f32> {
     let number = match value {
         Value::Number(number) => number.as_f64()?,
@@ -257,7 +264,7 @@ fn score(value: &Value) -> Option<f32> {
     (1.0..=5.0).contains(&number).then_some(number as f32)
 }
 
-/// Parses a number from 1: a number, `3` or `#3`.
+/// Parses the number of an idea: a JSON number, or a string such as `3`, `#3` or `idea 3`.
 fn parse_number(value: &Value) -> Option<usize> {
     match value {
         Value::Number(number) => number.as_u64().and_then(|number| number.try_into().ok()),
@@ -303,14 +310,15 @@ mod tests {
             ideas("{\"ideas\": [\"A\\u0000\\u001b[2J\\u0085b\\n知\", \"\\u0007\"]}", 3),
             ["A[2Jb\n知"]
         );
-        for none in
+        for unusable in
             ["", "I would rather not.", "{\"ideas\": []}", "{\"ideas\": [\"Thr", "{{{{", "[1, 2]"]
         {
-            assert_eq!(ideas(none, 3), Vec::<String>::new(), "{none}");
+            assert_eq!(ideas(unusable, 3), Vec::<String>::new(), "{unusable}");
         }
     }
 
-    fn one(id: &str) -> String {
+    /// Returns a verdict as JSON. `id` is empty, or a JSON member with a comma.
+    fn verdict_json(id: &str) -> String {
         format!(
             "{{{id} \"originality\": 4, \"resistance\": 3.5, \"thesis\": 4, \
              \"grounding\": 2, \"load_bearing\": 5, \"note\": \"so\"}}"
@@ -323,15 +331,19 @@ mod tests {
 
     #[test]
     fn verdicts_are_parsed_in_every_shape() {
-        let both = [one(r#""id": 1,"#), one(r#""id": 2,"#)].join(", ");
-        let (first, second) = (one(""), one(""));
+        let both = [verdict_json(r#""id": 1,"#), verdict_json(r#""id": 2,"#)].join(", ");
+        let (first, second) = (verdict_json(""), verdict_json(""));
         for answer in [
             format!(r#"{{"scores": [{both}]}}"#),
             format!("```json\n[{both}]\n```"),
             format!("Sure! {both}"),
             format!(r#"{{"1": {first}, "2": {second}}}"#),
             format!(r#"{{"scores": [{first}, {second}]}}"#),
-            format!(r#"[{}, {}]"#, one(r##""id": "#1","##), one(r#""idea": "2","#)),
+            format!(
+                r#"[{}, {}]"#,
+                verdict_json(r##""id": "#1","##),
+                verdict_json(r#""idea": "2","#)
+            ),
             format!(
                 r#"{{"ideas": [{{"id": 1, "scores": {first}}}, {{"id": 2, "scores": {second}}}]}}"#
             ),
@@ -339,7 +351,7 @@ mod tests {
         ] {
             assert_eq!(numbers(&answer, 2), [1, 2], "{answer}");
         }
-        let verdict = verdicts(&one(r#""id": 1,"#), 1).remove(0);
+        let verdict = verdicts(&verdict_json(r#""id": 1,"#), 1).remove(0);
         let scores = Scores {
             originality: 4.0,
             resistance: 3.5,
@@ -354,9 +366,9 @@ mod tests {
     fn cut_answer_keeps_complete_verdicts() {
         let all = format!(
             r#"{{"scores": [{}, {}, {}]}}"#,
-            one(r#""id": 1,"#),
-            one(r#""id": 2,"#),
-            one(r#""id": 3,"#)
+            verdict_json(r#""id": 1,"#),
+            verdict_json(r#""id": 2,"#),
+            verdict_json(r#""id": 3,"#)
         );
         let third = all.rfind('{').unwrap();
         for end in third..all.len() - 3 {
@@ -365,14 +377,15 @@ mod tests {
     }
 
     #[test]
-    fn unrequested_verdicts_are_ignored() {
-        let ten = one(r#""id": 1,"#).replace("3.5", "8");
-        assert!(numbers(&ten, 1).is_empty(), "another scale");
-        assert!(numbers(&one(r#""id": 7,"#), 3).is_empty());
-        assert!(numbers(&one(r#""id": 0,"#), 3).is_empty());
-        assert!(numbers(&one(""), 3).is_empty(), "the judgement has no id of an idea");
-        assert!(numbers(&one(r#""id": 1,"#).replace("\"thesis\": 4,", ""), 1).is_empty());
-        let twice = [one(r#""id": 1,"#), one(r#""id": 1,"#).replace("so", "no")].join(",");
+    fn invalid_and_unrequested_verdicts_are_ignored() {
+        let out_of_ten = verdict_json(r#""id": 1,"#).replace("3.5", "8");
+        assert!(numbers(&out_of_ten, 1).is_empty(), "another scale");
+        assert!(numbers(&verdict_json(r#""id": 7,"#), 3).is_empty());
+        assert!(numbers(&verdict_json(r#""id": 0,"#), 3).is_empty());
+        assert!(numbers(&verdict_json(""), 3).is_empty(), "the verdict names no idea");
+        assert!(numbers(&verdict_json(r#""id": 1,"#).replace("\"thesis\": 4,", ""), 1).is_empty());
+        let first = verdict_json(r#""id": 1,"#);
+        let twice = [first.clone(), first.replace("so", "no")].join(",");
         assert_eq!(verdicts(&twice, 2).into_iter().map(|v| v.note).collect::<Vec<_>>(), ["so"]);
     }
 

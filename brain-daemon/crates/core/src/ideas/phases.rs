@@ -1,4 +1,4 @@
-//! Runs the cross and judge phases. Each result is saved before the next paid call.
+//! Runs the cross and judge phases. Each result is saved as soon as it arrives.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,11 +24,14 @@ pub(super) struct RunExecution<'a> {
     pub(super) profile: &'static Profile,
     pub(super) run: Mutex<Run>,
     pub(super) store: &'a RunStore,
-    /// Texts of the close and far pages; `None` for a deleted page.
+    /// Texts of the close pages; `None` for a deleted or hidden page.
     pub(super) close: Vec<Option<String>>,
+    /// Texts of the far pages; `None` for a deleted or hidden page.
     pub(super) far: Vec<Option<String>>,
     pub(super) progress: &'a dyn Progress,
+    /// Number of questions that were answered or failed.
     pub(super) done: AtomicU64,
+    /// Expected number of questions.
     pub(super) total: u64,
 }
 
@@ -36,24 +39,27 @@ pub(super) struct RunExecution<'a> {
 pub(super) struct RunModels {
     pub(super) ideas: Model,
     pub(super) judge: Model,
-    /// The price of either model.
+    /// The price of both models.
     pub(super) price: Price,
     pub(super) budget: Budget,
+    /// The size of the budget, in millionths of a US dollar.
     pub(super) max_cost: u64,
 }
 
-/// The names of the phases.
+/// The name of the cross phase.
 const CROSSES: &str = "crosses";
+/// The name of the judge phase.
 pub(super) const JUDGE: &str = "judge";
 
 impl RunExecution<'_> {
-    /// Runs the phases. Returns the phase that failed and its error.
+    /// Runs the phases. Returns the name of the phase that failed first and its error, if any.
     pub(super) fn run_phases(&self, models: &RunModels) -> Option<(&'static str, ModelError)> {
         let failure = match self.run_crosses(models) {
             Ok(failure) => failure,
-            Err(fault) => Some(error(&fault)),
+            Err(fault) => Some(service_error(&fault)),
         };
-        // The budget reserves the judge's cost; an unavailable service could not judge either.
+        // After a budget error, the judge still runs, because `check_budget` left its cost. After
+        // any other error, the judge would fail as well.
         if let Some(error) = &failure
             && error.reason != FailureReason::Budget
         {
@@ -62,8 +68,8 @@ impl RunExecution<'_> {
         if self.run().ideas().next().is_none() {
             return Some((CROSSES, failure.unwrap_or_else(|| self.no_ideas_error())));
         }
-        let judged = self.run_judge(models);
-        failure.map(|error| (CROSSES, error)).or_else(|| judged.map(|error| (JUDGE, error)))
+        let judge_failure = self.run_judge(models);
+        failure.map(|error| (CROSSES, error)).or_else(|| judge_failure.map(|error| (JUDGE, error)))
     }
 
     fn run_crosses(&self, models: &RunModels) -> Result<Option<ModelError>, Fault> {
@@ -110,7 +116,10 @@ impl RunExecution<'_> {
         Ok(phase.run(tasks))
     }
 
-    /// Checks that the budget covers one more cross and judging all ideas.
+    /// Checks that the budget covers one more cross and judging all ideas so far.
+    ///
+    /// # Errors
+    /// `FailureReason::Budget` if the budget does not cover them.
     fn check_budget(&self, models: &RunModels) -> Result<(), ModelError> {
         let price = models.price;
         let unjudged = self.run().unjudged() as u64;
@@ -167,8 +176,8 @@ impl RunExecution<'_> {
         .run(&all)
     }
 
-    /// Builds the question about some ideas. Uses a new random delimiter, because the model saw the
-    /// previous one and may have copied it into an idea.
+    /// Builds the judge's question about `ideas`. Uses a new random delimiter, because the model
+    /// saw the delimiter of the crosses and may have copied it into an idea.
     fn judge_prompt<'c>(
         &self,
         run: &Run,
@@ -182,13 +191,13 @@ impl RunExecution<'_> {
             };
             ideas_to_judge.push(IdeaToJudge {
                 text: &idea.text,
-                close: excerpt(&close.page, text_of(&self.close, cross.close)),
-                far: excerpt(&far.page, text_of(&self.far, cross.far)),
+                close: judged_page(&close.page, text_of(&self.close, cross.close)),
+                far: judged_page(&far.page, text_of(&self.far, cross.far)),
             });
         }
         let texts =
             ideas_to_judge.iter().flat_map(|idea| [idea.text, idea.close.text, idea.far.text]);
-        let delimiter = self.brain.delimiter(&texts).map_err(|fault| error(&fault))?;
+        let delimiter = self.brain.delimiter(&texts).map_err(|fault| service_error(&fault))?;
         Ok(prompt::judge(&run.question, &ideas_to_judge, &delimiter))
     }
 
@@ -202,7 +211,7 @@ impl RunExecution<'_> {
         change(&mut run);
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.brain.env.clock.now();
-        self.store.save(&run).map_err(|fault| error(&fault))
+        self.store.save(&run).map_err(|fault| service_error(&fault))
     }
 
     fn should_continue(&self) -> bool {
@@ -210,7 +219,7 @@ impl RunExecution<'_> {
         self.progress.at(done, self.total) && !self.brain.env.stop.is_cancelled()
     }
 
-    /// Returns the error for a run without any idea.
+    /// Returns the error for a run in which no cross has ideas.
     fn no_ideas_error(&self) -> ModelError {
         let run = self.run();
         let why = run.crosses.iter().find_map(|cross| match &cross.state {
@@ -229,7 +238,7 @@ impl RunExecution<'_> {
     }
 }
 
-/// Builds the prompt of a cross. `None` if one of its pages was deleted.
+/// Builds the prompt of a cross. Returns `None` if the text of one of its pages is missing.
 pub(super) fn cross_prompt(
     run: &Run,
     number: usize,
@@ -240,8 +249,8 @@ pub(super) fn cross_prompt(
     let cross = run.crosses.get(number)?;
     let (close_page, far_page) = run.pages(number)?;
     let (close_page, far_page) = (
-        page(&close_page.page, text_of(close, cross.close)?),
-        page(&far_page.page, text_of(far, cross.far)?),
+        prompt_page(&close_page.page, text_of(close, cross.close)?),
+        prompt_page(&far_page.page, text_of(far, cross.far)?),
     );
     Some(prompt::cross(Profile::of(run.profile), &run.question, close_page, far_page, delimiter))
 }
@@ -250,16 +259,19 @@ fn text_of(texts: &[Option<String>], at: usize) -> Option<&str> {
     texts.get(at)?.as_deref()
 }
 
-fn page<'a>(pick: &'a RunPage, text: &'a str) -> Page<'a> {
-    Page { slug: pick.slug.as_str(), title: &pick.title, text }
+fn prompt_page<'a>(page: &'a RunPage, text: &'a str) -> Page<'a> {
+    Page { slug: page.slug.as_str(), title: &page.title, text }
 }
 
-/// Returns a page excerpt. A deleted page reveals nothing, not even its title.
-fn excerpt<'a>(pick: &'a RunPage, text: Option<&'a str>) -> Page<'a> {
-    text.map_or(Page { slug: "", title: "a page that is gone", text: "" }, |text| page(pick, text))
+/// Returns the page for the judge's prompt. A deleted page reveals nothing, not even its title.
+fn judged_page<'a>(page: &'a RunPage, text: Option<&'a str>) -> Page<'a> {
+    match text {
+        Some(text) => prompt_page(page, text),
+        None => Page { slug: "", title: "a page that is gone", text: "" },
+    }
 }
 
-fn error(fault: &Fault) -> ModelError {
+fn service_error(fault: &Fault) -> ModelError {
     let hint = fault.hint.clone().unwrap_or_default();
     ModelError { reason: FailureReason::Service, message: fault.message.clone(), hint }
 }

@@ -1,4 +1,4 @@
-//! The differences between `brainstorm` and `lsd`, as one table. No I/O.
+//! The parameters in which `brainstorm` and `lsd` differ. No I/O.
 
 use brain_protocol::{IdeaProfile, Scores};
 
@@ -19,9 +19,9 @@ pub(super) struct Profile {
     pub(super) threshold: f32,
     /// Weights of the axes; their sum is 1.
     weights: Scores,
-    /// Maximum resistance of a passing idea; above it, the idea is too obvious.
-    too_obvious: Option<f32>,
-    /// Far pages are drawn from the farthest `1 / far_divisor` of all pages.
+    /// Maximum resistance of a passing idea. An idea with more resistance is too obvious.
+    max_resistance: Option<f32>,
+    /// Far pages are drawn from the farthest `1 / far_divisor` of all candidates.
     pub(super) far_divisor: usize,
     /// Whether stale pages are preferred in the far set.
     pub(super) stale_first: bool,
@@ -45,7 +45,7 @@ static BRAINSTORM: Profile = Profile {
         grounding: 0.20,
         load_bearing: 0.15,
     },
-    too_obvious: None,
+    max_resistance: None,
     far_divisor: 2,
     stale_first: false,
     inverts: false,
@@ -66,7 +66,7 @@ static LSD: Profile = Profile {
         grounding: 0.10,
         load_bearing: 0.50,
     },
-    too_obvious: Some(4.5),
+    max_resistance: Some(4.5),
     far_divisor: 3,
     stale_first: true,
     inverts: true,
@@ -96,7 +96,7 @@ impl Profile {
     /// Returns whether an idea with these scores passes.
     pub(super) fn passes(&self, scores: &Scores) -> bool {
         self.weighted(scores) >= self.threshold
-            && self.too_obvious.is_none_or(|most| scores.resistance <= most)
+            && self.max_resistance.is_none_or(|max| scores.resistance <= max)
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn weighted_mean_and_threshold() {
+    fn equal_scores_are_their_own_mean_and_pass_at_the_threshold() {
         for profile in [&BRAINSTORM, &LSD] {
             for score in [1.0, 3.5, 4.0, 5.0] {
                 assert!((profile.weighted(&all(score)) - score).abs() < 1e-6, "{score}");
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn axes_are_weighted_by_the_profile() {
-        let weighed = |profile: &Profile, scores: Scores| profile.weighted(&scores);
-        let bare = all(1.0);
-        assert!((weighed(&BRAINSTORM, Scores { originality: 5.0, ..bare }) - 2.0).abs() < 1e-6);
-        assert!((weighed(&BRAINSTORM, Scores { load_bearing: 5.0, ..bare }) - 1.6).abs() < 1e-6);
-        assert!((weighed(&LSD, Scores { load_bearing: 5.0, ..bare }) - 3.0).abs() < 1e-6);
-        assert!((weighed(&LSD, Scores { resistance: 5.0, ..bare }) - 1.2).abs() < 1e-6);
+        let mean = |profile: &Profile, scores: Scores| profile.weighted(&scores);
+        let ones = all(1.0);
+        assert!((mean(&BRAINSTORM, Scores { originality: 5.0, ..ones }) - 2.0).abs() < 1e-6);
+        assert!((mean(&BRAINSTORM, Scores { load_bearing: 5.0, ..ones }) - 1.6).abs() < 1e-6);
+        assert!((mean(&LSD, Scores { load_bearing: 5.0, ..ones }) - 3.0).abs() < 1e-6);
+        assert!((mean(&LSD, Scores { resistance: 5.0, ..ones }) - 1.2).abs() < 1e-6);
     }
 
     #[test]

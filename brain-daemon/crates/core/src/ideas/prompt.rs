@@ -13,7 +13,8 @@ const MAX_EXCERPT_CHARS: usize = 240;
 const MAX_TITLE_CHARS: usize = 200;
 /// Maximum length of an idea for the judge, in characters.
 const MAX_IDEA_CHARS: usize = 1200;
-/// Maximum tokens per idea. More than usual, because a cut idea is lost.
+/// Maximum tokens of a cross's answer per idea. More than an idea usually has, because a cut idea
+/// is lost.
 const IDEA_TOKENS: u32 = 400;
 /// Maximum tokens of the judge's answer per idea.
 const JUDGE_TOKENS: u32 = 200;
@@ -91,7 +92,7 @@ pub(super) fn cross(
     Prompt { system, text, temperature: profile.temperature, max_tokens: ideas * IDEA_TOKENS }
 }
 
-/// Asks for scores of several ideas, which are numbered from 1.
+/// Builds the prompt for the scores of `ideas`, and numbers them from 1.
 pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], delimiter: &str) -> Prompt {
     let system = format!(
         "You judge ideas strictly. Each came from crossing a page close to a question with a page \
@@ -114,8 +115,8 @@ pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], delimiter: &str) 
         let excerpt = |page: Page<'_>| {
             format!(
                 "{} | {}",
-                line(cut(page.title, MAX_TITLE_CHARS)),
-                line(cut(page.text, MAX_EXCERPT_CHARS))
+                one_line(cut(page.title, MAX_TITLE_CHARS)),
+                one_line(cut(page.text, MAX_EXCERPT_CHARS))
             )
         };
         text.push_str(&format!(
@@ -132,7 +133,7 @@ pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], delimiter: &str) 
     Prompt { system, text, temperature: 0.0, max_tokens: ideas.len() as u32 * JUDGE_TOKENS }
 }
 
-/// Returns instructions and data as one text, which users can paste into another model.
+/// Returns instructions and data as one text, for another model.
 pub(super) fn combined_text(prompt: &Prompt) -> String {
     format!("{}\n\n{}", prompt.system, prompt.text)
 }
@@ -145,16 +146,17 @@ pub(super) fn is_unique_delimiter<'a>(
     texts.into_iter().all(|text| !text.contains(delimiter))
 }
 
-fn block(which: &str, page: Page<'_>, delimiter: &str) -> String {
+/// Returns a page between its delimiters. `set` is `close` or `far`.
+fn block(set: &str, page: Page<'_>, delimiter: &str) -> String {
     format!(
-        "=== {which} page {delimiter} ===\n{} ({})\n\n{}\n=== end of page {delimiter} ===\n",
-        line(cut(page.title, MAX_TITLE_CHARS)),
+        "=== {set} page {delimiter} ===\n{} ({})\n\n{}\n=== end of page {delimiter} ===\n",
+        one_line(cut(page.title, MAX_TITLE_CHARS)),
         page.slug,
         beginning(page.text).trim_end()
     )
 }
 
-/// Returns the beginning of a page's text, as much as a prompt uses.
+/// Returns the beginning of a page's text: at most [`MAX_PAGE_CHARS`] characters.
 pub(super) fn beginning(text: &str) -> &str {
     cut(text, MAX_PAGE_CHARS)
 }
@@ -165,7 +167,7 @@ fn cut(text: &str, max_chars: usize) -> &str {
 }
 
 /// Returns the text on one line.
-fn line(text: &str) -> String {
+fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn page_text_is_cut_at_a_character_boundary() {
+    fn texts_and_titles_are_cut_at_a_character_boundary() {
         let profile = Profile::of(IdeaProfile::Lsd);
         let long = "知".repeat(5000);
         let prompt = cross(profile, "Why?", page(&long), page("far"), DELIMITER);
@@ -219,12 +221,13 @@ mod tests {
 
     #[test]
     fn profiles_have_different_prompts() {
-        let of = |kind| cross(Profile::of(kind), "Why?", page("c"), page("f"), DELIMITER);
-        let (tame, wild) = (of(IdeaProfile::Brainstorm), of(IdeaProfile::Lsd));
-        assert!(tame.system.contains("exactly 3 ideas") && !tame.system.contains("axiom"));
-        assert!(wild.system.contains("exactly 4 ideas") && wild.system.contains("unspoken axiom"));
-        assert!(tame.temperature < wild.temperature);
-        assert_eq!((tame.max_tokens, wild.max_tokens), (1200, 1600));
+        let prompt_of = |kind| cross(Profile::of(kind), "Why?", page("c"), page("f"), DELIMITER);
+        let (brainstorm, lsd) = (prompt_of(IdeaProfile::Brainstorm), prompt_of(IdeaProfile::Lsd));
+        assert!(brainstorm.system.contains("exactly 3 ideas"));
+        assert!(!brainstorm.system.contains("axiom"));
+        assert!(lsd.system.contains("exactly 4 ideas") && lsd.system.contains("unspoken axiom"));
+        assert!(brainstorm.temperature < lsd.temperature);
+        assert_eq!((brainstorm.max_tokens, lsd.max_tokens), (1200, 1600));
     }
 
     #[test]

@@ -12,9 +12,9 @@ use super::run_state::{CrossState, Run};
 pub(super) struct ReplyContext {
     pub(super) status: &'static str,
     pub(super) prompts: Vec<IdeaPrompt>,
-    /// Crosses that this call asked about.
+    /// Number of crosses that had no ideas before this call.
     pub(super) crosses: u32,
-    /// The estimate for this call.
+    /// The estimated cost of this call, in millionths of a US dollar.
     pub(super) estimated: u64,
     /// The cost of the run before this call.
     pub(super) cost_before: Spending,
@@ -58,12 +58,14 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
     if cost.actual > 0 && cost_before.actual > 0 {
         notes.push(format!("in total, this run has cost ${}", usd(run.cost.actual)));
     }
-    notes.extend(failures(run));
+    notes.extend(failed_crosses_note(run));
     if judge_failed {
-        notes.push("the judge gave no usable answer: all ideas are shown, without scores".into());
+        notes.push("the judge gave no scores: the ideas are shown without them".into());
     }
     if run.short_of_target {
-        notes.push("there are too few distant pages: some far pages are near the question".into());
+        let note = "there are too few distant pages: the far set is smaller, or has pages near the \
+                    question";
+        notes.push(note.into());
     }
     IdeasReply {
         profile: run.profile,
@@ -88,7 +90,8 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
     }
 }
 
-/// Returns at most `limit` ideas: passing ones first, then by score, unscored ones last.
+/// Returns at most `limit` ideas: passing ideas first, then the others by score, ideas without a
+/// score last.
 pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
     let profile = Profile::of(run.profile);
     let idea = |(cross, index, idea): (usize, usize, &super::run_state::RunIdea)| {
@@ -115,8 +118,9 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
     ideas
 }
 
-/// Describes how many crosses failed and why the first one did.
-fn failures(run: &Run) -> Option<String> {
+/// Describes how many crosses failed, and the reason of the first failure. Returns `None` if no
+/// cross failed.
+fn failed_crosses_note(run: &Run) -> Option<String> {
     let failed = run.failed();
     let why = run.crosses.iter().find_map(|cross| match &cross.state {
         CrossState::Failed { why } => Some(why),

@@ -8,7 +8,7 @@ use brain_base::clock::rfc3339;
 
 /// The version of the file format.
 pub(super) const FORMAT: u32 = 1;
-/// The distance of two pages in a run without this number.
+/// The distance that is assumed if the run's file has none.
 pub(super) const UNKNOWN_DISTANCE: f32 = 0.5;
 
 /// A run.
@@ -29,14 +29,14 @@ pub(super) struct Run {
     pub(super) degraded: Option<String>,
     /// Every close page with every far page.
     pub(super) crosses: Vec<Cross>,
-    /// The cost of all calls for this run.
+    /// The cost of all calls for this run, including former sessions.
     pub(super) cost: Spending,
-    /// The reason why it stopped.
+    /// The reason why the run stopped.
     pub(super) problem: Option<String>,
     pub(super) saved: Option<SavedPage>,
 }
 
-/// The progress of a run.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RunState {
@@ -44,13 +44,13 @@ pub(super) enum RunState {
     Running,
     /// Stopped; can be resumed.
     Stopped,
-    /// Had no model; can be resumed.
+    /// No model was configured, or the user requested only prompts. Can be resumed.
     Prompts,
     /// Complete.
     Done,
 }
 
-/// A page of either set.
+/// A page of the close or the far set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunPage {
     pub(super) source: SourceId,
@@ -73,12 +73,12 @@ pub(super) struct FarPageRef {
     pub(super) page: RunPage,
     /// The distance to each close page, 0 to 1.
     pub(super) distances: Vec<f32>,
-    /// The band that it was drawn from.
+    /// The band that the page was drawn from.
     #[serde(default)]
     pub(super) band: Band,
 }
 
-/// A third of the distant pages, by their distance.
+/// A third of the distant pages by their distance, or none of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Band {
@@ -89,14 +89,15 @@ pub(super) enum Band {
     Far,
     /// The nearest third.
     Middle,
-    /// No distant page: there were too few.
+    /// A page that a search for the question finds: there were too few distant pages.
     Near,
 }
 
 impl Band {
-    /// Returns the third of the slice number `at` of `all`, farthest first.
-    pub(super) fn of(at: usize, all: usize) -> Self {
-        match at * 3 / all.max(1) {
+    /// Returns the third that slice `at` of `slice_count` is in. Slices are numbered from 0,
+    /// farthest first.
+    pub(super) fn of(at: usize, slice_count: usize) -> Self {
+        match at * 3 / slice_count.max(1) {
             0 => Self::Farthest,
             1 => Self::Far,
             _ => Self::Middle,
@@ -115,7 +116,7 @@ impl Band {
 }
 
 impl FarPageRef {
-    /// Returns the distance to the close page with this index.
+    /// Returns the distance to the close page with the index `close`.
     pub(super) fn distance_to(&self, close: usize) -> f32 {
         self.distances.get(close).copied().unwrap_or(UNKNOWN_DISTANCE)
     }
@@ -143,14 +144,15 @@ pub(super) struct Cross {
 pub(super) enum CrossState {
     /// Not asked yet.
     Waiting,
-    /// Asked without a result.
+    /// Has no ideas: a page was deleted, or the model gave no usable answer. A resumed run tries
+    /// the cross again.
     Failed {
         /// The reason.
         why: String,
     },
     /// Has ideas.
     Done {
-        /// At least one.
+        /// At least one idea.
         ideas: Vec<RunIdea>,
     },
 }
@@ -166,14 +168,14 @@ pub(super) struct RunIdea {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SavedPage {
     pub(super) slug: Slug,
-    /// The number of ideas and of judged ideas at that time. If there are more, the run is saved
-    /// again.
+    /// Number of ideas when the page was saved. If the run has more later, it is saved again.
     pub(super) ideas: usize,
+    /// Number of judged ideas when the page was saved.
     pub(super) judged: usize,
 }
 
 impl Run {
-    /// Creates a run without crosses.
+    /// Creates a run without pages and crosses. `now` is in Unix milliseconds.
     pub(super) fn new(run_id: String, profile: IdeaProfile, question: &str, now: i64) -> Self {
         Self {
             format: FORMAT,
@@ -194,7 +196,7 @@ impl Run {
         }
     }
 
-    /// Pairs every close page with every far page, best pages first.
+    /// Sets the crosses: every close page with every far page, in the order of the far pages.
     pub(super) fn cross(&mut self) {
         let pairs = (0..self.far.len())
             .flat_map(|far| (0..self.close.len()).map(move |close| (close, far)));
@@ -202,26 +204,27 @@ impl Run {
             pairs.map(|(close, far)| Cross { close, far, state: CrossState::Waiting }).collect();
     }
 
-    /// Returns the numbers of crosses without ideas.
+    /// Returns the indexes of the crosses without ideas.
     pub(super) fn open(&self) -> Vec<usize> {
-        let open = self.crosses.iter().enumerate();
-        open.filter(|(_, cross)| !matches!(cross.state, CrossState::Done { .. }))
+        let crosses = self.crosses.iter().enumerate();
+        crosses
+            .filter(|(_, cross)| !matches!(cross.state, CrossState::Done { .. }))
             .map(|(at, _)| at)
             .collect()
     }
 
-    /// Returns the ideas with the number of their cross and their index in it.
+    /// Returns each idea with the index of its cross and its own index in that cross.
     pub(super) fn ideas(&self) -> impl Iterator<Item = (usize, usize, &RunIdea)> {
-        self.crosses.iter().enumerate().flat_map(|(cross, of)| {
-            let ideas = match &of.state {
+        self.crosses.iter().enumerate().flat_map(|(index, cross)| {
+            let ideas = match &cross.state {
                 CrossState::Done { ideas } => ideas.as_slice(),
                 CrossState::Waiting | CrossState::Failed { .. } => &[],
             };
-            ideas.iter().enumerate().map(move |(at, idea)| (cross, at, idea))
+            ideas.iter().enumerate().map(move |(at, idea)| (index, at, idea))
         })
     }
 
-    /// Returns an idea for modification.
+    /// Returns the idea with index `at` of a cross, for modification.
     pub(super) fn idea_mut(&mut self, cross: usize, at: usize) -> Option<&mut RunIdea> {
         match &mut self.crosses.get_mut(cross)?.state {
             CrossState::Done { ideas } => ideas.get_mut(at),
@@ -231,22 +234,22 @@ impl Run {
 
     /// Returns the public id of an idea, which is stable across resumes.
     pub(super) fn idea_id(&self, cross: usize, index: usize) -> u32 {
-        (cross * self.each() + index + 1) as u32
+        (cross * self.ideas_per_cross() + index + 1) as u32
     }
 
     /// Returns the pages of the idea with this id.
     pub(super) fn pages_of(&self, id: u32) -> Option<(&ClosePageRef, &FarPageRef)> {
-        self.pages((id as usize).checked_sub(1)? / self.each())
+        self.pages((id as usize).checked_sub(1)? / self.ideas_per_cross())
     }
 
-    /// Returns the pages of a cross.
+    /// Returns the pages of the cross with this index.
     pub(super) fn pages(&self, cross: usize) -> Option<(&ClosePageRef, &FarPageRef)> {
         let cross = self.crosses.get(cross)?;
         Some((self.close.get(cross.close)?, self.far.get(cross.far)?))
     }
 
     /// Returns the maximum number of ideas per cross.
-    fn each(&self) -> usize {
+    fn ideas_per_cross(&self) -> usize {
         Profile::of(self.profile).ideas as usize
     }
 
@@ -260,7 +263,7 @@ impl Run {
         self.crosses.iter().filter(|cross| matches!(cross.state, CrossState::Failed { .. })).count()
     }
 
-    /// Returns the row for the list of runs.
+    /// Returns the row for the list of runs. `is_active` tells whether the run is executed now.
     pub(super) fn row(&self, is_active: bool) -> IdeaRunRow {
         let status = match self.state {
             RunState::Running if is_active => "running",

@@ -1,7 +1,6 @@
 //! Stores runs as files, `<home>/ideas/<run id>.json`.
 //!
-//! Results are saved before the next call is paid. Files are replaced atomically. Old
-//! runs are removed.
+//! Files are replaced atomically. Old runs are removed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,7 +15,7 @@ use serde::Deserialize;
 use super::run_state::{Cross, FORMAT, Run};
 use brain_base::home::create_private_dir;
 
-/// Suffix of a file during its write.
+/// Suffix of a file that is being written.
 const TEMP_SUFFIX: &str = ".tmp";
 /// Maximum number of stored runs.
 const MAX_RUNS: usize = 100;
@@ -24,7 +23,7 @@ const MAX_RUNS: usize = 100;
 const MAX_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 /// The 32 characters of run ids, without similar-looking ones.
 const ID_ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-/// Length of a run id.
+/// Length of a run id, in characters.
 const ID_LENGTH: usize = 8;
 
 /// Encodes random bytes as a run id.
@@ -74,7 +73,7 @@ pub(super) struct RunStore {
 }
 
 impl RunStore {
-    /// Uses the directory `dir`, which may not exist yet.
+    /// Creates the store of the runs in `dir`, which may not exist yet.
     pub(super) fn at(dir: PathBuf) -> Self {
         Self { dir }
     }
@@ -82,7 +81,7 @@ impl RunStore {
     /// Saves a run durably.
     ///
     /// # Errors
-    /// A fault with the path if the file cannot be written.
+    /// `disk_full`, `read_only` or `io` if the file cannot be written.
     pub(super) fn save(&self, run: &Run) -> Result<(), Fault> {
         let path = self.path(&run.run_id);
         let write = || {
@@ -106,44 +105,46 @@ impl RunStore {
     /// Loads the run with this id.
     ///
     /// # Errors
-    /// `not_found` if it does not exist; `io` if its file is unreadable or damaged.
+    /// `not_found` if the run does not exist; `io` if its file cannot be read, is damaged, or has
+    /// another format.
     pub(super) fn run(&self, run_id: &str) -> Result<Run, Fault> {
         if !is_run_id(run_id) {
             return Err(no_run(run_id));
         }
         let path = self.path(run_id);
         match fs::read(&path) {
-            Ok(bytes) => read(&bytes, run_id).map_err(|bad| bad.fault(&path)),
+            Ok(bytes) => parse(&bytes, run_id).map_err(|error| error.fault(&path)),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(no_run(run_id)),
             Err(error) => Err(io_fault("read", &path, &error)),
         }
     }
 
-    /// Loads all runs, newest first, and lists problems of other files.
+    /// Returns all runs, newest first, and a message for each unusable file.
     ///
     /// # Errors
     /// `io` if the directory cannot be read.
     pub(super) fn all(&self) -> Result<(Vec<Run>, Vec<String>), Fault> {
-        let (mut runs, mut bad) = (Vec::new(), Vec::new());
+        let (mut runs, mut problems) = (Vec::new(), Vec::new());
         for run_id in self.ids().map_err(|error| io_fault("read", &self.dir, &error))? {
             match self.run(&run_id) {
                 Ok(run) => runs.push(run),
-                Err(fault) => bad.push(fault.message),
+                Err(fault) => problems.push(fault.message),
             }
         }
         runs.sort_by(|one, other| {
             (other.started_at, &other.run_id).cmp(&(one.started_at, &one.run_id))
         });
-        Ok((runs, bad))
+        Ok((runs, problems))
     }
 
-    /// Removes runs that are too old or too many. Keeps active and unreadable ones.
+    /// Removes runs that are older than [`MAX_AGE_MS`], and the oldest of more than [`MAX_RUNS`].
+    /// Keeps active runs and unusable files. `now` is in Unix milliseconds.
     pub(super) fn prune(&self, now: i64, active: &ActiveRuns) {
         let Ok((mut runs, _)) = self.all() else { return };
         runs.sort_by_key(|run| std::cmp::Reverse(run.changed_at));
         for (index, run) in runs.iter().enumerate() {
-            let old = index >= MAX_RUNS || now.saturating_sub(run.changed_at) > MAX_AGE_MS;
-            if old
+            let is_expired = index >= MAX_RUNS || now.saturating_sub(run.changed_at) > MAX_AGE_MS;
+            if is_expired
                 && !active.has(&run.run_id)
                 && let Err(error) = fs::remove_file(self.path(&run.run_id))
             {
@@ -179,11 +180,11 @@ pub(super) fn no_run(run_id: &str) -> Fault {
         .hint("list the runs: `brain brainstorm --list-runs`")
 }
 
-/// Why a file is not a usable run.
+/// The reason why a file is not a usable run.
 enum RunFileError {
-    /// The format of another program version, which can continue the run.
+    /// The file has this format of another program version, which can continue the run.
     Format(u64),
-    /// A damaged file. Has a description.
+    /// The file is damaged. Has a description.
     Damaged(String),
 }
 
@@ -192,21 +193,21 @@ impl RunFileError {
         let (message, hint) = match self {
             Self::Format(format) => (
                 format!("has format {format}, and this program knows {FORMAT}"),
-                "it is unchanged: continue it with the version of brain that wrote it, or ask \
-                 again",
+                "the file is unchanged: continue the run with the version of brain that wrote it, \
+                 or ask again",
             ),
             Self::Damaged(why) => (
                 format!("is damaged: {why}"),
-                "it cannot be continued: remove the file, and ask again",
+                "the run cannot be continued: remove the file, and ask again",
             ),
         };
         Fault::new(FaultCode::Io, format!("the run at {} {message}", path.display())).hint(hint)
     }
 }
 
-/// Parses and validates a run. All indices must be in range, and the id must match the file name
-/// because it becomes a path.
-fn read(bytes: &[u8], run_id: &str) -> Result<Run, RunFileError> {
+/// Parses and validates a run. All indexes must be in range. The id must match the file name,
+/// because the id becomes a path.
+fn parse(bytes: &[u8], run_id: &str) -> Result<Run, RunFileError> {
     /// The fields that every format has.
     #[derive(Deserialize)]
     struct Head {
@@ -235,7 +236,7 @@ fn io_fault(action: &str, path: &Path, error: &io::Error) -> Fault {
         _ => FaultCode::Io,
     };
     Fault::new(code, format!("{} cannot be {action}: {error}", path.display()))
-        .hint("make room there, and see that the brain's own user may write it")
+        .hint("check the free space there, and that the daemon's user can read and write the file")
 }
 
 #[cfg(test)]
@@ -317,7 +318,7 @@ mod tests {
         let mut newer = run("abcdefgj", 6);
         newer.format = 2;
         store.save(&newer).unwrap();
-        // Another version may write anything else.
+        // Another version may write any other fields.
         fs::write(store.path("abcdefgj"), "{\"format\": 2, \"new\": true}").unwrap();
         let fault = store.run("abcdefgj").unwrap_err();
         assert!(
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn prune_keeps_active_runs() {
+    fn prune_removes_old_runs_but_keeps_active_ones() {
         let (_dir, store) = store();
         let now = 2 * MAX_AGE_MS;
         let ids: Vec<String> = (0..MAX_RUNS as u64 + 5).map(|n| run_id((n + 1) * 7919)).collect();
@@ -364,14 +365,15 @@ mod tests {
         let _guard = active.take("bbbbbbbb").unwrap();
         assert!(active.take("bbbbbbbb").is_none());
         store.prune(now, &active);
-        let left = store.ids().unwrap();
-        assert_eq!(left.len(), MAX_RUNS + 1);
-        assert!(left.contains(&"bbbbbbbb".into()) && !left.contains(&"aaaaaaaa".into()));
-        assert!(!left.contains(&ids[MAX_RUNS]) && left.contains(&ids[MAX_RUNS - 1]));
+        let remaining = store.ids().unwrap();
+        assert_eq!(remaining.len(), MAX_RUNS + 1);
+        assert!(remaining.contains(&"bbbbbbbb".into()));
+        assert!(!remaining.contains(&"aaaaaaaa".into()));
+        assert!(!remaining.contains(&ids[MAX_RUNS]) && remaining.contains(&ids[MAX_RUNS - 1]));
     }
 
     #[test]
-    fn run_ids_have_no_similar_letters() {
+    fn generated_run_ids_are_valid() {
         for n in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
             assert!(is_run_id(&run_id(n)), "{}", run_id(n));
         }

@@ -12,20 +12,23 @@ use crate::{Caller, IdeaService};
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter};
 
-/// Number of the question's words in slug and title.
+/// Maximum number of the question's words in a slug.
 const MAX_QUESTION_WORDS: usize = 6;
-/// Maximum length of a title, in characters.
+/// Maximum length of the question's words in a slug, in characters.
+const MAX_SLUG_WORDS_CHARS: usize = 60;
+/// Maximum length of the question in a title, in characters.
 const MAX_TITLE_CHARS: usize = 100;
-/// Number of ideas saved if none passes.
+/// Maximum number of judged ideas that are saved if none passes.
 const MAX_FALLBACK_IDEAS: usize = 5;
 /// Maximum number of slugs that are tried.
 const MAX_SLUG_ATTEMPTS: usize = 9;
 
 impl IdeaService {
-    /// Saves the passing ideas, or the best ones if none passes. Returns the slug.
+    /// Saves the passing ideas as a new page. If none passes, saves the best ones, or all ideas if
+    /// none is judged. Returns the slug.
     ///
     /// # Errors
-    /// As a put. Overwrites nothing.
+    /// `conflict` if all tried slugs are taken; otherwise the errors of a put.
     pub(super) fn save_ideas(
         &self,
         caller: &Caller,
@@ -68,7 +71,7 @@ impl IdeaService {
     }
 }
 
-/// Returns `ideas/<day>-<words>-<run id>`.
+/// Returns `ideas/<day>-<words>-<run id>`, without words if a slug cannot hold them.
 fn slug(run: &Run) -> String {
     let words: Vec<String> = run
         .question
@@ -77,16 +80,15 @@ fn slug(run: &Run) -> String {
         .take(MAX_QUESTION_WORDS)
         .map(str::to_lowercase)
         .collect();
-    let words: String = words.join("-").chars().take(60).collect();
+    let words: String = words.join("-").chars().take(MAX_SLUG_WORDS_CHARS).collect();
     let day = day(run.started_at);
-    // Words that a slug cannot hold are dropped; day and id alone are valid.
     [format!("ideas/{day}-{words}-{}", run.run_id), format!("ideas/{day}-{}", run.run_id)]
         .iter()
         .find_map(|text| Slug::from_path(text).ok())
         .map_or_else(|| format!("ideas/{}", run.run_id), String::from)
 }
 
-/// Builds the page, including its frontmatter.
+/// Returns the text of the page, including its frontmatter.
 fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
     let mut frontmatter = Frontmatter::empty();
     let title: String = line(&run.question).chars().take(MAX_TITLE_CHARS).collect();
@@ -94,10 +96,10 @@ fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
     frontmatter.set("title", &format!("Ideas: {title}"));
     frontmatter.set_list("tags", &[run.profile.as_str().to_owned()]);
     frontmatter.set("run_id", &run.run_id);
-    let mut text = format!("> {}\n", plain(&run.question));
+    let mut text = format!("> {}\n", escape(&run.question));
     let passing: Vec<&Idea> = ideas.iter().filter(|idea| idea.passes).collect();
-    let judged = ideas.iter().any(|idea| idea.judge.is_some());
-    let (listed, notice) = match (passing.is_empty(), judged) {
+    let has_scores = ideas.iter().any(|idea| idea.judge.is_some());
+    let (listed, notice) = match (passing.is_empty(), has_scores) {
         (false, _) => (passing, String::new()),
         (true, true) => (
             ideas.iter().take(MAX_FALLBACK_IDEAS).collect(),
@@ -110,13 +112,13 @@ fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
         text.push_str(&format!("\n{notice}\n"));
     }
     for idea in listed {
-        text.push_str(&format!("\n## Idea {}\n\n{}\n\n", idea.id, plain(&idea.text)));
+        text.push_str(&format!("\n## Idea {}\n\n{}\n\n", idea.id, escape(&idea.text)));
         if let Some((close, far)) = run.pages_of(idea.id) {
             let (close, far) = (link(&close.page, source), link(&far.page, source));
             text.push_str(&format!("From {close} and {far}, {:.2} apart.", idea.distance));
         }
         if let Some(judge) = &idea.judge {
-            text.push_str(&format!(" Judged {:.2}. {}", judge.weighted, plain(&judge.note)));
+            text.push_str(&format!(" Judged {:.2}. {}", judge.weighted, escape(&judge.note)));
         }
         text.push('\n');
     }
@@ -129,7 +131,7 @@ fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
     Document { frontmatter, body: text }.render()
 }
 
-/// Returns a link to a page from one in `source`.
+/// Returns a link from a page in `source` to `page`.
 fn link(page: &RunPage, source: &SourceId) -> String {
     match page.source == *source {
         true => format!("[[{}]]", page.slug),
@@ -137,8 +139,8 @@ fn link(page: &RunPage, source: &SourceId) -> String {
     }
 }
 
-/// Escapes untrusted text to one line without links, tags, headings or dated lines.
-fn plain(text: &str) -> String {
+/// Turns untrusted text into one escaped line, without links, tags, headings or dated entries.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in line(text).chars() {
         if matches!(c, '[' | ']' | '#' | '<' | '\\' | '`') {
@@ -146,7 +148,7 @@ fn plain(text: &str) -> String {
         }
         out.push(c);
     }
-    // At the start of a paragraph, these would begin a list, quotation or rule.
+    // At the start of a paragraph, these would begin a list, quotation, table or rule.
     match out.starts_with(['-', '*', '+', '>', '=', '|', '~']) {
         true => format!("\\{out}"),
         false => out,
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_ideas_are_saved_or_the_best_ones() {
+    fn page_has_passing_ideas_or_all_unscored_ones() {
         let both = [idea("Good.", true), Idea { id: 2, ..idea("Bad.", false) }];
         let text = page(&run("Why?"), &both, &SourceId::default());
         assert!(text.contains("Good.") && !text.contains("Bad."), "{text}");

@@ -21,21 +21,21 @@ use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
 /// The writer's decision about an item.
 enum Decision {
-    /// It was added as job `id`; the queue now has `waiting` jobs.
+    /// The item was added as job `id`; the queue now has `waiting` jobs.
     Queued { id: u64, waiting: u64 },
-    /// It is a duplicate of job `id`.
+    /// The item is a duplicate of job `id`.
     Duplicate { id: u64 },
 }
 
 impl IngestService {
     /// Adds an item to the queue. `done` receives the result: on another thread once the item is
-    /// on disk, or on this thread if it is refused before. It must not block.
+    /// on disk, or on this thread if the item is refused before. `done` must not block.
     ///
     /// Does not wait for the disk. A few KB of text take microseconds. HTML or JSON of a megabyte
     /// takes milliseconds, too long for a thread of the async runtime.
     ///
     /// Faults: `forbidden` (scope or source), `unknown_source`, `invalid_request` (type),
-    /// `empty_body`, `invalid_encoding`, `conflict` (the idempotency key has other content),
+    /// `empty_body`, `invalid_encoding`, `conflict` (the key came with another item),
     /// `queue_full`, `busy`, and those of the store.
     pub fn ingest(
         &self,
@@ -52,8 +52,8 @@ impl IngestService {
         }
     }
 
-    /// Adds a job once more with this content, as if it was sent now without an idempotency key.
-    /// `done` as in [`IngestService::ingest`].
+    /// Adds a copy of `job` with this content, as if its client sent the item now without an
+    /// idempotency key. `done` as in [`IngestService::ingest`].
     pub(crate) fn ingest_again(
         &self,
         job: JobRecord,
@@ -75,10 +75,10 @@ impl IngestService {
             seen: vec![by_content],
             ..job
         };
-        self.enqueue(record, DedupKeys { by_name: None, by_content }, None, done);
+        self.enqueue(record, DedupKeys { by_idempotency_key: None, by_content }, None, done);
     }
 
-    /// Passes a prepared job to the writer. `cipher` encrypts the job's id in the reply.
+    /// Passes a prepared job to the writer. `cipher`, if any, encrypts the job's id in the reply.
     fn enqueue(
         &self,
         record: JobRecord,
@@ -111,7 +111,7 @@ impl IngestService {
     /// Returns the item's record, and the keys that identify duplicates.
     fn prepare(&self, caller: &Caller, item: Item) -> Result<(JobRecord, DedupKeys), Fault> {
         permit(caller, INGEST)?;
-        let source = self.target(caller, item.source)?;
+        let source = self.item_source(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
             check_type(page_type)
                 .map_err(|fault| Fault { code: FaultCode::InvalidRequest, ..fault })?;
@@ -121,10 +121,10 @@ impl IngestService {
         let content_hash = page::content_digest(&payload.document.body);
         let now = self.clock.now();
         let client = caller.name.clone();
-        // The same text under another requested slug is no duplicate.
+        // The same text with another requested slug is no duplicate.
         let slug = item.slug.as_ref().map_or("", Slug::as_str);
         let by_content = by_content(&client, source.as_str(), &content_hash, slug);
-        let by_name =
+        let by_idempotency_key =
             item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
         let not_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let record = JobRecord {
@@ -150,14 +150,14 @@ impl IngestService {
             due_at: now,
             slug: None,
             error: None,
-            seen: by_name.into_iter().chain([by_content]).collect(),
+            seen: by_idempotency_key.into_iter().chain([by_content]).collect(),
         };
-        Ok((record, DedupKeys { by_name, by_content }))
+        Ok((record, DedupKeys { by_idempotency_key, by_content }))
     }
 
     /// Returns the source of an item: the named one, else the preferred one, else the first that
     /// the caller can use.
-    fn target(&self, caller: &Caller, named: Option<SourceId>) -> Result<SourceId, Fault> {
+    fn item_source(&self, caller: &Caller, named: Option<SourceId>) -> Result<SourceId, Fault> {
         let sources = self.store.sources()?;
         let is_registered = |id: &SourceId| sources.iter().any(|(known, _)| known == id);
         match named {
@@ -172,13 +172,10 @@ impl IngestService {
                     FaultCode::UnknownSource,
                     format!("source \"{id}\" is not registered"),
                 )
-                .hint(format!("leave the source away, or name one of: {}", usable.join(", "))))
+                .hint(format!("omit the source, or name one of: {}", usable.join(", "))))
             }
             Some(id) if !caller.may_use(&id) => {
-                let message = format!(
-                    "source \"{id}\" is not among those that \"{}\" may write to",
-                    caller.name
-                );
+                let message = format!("\"{}\" may not write to source \"{id}\"", caller.name);
                 Err(Fault::new(FaultCode::Forbidden, message)
                     .hint("ask the owner of this brain for a grant with that source"))
             }
@@ -188,7 +185,7 @@ impl IngestService {
                     Visibility::All => None,
                     Visibility::Only(visible) => visible.into_iter().find(is_registered),
                 };
-                // Only sources of the caller are considered, so that no other one is revealed.
+                // Only sources of the caller are considered, so that no other source is revealed.
                 let usable: Vec<_> =
                     sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
                 Some(preferred(&usable))
@@ -200,7 +197,7 @@ impl IngestService {
                             caller.name
                         );
                         Fault::new(FaultCode::Forbidden, message).hint(
-                            "ask the owner of this brain for a grant with a source that there is",
+                            "ask the owner of this brain for a grant with a registered source",
                         )
                     })
             }
@@ -211,12 +208,12 @@ impl IngestService {
 /// The keys by which duplicates are found.
 struct DedupKeys {
     /// From the client and its idempotency key.
-    by_name: Option<Hash>,
+    by_idempotency_key: Option<Hash>,
     /// From the client, the source, the content and the slug.
     by_content: Hash,
 }
 
-/// Returns the key of an item without an idempotency key.
+/// Returns the key that identifies an item by its content.
 fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Hash {
     key(&[
         b"content",
@@ -245,8 +242,8 @@ fn decide(
     max_waiting: u64,
     public_id: &dyn Fn(u64) -> JobId,
 ) -> Result<Decision, StoreError> {
-    if let Some(by_name) = &keys.by_name
-        && let Some((id, first)) = find_duplicate(draft, by_name, record.received_at)?
+    if let Some(key) = &keys.by_idempotency_key
+        && let Some((id, first)) = find_duplicate(draft, key, record.received_at)?
     {
         if (first.content_hash, &first.source) == (record.content_hash, &record.source) {
             return Ok(Decision::Duplicate { id });
@@ -254,7 +251,7 @@ fn decide(
         return Err(Fault::new(
             FaultCode::Conflict,
             format!(
-                "this Idempotency-Key came with other content within the last 24 hours, as {}",
+                "this Idempotency-Key came with another item within the last 24 hours, as {}",
                 public_id(id)
             ),
         )
@@ -271,14 +268,15 @@ fn decide(
             FaultCode::QueueFull,
             format!("the ingest queue is full: {max_waiting} items wait"),
         )
-        .hint("send it again in a few seconds; nothing of it was stored")
+        .hint("send the item again in a few seconds; nothing of it was stored")
         .into());
     }
     let id = draft.add_job(record)?;
     Ok(Decision::Queued { id, waiting: draft.waiting_jobs() })
 }
 
-/// Returns the job with `key` if it waits, or was stored from content of the last 24 hours.
+/// Returns the job with `key` if its item arrived within the last 24 hours and the job has not
+/// failed. `now` is in Unix milliseconds.
 fn find_duplicate(
     draft: &Draft<'_>,
     key: &Hash,
@@ -300,12 +298,9 @@ fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreErro
     if job.state != JobState::Stored {
         return Ok(true);
     }
-    let address = SourceId::parse(job.source.as_str()).ok().zip(job.slug.as_deref());
-    let Some((source, slug)) =
-        address.and_then(|(source, slug)| Some((source, Slug::parse(slug).ok()?)))
-    else {
-        return Ok(false);
-    };
+    let source = SourceId::parse(job.source.as_str()).ok();
+    let slug = job.slug.as_deref().and_then(|slug| Slug::parse(slug).ok());
+    let Some((source, slug)) = source.zip(slug) else { return Ok(false) };
     let page = draft.page(&source, &slug)?;
     Ok(page.is_some_and(|page| page.deleted_at.is_none() && page.content_hash == job.content_hash))
 }
@@ -348,8 +343,8 @@ fn payload_fault(error: &PayloadError) -> Fault {
     match error {
         PayloadError::Empty => Fault::new(FaultCode::EmptyBody, "there is no text in the body")
             .hint("send the content itself as the request's body"),
-        PayloadError::Encoding(what) => {
-            Fault::new(FaultCode::InvalidEncoding, format!("the body is not text: {what}"))
+        PayloadError::Encoding(reason) => {
+            Fault::new(FaultCode::InvalidEncoding, format!("the body is not text: {reason}"))
                 .hint("send UTF-8, and JSON only as application/json")
         }
     }

@@ -14,7 +14,7 @@ use brain_store::{Draft, JobRecord, StoreError};
 
 /// The maximum number of jobs in one reply.
 const MAX_LISTED: u32 = 1000;
-/// Jobs that one transaction retries, so that other writers do not wait long.
+/// Maximum number of jobs that one transaction retries, so that other writers do not wait long.
 const RETRY_BATCH: usize = 200;
 
 impl IngestService {
@@ -31,29 +31,30 @@ impl IngestService {
                 next = jobs.last().map(|job: &IngestJob| job.job_id);
                 return Ok(false);
             }
-            jobs.push(self.job(id, record));
+            jobs.push(self.job_reply(id, record));
             Ok(true)
         })?;
         Ok(Jobs { jobs, counts: reader.job_counts()?, next })
     }
 
-    /// Shows a job to the client that sent it, and to administrators. For all others it does not
-    /// exist. Restricted callers know only its encrypted number.
+    /// Shows a job to the client that sent it, and to callers that may list jobs. For all others,
+    /// the job does not exist. A restricted caller must give the encrypted number.
     pub(crate) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<IngestJob, Fault> {
         let number = self.job_number(request.id);
         if !caller.sees_all() && number == request.id.0 {
             return Err(unknown_job(request.id));
         }
-        let found = self.store.read_queue()?.job(number)?;
+        let record = self.store.read_queue()?.job(number)?;
         let is_visible = |record: &JobRecord| {
             let may_use_source =
                 SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
             permit(caller, JobList::INFO).is_ok()
                 || (record.client == caller.name && may_use_source)
         };
-        match found.filter(is_visible) {
+        match record.filter(is_visible) {
             Some(record) => {
-                Ok(IngestJob { job_id: self.job_id(caller, number), ..self.job(number, record) })
+                let job_id = self.job_id(caller, number);
+                Ok(IngestJob { job_id, ..self.job_reply(number, record) })
             }
             None => Err(unknown_job(request.id)),
         }
@@ -102,7 +103,8 @@ impl IngestService {
         Ok(JobRetryReply { retried })
     }
 
-    /// Returns the state of a job. `processing` is not stored, so it comes from memory.
+    /// Returns the state of a job with this stored state. `processing` is not stored: it comes from
+    /// memory.
     fn state_now(&self, id: u64, stored: JobState) -> JobState {
         match stored {
             JobState::Queued | JobState::Retrying if self.queue.is_in_progress(id) => {
@@ -112,7 +114,7 @@ impl IngestService {
         }
     }
 
-    fn job(&self, id: u64, record: JobRecord) -> IngestJob {
+    fn job_reply(&self, id: u64, record: JobRecord) -> IngestJob {
         let status = self.state_now(id, record.state);
         IngestJob {
             job_id: JobId(id),
@@ -132,8 +134,8 @@ impl IngestService {
     }
 }
 
-/// Queues the failed ones among these jobs again; runs in the writer. Returns their number, and the
-/// number of waiting jobs.
+/// Queues those of these jobs again that have failed; runs in the writer. Returns their number, and
+/// the number of waiting jobs.
 fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
     let mut count = 0;
     for &id in ids {

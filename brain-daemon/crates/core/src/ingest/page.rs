@@ -17,9 +17,13 @@ pub(super) struct PreparedPage {
     pub(super) requested: Option<Slug>,
     /// The slug of a page with the same content within the last 24 hours.
     duplicate: Option<Slug>,
+    /// The UTC day on which the item arrived.
     day: String,
-    /// The slug that it gets unless that is taken, and its page.
-    likely: (Slug, NewPage),
+    /// The slug that the page gets if no other page has it.
+    likely_slug: Slug,
+    /// The page for `likely_slug`.
+    likely_page: NewPage,
+    /// The public id of the job.
     id: JobId,
 }
 
@@ -37,33 +41,37 @@ pub(super) fn prepare(
         None => None,
     };
     let day = day(record.received_at);
-    let slug = match &requested {
+    let likely_slug = match &requested {
         Some(slug) => slug.clone(),
         None => inbox_slug(&day, &record.content_hash, 0)?,
     };
-    let page = page_of(id, record, &slug)?;
+    let likely_page = page_of(id, record, &likely_slug)?;
     let duplicate = if requested.is_none() { find_duplicate(&source) } else { None };
-    Ok(PreparedPage { source, requested, duplicate, day, likely: (slug, page), id })
+    Ok(PreparedPage { source, requested, duplicate, day, likely_slug, likely_page, id })
 }
 
-/// Returns the job's page for `slug`. Title and type of the request override those of the text.
+/// Returns the job's page for `slug`. Title and type of the request override those of the item's
+/// text.
 fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let JobRecord { options, .. } = record;
     let route = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
     let uri = options.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
-    let keys =
+    let fields =
         type_and_title(&document, options.page_type.as_deref(), options.title.as_deref(), None);
-    let lines: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    document.frontmatter.set_all(&lines);
+    let fields: Vec<(&str, &str)> =
+        fields.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    document.frontmatter.set_all(&fields);
     let author = Some(route.author(uri.clone()));
     let provenance = route.provenance(uri, record.received_at);
     let page = written_page(slug, document, provenance, None, options.slug.is_none())?;
-    // An item is a whole page: all of it is from outside, by its provenance.
+    // An item is a whole page. Its provenance says that all lines are from outside, so none is
+    // marked.
     Ok(NewPage { author, lines: LineChange::ByPageAuthor, ..page })
 }
 
-/// Finds the slug and writes the page; runs in the writer. A page with this content is left as is.
+/// Chooses the slug and writes the page; runs in the writer. Does not change a page that has this
+/// content.
 pub(super) fn write(
     draft: &mut Draft<'_>,
     record: &JobRecord,
@@ -84,7 +92,7 @@ pub(super) fn write(
     {
         return Ok((slug, WrittenPage { status: WriteStatus::Unchanged, record: present }));
     }
-    // A retried job is older than content that arrived for the same page meanwhile.
+    // A retried job must not replace content that arrived for the same page after its item.
     if record.error.is_some()
         && let (Some(requested), Some(present)) =
             (&prepared.requested, draft.page(&prepared.source, &slug)?)
@@ -97,10 +105,10 @@ pub(super) fn write(
         )
         .into());
     }
-    let page = match slug == prepared.likely.0 {
-        true => prepared.likely.1.clone(),
+    let page = match slug == prepared.likely_slug {
+        true => prepared.likely_page.clone(),
         false => page_of(prepared.id, record, &slug)?,
     };
-    let applied = draft.write_page(&prepared.source, &slug, page, now)?;
-    Ok((slug, applied))
+    let written = draft.write_page(&prepared.source, &slug, page, now)?;
+    Ok((slug, written))
 }

@@ -12,19 +12,19 @@ use crate::batch::on_all_cores;
 use crate::number_cipher::NumberCipher;
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
-/// Jobs in one transaction. Large enough for cheap commits, small enough to occupy the writer for
-/// milliseconds only.
+/// Maximum number of jobs in one transaction. Large enough for cheap commits, small enough to
+/// occupy the writer for milliseconds only.
 pub const CHUNK: usize = 128;
-/// Bytes of text in one transaction, which limits memory.
+/// Bytes of text after which a transaction takes no more jobs, to limit memory.
 const CHUNK_BYTES: usize = 4_000_000;
-/// Maximum number of attempts.
+/// Maximum number of attempts to store a job's page.
 const MAX_ATTEMPTS: u32 = 3;
 /// The time before the second attempt, in milliseconds. It doubles for each further attempt.
 const RETRY_MS: i64 = 1000;
-/// Expired jobs that are removed in one transaction, to keep it short.
+/// Maximum number of expired jobs that one transaction removes.
 const CLEANUP_BATCH: usize = 200;
 
-/// A job, and its page or the reason why there is none.
+/// A job's number and record, and its page or the reason why there is none.
 type Attempt = (u64, JobRecord, Result<PreparedPage, Fault>);
 
 /// A job whose page was stored.
@@ -39,10 +39,11 @@ struct StoredJob {
 }
 
 impl IngestService {
-    /// Turns up to `max` due items into pages. Returns the number of processed items. Blocks.
+    /// Turns up to `max` due items into pages. Returns the number of processed items, including
+    /// those that failed. Blocks.
     ///
     /// # Errors
-    /// If the store fails. The items stay in the queue.
+    /// If the store fails. Items that were not stored stay in the queue.
     pub fn process_queue(&self, max: usize) -> Result<usize, Fault> {
         let _processing = self.queue.processing.lock();
         let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, CHUNK_BYTES)?;
@@ -65,28 +66,29 @@ impl IngestService {
         }
         let changed: Vec<&StoredJob> = stored.iter().filter(|stored| stored.is_changed).collect();
         on_all_cores(&changed, |stored| self.files.update_file(&stored.source, &stored.page));
-        // Clients may already see the jobs as stored. Otherwise their next search would have to
+        // Clients may already see the jobs as stored. Without this call, their next search would
         // tokenize all pages that are not indexed yet.
         self.index.refresh();
         self.index.wait();
         Ok(count)
     }
 
-    /// Returns the time until a job is due, in milliseconds. `None` if none waits. Blocks.
+    /// Returns the time until a job is due, in milliseconds: 0 if one is due now, `None` if none
+    /// waits. Blocks.
     ///
     /// # Errors
-    /// The fault of the store.
+    /// If the store cannot be read.
     pub fn ms_until_due(&self) -> Result<Option<u64>, Fault> {
         let now = self.clock.now();
         let next = self.store.read_queue()?.next_due_job(now)?;
         Ok(next.map(|at| u64::try_from(at - now).unwrap_or_default()))
     }
 
-    /// Removes some expired jobs, and returns their number. Jobs expire 24 hours after they were
-    /// stored, or 7 days after they failed. Blocks.
+    /// Removes a batch of expired jobs, and returns their number. Jobs expire 24 hours after they
+    /// became pages, or 7 days after they failed. Blocks.
     ///
     /// # Errors
-    /// The fault of the store.
+    /// If the store cannot be written.
     pub fn remove_expired_jobs(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
         Ok(self.store.write(move |draft| draft.forget_jobs(now, CLEANUP_BATCH))?)
@@ -115,8 +117,8 @@ impl IngestService {
         }
     }
 
-    /// Stores pages and the new states of their jobs in one transaction. If one job fails it, each
-    /// job gets its own transaction.
+    /// Stores pages and the new states of their jobs in one transaction. If a job makes this
+    /// transaction fail, each job gets its own.
     fn store_pages(&self, attempts: &Arc<Vec<Attempt>>) -> Result<Vec<StoredJob>, Fault> {
         match self.store_range(attempts, 0..attempts.len()) {
             Err(error) if !error.is_store_wide() => {
@@ -142,6 +144,7 @@ impl IngestService {
         Ok(stored)
     }
 
+    /// Stores the pages and the new states of the jobs in `range`, in one transaction.
     fn store_range(
         &self,
         attempts: &Arc<Vec<Attempt>>,
@@ -174,7 +177,7 @@ fn store_one(
     if !draft.job_waits(id, record.due_at)? {
         return Ok(None);
     }
-    let (slug, applied) = write(draft, record, prepared_page, now)?;
+    let (slug, written) = write(draft, record, prepared_page, now)?;
     let finished_job = JobRecord {
         state: JobState::Stored,
         content: Content { frontmatter: String::new(), body: String::new() },
@@ -189,8 +192,8 @@ fn store_one(
         source: prepared_page.source.clone(),
         slug,
         is_automatic: prepared_page.requested.is_none(),
-        is_changed: applied.status != WriteStatus::Unchanged,
-        page: applied.record,
+        is_changed: written.status != WriteStatus::Unchanged,
+        page: written.record,
     }))
 }
 
@@ -219,7 +222,7 @@ fn record_failure(
     draft.change_job(id, record, &failed)
 }
 
-/// Marks jobs as in progress until it is dropped.
+/// Marks jobs as in progress until the guard is dropped.
 struct InProgressGuard<'a> {
     queue: &'a Queue,
     ids: Vec<u64>,

@@ -12,7 +12,7 @@ use brain_page::{self as page, EditError};
 use brain_store::{LineChange, NewPage};
 
 impl PageService {
-    /// Adds text to a page, in one transaction. Its provenance stays as it is; lines of an AI
+    /// Adds text to a page, in one transaction. The page keeps its provenance. Lines from an AI
     /// client are marked.
     pub(crate) fn append(&self, caller: &Caller, request: Append) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
@@ -22,10 +22,10 @@ impl PageService {
         let text = appended_text(&request)?;
         let Append { page, section, .. } = request;
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, &page)?;
-        let (id, slug) = (source.clone(), page.slug);
+        let (source_id, slug) = (source.clone(), page.slug);
         let outcome = self.store.write(move |draft| {
-            let record = draft.page(&id, &slug)?.filter(|record| record.deleted_at.is_none());
-            let record = record.ok_or_else(|| no_page(&id, &slug))?;
+            let record = draft.page(&source_id, &slug)?.filter(|page| page.deleted_at.is_none());
+            let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             let mut document = stored_document(&draft.content(&record)?)?;
             document.body = page::append(&document.body, section.as_deref(), &text)
                 .map_err(|error| append_fault(&error))?;
@@ -33,13 +33,13 @@ impl PageService {
             let captured_at = document.frontmatter.get("captured_at");
             let provenance = record.provenance;
             let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
-            // A line that the owner adds does not make the other lines the owner's.
+            // A line that the owner adds does not remove the marks of other lines.
             let lines = match route.line_change() {
                 LineChange::ByPageAuthor => LineChange::SameMarks,
-                other => other,
+                change => change,
             };
             let page = NewPage { author: Some(route.author(uri.clone())), lines, ..page };
-            let applied = draft.write_page(&id, &slug, page, now)?;
+            let applied = draft.write_page(&source_id, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;
         Ok(self.write_reply(source, outcome, Vec::new()))
@@ -47,6 +47,9 @@ impl PageService {
 }
 
 /// Returns the text of the request.
+///
+/// # Errors
+/// `too_large`, `binary_content`, or `empty_content` if the text has only white space.
 fn appended_text(request: &Append) -> Result<String, Fault> {
     let label = origin_label(&request.origin);
     check_size(request.content.len(), &label)?;
@@ -56,11 +59,12 @@ fn appended_text(request: &Append) -> Result<String, Fault> {
     })?;
     if text.trim().is_empty() {
         return Err(Fault::new(FaultCode::EmptyContent, "there is nothing to append")
-            .hint("give the text as words or on standard input"));
+            .hint("give the text as an argument or on standard input"));
     }
     Ok(text.into())
 }
 
+/// Refuses more than [`MAX_CONTENT`] bytes with `too_large`. `label` names the page or the input.
 pub(crate) fn check_size(bytes: usize, label: &str) -> Result<(), Fault> {
     if bytes <= MAX_CONTENT {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `attach` and `attachments`: files that belong to pages.
+//! `attach`, `detach` and `attachments`: files that belong to pages.
 //!
 //! A file is durable before the row that names it is committed. The text of the page decides
 //! whether the page has the file: `attach` and `detach` change the list in its frontmatter.
@@ -26,9 +26,9 @@ use brain_store::{
     Attached, AttachmentRecord, Draft, Hash, NewPage, PageEntry, PageRecord, Reader, StoreError,
 };
 
-/// How long the check of `doctor` compares files with their hashes.
+/// Maximum time in which the check of `doctor` compares files with their hashes.
 const CHECK_TIME: Duration = Duration::from_millis(1500);
-/// Files that the check names.
+/// Maximum number of damaged files that the check names.
 const MAX_NAMED: usize = 5;
 
 /// The result of a change to a page's attachments.
@@ -46,21 +46,21 @@ impl PageService {
         let (source, record) =
             self.active(caller, &self.store.read(caller.visibility())?, &page)?;
         // Fails early for a page that cannot name the file. The writer checks again.
-        let content_now = self.store.read(caller.visibility())?.content(&record)?;
-        check_plain(&stored_document(&content_now)?, ATTACHMENTS)?;
-        let kept = self.store.attachments().keep();
+        let current = self.store.read(caller.visibility())?.content(&record)?;
+        check_plain(&stored_document(&current)?, ATTACHMENTS)?;
+        let files_guard = self.store.attachments().keep();
         let hash = self.store.write_attachment(&content)?;
-        let written = self.attach_file(caller, &source, &page, &name, (hash, content.len() as u64));
-        drop(kept);
-        if written.is_err()
+        let change = self.attach_file(caller, &source, &page, &name, (hash, content.len() as u64));
+        drop(files_guard);
+        if change.is_err()
             && let Err(error) = self.store.purge_attachments(&[hash])
         {
-            tracing::warn!(%error, "a file that was not attached is left");
+            tracing::warn!(%error, "cannot remove a file that was not attached");
         }
-        self.attach_reply(caller, &source, page, &name, &written?)
+        self.attach_reply(caller, &source, page, &name, &change?)
     }
 
-    /// Stores the row of a file that is durable.
+    /// Stores the row of a durable file, and adds the file's name to the page's list.
     fn attach_file(
         &self,
         caller: &Caller,
@@ -72,14 +72,14 @@ impl PageService {
         let now = self.clock.now();
         let (name, argument) = (name.to_owned(), page_argument(page));
         self.change(caller, source, page, move |draft, record, document| {
-            let former = draft.attachment(record.id, &name)?;
+            let existing = draft.attachment(record.id, &name)?;
             let is_listed = lists_attachment(&document.frontmatter, &name);
-            match &former {
+            match &existing {
                 Some(own) if own.removed_at.is_none() && own.hash != hash => {
-                    let message = format!("\"{}\" has another file \"{name}\"", argument);
+                    let message = format!("\"{argument}\" has another file \"{name}\"");
                     return Err(Fault::new(FaultCode::Conflict, message)
                         .hint(format!(
-                            "attach it with another name: `--name NAME`; or remove the other one: \
+                            "attach it with another name: `--name NAME`; or remove the other file: \
                              `brain attachments {argument} --remove {name}`"
                         ))
                         .into());
@@ -89,7 +89,7 @@ impl PageService {
                 }
                 _ => {}
             }
-            let attached_at = former.filter(|own| own.hash == hash).map(|own| own.attached_at);
+            let attached_at = existing.filter(|own| own.hash == hash).map(|own| own.attached_at);
             let attached_at = attached_at.unwrap_or(now);
             let new = AttachmentRecord { hash, bytes, attached_at, removed_at: None };
             if !is_listed {
@@ -107,7 +107,7 @@ impl PageService {
         let name = checked_name(&name)?;
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, &page)?;
         let (removed, argument) = (name.clone(), page_argument(&page));
-        let changed = self.change(caller, &source, &page, move |draft, record, document| {
+        let change = self.change(caller, &source, &page, move |draft, record, document| {
             let own = draft.attachment(record.id, &removed)?;
             let Some(own) = own.filter(|own| own.removed_at.is_none()) else {
                 return Err(no_attachment(&argument, &removed).into());
@@ -126,17 +126,17 @@ impl PageService {
             }
             Ok(("removed", own, true))
         })?;
-        self.attach_reply(caller, &source, page, &name, &changed)
+        self.attach_reply(caller, &source, page, &name, &change)
     }
 
-    /// Changes an active page and its attachments. `work` returns the status, the attachment, and
-    /// whether it changed the document. It must not write to the draft before it returns an error.
+    /// Changes an active page and its attachments. `edit` returns the status, the attachment, and
+    /// whether it changed the document. `edit` must not write to the draft before it fails.
     fn change(
         &self,
         caller: &Caller,
         source: &SourceId,
         page: &PageRef,
-        work: impl Fn(
+        edit: impl Fn(
             &mut Draft<'_>,
             &PageRecord,
             &mut Document,
@@ -148,12 +148,12 @@ impl PageService {
         let (source, slug) = (source.clone(), page.slug.clone());
         let (author, lines) = author_of_change(caller);
         Ok(self.store.write(move |draft| {
-            let page = draft.page(&source, &slug)?.filter(|it| it.deleted_at.is_none());
+            let page = draft.page(&source, &slug)?.filter(|page| page.deleted_at.is_none());
             let page = page.ok_or_else(|| StoreError::from(no_page(&source, &slug)))?;
             let mut document = stored_document(&draft.content(&page)?)?;
             check_plain(&document, ATTACHMENTS)?;
-            let (status, record, has_text) = work(draft, &page, &mut document)?;
-            if !has_text {
+            let (status, record, is_document_changed) = edit(draft, &page, &mut document)?;
+            if !is_document_changed {
                 return Ok(AttachmentChange { status, page, record });
             }
             let new = written_page(&slug, document, page.provenance.clone(), None, false)?;
@@ -169,19 +169,19 @@ impl PageService {
         source: &SourceId,
         page: PageRef,
         name: &str,
-        changed: &AttachmentChange,
+        change: &AttachmentChange,
     ) -> Result<AttachReply, Fault> {
-        let warnings = match changed.status {
+        let warnings = match change.status {
             "unchanged" => Vec::new(),
-            _ => self.files.update_file(source, &changed.page).warnings(),
+            _ => self.files.update_file(source, &change.page).warnings(),
         };
         let reader = self.store.read(caller.visibility())?;
         Ok(AttachReply {
-            status: changed.status.into(),
+            status: change.status.into(),
             slug: page.slug,
             source_id: source.clone(),
-            version: changed.page.version,
-            attachment: attachment(&reader, name.to_owned(), &changed.record)?,
+            version: change.page.version,
+            attachment: attachment_with_pages(&reader, name.to_owned(), &change.record)?,
             warnings,
         })
     }
@@ -196,23 +196,23 @@ impl PageService {
             let (_, _, record) = self.find(caller, &reader, page)?;
             let own = reader.attachments_of(record.id, false)?;
             let attachments =
-                own.into_iter().map(|(name, record)| attachment(&reader, name, &record));
+                own.into_iter().map(|(name, record)| attachment_with_pages(&reader, name, &record));
             return Ok(Attachments { attachments: attachments.collect::<Result<_, _>>()? });
         }
-        let only = match &request.source {
+        let only_source = match &request.source {
             Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
             None => None,
         };
         let mut files: BTreeMap<(String, Hash), (AttachmentRecord, Vec<PageRef>)> = BTreeMap::new();
         for ((source, slug, _), (name, record)) in reader.attachments()? {
-            if only.as_ref().is_none_or(|only| *only == source) {
+            if only_source.as_ref().is_none_or(|only| *only == source) {
                 let file = files.entry((name, record.hash)).or_insert((record, Vec::new()));
                 file.1.push(PageRef::new(&source, &slug));
             }
         }
         let attachments = files
             .into_iter()
-            .map(|((name, _), (record, pages))| attachment_of(name, &record, pages));
+            .map(|((name, _), (record, pages))| attachment_reply(name, &record, pages));
         Ok(Attachments { attachments: attachments.collect() })
     }
 
@@ -223,13 +223,14 @@ impl PageService {
     ) -> Result<AttachmentContent, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (_, _, page) = self.find(caller, &reader, &request.page)?;
-        let wanted = checked_name(&request.name)?;
+        let name = checked_name(&request.name)?;
         let own = reader.attachments_of(page.id, false)?;
-        let Some((name, record)) = own.into_iter().find(|(name, _)| *name == wanted) else {
-            return Err(no_attachment(&page_argument(&request.page), &wanted));
+        let Some((name, record)) = own.into_iter().find(|(own_name, _)| *own_name == name) else {
+            return Err(no_attachment(&page_argument(&request.page), &name));
         };
         let content = self.store.read_attachment(&record.hash)?;
-        Ok(AttachmentContent { attachment: attachment(&reader, name, &record)?, content })
+        let attachment = attachment_with_pages(&reader, name, &record)?;
+        Ok(AttachmentContent { attachment, content })
     }
 
     /// Refuses an empty file, and one over the limit.
@@ -249,8 +250,8 @@ impl PageService {
         Ok(())
     }
 
-    /// Checks that the files of all attachments are there, and compares as many with their hashes
-    /// as there is time for.
+    /// Checks that the files of all attachments exist with the right length. Compares files with
+    /// their hashes for at most [`CHECK_TIME`].
     pub(crate) fn check_attachments(&self) -> Finding {
         let files = self.store.read(Visibility::All)?.attached_files()?;
         if files.is_empty() {
@@ -289,7 +290,8 @@ impl PageService {
     }
 }
 
-/// Returns a name for a damaged file: that of its first page, or its hash.
+/// Describes a damaged file: by its name on the first page that has it, or by its hash if only
+/// deleted pages have it.
 fn damaged_name(reader: &Reader, hash: &Hash) -> Result<String, Fault> {
     for (source, slug, record) in reader.pages_with(hash)? {
         for (name, own) in reader.attachments_of(record.id, false)? {
@@ -301,36 +303,43 @@ fn damaged_name(reader: &Reader, hash: &Hash) -> Result<String, Fault> {
     Ok(format!("{} of a deleted page", hex(hash)))
 }
 
-/// Refuses to merge pages that have different files of one name, and a page that cannot name more.
+/// Returns the names of the files that `from` brings to `into`. `text` is the merged page.
+///
+/// # Errors
+/// `conflict` if both pages have different files with one name; the fault of [`check_plain`] if
+/// `text` cannot list files.
 pub(crate) fn check_mergeable(
     reader: &Reader,
     from: &PageEntry,
     into: &PageEntry,
     text: &Document,
 ) -> Result<Vec<String>, Fault> {
-    let files = reader.attachments_of(from.2.id, false)?;
+    let (_, from_slug, from_record) = from;
+    let (_, _, into_record) = into;
+    let files = reader.attachments_of(from_record.id, false)?;
     if files.is_empty() {
         return Ok(Vec::new());
     }
     check_plain(text, ATTACHMENTS)?;
     let own: BTreeMap<String, AttachmentRecord> =
-        reader.attachments_of(into.2.id, false)?.into_iter().collect();
+        reader.attachments_of(into_record.id, false)?.into_iter().collect();
     let differs =
         |(name, record): &&Attached| own.get(name).is_some_and(|other| other.hash != record.hash);
     if let Some((name, _)) = files.iter().find(differs) {
         let message = format!("both pages have a file \"{name}\", with different bytes");
         return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
-            "attach the one of {} with another name first: `brain attach {} FILE --name NAME`",
-            from.1, from.1
+            "first attach the file of {from_slug} with another name, and remove it with this one: \
+             `brain attach {from_slug} FILE --name NAME`, then `brain attachments {from_slug} \
+             --remove {name}`"
         )));
     }
     Ok(files.into_iter().map(|(name, _)| name).collect())
 }
 
-/// Returns the name of an attachment.
+/// Returns the name in its normal form, or `invalid_request` if it cannot be an attachment's name.
 fn checked_name(name: &str) -> Result<String, Fault> {
-    attachment_name(name).map_err(|what| {
-        let message = format!("the name \"{}\" {what}", name.escape_debug());
+    attachment_name(name).map_err(|reason| {
+        let message = format!("the name \"{}\" {reason}", name.escape_debug());
         Fault::new(FaultCode::InvalidRequest, message)
             .hint("give the file another name: `brain attach SLUG FILE --name NAME`")
     })
@@ -341,18 +350,18 @@ fn no_attachment(page: &str, name: &str) -> Fault {
         .hint(format!("see `brain attachments {page}`"))
 }
 
-/// Builds the reply about a file, with the pages that the caller can see.
-fn attachment(
+/// Builds the reply about a file, with all its pages that the caller can see.
+fn attachment_with_pages(
     reader: &Reader,
     name: String,
     record: &AttachmentRecord,
 ) -> Result<Attachment, Fault> {
     let pages = reader.pages_with(&record.hash)?;
     let pages = pages.iter().map(|(source, slug, _)| PageRef::new(source, slug)).collect();
-    Ok(attachment_of(name, record, pages))
+    Ok(attachment_reply(name, record, pages))
 }
 
-fn attachment_of(name: String, record: &AttachmentRecord, pages: Vec<PageRef>) -> Attachment {
+fn attachment_reply(name: String, record: &AttachmentRecord, pages: Vec<PageRef>) -> Attachment {
     Attachment {
         media_type: attachment_media_type(&name).into(),
         name,

@@ -1,4 +1,5 @@
-//! `capture`: a thought becomes a page under `inbox/`; repeated content is not stored twice.
+//! `capture`: stores text as a page, under `inbox/` unless the request names a slug. Without a
+//! slug, content that repeats within 24 hours is not stored again.
 
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
@@ -27,7 +28,7 @@ struct CaptureInput {
     slug: Option<Slug>,
     /// The page that got the same content within the last 24 hours.
     duplicate: Option<Slug>,
-    /// The text, with the flags in its frontmatter and without ingest keys.
+    /// The text, with the values of the flags in its frontmatter.
     document: Document,
     /// Whether the flags or the file set a type.
     has_type: bool,
@@ -64,10 +65,11 @@ impl PageService {
     }
 
     /// Captures content by `route`, with `uri` as its `source_uri`. The origin in the request is
-    /// only used in messages.
+    /// used in messages, and the name of a file for the title of a text without one.
     ///
     /// # Errors
-    /// The same as for [`Self::capture`].
+    /// `usage` (type, title or tag), `too_large`, `binary_content`, `invalid_frontmatter`,
+    /// `empty_content`, `unknown_source`, `conflict` (no free slug), or the store fails.
     pub(crate) fn capture_through(
         &self,
         caller: &Caller,
@@ -107,8 +109,8 @@ impl PageService {
             Some(slug) => match reader.page(&input.source, slug)? {
                 Some(record) if record.content_hash == hash => {
                     let mut page = stored_document(&reader.content(&record)?)?;
-                    let adds = merge_frontmatter(&input, &record, &mut page.frontmatter);
-                    (!adds).then(|| unchanged(slug.clone(), record, &page.frontmatter))
+                    let has_changed = merge_frontmatter(&input, &record, &mut page.frontmatter);
+                    (!has_changed).then(|| unchanged_write(slug.clone(), record, &page.frontmatter))
                 }
                 _ => None,
             },
@@ -126,13 +128,13 @@ impl PageService {
             Some(outcome) => outcome,
             None => {
                 // The page is built here, for the slug that it usually gets. The writer builds it
-                // again only if another slug or page is there.
+                // again only if it chose another slug, or the page there has changed.
                 let slug = match &input.slug {
                     Some(slug) => slug.clone(),
                     None => inbox_slug(&day(now), &hash, 0)?,
                 };
-                let likely = input.new_page(slug, former)?;
-                self.store.write(move |draft| write_capture(draft, &input, &likely))?
+                let candidate = input.new_page(slug, former)?;
+                self.store.write(move |draft| write_capture(draft, &input, &candidate))?
             }
         };
         let record = &outcome.applied.record;
@@ -142,7 +144,7 @@ impl PageService {
         Ok(self.write_reply(source, outcome, warnings))
     }
 
-    /// Writes the page's file, and returns the reply to the write.
+    /// Writes the page's file if the write changed the page, and returns the reply to the write.
     pub(crate) fn write_reply(
         &self,
         source: SourceId,
@@ -200,10 +202,10 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Adds the keys and tags of this capture to the frontmatter of the existing page. Returns whether
-/// any was new.
+/// Copies the keys and tags of this capture into the frontmatter of the existing page, except
+/// ingest keys. Returns whether that changed the frontmatter.
 ///
-/// A derived title is not added: the page may have a better one by now.
+/// A derived title is not copied: the page may have a better one by now.
 fn merge_frontmatter(
     capture: &CaptureInput,
     existing: &PageRecord,
@@ -228,7 +230,7 @@ fn merge_frontmatter(
     has_new_keys || has_new_tags
 }
 
-/// Adds the tags that are missing. Returns whether any was.
+/// Adds the tags of `more` that `tags` lacks. Returns whether there were any.
 fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
     let before = tags.len();
     for tag in more {
@@ -255,13 +257,13 @@ impl CaptureInput {
             former.as_ref(),
         );
         if !self.is_by_hand() {
-            // Text from outside always gets its own route.
+            // `complete_page` writes the key with the value of the route.
             document.frontmatter.remove("captured_via");
         }
         self.complete_page(slug, document, provenance, self.route.line_change(), former)
     }
 
-    /// Adds `captured_at` and `captured_via` to `document` where they are missing.
+    /// Builds the page from `document`, with `captured_at` and `captured_via` where it lacks them.
     fn complete_page(
         &self,
         slug: Slug,
@@ -284,17 +286,17 @@ impl CaptureInput {
         Ok(NewCapture { slug, page, captured_at, former })
     }
 
-    /// Returns whether the owner captures on the command line.
+    /// Returns whether the owner captures, on the command line or in the browser.
     fn is_by_hand(&self) -> bool {
         self.route.kind == CAPTURE_CLI.kind
     }
 }
 
-/// Chooses the slug, and writes the page; runs in the writer.
+/// Chooses the slug, and writes the page. Runs in the store's writer.
 fn write_capture(
     draft: &mut Draft<'_>,
     input: &CaptureInput,
-    likely: &NewCapture,
+    candidate: &NewCapture,
 ) -> Result<PageWrite, StoreError> {
     let slug_request = SlugRequest {
         source: &input.source,
@@ -308,7 +310,7 @@ fn write_capture(
         Some(record) if record.deleted_at.is_none() && record.content_hash == input.hash => {
             let mut page = stored_document(&draft.content(&record)?)?;
             if !merge_frontmatter(input, &record, &mut page.frontmatter) {
-                return Ok(unchanged(slug, record, &page.frontmatter));
+                return Ok(unchanged_write(slug, record, &page.frontmatter));
             }
             // Adding a tag or title changes neither the page's author nor the marks of other lines.
             let lines = match input.is_by_hand() {
@@ -320,8 +322,8 @@ fn write_capture(
         }
         existing => {
             let former = existing.as_ref().map(FormerPage::from);
-            match slug == likely.slug && former == likely.former {
-                true => likely.clone(),
+            match slug == candidate.slug && former == candidate.former {
+                true => candidate.clone(),
                 false => input.new_page(slug, former)?,
             }
         }
@@ -334,7 +336,8 @@ fn write_capture(
     Ok(PageWrite { slug, applied, captured_at })
 }
 
-fn unchanged(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> PageWrite {
+/// Returns the result of a capture that changes nothing.
+fn unchanged_write(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> PageWrite {
     let applied = WrittenPage { status: WriteStatus::Unchanged, record };
     PageWrite { slug, applied, captured_at: frontmatter.get("captured_at") }
 }

@@ -1,7 +1,7 @@
 //! Finds captures with the same content within 24 hours.
 //!
-//! A bounded LRU cache for each source, refilled from the store at start. A hit is
-//! compared with the stored page, so a missing or stale entry can only let a duplicate through.
+//! A bounded LRU cache for each source, refilled from the store at start. A hit is compared with
+//! the stored page, so a missing or stale entry can only let a duplicate through.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -18,18 +18,18 @@ pub(crate) const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
 /// The page of a capture, and its time in Unix milliseconds.
 type Entry = (Slug, i64);
 
-/// The recent captures. Only durable ones are in it.
+/// The most recent durable captures.
 pub(crate) struct Dedup {
     /// By source, so that many captures in one source do not displace the entries of another.
-    seen: Mutex<HashMap<SourceId, LruCache<Hash, Entry>>>,
+    captures: Mutex<HashMap<SourceId, LruCache<Hash, Entry>>>,
     /// The maximum number of entries for each source.
-    entries: NonZeroUsize,
+    max_entries: NonZeroUsize,
 }
 
 impl Dedup {
-    pub(crate) fn new(entries: usize) -> Self {
-        let entries = NonZeroUsize::new(entries).unwrap_or(NonZeroUsize::MIN);
-        Self { seen: Mutex::default(), entries }
+    pub(crate) fn new(max_entries: usize) -> Self {
+        let max_entries = NonZeroUsize::new(max_entries).unwrap_or(NonZeroUsize::MIN);
+        Self { captures: Mutex::default(), max_entries }
     }
 
     /// Adds the captures of the last 24 hours.
@@ -43,14 +43,15 @@ impl Dedup {
 
     /// Returns the page that got this content within the last 24 hours.
     pub(crate) fn find(&self, source: &SourceId, hash: Hash, now: i64) -> Option<Slug> {
-        let mut seen = self.seen.lock();
-        let (slug, at) = seen.get_mut(source)?.get(&hash)?;
+        let mut captures = self.captures.lock();
+        let (slug, at) = captures.get_mut(source)?.get(&hash)?;
         (now - at < WINDOW_MS).then(|| slug.clone())
     }
 
     /// Adds a durable capture.
     pub(crate) fn remember(&self, source: SourceId, hash: Hash, slug: Slug, at: i64) {
-        let mut seen = self.seen.lock();
-        seen.entry(source).or_insert_with(|| LruCache::new(self.entries)).put(hash, (slug, at));
+        let mut captures = self.captures.lock();
+        let cache = captures.entry(source).or_insert_with(|| LruCache::new(self.max_entries));
+        cache.put(hash, (slug, at));
     }
 }

@@ -22,10 +22,10 @@ impl PageService {
         let to = request.to.unwrap_or(record.version);
         let from = match request.from {
             Some(from) => from,
-            // Purged versions leave gaps.
+            // Purged versions leave gaps, so the former version need not be `to - 1`.
             None => {
                 let former = reader.versions(record.id)?;
-                former.iter().map(|kept| kept.version).filter(|n| *n < to).max().unwrap_or(0)
+                former.iter().map(|record| record.version).filter(|n| *n < to).max().unwrap_or(0)
             }
         };
         let names = (format!("{slug}@{from}"), format!("{slug}@{to}"));

@@ -45,11 +45,12 @@ impl PageService {
         }
         let slug = page.slug.clone();
         let (page_slug, argument) = (slug.clone(), page_argument(&page));
-        let (source, changed) = self.edit(caller, &page, move |document| {
+        let (source, update) = self.edit(caller, &page, move |document| {
             check_plain(document, "tags")?;
             check_plain(document, "tag")?;
-            let in_text = page::body_tags(&document.body);
-            if let Some(tag) = in_text.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
+            let text_tags = page::body_tags(&document.body);
+            if let Some(tag) =
+                text_tags.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
             {
                 let message = format!(
                     "the tag \"{}\" stands in the text of \"{page_slug}\", as #{tag}",
@@ -75,11 +76,11 @@ impl PageService {
             }
             Ok(())
         })?;
-        let warnings = match &changed {
+        let warnings = match &update {
             Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
             None => Vec::new(),
         };
-        let tags = match &changed {
+        let tags = match &update {
             Some(applied) => applied.record.tags.clone(),
             None => self.active(caller, &self.store.read(caller.visibility())?, &page)?.1.tags,
         };
@@ -87,7 +88,7 @@ impl PageService {
             slug,
             source_id: source,
             tags,
-            changed: changed.is_some(),
+            changed: update.is_some(),
             warnings,
         }))
     }
@@ -105,7 +106,7 @@ impl PageService {
         let from = PageRef { source: Some(own_source), slug: from.slug };
         let to = PageRef { source: to_source, slug: to };
         let (target, key) = (to.clone(), kind.clone());
-        let (source, changed) = self.edit(caller, &from, move |document| {
+        let (source, update) = self.edit(caller, &from, move |document| {
             check_plain(document, &key)?;
             let before = document.frontmatter.list(&key);
             let mut values: Vec<String> =
@@ -121,11 +122,11 @@ impl PageService {
             }
             Ok(())
         })?;
-        let warnings = match &changed {
+        let warnings = match &update {
             Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
             None => Vec::new(),
         };
-        let status = match (&changed, remove) {
+        let status = match (&update, remove) {
             (None, _) => "unchanged",
             (Some(_), true) => "removed",
             (Some(_), false) => "added",
@@ -143,7 +144,7 @@ impl PageService {
         })
     }
 
-    /// Writes an active page after `change` edited it. Returns `None` if the edit changed nothing.
+    /// Edits an active page with `change`. Returns its source, and the written page if it changed.
     fn edit(
         &self,
         caller: &Caller,
@@ -152,11 +153,12 @@ impl PageService {
     ) -> Result<(SourceId, Option<WrittenPage>), Fault> {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
-        let (id, slug) = (source.clone(), page.slug.clone());
+        let (source_id, slug) = (source.clone(), page.slug.clone());
         let (author, lines) = author_of_change(caller);
         let applied = self.store.write(move |draft| {
-            let record = draft.page(&id, &slug)?.filter(|r| r.deleted_at.is_none());
-            let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&id, &slug)))?;
+            let record = draft.page(&source_id, &slug)?.filter(|r| r.deleted_at.is_none());
+            let record: PageRecord =
+                record.ok_or_else(|| StoreError::from(no_page(&source_id, &slug)))?;
             let content = draft.content(&record)?;
             let mut document = stored_document(&content)?;
             change(&mut document)?;
@@ -166,7 +168,7 @@ impl PageService {
             let page = written_page(&slug, document, record.provenance, None, false)?;
             let author = Some(author.clone());
             let page = NewPage { author, lines: lines.clone(), ..page };
-            draft.write_page(&id, &slug, page, now).map(Some)
+            draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))
     }
@@ -190,7 +192,8 @@ pub(crate) fn check_plain(document: &Document, key: &str) -> Result<(), Fault> {
     .hint("change it by hand: `brain get` the page, edit, and `brain put` it back"))
 }
 
-/// Refuses a kind of link that is no word, or a key with another meaning.
+/// Refuses a kind of link that is not one lower-case word of up to 64 bytes, or that is a
+/// frontmatter key with another meaning.
 fn check_kind(kind: &str) -> Result<(), Fault> {
     let is_word = !kind.is_empty()
         && kind.len() <= 64

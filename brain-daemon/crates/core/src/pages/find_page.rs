@@ -1,8 +1,8 @@
 //! Finds the page that a request names, in the sources that its caller can see.
 //!
-//! A slug without a source means the page of the usual source, else the only page of that slug.
-//! Requests that only read may shorten it, as git shortens hashes: to a unique beginning of the
-//! slug or of its last part.
+//! A slug without a source means the page of the usual source, else the only page with that slug
+//! in other sources. Requests that only read may shorten the slug, as git shortens hashes: to a
+//! unique beginning of the slug or of its last part.
 
 use brain_protocol::{Fault, FaultCode, PageRef, Precondition, Put, Slug, SourceId};
 
@@ -14,7 +14,7 @@ use brain_store::{PageEntry, PageRecord, RECOVERY_MS, Reader};
 
 /// The minimum length of a shortened slug in bytes.
 const MIN_BEGINNING: usize = 3;
-/// Pages that an error lists.
+/// The maximum number of pages that an error lists.
 const MAX_LISTED: usize = 10;
 
 /// The sources in which a request's page may be.
@@ -49,36 +49,38 @@ impl PageLookup {
     }
 
     /// Returns the page of exactly this slug, deleted or not. A page of the usual source comes
-    /// first. Among other sources, deleted pages come first if `deleted` is set, else active ones.
+    /// first. Among other sources, deleted pages come first if `prefer_deleted` is set, else active
+    /// ones.
     fn exact(
         &self,
         reader: &Reader,
         slug: &Slug,
-        deleted: bool,
+        prefer_deleted: bool,
     ) -> Result<Option<(SourceId, PageRecord)>, Fault> {
-        let (mut wanted, mut others) = (Vec::new(), Vec::new());
+        let (mut first_choice, mut others) = (Vec::new(), Vec::new());
         for source in &self.sources {
             let Some(record) = reader.page_even_deleted(source, slug)? else { continue };
             if self.is_named || *source == self.usual {
                 return Ok(Some((source.clone(), record)));
             }
-            match record.deleted_at.is_some() == deleted {
-                true => wanted.push((source.clone(), record)),
+            match record.deleted_at.is_some() == prefer_deleted {
+                true => first_choice.push((source.clone(), record)),
                 false => others.push((source.clone(), record)),
             }
         }
-        let mut found = if wanted.is_empty() { others } else { wanted };
+        let mut found = if first_choice.is_empty() { others } else { first_choice };
         match found.len() {
             0 | 1 => Ok(found.pop()),
             _ => {
                 let names = found.iter().map(|(source, _)| self.name(source, slug)).collect();
                 let message = format!("several sources have a page \"{slug}\"");
-                Err(ambiguous(&message, names))
+                Err(ambiguous_fault(&message, names))
             }
         }
     }
 
-    /// Returns the only page with this beginning, or with this last part.
+    /// Returns the only page whose slug or last part begins with `beginning`. If there are several,
+    /// returns the only one whose last part is `beginning`.
     fn shortened(&self, reader: &Reader, beginning: &Slug) -> Result<Option<PageEntry>, Fault> {
         if beginning.as_str().len() < MIN_BEGINNING {
             return Ok(None);
@@ -96,7 +98,7 @@ impl PageLookup {
             _ => {
                 let names = found.iter().map(|page| self.name(&page.0, &page.1)).collect();
                 let message = format!("several pages begin with \"{beginning}\"");
-                Err(ambiguous(&message, names))
+                Err(ambiguous_fault(&message, names))
             }
         }
     }
@@ -121,7 +123,7 @@ impl PageLookup {
                 .hint(format!("look for it: `brain search \"{words}\"`"));
         };
         let hint = match is_read {
-            true => format!("to read that page: `brain get {first}`"),
+            true => format!("to read the first one: `brain get {first}`"),
             false => format!("a change needs the whole slug, for example {first}"),
         };
         let message = format!("{message}; similar pages: {}", names.join(", "));
@@ -133,7 +135,8 @@ impl PageService {
     /// Returns the active page that a reading request names, by its slug or a unique beginning.
     ///
     /// # Errors
-    /// `not_found` with similar pages, `ambiguous_slug` with the candidates, `unknown_source`.
+    /// `not_found`, with similar pages if the slug does not exist, `ambiguous_slug` with the
+    /// candidates, `unknown_source`, or the store cannot be read.
     pub(crate) fn find(
         &self,
         caller: &Caller,
@@ -171,19 +174,20 @@ impl PageService {
         }
     }
 
-    /// Returns the source of a page that a request deletes, or, with `deleted`, restores.
+    /// Returns the source of a page that a request deletes or restores. With `prefer_deleted`, a
+    /// deleted page comes before an active one of another source.
     ///
     /// # Errors
-    /// As [`Self::find`].
+    /// As [`Self::find`], except that a deleted page is no error.
     pub(super) fn source_of(
         &self,
         caller: &Caller,
         page_ref: &PageRef,
-        deleted: bool,
+        prefer_deleted: bool,
     ) -> Result<SourceId, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let lookup = PageLookup::of(caller, &reader, page_ref)?;
-        match lookup.exact(&reader, &page_ref.slug, deleted)? {
+        match lookup.exact(&reader, &page_ref.slug, prefer_deleted)? {
             Some((source, _)) => Ok(source),
             None => {
                 check_damage(&reader, &lookup, &page_ref.slug)?;
@@ -195,8 +199,8 @@ impl PageService {
     /// Returns the page that a purge names by its whole slug, deleted or not.
     ///
     /// # Errors
-    /// As [`Self::find`]. A purge cannot be undone, so a deleted and an active page of the slug in
-    /// two sources are ambiguous, too.
+    /// As [`Self::find`], except that a deleted page is no error. A purge cannot be undone, so a
+    /// deleted and an active page of the slug in two sources are ambiguous, too.
     pub(crate) fn page_to_purge(
         &self,
         caller: &Caller,
@@ -209,7 +213,7 @@ impl PageService {
         match (active, deleted) {
             (Some((one, _)), Some((other, _))) if one != other => {
                 let names = vec![lookup.name(&one, slug), lookup.name(&other, slug)];
-                Err(ambiguous(&format!("several sources have a page \"{slug}\""), names))
+                Err(ambiguous_fault(&format!("several sources have a page \"{slug}\""), names))
             }
             (Some(found), _) => Ok(found),
             (None, _) => {
@@ -258,7 +262,8 @@ impl PageService {
 /// read, if the put expects a hash or version; else the usual source.
 ///
 /// # Errors
-/// As [`PageService::find`].
+/// `unknown_source`, `ambiguous_slug` if several sources may have the page that was read, or the
+/// store cannot be read.
 pub(super) fn written_source(
     caller: &Caller,
     reader: &Reader,
@@ -275,7 +280,7 @@ pub(super) fn written_source(
     Ok(crate::sources::resolve(caller, reader, source.as_ref())?.0)
 }
 
-/// Refuses a deleted page.
+/// Returns the record of an active page, and the fault `not_found` for a deleted one.
 fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fault> {
     let Some(at) = record.deleted_at else { return Ok(record) };
     let message = format!("the page \"{}\" is soft-deleted", page_ref.slug);
@@ -286,8 +291,7 @@ fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fa
     )))
 }
 
-/// A page with a damaged row is not found by its slug. Reading the row of its file reports the
-/// damage.
+/// Returns the error of a damaged page. Its slug finds no page, but its file's path does.
 fn check_damage(reader: &Reader, lookup: &PageLookup, slug: &Slug) -> Result<(), Fault> {
     for source in &lookup.sources {
         reader.page_at(source, &page::file_path(slug))?;
@@ -296,7 +300,7 @@ fn check_damage(reader: &Reader, lookup: &PageLookup, slug: &Slug) -> Result<(),
 }
 
 /// Returns the fault that lists the candidates.
-fn ambiguous(message: &str, mut names: Vec<String>) -> Fault {
+fn ambiguous_fault(message: &str, mut names: Vec<String>) -> Fault {
     let more = if names.len() > MAX_LISTED { ", …" } else { "" };
     names.truncate(MAX_LISTED);
     let message = format!("{message}: {}{more}", names.join(", "));

@@ -8,8 +8,8 @@ use crate::{Caller, PageService};
 use brain_page::{file_text, unified_diff};
 use brain_store::{Content, PageRecord, Reader, StoreError, unless_damaged};
 
-/// Maximum bytes of text that are compared for one history. Older versions have no numbers of
-/// lines.
+/// Maximum bytes of text that are compared for one history. Versions beyond have no counts of
+/// changed lines.
 const MAX_COMPARED: usize = 8 << 20;
 
 impl PageService {
@@ -22,12 +22,12 @@ impl PageService {
         let (source, slug, record) = self.find(caller, &reader, request)?;
         let former = reader.versions(record.id)?;
         let mut versions = vec![version_row(&record, true)];
-        versions.extend(former.iter().map(|kept| version_row(kept, false)));
+        versions.extend(former.iter().map(|record| version_row(record, false)));
         let mut newer = unless_damaged(reader.content(&record))?.map(|content| text(&content));
         let mut compared = 0;
-        for (row, before) in versions.iter_mut().zip(former.iter().map(Some).chain([None])) {
-            let older = match before {
-                Some(before) => text_of_version(&reader, &record, before.version)?,
+        for (row, former) in versions.iter_mut().zip(former.iter().map(Some).chain([None])) {
+            let older = match former {
+                Some(former) => text_of_version(&reader, &record, former.version)?,
                 // The first version is compared with an empty page.
                 None => (row.version == 1).then(String::new),
             };
@@ -46,22 +46,23 @@ impl PageService {
     }
 }
 
-/// Returns the text of a former version, or `None` if it is damaged.
+/// Returns the text of a former version. `None` if it is damaged or missing.
 fn text_of_version(
     reader: &Reader,
     record: &PageRecord,
     number: u32,
 ) -> Result<Option<String>, StoreError> {
-    let kept = unless_damaged(reader.version(record.id, number))?.flatten();
-    Ok(kept.map(|kept| text(&kept.content)))
+    let version = unless_damaged(reader.version(record.id, number))?.flatten();
+    Ok(version.map(|version| text(&version.content)))
 }
 
-/// Returns the text without the lines about its provenance, which every write changes.
+/// Returns the text without lines about its provenance: brain writes them, and a change of them is
+/// no change of the text.
 fn text(content: &Content) -> String {
-    let is_own = |line: &&str| {
+    let has_no_ingest_key = |line: &&str| {
         let key = line.split_once([':', '=']).map(|(key, _)| key.trim_end());
         !key.is_some_and(|key| INGEST_KEYS.contains(&key))
     };
-    let lines = content.frontmatter.split_inclusive('\n').filter(is_own);
+    let lines = content.frontmatter.split_inclusive('\n').filter(has_no_ingest_key);
     file_text(&lines.collect::<String>(), &content.body)
 }

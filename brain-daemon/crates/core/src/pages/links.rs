@@ -15,12 +15,12 @@ use brain_store::{
     LinkRecord, PageEntry, PageRecord, Reader, Resolution, StoreError, unless_damaged,
 };
 
-/// The status of a link to no page.
+/// The status of a link to a page that does not exist.
 const MISSING: &str = "missing";
 const MAX_DEPTH: u32 = 5;
 const MAX_NODES: u32 = 1000;
 const MAX_ROWS: usize = 10_000;
-/// Backlinks with a sentence; each needs the text of its page.
+/// Maximum number of backlinks with a sentence: each sentence needs the text of its page.
 const MAX_SENTENCES: usize = 200;
 /// Maximum length of a sentence, in characters.
 const MAX_SENTENCE: usize = 240;
@@ -78,8 +78,8 @@ impl PageService {
                 false => None,
             };
             let row = self.link_row(caller, link, Resolution::Page(Box::new(from)));
-            // The row describes the page with the link, which always exists. Its status is that of
-            // the link.
+            // The row describes the page with the link, which exists. The status is that of the
+            // link's target.
             let status = if exists { row.status.clone() } else { MISSING.into() };
             links.push(LinkRow { status, sentence, ..row });
         }
@@ -129,9 +129,10 @@ impl PageService {
     }
 
     /// Returns the neighbourhood of a page: a breadth-first walk over links in both directions.
+    /// Limits `depth` to 1 to [`MAX_DEPTH`] links, and `limit` to 1 to [`MAX_NODES`] pages.
     ///
     /// # Errors
-    /// When there is no such page, or the store cannot be read.
+    /// As [`Self::find`].
     pub(crate) fn neighbourhood(
         &self,
         caller: &Caller,
@@ -148,9 +149,9 @@ impl PageService {
         let mut truncated = false;
         let mut next = 0;
         while next < pages.len() {
-            let (page, at) = pages[next].clone();
+            let (page, distance) = pages[next].clone();
             next += 1;
-            if at == depth {
+            if distance == depth {
                 continue;
             }
             let mut neighbours = Vec::new();
@@ -169,7 +170,7 @@ impl PageService {
                     break;
                 }
                 position.insert(neighbour.2.id, pages.len() as u32);
-                pages.push((neighbour, at + 1));
+                pages.push((neighbour, distance + 1));
             }
         }
         let edges = edges_between(reader, &pages, &position)?;
@@ -183,24 +184,25 @@ pub(crate) struct Neighbourhood {
     pub(crate) pages: Vec<(PageEntry, u32)>,
     /// The links between them.
     pub(crate) edges: Vec<GraphEdge>,
-    /// Whether there are more than the limit.
+    /// Whether the limit left out pages.
     pub(crate) truncated: bool,
 }
 
-/// Returns the links between these pages, each once. `position` is by page id.
+/// Returns the links between these pages, each once. `position` has the index of each page in
+/// `pages`, by page id.
 fn edges_between(
     reader: &Reader,
     pages: &[(PageEntry, u32)],
     position: &HashMap<u64, u32>,
 ) -> Result<Vec<GraphEdge>, StoreError> {
-    let (mut edges, mut seen) = (Vec::new(), HashSet::new());
-    for ((of, slug, record), _) in pages {
+    let (mut edges, mut edge_keys) = (Vec::new(), HashSet::new());
+    for ((source, slug, record), _) in pages {
         for link in reader.derived(record.id)?.links {
-            if let Resolution::Page(target) = reader.resolve(&link, (of, slug))?
+            if let Resolution::Page(target) = reader.resolve(&link, (source, slug))?
                 && let Some(&to) = position.get(&target.2.id)
             {
                 let edge = GraphEdge { from: position[&record.id], to, kind: link.kind };
-                if seen.insert((edge.from, edge.to, edge.kind.clone())) {
+                if edge_keys.insert((edge.from, edge.to, edge.kind.clone())) {
                     edges.push(edge);
                 }
             }
@@ -209,8 +211,8 @@ fn edges_between(
     Ok(edges)
 }
 
-/// Returns the sentence of a page with this link, on one line; `None` for a link in the frontmatter
-/// and for a damaged page, which the link describes all the same.
+/// Returns the sentence of a page with this link, on one line. `None` for a link in the
+/// frontmatter, for an empty sentence, and for a damaged page.
 pub(super) fn sentence(
     reader: &Reader,
     record: &PageRecord,
@@ -221,14 +223,15 @@ pub(super) fn sentence(
     }
     let Some(content) = unless_damaged(reader.content(record))? else { return Ok(None) };
     let found = OnceCell::new();
-    // Only the first link counts: a page may have thousands.
-    let wants = |raw: &str| found.get().is_none() && raw == link.raw;
-    each_link(&content.body, &wants, &mut |context| {
+    // Reads the sentence of the first link only: a page may have thousands.
+    let is_first = |raw: &str| found.get().is_none() && raw == link.raw;
+    each_link(&content.body, &is_first, &mut |context| {
         found.get_or_init(|| plain_sentence(context.sentence, MAX_SENTENCE));
     });
     Ok(found.into_inner().filter(|sentence| !sentence.is_empty()))
 }
 
+/// Returns a page as a node of the graph.
 fn node(
     source: brain_protocol::SourceId,
     slug: brain_protocol::Slug,

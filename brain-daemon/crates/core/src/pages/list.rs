@@ -1,4 +1,4 @@
-//! Listing pages.
+//! `list`: lists pages by their last change or by slug, with filters.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -20,17 +20,18 @@ const MAX_LIMIT: u32 = 1000;
 const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. Cursors of restricted callers are encrypted, because a page id reveals the
-    /// number of pages in all sources.
+    /// Lists pages. Page ids in cursors of restricted callers are encrypted, because a page id
+    /// reveals the number of pages in all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
-        if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
+        let has_id_in_cursor = request.deleted || request.sort == Sort::Updated;
+        if caller.sees_all() || !has_id_in_cursor {
             return self.list_from(caller, request);
         }
         let cipher = NumberCipher::of(self.store.id());
         let mut request = request.clone();
         if let Some(cursor) = &request.after {
-            let place = parse_date_key(cursor).and_then(|(at, id)| Some((at, cipher.decrypt(id)?)));
-            request.after = Some(date_key_text(place.ok_or_else(|| bad_cursor(cursor))?));
+            let key = parse_date_key(cursor).and_then(|(at, id)| Some((at, cipher.decrypt(id)?)));
+            request.after = Some(date_key_text(key.ok_or_else(|| bad_cursor(cursor))?));
         }
         let mut pages = self.list_from(caller, &request)?;
         let next = pages.next.take().and_then(|next| parse_date_key(&next));
@@ -60,11 +61,12 @@ impl PageService {
                 && since.is_none_or(|since| record.updated_at >= since)
                 && until.is_none_or(|until| record.updated_at <= until)
         };
-        // The store has an index of tags and one of types. Usually fewer pages have the tag.
+        // The store has an index of tags and one of types. Usually fewer pages have a tag than a
+        // type, so the tag is preferred.
         let label =
             tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
         let mut found = if request.deleted {
-            deleted(&reader, request, limit, is_match)?
+            deleted_pages(&reader, request, limit, is_match)?
         } else if request.sort == Sort::Slug {
             match sorted_by_slug(&reader, request, label, source.as_ref(), limit, is_match)? {
                 Some(found) => found,
@@ -73,7 +75,8 @@ impl PageService {
         } else if label.is_none() && request.prefix.is_some() {
             latest_by_scan(&reader, request, source.as_ref(), limit, is_match)?
         } else {
-            let below = after_place(request)?.min(until.map_or(LATEST, |until| (until, u64::MAX)));
+            let last = until.map_or(LATEST, |until| (until, u64::MAX));
+            let below = cursor_date_key(request)?.min(last);
             latest(&reader, (label, source.as_ref()), (since, below), limit, is_match)?
         };
         let truncated = found.len() > limit;
@@ -104,8 +107,8 @@ impl PageService {
     }
 }
 
-/// Returns the matching pages, last changed first, with this label and in this source. They were
-/// changed at or after `since`, and follow the position `below`.
+/// Returns up to `limit + 1` matching pages with this label in this source, last changed first.
+/// They were changed at or after `since`, in Unix milliseconds, and their keys are below `below`.
 fn latest(
     reader: &Reader,
     (label, source): (Option<PageLabel<'_>>, Option<&SourceId>),
@@ -114,7 +117,7 @@ fn latest(
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
-    let each = |found: PageEntry| {
+    let visit = |found: PageEntry| {
         if since.is_some_and(|since| found.2.updated_at < since) {
             return Ok(false);
         }
@@ -124,14 +127,14 @@ fn latest(
         Ok(out.len() <= limit)
     };
     match label {
-        Some(label) => reader.latest_with(label, source, below, each)?,
-        None => reader.latest(source, below, each)?,
+        Some(label) => reader.latest_with(label, source, below, visit)?,
+        None => reader.latest(source, below, visit)?,
     }
     Ok(out)
 }
 
-/// Returns the pages with a label in the order of slugs. Returns `None` without a label, and if
-/// more than [`MAX_TO_SORT`] pages have it.
+/// Returns up to `limit + 1` matching pages with a label, in the order of sources and slugs.
+/// Returns `None` without a label, and if more than [`MAX_TO_SORT`] pages have it.
 fn sorted_by_slug(
     reader: &Reader,
     request: &List,
@@ -141,7 +144,7 @@ fn sorted_by_slug(
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Option<Vec<PageEntry>>, Fault> {
     let Some(label) = label else { return Ok(None) };
-    let after = after_slug(request)?;
+    let after = cursor_slug(request)?;
     let (mut pages, mut read) = (Vec::new(), 0);
     reader.latest_with(label, source, LATEST, |found| {
         if is_match(&found) && (found.0.as_str(), found.1.as_str()) > after {
@@ -158,7 +161,8 @@ fn sorted_by_slug(
     Ok(Some(pages))
 }
 
-/// Returns the matching pages below a prefix, last changed first. Reads all pages below it once.
+/// Returns up to `limit + 1` matching pages with a prefix, last changed first. Reads all pages with
+/// the prefix once.
 fn latest_by_scan(
     reader: &Reader,
     request: &List,
@@ -166,23 +170,23 @@ fn latest_by_scan(
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
-    let below = after_place(request)?;
-    let mut kept: BinaryHeap<Reverse<(DateKey, String, String)>> = BinaryHeap::new();
+    let below = cursor_date_key(request)?;
+    let mut newest: BinaryHeap<Reverse<(DateKey, String, String)>> = BinaryHeap::new();
     let prefix = request.prefix.as_deref().unwrap_or_default();
-    for source in searched(reader, source)? {
+    for source in selected_sources(reader, source)? {
         reader.in_order_below(&source, (prefix, ""), |found| {
-            let place = date_key(&found);
-            if is_match(&found) && place < below {
-                kept.push(Reverse((place, found.0.into(), found.1.into())));
-                if kept.len() > limit + 1 {
-                    kept.pop();
+            let key = date_key(&found);
+            if is_match(&found) && key < below {
+                newest.push(Reverse((key, found.0.into(), found.1.into())));
+                if newest.len() > limit + 1 {
+                    newest.pop();
                 }
             }
             Ok(true)
         })?;
     }
-    let mut out = Vec::with_capacity(kept.len());
-    for Reverse((_, source, slug)) in kept.into_sorted_vec() {
+    let mut out = Vec::with_capacity(newest.len());
+    for Reverse((_, source, slug)) in newest.into_sorted_vec() {
         let (Ok(source), Ok(slug)) = (SourceId::parse(source), Slug::parse(slug)) else { continue };
         if let Some(record) = reader.page(&source, &slug)? {
             out.push((source, slug, record));
@@ -191,7 +195,8 @@ fn latest_by_scan(
     Ok(out)
 }
 
-/// Returns the matching pages in the order of sources and slugs. Reads only pages with the prefix.
+/// Returns up to `limit + 1` matching pages in the order of sources and slugs. Reads only pages
+/// with the prefix.
 fn in_slug_order(
     reader: &Reader,
     request: &List,
@@ -199,10 +204,10 @@ fn in_slug_order(
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
-    let (after_source, after) = after_slug(request)?;
+    let (after_source, after) = cursor_slug(request)?;
     let prefix = request.prefix.as_deref().unwrap_or_default();
     let mut out = Vec::new();
-    for source in searched(reader, source)? {
+    for source in selected_sources(reader, source)? {
         let after = match source.as_str().cmp(after_source) {
             Ordering::Less => continue,
             Ordering::Equal => after,
@@ -222,20 +227,21 @@ fn in_slug_order(
 }
 
 /// Returns the named source, or all that the caller can see, in order.
-fn searched(reader: &Reader, source: Option<&SourceId>) -> Result<Vec<SourceId>, Fault> {
+fn selected_sources(reader: &Reader, source: Option<&SourceId>) -> Result<Vec<SourceId>, Fault> {
     match source {
         Some(source) => Ok(vec![source.clone()]),
         None => Ok(reader.sources()?.into_iter().map(|(source, _)| source).collect()),
     }
 }
 
-fn deleted(
+/// Returns up to `limit + 1` matching deleted pages, last deleted first.
+fn deleted_pages(
     reader: &Reader,
     request: &List,
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
-    let below = after_place(request)?;
+    let below = cursor_date_key(request)?;
     let mut out = Vec::new();
     reader.deleted(below, |found| {
         if is_match(&found) {
@@ -246,14 +252,16 @@ fn deleted(
     Ok(out)
 }
 
-fn after_slug(request: &List) -> Result<(&str, &str), Fault> {
+/// Returns source and slug of the page before the requested ones; empty without a cursor.
+fn cursor_slug(request: &List) -> Result<(&str, &str), Fault> {
     match &request.after {
         None => Ok(("", "")),
         Some(cursor) => cursor.split_once(':').ok_or_else(|| bad_cursor(cursor)),
     }
 }
 
-fn after_place(request: &List) -> Result<DateKey, Fault> {
+/// Returns the key that the keys of the requested pages are below.
+fn cursor_date_key(request: &List) -> Result<DateKey, Fault> {
     match &request.after {
         None => Ok(LATEST),
         Some(cursor) => parse_date_key(cursor).ok_or_else(|| bad_cursor(cursor)),

@@ -1,4 +1,4 @@
-//! `merge`: appends one page to another, updates links, and deletes the first softly.
+//! `merge`: appends one page to another, updates the links to it, and soft-deletes it.
 
 use std::sync::Arc;
 
@@ -20,8 +20,10 @@ struct MergePlan {
     source: SourceId,
     from: (Slug, PageRecord),
     into: (Slug, PageRecord),
+    /// The content of `into` after the merge.
     new: NewPage,
     link_updates: LinkUpdates,
+    /// The author and the line marks of the pages in `link_updates`.
     change: (Author, LineChange),
 }
 
@@ -36,7 +38,7 @@ impl PageService {
             let written = self.store.write(move |draft| {
                 let MergePlan { source, from, into, new, link_updates, change } = &*write;
                 for (slug, record) in [from, into] {
-                    if draft.page(source, slug)?.is_none_or(|now| now.seq != record.seq) {
+                    if draft.page(source, slug)?.is_none_or(|current| current.seq != record.seq) {
                         return Ok(None);
                     }
                 }
@@ -94,25 +96,25 @@ impl PageService {
         let from_page = (source.clone(), from_slug.clone(), from.clone());
         let into_page = (source.clone(), into_slug.clone(), into.clone());
         let files = check_mergeable(reader, &from_page, &into_page, &merged)?;
-        let named = merged.frontmatter.list(ATTACHMENTS);
-        add_to_list(&mut merged, ATTACHMENTS, named, files);
+        let attachments = merged.frontmatter.list(ATTACHMENTS);
+        add_to_list(&mut merged, ATTACHMENTS, attachments, files);
         let aliases = merged.frontmatter.aliases();
         let Document { frontmatter, body } = &merged;
         let (names, _) = names_and_links(&into_slug, &aliases, frontmatter, body);
         let moved = PageMove { page: &from_page, to: &into_slug, to_id: into.id, to_names: &names };
         let mut link_updates = moved.update_backlinks(reader)?;
         let appended = moved.update_own_links(reader, &from_text)?;
-        let kept = moved.update_links(reader, &into_page, &merged)?;
-        let not_updated = appended.not_updated.iter().chain(&kept.not_updated);
+        let updated = moved.update_links(reader, &into_page, &merged)?;
+        let not_updated = appended.not_updated.iter().chain(&updated.not_updated);
         link_updates.not_updated.extend(not_updated.map(|raw| format!("{into_slug}: {raw}")));
-        let mut merged = kept.document;
+        let mut merged = updated.document;
         if !appended.document.body.trim().is_empty() {
             merged.body = page::append(&merged.body, None, &appended.document.body)
                 .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
         }
         check_size(merged.body.len(), into_slug.as_str())?;
         let change = author_of_change(caller);
-        // If any line of the first page is from outside, all its lines are marked as being from
+        // If any line of the appended page is from outside, all its lines are marked as being from
         // outside.
         let (author, lines) = match outside_author(&from) {
             Some(author) => (author, LineChange::ByOtherAuthor),
@@ -126,7 +128,8 @@ impl PageService {
     }
 }
 
-/// Returns who wrote the lines of a page that are from outside, if it has any.
+/// Returns the author of a page from outside. For a page of the owner's, returns the author of its
+/// first marked lines, if it has any.
 fn outside_author(page: &PageRecord) -> Option<Author> {
     match is_from_outside(page.provenance.source_kind.as_deref()) {
         true => Some(Author {
@@ -137,8 +140,8 @@ fn outside_author(page: &PageRecord) -> Option<Author> {
     }
 }
 
-/// Adds the values that are missing to a list of the frontmatter. A key with more than a list of
-/// words stays as it is.
+/// Adds the values of `more` that `present`, the list under `key`, lacks. A key with more than a
+/// list of words stays as it is.
 fn add_to_list(document: &mut Document, key: &str, present: Vec<String>, more: Vec<String>) {
     let before = present.len();
     let mut all = present;

@@ -1,4 +1,4 @@
-//! `orphans`: lists pages without links.
+//! `orphans`: lists pages that no link connects with another page.
 
 use brain_protocol::{Fault, Orphans, Pages};
 
@@ -16,8 +16,8 @@ impl PageService {
         let mut to_skip = request.skip;
         let mut found: Vec<PageEntry> = Vec::new();
         reader.in_order(("", ""), |page| {
-            let is_wanted = source.as_ref().is_none_or(|source| *source == page.0);
-            if is_wanted && is_orphan(&reader, &page)? {
+            let is_in_source = source.as_ref().is_none_or(|source| *source == page.0);
+            if is_in_source && is_orphan(&reader, &page)? {
                 match to_skip {
                     0 => found.push(page),
                     _ => to_skip -= 1,

@@ -1,4 +1,4 @@
-//! Updates the links to a page that gets another slug: in other pages, and in the page itself.
+//! Updates links when a page gets another slug: in other pages, and in the page itself.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use brain_store::{
     StoreError,
 };
 
-/// The move of a page to another slug, to which links must lead afterwards.
+/// A move of a page to another slug. Links to the page must lead to that slug afterwards.
 pub(crate) struct PageMove<'a> {
     /// The page before the move.
     pub(crate) page: &'a PageEntry,
@@ -25,16 +25,17 @@ pub(crate) struct PageMove<'a> {
     pub(crate) to_names: &'a [String],
 }
 
-/// Pages with rewritten links, as they were read.
+/// The pages with links to rewrite: each as it was read, with its rewritten document.
 #[derive(Default)]
 pub(crate) struct LinkUpdates {
     pages: Vec<(PageEntry, Document)>,
-    /// Links that could not be rewritten: page and target as written.
+    /// Links that could not be rewritten, as `page: target`, the target as written.
     pub(crate) not_updated: Vec<String>,
 }
 
 impl PageMove<'_> {
-    /// Rewrites the links of other pages that the caller can see.
+    /// Rewrites the links in other pages that the reader shows. A link that still finds the page by
+    /// its name stays.
     pub(crate) fn update_backlinks(&self, reader: &Reader) -> Result<LinkUpdates, Fault> {
         let mut linking: BTreeMap<u64, (PageEntry, Vec<LinkRecord>)> = BTreeMap::new();
         for (page, link) in reader.backlinks(self.page)? {
@@ -57,7 +58,7 @@ impl PageMove<'_> {
         Ok(updates)
     }
 
-    /// Rewrites links in the text of the page `own` that lead to the moved page.
+    /// Rewrites the links to the moved page in `document`, the text of the page `own`.
     pub(crate) fn update_links(
         &self,
         reader: &Reader,
@@ -68,7 +69,7 @@ impl PageMove<'_> {
         self.retarget(reader, document, (&own.1, &own.1), &links)
     }
 
-    /// Rewrites the links of the moved page itself for the folder of its new slug.
+    /// Rewrites links in the moved page: those to itself, and those that depend on its folder.
     pub(crate) fn update_own_links(
         &self,
         reader: &Reader,
@@ -78,12 +79,15 @@ impl PageMove<'_> {
         self.retarget(reader, document, (&self.page.1, self.to), &links)
     }
 
+    /// Returns the links of `from` to the moved page.
     fn links_from(&self, reader: &Reader, from: &PageEntry) -> Result<Vec<LinkRecord>, Fault> {
         let names = reader.derived(self.page.2.id)?.names;
         Ok(reader.links_between(from, self.page, &names)?)
     }
 
-    /// Rewrites the links in `links`, and, if the page moves, those that depend on its folder.
+    /// Rewrites the links in `links` so that they lead to the new slug. `from` and `at` are the
+    /// slugs of the document before and after the move. If they differ, also rewrites links that
+    /// depend on its folder.
     fn retarget(
         &self,
         reader: &Reader,
@@ -91,12 +95,12 @@ impl PageMove<'_> {
         (from, at): (&Slug, &Slug),
         links: &[LinkRecord],
     ) -> Result<RewrittenDocument, Fault> {
-        let leads_there: HashSet<LinkKey> = links.iter().map(link_key).collect();
+        let link_keys: HashSet<LinkKey> = links.iter().map(link_key).collect();
         let (source, slug) = (&self.page.0, &self.page.1);
         let name = self.free_name(reader)?;
         let mut failure = None;
         let done = retarget_links(document, (from, at), |link| {
-            if leads_there.contains(&link_key(&link_record(link.clone()))) {
+            if link_keys.contains(&link_key(&link_record(link.clone()))) {
                 let name = name.clone();
                 return Some(NewTarget { former: slug.clone(), slug: self.to.clone(), name });
             }
@@ -111,8 +115,8 @@ impl PageMove<'_> {
         failure.map_or(Ok(done), |error: StoreError| Err(error.into()))
     }
 
-    /// Returns whether the link names the page by a name or alias that the page still has after the
-    /// move.
+    /// Returns whether the link names the page by a name or alias that this page, and no other, has
+    /// after the move.
     fn is_found_by_name(
         &self,
         reader: &Reader,
@@ -135,13 +139,15 @@ impl PageMove<'_> {
         Ok(self.is_free(reader, &normalize_name(name))?.then(|| name.to_owned()))
     }
 
+    /// Returns whether no page besides the two of the move has this normalised name.
     fn is_free(&self, reader: &Reader, name: &str) -> Result<bool, StoreError> {
+        // Of three pages with the name, one is another page.
         let pages = reader.named(&self.page.0, name, 3)?;
         Ok(pages.iter().all(|page| [self.page.2.id, self.to_id].contains(&page.2.id)))
     }
 }
 
-/// The target and the kind of a link, however it is written.
+/// Kind, source, slugs and name of a link. Equal for links to the same target, however written.
 type LinkKey = (String, Option<String>, Vec<String>, Option<String>);
 
 /// Returns the key of a link. A page has one record for several links to the same target.
@@ -151,8 +157,8 @@ fn link_key(link: &LinkRecord) -> LinkKey {
     (kind.clone(), source.clone(), slugs.clone(), name)
 }
 
-/// Returns the target that a link of a page must keep although the page moves from one slug to
-/// another, and so to another folder.
+/// Returns the present target of a link that would lead elsewhere after its page moved from the
+/// slug `from` to `at`, and so to another folder. `None` if the link can stay as it is written.
 fn kept_target(
     reader: &Reader,
     source: &SourceId,
@@ -187,17 +193,17 @@ fn kept_target(
 }
 
 impl LinkUpdates {
-    /// Returns whether all pages are as they were read; runs in the writer, before any write.
+    /// Returns whether all pages are as they were read. Runs in the writer, before any write.
     pub(crate) fn are_current(&self, draft: &Draft<'_>) -> Result<bool, StoreError> {
         for ((source, slug, record), _) in &self.pages {
-            if draft.page(source, slug)?.is_none_or(|now| now.seq != record.seq) {
+            if draft.page(source, slug)?.is_none_or(|current| current.seq != record.seq) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Stores the pages; runs in the writer.
+    /// Stores the pages. Runs in the store's writer.
     pub(crate) fn write(
         &self,
         draft: &mut Draft<'_>,

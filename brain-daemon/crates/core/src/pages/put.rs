@@ -25,8 +25,8 @@ use brain_store::{Content, Hash, NewPage, PageRecord, StoreError, WrittenPage, u
 struct PutPage {
     /// The page that it replaces.
     former: Option<FormerPage>,
-    /// The frontmatter of the text, with unverified provenance keys moved to `received`, and
-    /// without ingest keys.
+    /// The frontmatter of the text, with unverified provenance keys moved to `received`, before
+    /// brain adds its own.
     frontmatter: Frontmatter,
     page: NewPage,
     captured_at: Option<String>,
@@ -39,11 +39,12 @@ impl PageService {
         self.put_with_provenance(caller, request, origin_route(&request.origin, &PUT_PAGE), uri)
     }
 
-    /// Puts content by `route`, with `uri` as its `source_uri`; for pages that brain writes itself.
-    /// The origin in the request is only used in messages.
+    /// Puts content by `route`, with `uri` as its `source_uri`: they replace those of the origin in
+    /// the request.
     ///
     /// # Errors
-    /// The same as for [`Self::put`].
+    /// `too_large`, `binary_content`, `invalid_frontmatter`, `unknown_source`, `ambiguous_slug`,
+    /// `conflict` with the precondition, `empty_content`, or the store fails.
     pub(crate) fn put_with_provenance(
         &self,
         caller: &Caller,
@@ -62,7 +63,7 @@ impl PageService {
         drop(reader);
         let page_slug = slug.clone();
         let replaces = self.digest_of_own_file(caller, &source, request)?;
-        let (Document { frontmatter: sent, body }, text) = (document.clone(), document);
+        let (Document { frontmatter: sent_frontmatter, body }, text) = (document.clone(), document);
         let is_edit = matches!(request.origin, Origin::Editor | Origin::Browser);
         let build_page = move |former: Option<FormerPage>| {
             let Document { mut frontmatter, body } = text.clone();
@@ -83,23 +84,23 @@ impl PageService {
             Ok::<_, Fault>(PutPage { former, frontmatter, page, captured_at })
         };
         // The page is built here. The writer builds it again only if the page has changed.
-        let likely = build_page(former)?;
+        let candidate = build_page(former)?;
         let target = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let outcome = self.store.write(move |draft| {
             let existing = draft.page(&source, &slug)?;
             let exists = existing.is_some();
             let former = existing.as_ref().map(FormerPage::from);
-            let rebuilt = match former == likely.former {
+            let rebuilt = match former == candidate.former {
                 true => None,
                 false => Some(build_page(former)?),
             };
             let PutPage { former, frontmatter, page, captured_at } =
-                rebuilt.as_ref().unwrap_or(&likely);
+                rebuilt.as_ref().unwrap_or(&candidate);
             let effect = write_effect(
                 existing.clone(),
                 |page| draft.content(page),
-                &[&sent, frontmatter],
+                &[&sent_frontmatter, frontmatter],
                 &body,
             )?;
             // A client may repeat a put whose reply it did not get. The page then has the content
@@ -161,7 +162,7 @@ impl PageService {
 
 /// The effect that a write would have on a page.
 pub(crate) enum Effect {
-    /// None: the page differs at most in its ingest keys.
+    /// No effect: the page differs at most in its ingest keys and a line end.
     Unchanged(Box<PageRecord>),
     /// The body would become empty.
     Blank,
@@ -185,7 +186,7 @@ pub(crate) fn write_effect(
     let Some(stored) = unless_damaged(content(&record))? else {
         return Ok(Effect::Write(WriteStatus::Updated));
     };
-    // `brain get` adds a line end that a page does not have at its end.
+    // `brain get` adds a line end after a page that has none.
     let without_end = body.strip_suffix('\n').filter(|text| !text.ends_with('\n'));
     if stored.body == body || without_end == Some(stored.body.as_str()) {
         let present = stored_document(&stored)?.frontmatter;

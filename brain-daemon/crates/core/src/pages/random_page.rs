@@ -6,30 +6,30 @@ use crate::{Caller, PageService};
 use brain_page as page;
 
 impl PageService {
-    /// Reads a random page.
+    /// Reads a random page among those that match the filters.
     pub(crate) fn random(&self, caller: &Caller, request: &Random) -> Result<Page, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let source = crate::sources::resolve_named(caller, &reader, request.source.as_ref())?;
         let tag = request.tag.as_deref().map(page::normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
-        let mut found = Vec::new();
+        let mut ids = Vec::new();
         reader.in_order(("", ""), |(of, _, record)| {
             let is_match = source.as_ref().is_none_or(|source| *source == of)
                 && page_type.as_ref().is_none_or(|t| record.page_type == *t)
                 && tag.as_ref().is_none_or(|tag| record.tags.contains(tag));
-            found.extend(is_match.then_some(record.id));
+            ids.extend(is_match.then_some(record.id));
             Ok(true)
         })?;
         let mut bytes = [0; 8];
         self.random.fill(&mut bytes).map_err(|error| {
             Fault::new(FaultCode::Internal, format!("no page can be drawn: {error}"))
         })?;
-        let drawn = (u64::from_le_bytes(bytes) % (found.len() as u64).max(1)) as usize;
-        let drawn = match found.get(drawn) {
+        let index = (u64::from_le_bytes(bytes) % (ids.len() as u64).max(1)) as usize;
+        let page = match ids.get(index) {
             Some(&id) => reader.by_id(id)?,
             None => None,
         };
-        let Some((source, slug, _)) = drawn else {
+        let Some((source, slug, _)) = page else {
             return Err(Fault::new(FaultCode::NotFound, "no page matches")
                 .hint("list pages: brain list; list tags: brain tags"));
         };

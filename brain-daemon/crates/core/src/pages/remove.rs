@@ -12,7 +12,7 @@ use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_store::RECOVERY_MS;
 
-/// Pages that one transaction purges, so that other writers do not wait long.
+/// The maximum number of pages that one transaction purges, so that other writers do not wait long.
 const PURGE_BATCH: usize = 200;
 /// How late a purge may be, in milliseconds. Purges run every ten minutes.
 const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
@@ -32,9 +32,11 @@ impl PageService {
         let expect = expect.clone();
         let now = self.clock.now();
         let source = self.source_of(caller, request, false)?;
-        let (id, slug, argument) = (source.clone(), request.slug.clone(), page_argument(request));
+        let (source_id, slug) = (source.clone(), request.slug.clone());
+        let argument = page_argument(request);
         let record = self.store.write(move |draft| {
-            let record = draft.page(&id, &slug)?.ok_or_else(|| no_page(&id, &slug))?;
+            let record = draft.page(&source_id, &slug)?;
+            let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             if let Some(at) = record.deleted_at {
                 let message = format!("\"{slug}\" is soft-deleted already");
                 let hint = format!(
@@ -44,7 +46,7 @@ impl PageService {
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
             check_expected(expect.as_ref(), &slug, Some(&record))?;
-            draft.soft_delete(&id, &slug, record, now)
+            draft.soft_delete(&source_id, &slug, record, now)
         })?;
         let report = self.files.update_file(&source, &record);
         Ok(DeleteReply {
@@ -63,17 +65,19 @@ impl PageService {
     ) -> Result<RestoreReply, Fault> {
         let now = self.clock.now();
         let source = self.source_of(caller, request, true)?;
-        let (id, slug, argument) = (source.clone(), request.slug.clone(), page_argument(request));
+        let (source_id, slug) = (source.clone(), request.slug.clone());
+        let argument = page_argument(request);
         let record = self.store.write(move |draft| {
-            let record = draft.page(&id, &slug)?.ok_or_else(|| no_page(&id, &slug))?;
+            let record = draft.page(&source_id, &slug)?;
+            let record = record.ok_or_else(|| no_page(&source_id, &slug))?;
             match record.deleted_at {
                 None => {
                     Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
                         .hint(format!("read it: `brain get {argument}`"))
                         .into())
                 }
-                Some(at) if at + RECOVERY_MS <= now => Err(no_page(&id, &slug).into()),
-                Some(_) => draft.restore(&id, &slug, record),
+                Some(at) if at + RECOVERY_MS <= now => Err(no_page(&source_id, &slug).into()),
+                Some(_) => draft.restore(&source_id, &slug, record),
             }
         })?;
         let report = self.files.update_file(&source, &record);
@@ -86,8 +90,8 @@ impl PageService {
         })
     }
 
-    /// Purges pages that were deleted more than 72 hours ago, and forgets captures older than the
-    /// window for duplicates. Returns the number of purged pages.
+    /// Purges pages that were deleted more than 72 hours ago, and attachments that no page names.
+    /// Forgets captures older than the window for duplicates. Returns the number of purged pages.
     ///
     /// # Errors
     /// If the store fails. Pages that were purged before stay purged.

@@ -11,7 +11,8 @@ use crate::{Caller, PageService};
 use brain_page::{Document, file_path};
 use brain_store::{Author, LineChange, NewPage, PageRecord, Reader, StoreError};
 
-/// Attempts to move a page while it or pages that link to it change.
+/// The maximum number of attempts to move or merge a page while it, or a page with a link to it,
+/// changes.
 pub(crate) const MAX_ATTEMPTS: usize = 8;
 
 /// A move, computed from the pages as they were read.
@@ -20,8 +21,10 @@ struct RenamePlan {
     from: Slug,
     to: Slug,
     record: PageRecord,
+    /// The content of the page at its new slug.
     new: NewPage,
     link_updates: LinkUpdates,
+    /// The author and the line marks of the pages in `link_updates`.
     change: (Author, LineChange),
 }
 
@@ -50,7 +53,7 @@ impl PageService {
                 Ok::<_, StoreError>(Some((moved, others)))
             })?;
             if let Some((moved, others)) = written {
-                return Ok(self.rename_reply(&plan, &moved, &others));
+                return Ok(self.finish_rename(&plan, &moved, &others));
             }
         }
         Err(changing(&request.page.slug))
@@ -93,7 +96,8 @@ impl PageService {
         Ok(RenamePlan { source, from, to, record, new, link_updates, change })
     }
 
-    fn rename_reply(
+    /// Moves the file of the page, writes the files of the linking pages, and returns the reply.
+    fn finish_rename(
         &self,
         plan: &RenamePlan,
         moved: &PageRecord,
@@ -122,7 +126,7 @@ impl PageService {
         }
     }
 
-    /// Writes the files of pages. Returns the reasons why some were not written.
+    /// Writes the files of pages. Returns warnings about files that were not written.
     pub(crate) fn update_files(&self, pages: &WrittenPages) -> Vec<String> {
         let reports = pages.iter().map(|(source, record)| self.files.update_file(source, record));
         reports.flat_map(|report| report.warnings()).collect()

@@ -5,9 +5,9 @@ use brain_protocol::{EditDistance, MAX_EDITS, Slug, SourceId};
 use brain_page::normalize_name;
 use brain_store::{Reader, StoreError};
 
-/// Pages in one answer.
+/// The maximum number of pages in one answer.
 const MAX_PAGES: usize = 5;
-/// Pages that are compared. Reading more of them would make errors slow.
+/// The maximum number of pages that are compared. Reading more would make errors slow.
 const MAX_COMPARED: usize = 50_000;
 /// The minimum similarity, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.6;
@@ -16,7 +16,7 @@ const TITLE_HAS_WORDS: f64 = 0.8;
 /// Similarity of a page whose slug or last part begins with the slug.
 const HAS_BEGINNING: f64 = 0.9;
 
-/// An existing page.
+/// An existing page that a request may have meant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimilarPage {
     /// Its source.
@@ -27,18 +27,18 @@ pub struct SimilarPage {
     pub title: String,
 }
 
-/// Returns the pages most similar to `slug` that the reader shows, the most similar first; at the
-/// same similarity, those of `usual` first.
+/// Returns the pages most similar to `slug`, the most similar first. Among equally similar pages,
+/// those of the source `usual` come first. Only pages that the reader shows are compared.
 pub(super) fn find(
     reader: &Reader,
     usual: &SourceId,
     slug: &Slug,
 ) -> Result<Vec<SimilarPage>, StoreError> {
-    let wanted = RequestedSlug::new(slug);
+    let requested = RequestedSlug::new(slug);
     let mut best: Vec<(f64, SimilarPage)> = Vec::new();
     let mut compared = 0;
     reader.in_order(("", ""), |(source, slug, record)| {
-        let score = wanted.similarity(&slug, &record.title);
+        let score = requested.similarity(&slug, &record.title);
         if score >= MIN_SIMILARITY {
             best.push((score, SimilarPage { source, slug, title: record.title }));
         }
@@ -89,7 +89,8 @@ impl<'a> RequestedSlug<'a> {
     }
 
     /// Compares the whole slugs and their last parts. A common folder alone does not make slugs
-    /// similar.
+    /// similar: whole slugs count only if their last parts have a similarity of at least 0.5. The
+    /// similarity of last parts counts up to 0.4 above that of the whole slugs.
     fn slug_similarity(&self, slug: &Slug) -> f64 {
         if self.letters.max_similarity(&Letters::of(&normalize_name(slug.name()))) < 0.5 {
             return 0.0;
@@ -124,7 +125,7 @@ impl Letters {
         letters
     }
 
-    /// Returns a similarity that an edit distance cannot exceed.
+    /// Returns an upper bound of the similarity of the two texts by edit distance.
     fn max_similarity(&self, other: &Self) -> f64 {
         let common: u16 = self.counts.iter().zip(&other.counts).map(|(a, b)| a.min(b)).sum();
         f64::from(common) / f64::from(self.total.max(other.total).max(1))
@@ -136,14 +137,14 @@ impl Letters {
 mod tests {
     use super::*;
 
-    fn is_similar(wanted: &str, slug: &str, title: &str) -> bool {
-        let (wanted, slug) = (Slug::parse(wanted).unwrap(), Slug::parse(slug).unwrap());
-        RequestedSlug::new(&wanted).similarity(&slug, title) >= MIN_SIMILARITY
+    fn is_similar(requested: &str, slug: &str, title: &str) -> bool {
+        let (requested, slug) = (Slug::parse(requested).unwrap(), Slug::parse(slug).unwrap());
+        RequestedSlug::new(&requested).similarity(&slug, title) >= MIN_SIMILARITY
     }
 
     #[test]
     fn slugs_are_similar_by_their_last_part() {
-        for (wanted, slug) in [
+        for (requested, slug) in [
             ("people/ada-lovelace", "people/ada-lovelaec"),
             ("people/ada-lovelace", "persons/ada-lovelace"),
             ("ada-lovelace", "people/ada-lovelace"),
@@ -151,7 +152,7 @@ mod tests {
             ("peo", "people/grace-hopper"),
             ("grace", "people/grace-hopper"),
         ] {
-            assert!(is_similar(wanted, slug, ""), "{wanted} {slug}");
+            assert!(is_similar(requested, slug, ""), "{requested} {slug}");
         }
         assert!(!is_similar("people/ada-lovelace", "people/grace-hopper", "Grace"));
         assert!(!is_similar("meetings/2026-01-01-x", "meetings/standup", "Standup"));

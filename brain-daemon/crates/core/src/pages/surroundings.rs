@@ -1,8 +1,8 @@
-//! What is around a page that somebody reads: its links, links to it, and dated lines.
+//! The surroundings of a page: its links, links to it, and its dated lines.
 //!
-//! The reader in the browser asks for each part only as far as it shows it, so that a page with
-//! 100,000 links is read as fast as one with three. A caller sees what the operations `links`,
-//! `backlinks` and `timeline` would show it.
+//! The web interface requests no more items of each list than it shows, so that pages with 100,000
+//! links open quickly. A caller sees only what the operations `links`, `backlinks` and `timeline`
+//! show it.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -14,11 +14,11 @@ use super::timeline::{outside_entries, row};
 use crate::{Caller, PageService};
 use brain_store::{DerivedRows, LinkRecord, PageEntry, Reader, Resolution, StoreError};
 
-/// Pages that are looked through for links to a page, as a multiple of those that are wanted. Some
-/// name the page only almost, or are deleted.
-const LOOKED_THROUGH: usize = 4;
+/// Maximum number of links, or of linking pages, that are read per requested item. Some links lead
+/// to no page or to one that is listed already; some pages do not link to this page after all.
+const MAX_READ_PER_ITEM: usize = 4;
 
-/// What is around one page, in one snapshot of the store.
+/// The surroundings of one page, in one snapshot of the store.
 pub struct Surroundings {
     reader: Reader,
     page: PageEntry,
@@ -40,7 +40,7 @@ pub struct LinkedPage {
     pub title: String,
     /// `mentions` or the frontmatter key of the link.
     pub kind: String,
-    /// The sentence with the link, for links to the page.
+    /// The sentence with the link. `None` for links of this page to others.
     pub sentence: Option<String>,
 }
 
@@ -54,10 +54,10 @@ pub struct FirstOf<T> {
 }
 
 impl PageService {
-    /// Returns what is around a page, which is named by its whole slug.
+    /// Returns the surroundings of the page with this whole slug.
     ///
     /// # Errors
-    /// `not_found`, `unknown_source`, or the store cannot be read.
+    /// `not_found`, `ambiguous_slug`, `unknown_source`, or the store cannot be read.
     pub fn surroundings(&self, caller: &Caller, page: &PageRef) -> Result<Surroundings, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, page)?;
@@ -73,8 +73,8 @@ impl PageService {
 }
 
 impl Surroundings {
-    /// Returns the page that a link of this page leads to. `None` if it leads to none, to several,
-    /// or is no link of the page.
+    /// Returns the page that a link of this page leads to. `None` if it leads to no page, may lead
+    /// to several, or is no link of this page, or if the target cannot be read.
     pub fn target(&self, raw: &str) -> Option<PageRef> {
         let position = *self.positions.get(raw)?;
         Some(self.resolve(position)?.page)
@@ -87,7 +87,7 @@ impl Surroundings {
         let link = self.derived.links.get(position)?;
         let found = match self.reader.resolve(link, (&self.page.0, &self.page.1)) {
             Ok(Resolution::Page(page)) => Some(linked_page(&page, link, None)),
-            // The text can be read all the same.
+            // Without the target of a link, the page can still be shown.
             Ok(Resolution::Missing | Resolution::Ambiguous) | Err(_) => None,
         };
         self.resolved.borrow_mut().insert(position, found.clone());
@@ -97,26 +97,26 @@ impl Surroundings {
     /// Returns the first pages that this page links to, each once.
     pub fn linked(&self, limit: usize) -> FirstOf<LinkedPage> {
         let mut first = FirstOf { items: Vec::new(), has_more: false };
-        let mut seen = HashSet::new();
+        let mut names = HashSet::new();
         for position in 0..self.derived.links.len() {
-            if position == limit * LOOKED_THROUGH || first.items.len() == limit {
+            if position == limit * MAX_READ_PER_ITEM || first.items.len() == limit {
                 first.has_more = true;
                 break;
             }
-            let found = self.resolve(position).filter(|it| seen.insert(it.page.to_string()));
+            let found = self.resolve(position).filter(|it| names.insert(it.page.to_string()));
             first.items.extend(found);
         }
         first
     }
 
-    /// Returns links to this page, those of new pages first.
+    /// Returns the first links to this page, those of the newest pages first.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn backlinks(&self, limit: usize) -> Result<FirstOf<LinkedPage>, Fault> {
         let mut first = FirstOf { items: Vec::new(), has_more: false };
         let names = &self.derived.names;
-        let max = limit * LOOKED_THROUGH;
+        let max = limit * MAX_READ_PER_ITEM;
         let ids = self.reader.linking_by(&self.page, names, max + 1)?;
         first.has_more = ids.len() > max;
         for id in ids.into_iter().take(max) {
@@ -133,7 +133,7 @@ impl Surroundings {
         Ok(first)
     }
 
-    /// Returns the dated lines of this page, newest first.
+    /// Returns the first dated lines of this page, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.

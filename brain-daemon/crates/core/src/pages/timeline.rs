@@ -12,7 +12,7 @@ use brain_page::{TimelineEntry, file_text, split_marked, timeline};
 use brain_store::{PageRecord, Reader, StoreError, TimelineRecord};
 
 const MAX_LIMIT: u32 = 1000;
-/// Days are compared as text. These are before and after all others.
+/// The first and the last possible day. Days are compared as text.
 const FIRST_DAY: &str = "0000-01-01";
 const LAST_DAY: &str = "9999-12-31";
 
@@ -41,16 +41,16 @@ impl PageService {
                 TimelineRow { path: path.clone(), ..row }
             }));
         } else {
-            let only = match &request.source {
+            let only_source = match &request.source {
                 Some(_) => {
                     Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0)
                 }
                 None => None,
             };
-            // The dated lines of a page are read once, not once for each line.
+            // Successive lines of the same page need one read of its dated lines.
             let mut last: Option<(u64, Vec<TimelineRecord>, Vec<TimelineEntry>)> = None;
             reader.timeline(since, until, |(source, slug, record), position| {
-                if only.as_ref().is_some_and(|s| s != source) {
+                if only_source.as_ref().is_some_and(|only| only != source) {
                     return Ok(true);
                 }
                 if to_skip > 0 {
@@ -87,7 +87,7 @@ impl PageService {
         let since = check_day(request.since.as_deref(), FIRST_DAY)?;
         let until = check_day(request.until.as_deref(), LAST_DAY)?;
         let reader = self.store.read(caller.visibility())?;
-        let only = match &request.source {
+        let only_source = match &request.source {
             Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
             None => None,
         };
@@ -96,7 +96,7 @@ impl PageService {
             return Ok(none);
         }
         let found = reader.timeline_days(since, until, |(source, _, _)| {
-            only.as_ref().is_none_or(|only| only == source)
+            only_source.as_ref().is_none_or(|only| only == source)
         })?;
         let days = found.days.into_iter().map(|(date, entries)| DayCount { date, entries });
         let (before, after) = (found.before, found.after);
@@ -115,7 +115,7 @@ fn check_day<'a>(day: Option<&'a str>, default: &'a str) -> Result<&'a str, Faul
     }
 }
 
-/// Returns the entries in the marked lines of a page.
+/// Returns the dated entries in the lines of a page that are marked as being from outside.
 pub(super) fn outside_entries(
     reader: &Reader,
     page: &PageRecord,
@@ -129,6 +129,8 @@ pub(super) fn outside_entries(
     Ok(parts.filter(|(mark, _)| mark.is_some()).flat_map(|(_, part)| timeline(part)).collect())
 }
 
+/// Returns a dated line as a row of a reply, without the path of its file. `outside` has the
+/// entries of the page that are from outside.
 pub(super) fn row(
     entry: TimelineRecord,
     slug: Slug,

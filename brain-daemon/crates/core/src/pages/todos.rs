@@ -16,7 +16,7 @@ impl PageService {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let mut to_skip = request.skip as usize;
         let mut todos = Vec::new();
-        reader.latest(source.as_ref(), LATEST, |(of, slug, record)| {
+        reader.latest(source.as_ref(), LATEST, |(source_id, slug, record)| {
             let prefix = request.prefix.as_ref();
             if prefix.is_some_and(|p| !slug.as_str().starts_with(p.as_str())) {
                 return Ok(!self.stop.is_cancelled());
@@ -27,17 +27,18 @@ impl PageService {
             let skipped = tasks.len().min(to_skip);
             to_skip -= skipped;
             if skipped < tasks.len() {
-                let path = self.files.visible_path(caller, &of, &record);
-                // The line is for an editor of this file, if the caller sees it.
-                let file =
-                    path.as_ref().and_then(|_| self.files.text_of_file(&reader, &of, &record));
+                let path = self.files.visible_path(caller, &source_id, &record);
+                // The line number is for an editor of the page's file, if the caller sees its path.
+                let file = path
+                    .as_ref()
+                    .and_then(|_| self.files.text_of_file(&reader, &source_id, &record));
                 let text = file
                     .filter(|text| text.ends_with(&content.body))
                     .unwrap_or_else(|| page::file_text(&content.frontmatter, &content.body));
                 let above = page::lines_above_body(&text, &content.body);
                 todos.extend(tasks.into_iter().skip(skipped).map(|task| TodoRow {
                     slug: slug.clone(),
-                    source_id: of.clone(),
+                    source_id: source_id.clone(),
                     line: u32::try_from(task.line + 1).unwrap_or(u32::MAX).saturating_add(above),
                     text: task.text,
                     done: task.is_done,

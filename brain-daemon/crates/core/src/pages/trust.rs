@@ -8,7 +8,7 @@ use crate::write_page::{stored_document, written_page};
 use crate::{Caller, PageService, no_page};
 use brain_store::{LineChange, NewPage, Provenance, StoreError, WrittenPage};
 
-/// The `source_uri` of text that the owner confirmed with `brain trust`.
+/// The uri of the author of a version that `brain trust` wrote.
 const TRUST_URI: &str = "cli:trust";
 
 impl PageService {

@@ -22,22 +22,25 @@ use brain_store::{Content, PageEntry, Reader, StoreError, unless_damaged};
 
 /// Number of words at the beginning of a question in which a word such as `many` is searched.
 const FIRST_WORDS: usize = 4;
+/// The share of the best match that the link of an answer must have.
+const MIN_SHARE: f32 = 0.6;
 
 /// The pages that answer a question.
 #[derive(Debug)]
 pub(crate) struct LinkAnswer {
-    /// The word of the question for the pages; empty if it asks for persons.
+    /// The word of the question for the kind of the pages; empty if it has none (`who`).
     pub(crate) noun: String,
-    /// Whether it asks how many they are.
+    /// Whether the question asks for the number of the pages.
     pub(crate) is_count: bool,
-    /// The pages with their day, newest first. A question for the first or last page has only that
-    /// page.
+    /// The pages with their days, newest first. If the question asks for the first or the last
+    /// page, only that one.
     pub(crate) pages: Vec<(PageEntry, Option<Date>)>,
 }
 
 impl SearchService {
     /// Returns the visible pages that answer `question` by their links. `None` if it does not ask
-    /// for pages that are related to a named one, or if no link answers it.
+    /// for pages that are related to a named one, if no link answers it, or while the index is not
+    /// open.
     pub(crate) fn answer_by_links(
         &self,
         caller: &Caller,
@@ -91,8 +94,8 @@ impl SearchService {
     }
 }
 
-/// Returns the word for the wanted pages, and the ids of those that links relate to all named
-/// pages.
+/// Returns the word for the wanted pages, and the ids of the pages that links relate to all named
+/// pages. `None` if the question does not clearly ask for such pages.
 fn related_pages(
     reader: &Reader,
     terms: &QuestionTerms,
@@ -116,20 +119,21 @@ fn related_pages(
     let mut answers: Option<HashSet<u64>> = None;
     for subject in &subjects {
         let found = search.hop(&form, subject, &starts)?;
-        let kept: Vec<_> = found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
-        let best = kept.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
+        let candidates: Vec<_> =
+            found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
+        let best = candidates.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
         // Persons whose link has no word of the question are not related closely enough.
         if best <= 0.0 && form.asks_for_persons && !form.has_possessive {
             return Ok(None);
         }
         let mut ids = HashSet::new();
-        for (id, page) in kept {
+        for (id, page) in candidates {
             // A page that lists its people is not about others that it mentions.
             let is_mention = best <= 0.0
                 && !form.asks_for_persons
                 && !page.is_listed
                 && has_people_list(reader, id)?;
-            if page.share >= best * 0.6 && !is_mention {
+            if page.share >= best * MIN_SHARE && !is_mention {
                 ids.insert(id);
                 noun.clone_from(&page.noun);
             }

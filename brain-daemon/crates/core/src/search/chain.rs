@@ -1,14 +1,14 @@
 //! Questions with two relations: `who invested in the company that Mia founded`, `meetings with the
 //! founder of Acme`, `investors of Mia's company`. No I/O.
 //!
-//! The inner relation connects the named page with pages between; the outer one connects those with
-//! the wanted pages. A relative clause, a participle, a possessive or a preposition shows where the
-//! inner one begins and ends. A form can be read in several ways: the links decide.
+//! The inner relation connects the named page with intermediate pages. The outer relation connects
+//! these with the wanted pages. A relative clause, a participle, a possessive or a preposition
+//! marks the inner relation. Some questions can be read in several ways: the links decide.
 
 use super::question::{COUNT, Form, PREPOSITIONS, WHICH, WHO, is_possessive};
 use brain_search::QuestionTerms;
 
-/// Words that begin a relative clause, with the preposition before them or not.
+/// Words that begin a relative clause, with or without a preposition before them.
 const RELATIVES: [&str; 34] = [
     "that",
     "which",
@@ -45,9 +45,9 @@ const RELATIVES: [&str; 34] = [
     "onde",
     "quem",
 ];
-/// Relative words that are articles, too. They begin a clause after a comma only.
+/// German relative pronouns; most are also articles. They begin a clause after a comma only.
 const ARTICLES: [&str; 6] = ["der", "die", "das", "dem", "den", "denen"];
-/// Prepositions before the name of who acted: `founded by Mia`.
+/// Prepositions before the name of the agent: `founded by Mia`.
 const AGENTS: [&str; 8] = ["by", "von", "vom", "par", "por", "da", "durch", "from"];
 /// Words between a name and a verb that have no meaning of their own.
 const AUXILIARIES: [&str; 66] = [
@@ -59,12 +59,12 @@ const AUXILIARIES: [&str; 66] = [
     "lo", "an",
 ];
 
-/// A question with two relations. The numbers are indices of words.
+/// A question with two relations. Their words are indices of [`QuestionTerms::words`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chain {
     /// The named page, as an index of [`QuestionTerms::subjects`].
     pub(super) subject: usize,
-    /// The words of the inner relation: the noun for the pages between, then the verb, if any.
+    /// The words of the inner relation: the noun for the intermediate pages, then the verb, if any.
     pub(super) inner: Vec<usize>,
     /// The words of the outer relation.
     pub(super) outer: Vec<usize>,
@@ -103,7 +103,8 @@ pub(super) fn chains(terms: &QuestionTerms, form: &Form) -> Vec<Chain> {
     chains
 }
 
-/// Finds the inner relation of a question.
+/// Finds the inner relation of a question. Each reading gets the word range of the name, `start` to
+/// `end`, and returns the noun for the intermediate pages, then the verb, if any.
 struct Clause<'a> {
     terms: &'a QuestionTerms,
     form: &'a Form,
@@ -121,11 +122,12 @@ impl Clause<'_> {
         [&RELATIVES[..], &ARTICLES, &AUXILIARIES].iter().any(|list| list.contains(&word))
     }
 
+    /// Returns the words that describe a relation.
     fn content(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.form.content.iter().copied()
     }
 
-    /// Returns the words of `range` that describe a relation.
+    /// Returns the words of `range` that describe a relation and have a meaning of their own.
     fn content_in(&self, range: std::ops::Range<usize>) -> Vec<usize> {
         self.content().filter(|at| range.contains(at) && !self.is_function_word(*at)).collect()
     }
@@ -152,17 +154,17 @@ impl Clause<'_> {
         word.and_then(|word| word.chars().next()).is_some_and(char::is_uppercase)
     }
 
-    /// `the company that Mia founded`, `die Firma, in die Mia investiert hat`.
+    /// Reads `the company that Mia founded`, `die Firma, in die Mia investiert hat`.
     fn relative(&self, start: usize, end: usize) -> Option<Vec<usize>> {
         let (pronoun, noun) = (1..start).rev().find_map(|at| {
             let before =
                 self.content().rfind(|noun| *noun < at && !self.is_function_word(*noun))?;
-            let little = before + 1..at;
+            let between = before + 1..at;
             let word = self.word(at);
             let begins = RELATIVES.contains(&word)
                 || (ARTICLES.contains(&word) && self.has_comma(before, at));
-            let is_near = little.len() <= 2
-                && little.clone().all(|at| {
+            let is_near = between.len() <= 2
+                && between.clone().all(|at| {
                     self.is_function_word(at)
                         || self.terms.words.get(at).is_some_and(|word| word.stop)
                         || PREPOSITIONS.contains(&self.word(at))
@@ -182,7 +184,7 @@ impl Clause<'_> {
         (!verb.is_empty() && verb.len() <= 2).then(|| [vec![noun], verb].concat())
     }
 
-    /// `the company founded by Mia`, `das von Mia gegründete Unternehmen`.
+    /// Reads `the company founded by Mia`, `das von Mia gegründete Unternehmen`.
     fn participle(&self, start: usize, end: usize) -> Option<Vec<usize>> {
         let agent = start.checked_sub(1).filter(|at| AGENTS.contains(&self.word(*at)))?;
         let after = self.content_in(end..end + 2);
@@ -196,13 +198,13 @@ impl Clause<'_> {
         Some(vec![*noun, *verb])
     }
 
-    /// `Mia's company`.
+    /// Reads `Mia's company`.
     fn possessive(&self, name: &std::ops::Range<usize>) -> Option<Vec<usize>> {
         let noun = self.content_in(name.end..name.end + 1);
         (is_possessive(self.terms, name) && !noun.is_empty()).then_some(noun)
     }
 
-    /// `the founder of Acme`.
+    /// Reads `the founder of Acme`.
     fn preposition(&self, start: usize) -> Option<Vec<usize>> {
         let noun = self.content().rfind(|at| *at < start && !self.is_function_word(*at))?;
         let between = noun + 1..start;
@@ -210,7 +212,7 @@ impl Clause<'_> {
         (has_preposition && between.len() <= 3 && !self.is_asked_for(noun)).then(|| vec![noun])
     }
 
-    /// `the company Mia founded`.
+    /// Reads `the company Mia founded`.
     fn without_pronoun(&self, start: usize, end: usize) -> Option<Vec<usize>> {
         let noun = start.checked_sub(1).filter(|at| self.form.content.contains(at))?;
         let verb = *self.content_in(end..end + 3).first()?;
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
 
     /// Returns the inner and outer words of the first reading.
-    fn read(text: &str) -> Option<(Vec<String>, Vec<String>)> {
+    fn first_reading(text: &str) -> Option<(Vec<String>, Vec<String>)> {
         let terms = terms(text);
         let chain = chains(&terms, &form(&terms)?).into_iter().next()?;
         let words = |all: &[usize]| all.iter().map(|at| terms.words[*at].text.clone()).collect();
@@ -262,7 +264,7 @@ mod tests {
             ("Qui a investi dans la societe que [Mia] a fondee ?", "societe fondee", "investi"),
             ("¿Quien invirtio en la empresa que fundo [Mia]?", "empresa fundo", "invirtio"),
         ] {
-            let (found_inner, found_outer) = read(text).unwrap();
+            let (found_inner, found_outer) = first_reading(text).unwrap();
             assert_eq!(
                 (found_inner.join(" "), found_outer.join(" ")),
                 (inner.into(), outer.into())
@@ -275,7 +277,7 @@ mod tests {
         for text in
             ["who founded [Acme]?", "who are [Acme]'s investors", "which founders of [Acme] left"]
         {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(first_reading(text), None, "{text}");
         }
     }
 }

@@ -14,13 +14,13 @@ use super::neighbours::kinds;
 use super::question::names_kind;
 use super::times::{Order, Period, Times};
 
-/// Number of pages of a period that are considered for the question's other words.
+/// Maximum number of pages of a period that are searched for the question's other words.
 const DEPTH: usize = 200;
-/// Number of newest pages of a period that are considered in addition.
+/// Maximum number of newest pages of a period that are considered in addition.
 const MAX_PAGES: usize = 1_000;
 /// Weight of a page of the period that has none of the question's other words.
 const DAY_ONLY_WEIGHT: f32 = 0.25;
-/// Its weight if no page of the period has one of these words.
+/// The weight of each page of the period if none has one of these words.
 const NO_WORDS_WEIGHT: f32 = 0.6;
 /// Weight of a page of the period that has some of these words, and the addition for all of them.
 const SOME_WORDS_WEIGHT: f32 = 0.3;
@@ -29,7 +29,7 @@ const ALL_WORDS_WEIGHT: f32 = 0.4;
 const KIND_WEIGHT: f32 = 0.5;
 /// Weight of a page that was changed in the period and states no day of it.
 const CHANGED_WEIGHT: f32 = 0.4;
-/// Number of pages that are put into order.
+/// Maximum number of pages that are put into order.
 const MAX_ORDERED: usize = 40;
 /// Pages below this share of the best one do not answer the question.
 const MIN_SHARE: f32 = 0.4;
@@ -37,14 +37,15 @@ const MIN_SHARE: f32 = 0.4;
 /// Pages of the period of a question.
 #[derive(Debug, Default)]
 pub(super) struct DatedPages {
-    /// How much of the question each page answers, by page id: 0 to 1.
+    /// How much of the question each page answers, by page id: 0 to 1.5.
     pub(super) weights: BTreeMap<u64, f32>,
     /// The period.
     pub(super) period: Option<Period>,
 }
 
 impl DatedPages {
-    /// Returns the first line of `body` with a day of the period, if the page is one of these.
+    /// Returns the byte range of the first line of `body` with a day of the period, if the page is
+    /// one of these pages.
     pub(super) fn line(&self, page: u64, body: &str) -> Option<Range<usize>> {
         let period = self.period.as_ref().filter(|_| self.weights.contains_key(&page))?;
         line_with_date(body, period.first, period.last)
@@ -98,8 +99,8 @@ impl DatedPages {
         Ok(Self { weights, period: Some(period) })
     }
 
-    /// Removes the names of pages from `terms` that are words of the period: in a question for
-    /// March, a page with the title "March" is not named.
+    /// Removes page names from `terms` that are words of the period: in a question for March, a
+    /// page with the title "March" is not named.
     pub(super) fn remove_period_names(&self, terms: &mut QuestionTerms, today: Date) {
         let Some(period) = Times::of(&terms.text, today).period else { return };
         let is_other = |subject: &Subject| {
@@ -107,11 +108,12 @@ impl DatedPages {
             !words.iter().all(|word| period.range.contains(&word.range.start))
         };
         let subjects = std::mem::take(&mut terms.subjects);
-        let kept: Vec<Subject> = subjects.into_iter().filter(is_other).collect();
-        terms.subjects = kept;
+        let others: Vec<Subject> = subjects.into_iter().filter(is_other).collect();
+        terms.subjects = others;
     }
 
-    /// Raises the pages of a kind that the question names: `which meetings took place in March`.
+    /// Adds weight to the pages of a kind that the question names: `which meetings took place in
+    /// March`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -154,11 +156,11 @@ pub(super) fn order_answers(
 ) -> Result<bool, StoreError> {
     let is_linked = merged.iter().any(|page| page.matched.contains(&"link"));
     let best = merged.iter().filter(|page| page.tier == 0).map(|page| page.score);
-    let least = best.fold(0.0, f32::max) * MIN_SHARE;
+    let min_score = best.fold(0.0, f32::max) * MIN_SHARE;
     let mut slots = Vec::new();
     let mut answers: Vec<(Date, RankingEntry)> = Vec::new();
     for (slot, page) in merged.iter().enumerate() {
-        if answers.len() >= MAX_ORDERED || page.score < least {
+        if answers.len() >= MAX_ORDERED || page.score < min_score {
             break;
         }
         if page.tier > 0 || (is_linked && !page.matched.contains(&"link")) {

@@ -1,6 +1,6 @@
-//! Merges the rankings by words, vectors, links and age. Takes page ids, returns scores. No I/O.
+//! Merges the rankings by words, vectors, links, days and age. No I/O.
 //!
-//! All scores use the scale of the text scores: the best possible cosine is worth [`VECTOR_WEIGHT`]
+//! All scores use the scale of the text scores: a cosine of nearness 1 is worth [`VECTOR_WEIGHT`]
 //! times the best text score. So a weak ranking cannot displace a strong one, as it can with rank
 //! fusion.
 
@@ -15,14 +15,14 @@ use brain_search::RankedPage;
 
 /// The score added per tier. Equals `TIER` of the index.
 const TIER: f32 = 1000.0;
-/// The minimum nearness of a page that only vectors found, 0 to 1.
+/// The minimum nearness of a page that only vectors found.
 const MIN_VECTOR_ONLY: f32 = 0.15;
-/// The maximum nearness that counts.
+/// The maximum nearness that counts. Nearness 1 is usual for the best matches.
 const MAX_NEARNESS: f32 = 1.5;
-/// The weight of the best possible cosine, where the best text score is 1: 60 % of their sum.
+/// The weight of nearness 1, where the best text score is 1: 60 % of their sum.
 /// `docs/search-quality.md` has the alternatives that were measured.
 const VECTOR_WEIGHT: f32 = 1.5;
-/// If random windows reach this share of the scale, vectors have no weight.
+/// If the cosine of random windows reaches this share of the span, vectors have no weight.
 const MAX_BACKGROUND: f32 = 0.5;
 /// Shares of the question's letters that the model knows. Below the first, vectors have no weight:
 /// in an unknown language a model understands hardly more than names. From the second on, they have
@@ -51,7 +51,7 @@ pub(super) struct Rankings<'a> {
     pub(super) relations: Relations,
     /// The pages that the question names, each with its bonus, where the best text score is 1.
     pub(super) named: Vec<(u64, f32)>,
-    /// How much of the question each page of its days answers, 0 to 1.
+    /// How much of the question each page of its days answers, 0 to 1.5.
     pub(super) dated: &'a BTreeMap<u64, f32>,
     /// The word of the question that asks for recent pages, and the age of each page in days.
     pub(super) recency: Option<(String, HashMap<u64, f32>)>,
@@ -68,9 +68,10 @@ pub(super) struct RankingEntry {
     pub(super) score: f32,
     /// Why it matched.
     pub(super) matched: Vec<&'static str>,
-    /// The parts of the score; empty unless asked for.
+    /// The parts of the score; empty unless requested.
     pub(super) explain: Vec<ScorePart>,
-    /// The window nearest to the question. Set only if no word matched the text.
+    /// Start and end of the window nearest to the question, in bytes of the body. Set only if no
+    /// word matched the text.
     pub(super) window: Option<(u32, u32)>,
     /// The tier of an exact match of a name, or 0.
     pub(super) tier: u8,
@@ -85,11 +86,12 @@ impl RankingEntry {
         self.tier > 0 || self.matched.contains(&"link")
     }
 
-    /// Returns the window nearest to the question, if no word matched the text.
+    /// Returns the byte range of the window nearest to the question, if no word matched the text.
     pub(super) fn window(&self) -> Option<Range<usize>> {
         self.window.map(|(start, end)| start as usize..end as usize)
     }
 
+    /// Adds a part to the score. Records its reason if `explain` is set.
     pub(super) fn add(&mut self, score: f32, explain: bool, reason: impl FnOnce() -> String) {
         self.score += score;
         if explain {
@@ -126,12 +128,13 @@ impl Nearness {
         }
     }
 
+    /// Returns the nearness of a cosine, 0 to [`MAX_NEARNESS`], times the reliability.
     fn share(&self, cosine: f32) -> f32 {
         ((cosine - self.chance) / self.span).clamp(0.0, MAX_NEARNESS) * self.reliability
     }
 }
 
-/// Returns all pages of `rankings`, best first. Without vectors and links, the text ranking.
+/// Returns the pages of `rankings`, best first. The text ranking alone stays as it is.
 pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
     let Rankings { text, vectors, relations, named, dated, recency, explain } = rankings;
     let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
@@ -151,7 +154,7 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
             by_words: true,
         });
     }
-    let mut at = |pages: &mut Vec<RankingEntry>, id: u64| {
+    let mut entry_index = |pages: &mut Vec<RankingEntry>, id: u64| {
         *index_of.entry(id).or_insert_with(|| {
             pages.push(RankingEntry { id, ..RankingEntry::default() });
             pages.len() - 1
@@ -172,7 +175,7 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
         // counts only as far as it exceeds the link's weight.
         let link = linked.get(&near.page).copied().unwrap_or(0.0);
         let excess = (share * VECTOR_WEIGHT - link).max(0.0);
-        let index = at(&mut pages, near.page);
+        let index = entry_index(&mut pages, near.page);
         let page = &mut pages[index];
         if share <= 0.0 || (page.matched.is_empty() && link <= 0.0 && share < MIN_VECTOR_ONLY) {
             continue;
@@ -197,13 +200,13 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
         }
     }
     for related in relations.related {
-        let index = at(&mut pages, related.page);
+        let index = entry_index(&mut pages, related.page);
         let page = &mut pages[index];
         page.matched.push("link");
         page.add(related.weight * LINK_WEIGHT * scale, explain, || related.explanation);
     }
     for (&id, weight) in dated {
-        let index = at(&mut pages, id);
+        let index = entry_index(&mut pages, id);
         let page = &mut pages[index];
         page.matched.push("date");
         page.add(weight * DAY_WEIGHT * scale, explain, || "a day that the question names".into());
@@ -260,7 +263,7 @@ mod tests {
         }
     }
 
-    fn run(
+    fn fuse_with(
         text: Vec<RankedPage>,
         vectors: &VectorResults,
         relations: Relations,
@@ -277,12 +280,12 @@ mod tests {
     fn filter_hits_without_words_are_kept() {
         let hit =
             RankedPage { id: 1, score: 0.0, tier: 0, matched: Vec::new(), explain: Vec::new() };
-        assert_eq!(ids(&run(vec![hit], &vectors(&[]), Relations::default())), [1]);
+        assert_eq!(ids(&fuse_with(vec![hit], &vectors(&[]), Relations::default())), [1]);
     }
 
     #[test]
     fn text_ranking_alone_is_unchanged() {
-        let found = run(
+        let found = fuse_with(
             vec![ranked(1, 9.0, 0), ranked(2, 9.0, 0), ranked(3, 1.0, 0)],
             &vectors(&[]),
             Relations::default(),
@@ -294,7 +297,8 @@ mod tests {
     #[test]
     fn vector_and_text_scores_share_a_scale() {
         let near = vectors(&[(3, 0.6), (2, 0.4), (4, 0.11)]);
-        let found = run(vec![ranked(1, 8.0, 0), ranked(2, 6.0, 0)], &near, Relations::default());
+        let found =
+            fuse_with(vec![ranked(1, 8.0, 0), ranked(2, 6.0, 0)], &near, Relations::default());
         assert_eq!(
             ids(&found),
             [2, 3, 1],
@@ -316,18 +320,18 @@ mod tests {
     fn background_nearness_counts_little() {
         let text = || vec![ranked(1, 8.0, 0), ranked(2, 7.0, 0)];
         let mut near = vectors(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
-        assert_eq!(ids(&run(text(), &near, Relations::default())), [2, 1, 3]);
+        assert_eq!(ids(&fuse_with(text(), &near, Relations::default())), [2, 1, 3]);
         // Random windows reach half of the scale, or the model knows few letters of the question.
         for (background, coverage) in [(0.4, 1.0), (0.1, 0.3)] {
             (near.background, near.coverage) = (background, coverage);
-            let found = run(text(), &near, Relations::default());
+            let found = fuse_with(text(), &near, Relations::default());
             assert_eq!(ids(&found), [1, 2], "vectors alone add no page");
             assert!((found[0].score - 8.0).abs() < 1e-3);
         }
         (near.background, near.coverage) = (0.25, 1.0);
-        let less = run(text(), &near, Relations::default())[0].score;
+        let less = fuse_with(text(), &near, Relations::default())[0].score;
         near.background = 0.1;
-        assert!(run(text(), &near, Relations::default())[0].score > less && less > 8.0);
+        assert!(fuse_with(text(), &near, Relations::default())[0].score > less && less > 8.0);
     }
 
     #[test]
@@ -335,7 +339,7 @@ mod tests {
         let score = |floor, background| {
             let near =
                 VectorResults { floor, span: 0.7 - floor, background, ..vectors(&[(1, 0.7)]) };
-            run(vec![ranked(1, 8.0, 0)], &near, Relations::default())[0].score
+            fuse_with(vec![ranked(1, 8.0, 0)], &near, Relations::default())[0].score
         };
         assert!((score(0.4, 0.1) - score(0.1, 0.1)).abs() < 1e-3, "the best score is the same");
     }
@@ -350,13 +354,13 @@ mod tests {
         let text = || vec![ranked(1, 9.0, 0), ranked(3, 2.0, 0), ranked(4, 1.0, 0)];
         // Page 2 resembles the named page and is nearest. Page 4 is nearer than page 3.
         let near = vectors(&[(2, 0.7), (4, 0.6), (3, 0.5)]);
-        assert_eq!(ids(&run(text(), &near, links(0.6))), [3, 4, 2, 1]);
+        assert_eq!(ids(&fuse_with(text(), &near, links(0.6))), [3, 4, 2, 1]);
         assert_eq!(
-            ids(&run(text(), &near, Relations::default()))[..3],
+            ids(&fuse_with(text(), &near, Relations::default()))[..3],
             [2, 4, 3],
             "without links, nearness decides"
         );
-        let weak = run(text(), &near, links(0.01));
+        let weak = fuse_with(text(), &near, links(0.01));
         assert_eq!(
             weak[0].matched,
             ["text", "meaning", "link"],
@@ -370,7 +374,7 @@ mod tests {
                     related: vec![related(3, weaker), related(4, stronger)],
                     subjects: vec![1],
                 };
-                let found = run(vec![ranked(1, 9.0, 0)], &near, links);
+                let found = fuse_with(vec![ranked(1, 9.0, 0)], &near, links);
                 let of = |id| found.iter().find(|page| page.id == id).cloned().unwrap_or_default();
                 let (weak, strong) = (of(3), of(4));
                 assert!(
@@ -384,7 +388,7 @@ mod tests {
 
     #[test]
     fn title_match_stays_first() {
-        let found = run(
+        let found = fuse_with(
             vec![ranked(1, 0.5, 3), ranked(2, 9.0, 0)],
             &vectors(&[(2, 0.7)]),
             Relations::default(),
@@ -397,7 +401,7 @@ mod tests {
         let related =
             vec![RelatedPage { page: 7, weight: 1.0, explanation: "link on a: b".into() }];
         let relations = Relations { related, subjects: vec![1] };
-        let found = run(vec![ranked(1, 9.0, 0), ranked(2, 5.0, 0)], &vectors(&[]), relations);
+        let found = fuse_with(vec![ranked(1, 9.0, 0), ranked(2, 5.0, 0)], &vectors(&[]), relations);
         assert_eq!(ids(&found), [7, 2, 1]);
         assert_eq!(
             (found[0].matched.as_slice(), found[0].explain[0].reason.as_str()),

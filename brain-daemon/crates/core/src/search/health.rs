@@ -25,7 +25,7 @@ impl SearchService {
         let count = || -> Result<(u64, u64), Fault> {
             Ok((index.doc_count(), self.store.read(Visibility::All)?.counts()?.active))
         };
-        // Looked up before the count, as an import may end meanwhile.
+        // Read before the counts, because an import may end meanwhile.
         let mut catching_up = self.index.catching_up(None);
         let (mut docs, mut pages) = count()?;
         // A write between the two counts is no finding.
@@ -49,7 +49,7 @@ impl SearchService {
 }
 
 /// Returns the finding about an index whose number of pages differs from that of the store.
-/// `catching_up` says why it may be behind for a while.
+/// `catching_up` is the reason why the index may be behind for a while.
 fn difference([docs, pages]: [u64; 2], catching_up: Option<String>, dir: &Path) -> Finding {
     let numbers = format!("the index has {docs} pages, the store {pages}");
     match catching_up {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_index_at_rest_with_missing_pages_is_to_be_removed() {
+    fn removal_is_advised_only_if_the_index_does_not_catch_up() {
         let dir = Path::new("/home/me/.brain/index");
         let (_, message, hint) =
             difference([5, 9], Some("an import is at work".into()), dir).unwrap();

@@ -42,7 +42,7 @@ impl HitList {
         self.hits
     }
 
-    /// Returns the hit that has the same text as a page.
+    /// Returns the hit with the same text as a page, if the two become one hit.
     fn with_text_of(&mut self, record: &PageRecord) -> Option<&mut Hit> {
         let hit = self.hits.get_mut(*self.by_text.get(&record.content_hash)?)?;
         (record.bytes >= MIN_EQUAL_BYTES || hit.title == record.title).then_some(hit)
@@ -94,7 +94,8 @@ impl HitReader<'_> {
     }
 }
 
-/// Returns who wrote the title of a page and this part of its body.
+/// Returns whether a page's title and the part of its body at `range`, in bytes, are the owner's or
+/// from outside.
 fn trust_of_snippet(
     record: &PageRecord,
     frontmatter: &str,
@@ -109,9 +110,9 @@ fn trust_of_snippet(
         let ends = body.bytes().take(at).filter(|byte| *byte == b'\n').count();
         above.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX)).saturating_add(1)
     };
-    let shown = body.get(range.clone()).unwrap_or(body);
-    let begin = range.start + (shown.len() - shown.trim_start().len());
-    trust_of_lines(record, line(begin), line(range.start + shown.trim_end().len()))
+    let part = body.get(range.clone()).unwrap_or(body);
+    let begin = range.start + (part.len() - part.trim_start().len());
+    trust_of_lines(record, line(begin), line(range.start + part.trim_end().len()))
 }
 
 /// Returns the passage to show: the line of the day that the question names, the window nearest to

@@ -9,8 +9,8 @@ const WEIGHT: f32 = 1.0;
 /// The factor for a name of one word, which is often an ordinary word.
 const ONE_WORD_FACTOR: f32 = 0.5;
 
-/// Returns the pages that the question names, each with its bonus: the larger the share of the
-/// name in the question, the larger the bonus.
+/// Returns the pages that the question names, each with its bonus. It grows with the share of the
+/// question's words that are in the name.
 pub(super) fn named_pages(terms: &QuestionTerms) -> Vec<(u64, f32)> {
     let is_content = |at: &usize| {
         let word = &terms.words[*at];
@@ -35,7 +35,7 @@ mod tests {
     use brain_search::QuestionWord;
 
     #[test]
-    fn the_share_of_the_name_counts() {
+    fn bonus_grows_with_the_share_of_the_name() {
         let words = |text: &str| -> Vec<QuestionWord> {
             let word = |word: &str| {
                 let mut out = QuestionWord::new(word);

@@ -12,6 +12,8 @@ use super::wanted_pages::WantedPages;
 
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
+/// Maximum length of the text of a link, in characters.
+const MAX_TEXT: usize = 120;
 
 /// A neighbour of a named page.
 pub(super) struct Neighbour {
@@ -24,27 +26,33 @@ pub(super) struct Neighbour {
 pub(super) struct RelationLink {
     /// The slug of the linking page.
     pub(super) on: String,
-    /// The share of the question's words that the sentence has, 0 to 1.
+    /// The share of the question's words that the sentence, the titles above it or the key have,
+    /// 0 to 1.
     pub(super) share: f32,
-    /// The share of the question's words that the title of its list, or its key, has, 0 to 1.
+    /// The share of the question's words that the titles above the link or its key have, 0 to 1.
     pub(super) role: f32,
-    /// Whether it is in a list of people: `attendees`.
+    /// Whether the link is in a list of people: `attendees`.
     pub(super) is_listed: bool,
-    /// The sentence or key, for people.
+    /// The sentence or key, as it is shown.
     pub(super) text: String,
 }
 
 /// The neighbours of the pages with one name.
 pub(super) struct Neighbourhood<'a> {
     pub(super) reader: &'a Reader,
+    /// The ids of the named pages: they are no answers.
     pub(super) starts: &'a HashSet<u64>,
+    /// The positions of pages in the rankings by words and vectors, by page id.
     pub(super) positions: &'a HashMap<u64, usize>,
     pub(super) admits: &'a dyn Fn(u64) -> bool,
+    /// Maximum number of linking pages, and of bodies that are read.
     pub(super) limits: [usize; 2],
+    /// The neighbours, by page id.
     pub(super) neighbours: HashMap<u64, Neighbour>,
 }
 
 impl Neighbourhood<'_> {
+    /// Returns whether the page can be an answer.
     pub(super) fn is_answer(&self, id: u64) -> bool {
         !self.starts.contains(&id) && (self.admits)(id)
     }
@@ -79,7 +87,7 @@ impl Neighbourhood<'_> {
     pub(super) fn add_backward(&mut self, page: &PageEntry) -> Result<(), StoreError> {
         let mut from = self.reader.linking(page, MAX_ROWS)?;
         from.retain(|id| self.is_answer(*id));
-        // The sort is stable: pages that no ranking found stay newest first.
+        // The sort is stable: pages that no ranking found come last and stay newest first.
         from.sort_by_key(|id| self.positions.get(id).copied().unwrap_or(usize::MAX));
         for id in from.into_iter().take(self.limits[0]) {
             if let Some(found) = self.reader.by_id(id)? {
@@ -89,7 +97,7 @@ impl Neighbourhood<'_> {
         Ok(())
     }
 
-    /// Reads the sentences in which `page` links to its neighbours.
+    /// Adds the links of `page` to its neighbours, with their sentences.
     pub(super) fn read_forward(
         &mut self,
         page: &PageEntry,
@@ -118,7 +126,8 @@ impl Neighbourhood<'_> {
         Ok(())
     }
 
-    /// Reads the sentences in which the neighbours link to `page`.
+    /// Adds the links of the neighbours to `page`, with their sentences. Reads the neighbours of
+    /// the wanted kind first.
     pub(super) fn read_backward(
         &mut self,
         page: &PageEntry,
@@ -163,6 +172,7 @@ impl Neighbourhood<'_> {
         Ok(())
     }
 
+    /// Adds a link to a neighbour, unless one of its links is as good in all respects.
     pub(super) fn add_link(&mut self, id: u64, link: RelationLink) {
         if let Some(neighbour) = self.neighbours.get_mut(&id)
             && neighbour.links.iter().all(|known| {
@@ -188,14 +198,14 @@ pub(super) fn kinds((_, slug, record): &PageEntry) -> Vec<String> {
         .collect()
 }
 
-/// Returns the text without accents, as the words of a question are.
+/// Returns the words of `text` without spaces, folded as the words of a question are.
 pub(super) fn folded(text: &str) -> String {
     let mut out = String::new();
     each_word(text, &mut |word| out.push_str(word));
     out
 }
 
-/// Returns a link in the frontmatter. Its key is compared with the question.
+/// Returns a link in the frontmatter of `on`. Its key is compared with the question.
 pub(super) fn frontmatter_link(
     on: &PageEntry,
     link: &LinkRecord,
@@ -212,13 +222,15 @@ pub(super) fn frontmatter_link(
     }
 }
 
-/// Returns the name of a list in its own line: `**Attendees:** [A](a), [B](b)`.
+/// Returns the title of a list that is in the same line: `**Attendees:** [A](a), [B](b)`. Empty if
+/// there is none.
 pub(super) fn list_label(sentence: &str) -> &str {
     let label = sentence.split_once(':').filter(|(label, _)| !label.contains('['));
     label.map_or("", |(label, _)| label)
 }
 
-/// Returns a link in the body. Its sentence and the titles above it are compared with the question.
+/// Returns a link in the body of `on`. Its sentence and `lead`, the titles above it, are compared
+/// with the question.
 pub(super) fn body_link(
     on: &PageEntry,
     sentence: &str,
@@ -233,7 +245,7 @@ pub(super) fn body_link(
         share,
         role,
         is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
-        text: plain_sentence(sentence, 120),
+        text: plain_sentence(sentence, MAX_TEXT),
     }
 }
 

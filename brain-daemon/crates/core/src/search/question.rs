@@ -258,7 +258,7 @@ pub(super) struct Form {
     /// Acme`, `Acme's investors`, `Acme investors`.
     pub(super) has_possessive: bool,
     /// Indices of the words that describe the relation to the named page. Excludes names, stop
-    /// words and question words.
+    /// words, prepositions, question words, and words for time and for the content of a page.
     pub(super) content: Vec<usize>,
 }
 
@@ -270,6 +270,7 @@ pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
     let named = |at: usize| terms.subjects.iter().any(|s| s.words.contains(&at));
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let matches = |at: usize, list: &[&str]| !named(at) && list.contains(&word(at));
+    // Question words are at the beginning of a question.
     let asks_for_persons = (0..3).any(|at| matches(at, &WHO));
     let asks_for_kind = (0..3).any(|at| matches(at, &WHICH) || matches(at, &COUNT));
     let asks_for_last_day = (0..2).any(|at| !named(at) && is_when(word(at)))
@@ -319,8 +320,8 @@ pub(super) fn is_possessive(terms: &QuestionTerms, name: &Range<usize>) -> bool 
     let after = terms.text.get(end..).unwrap_or_default();
     let ends_with_mark =
         |text: &str| ["'s", "’s", "s'", "s’"].iter().any(|mark| text.ends_with(mark));
-    let quoted = terms.words.get(name.start).and_then(|first| terms.text.get(..first.range.start));
-    let is_quote = quoted.is_some_and(|before| before.ends_with(['\'', '’', '‘']));
+    let before = terms.words.get(name.start).and_then(|first| terms.text.get(..first.range.start));
+    let is_quote = before.is_some_and(|text| text.ends_with(['\'', '’', '‘']));
     ends_with_mark(name_text) || (!is_quote && after.starts_with(['\'', '’']))
 }
 
@@ -333,6 +334,7 @@ pub(super) fn names_kind(word: &QuestionWord, kind: &str) -> bool {
     let known = |text: &str| KINDS.iter().position(|line| line.contains(&text));
     // `l'entreprise` is one word without its apostrophe.
     let line = |text: &str| known(text).or_else(|| text.strip_prefix(['l', 'd']).and_then(known));
+    // Line 0 has the words for persons.
     word.similarity(kind) >= 1.0
         || line(&word.text).is_some_and(|of| line(kind) == Some(of) || (of == 0 && is_person(kind)))
 }

@@ -1,7 +1,7 @@
 //! Words for the same relation that have no common root, such as `works` and `employees`. No I/O.
 
-/// Beginnings of words without accents, one relation per line, in English, German, French, Spanish
-/// and Italian. They are long enough that few words of another meaning begin with them.
+/// Beginnings of words without accents, one list for each relation, in English, German, French,
+/// Spanish and Italian. They are long enough that few words of another meaning begin with them.
 const RELATIONS: [&[&str]; 6] = [
     &[
         "work",
@@ -44,7 +44,7 @@ const RELATIONS: [&[&str]; 6] = [
     &["writ", "wrote", "author", "autor", "auteur", "verfass", "schreib", "schrieb", "escrib"],
 ];
 
-/// Returns the words of the relation that `word` names, as beginnings.
+/// Returns the beginnings of the words for the relation that `word` names.
 pub(super) fn relation_of(word: &str) -> Option<&'static [&'static str]> {
     RELATIONS.into_iter().find(|words| names_relation(word, words))
 }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn words_of_one_relation_are_found_in_any_form() {
-        for (asked, written) in [
+        for (question_word, page_word) in [
             ("works", "employees"),
             ("travaille", "employes"),
             ("travaillent", "salaries"),
@@ -74,8 +74,8 @@ mod tests {
             ("backed", "investors"),
             ("fondee", "createurs"),
         ] {
-            let words = relation_of(asked).unwrap();
-            assert!(names_relation(written, words), "{asked} {written}");
+            let words = relation_of(question_word).unwrap();
+            assert!(names_relation(page_word, words), "{question_word} {page_word}");
         }
         for word in ["workshop", "foundation", "budget", "personal", "attention", "creature"] {
             assert_eq!(relation_of(word), None, "{word}");

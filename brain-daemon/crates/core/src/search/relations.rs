@@ -18,14 +18,15 @@ use brain_page::each_link;
 use brain_search::{QuestionTerms, Subject};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 
-/// Maximum number of pages with the name in the question, or between it and the answers.
+/// Maximum number of pages whose links are followed: pages with the name in the question, or
+/// intermediate pages.
 const MAX_STARTS: usize = 8;
-/// Maximum number of rows read about links to a page.
+/// Maximum number of rows that are read of the links to a page.
 pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of linking pages considered: pages found by words and vectors first, then the
 /// newest.
 const MAX_BACKWARD: usize = 300;
-/// Maximum number of bodies read, pages of the wanted kind first.
+/// Maximum number of page bodies read, those of the wanted kind first.
 const MAX_BODIES: usize = 120;
 
 /// Weight of a link by itself. `fuse` sets the weight of links against words and vectors.
@@ -36,7 +37,7 @@ const SENTENCE_WEIGHT: f32 = 0.8;
 const KIND_WEIGHT: f32 = 0.4;
 /// Factor for a page of another kind, if there are pages of the wanted kind.
 const OTHER_KIND_FACTOR: f32 = 0.5;
-/// The share of the best weight that a page between the named page and the answers must have.
+/// The share of the best weight that an intermediate page must have.
 const MIN_MIDDLE_SHARE: f32 = 0.75;
 /// Factor for a link to a second page that the question names.
 const SECOND_LINK_FACTOR: f32 = 0.3;
@@ -57,7 +58,7 @@ pub(super) struct RelatedPage {
     pub(super) page: u64,
     /// Strength of the relation, from 0 to about 2.
     pub(super) weight: f32,
-    /// The sentence and the page that has it.
+    /// The page with the link, and its sentence.
     pub(super) explanation: String,
 }
 
@@ -79,7 +80,7 @@ pub(super) fn relations(
     let mut found: HashMap<u64, FoundPage> = HashMap::new();
     if let Some((mut form, middle)) = search.middle_pages(&form, &starts)? {
         starts.extend(&middle.pages);
-        // `meetings with the founder of Acme`: the preposition is before the pages between.
+        // `meetings with the founder of Acme`: the preposition is before the intermediate page.
         form.has_possessive |= !form.asks_for_persons && !form.asks_for_kind;
         found = search.hop(&form, &middle, &starts)?;
     }
@@ -137,18 +138,18 @@ pub(super) fn has_people_list(reader: &Reader, id: u64) -> Result<bool, StoreErr
 /// A page at the other end of a relation.
 pub(super) struct FoundPage {
     weight: f32,
-    /// The share of the question's words that the sentence of the link has, 0 to 1.
+    /// The share of the question's words that match the link, 0 to 1.
     pub(super) share: f32,
     pub(super) is_wanted_kind: bool,
     /// Whether the link is in a list of people.
     pub(super) is_listed: bool,
-    /// The word of the question for its kind.
+    /// The word of the question for the kind of the page; empty if it has none.
     pub(super) noun: String,
     explanation: String,
 }
 
 impl FoundPage {
-    /// Adds a link to a second page that the question names.
+    /// Adds the link of this page to a second page that the question names.
     fn join(&mut self, other: Self) {
         if other.weight > self.weight {
             self.explanation = other.explanation;
@@ -178,15 +179,15 @@ impl<'a> RelationSearch<'a> {
         Self { reader, terms, positions, admits: &|_| true, limits: [MAX_ROWS, MAX_ROWS] }
     }
 
-    /// Returns the pages between the named page and the wanted pages, and the form of the rest of
-    /// the question: `who invested in the company that Mia founded`. `None` if the question has one
-    /// relation only, or if no link has the first one.
+    /// Returns the form of the outer relation, and the intermediate pages as its subject: `who
+    /// invested in the company that Mia founded`. `None` if the question has one relation only, or
+    /// if no link fits the inner one.
     pub(super) fn middle_pages(
         &self,
         form: &Form,
         starts: &HashSet<u64>,
     ) -> Result<Option<(Form, Subject)>, StoreError> {
-        // The filters of a question apply to its answers, not to the pages between.
+        // The filters of a question apply to its answers, not to intermediate pages.
         let inner_search = RelationSearch { admits: &|_| true, ..*self };
         for chain in chains(self.terms, form) {
             let Some(subject) = self.terms.subjects.get(chain.subject) else { continue };

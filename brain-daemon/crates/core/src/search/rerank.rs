@@ -8,9 +8,10 @@ use crate::Caller;
 use brain_search::Snippeter;
 use brain_store::{Reader, StoreError, unless_damaged};
 
-/// Number of first results that are considered.
+/// Number of first results that can be reordered.
 const MAX_PAGES: usize = 24;
-/// Approximate length of a passage, in bytes: what rerankers read in the time of a search.
+/// Approximate length of a passage, in bytes: short enough for rerankers to read all passages
+/// during a search.
 const PASSAGE_BYTES: usize = 1000;
 
 /// A page whose place can change.
@@ -65,10 +66,10 @@ fn text(
 ) -> Result<Option<String>, StoreError> {
     let Some((_, _, record)) = reader.by_id(page.id)? else { return Ok(None) };
     let body = reader.content(&record)?.body;
-    let shown = passage(&body, page.window(), snippets).range;
-    let around = PASSAGE_BYTES.saturating_sub(shown.len()) / 2;
-    let begin = body.floor_char_boundary(shown.start.saturating_sub(around));
-    let end = body.floor_char_boundary((shown.end + around).min(begin + PASSAGE_BYTES));
+    let range = passage(&body, page.window(), snippets).range;
+    let around = PASSAGE_BYTES.saturating_sub(range.len()) / 2;
+    let begin = body.floor_char_boundary(range.start.saturating_sub(around));
+    let end = body.floor_char_boundary((range.end + around).min(begin + PASSAGE_BYTES));
     let passage = body.get(begin..end).unwrap_or_default();
     Ok(Some(format!("{}\n{passage}", record.title)))
 }

@@ -1,8 +1,8 @@
 //! Times in questions: `which meetings took place in March 2025`, `what did Ann do last week`,
 //! `notes between 3 and 10 May`. No I/O; the caller passes the current day.
 //!
-//! A month, a year or a day of the week alone is a time only after a preposition. A time without a
-//! year is the last one that has begun.
+//! A month, a year or a day of the week alone is a time only after a preposition, or if it is the
+//! whole question. A time without a year is the last one that has begun.
 
 mod tokens;
 mod words;
@@ -109,8 +109,8 @@ impl TimeParser<'_> {
         list.contains(&self.word(at))
     }
 
-    /// Skips words without a meaning, at most two.
-    fn skip(&self, at: usize) -> usize {
+    /// Returns the position after the words without a meaning at `at`, at most two.
+    fn skip_fillers(&self, at: usize) -> usize {
         at + (at..at + 2).take_while(|at| words::is_filler(self.word(*at))).count()
     }
 
@@ -125,39 +125,43 @@ impl TimeParser<'_> {
         (first <= last).then_some(Period { first, last, range })
     }
 
-    /// `between March and May`, `from 3 to 10 May`.
+    /// Reads `between March and May`, `from 3 to 10 May`. Returns the first and the last day, and
+    /// the index of the token after them.
     fn between(&self, at: usize) -> Option<(Date, Date, usize)> {
         if !self.is(at, &words::BETWEEN) {
             return None;
         }
-        let start = self.skip(at + 1);
+        let start = self.skip_fillers(at + 1);
         let and = |at: usize| self.is(at, &words::AND).then_some(at + 1);
         // `between 3 and 10 May`: the first day has the month of the second.
         if let Some(day) = words::number(self.word(start)).filter(|day| (1..=31).contains(day))
             && let Some(after) = and(start + 1)
-            && let Some(found) = self.time(self.skip(after))
+            && let Some(found) = self.time(self.skip_fillers(after))
             && found.first == found.last
             && let Ok(first) = found.first.with().day(i8::try_from(day).ok()?).build()
         {
             return Some((first, found.last, found.end));
         }
         let one = self.time(start)?;
-        let other = self.time(self.skip(and(one.end)?))?;
+        let other = self.time(self.skip_fillers(and(one.end)?))?;
         // `between March and May 2024`: the first has the year of the second.
         let mut first = one.first;
         if first > other.last || !self.has_year(start, one.end) {
             let year = other.last.year();
-            let same = first.with().year(year).build().ok()?;
-            first = if same > other.last { same.checked_sub(1.year()).ok()? } else { same };
+            let in_year = first.with().year(year).build().ok()?;
+            let is_after = in_year > other.last;
+            first = if is_after { in_year.checked_sub(1.year()).ok()? } else { in_year };
         }
         Some((first, other.last, other.end))
     }
 
+    /// Returns whether the tokens `from..to` have a year, or a day such as `yesterday`.
     fn has_year(&self, from: usize, to: usize) -> bool {
         (from..to).any(|at| self.year(at).is_some() || words::day(self.word(at)).is_some())
     }
 
-    /// `since March`, `before 2024`, `until yesterday`.
+    /// Reads `since March`, `before 2024`, `until yesterday`. Returns the first and the last day,
+    /// and the index of the token after them.
     fn bounded(&self, at: usize) -> Option<(Date, Date, usize)> {
         let lists: [&[&str]; 4] = [&words::SINCE, &words::AFTER, &words::BEFORE, &words::UNTIL];
         let bound = lists.iter().position(|list| self.is(at, list))?;
@@ -167,12 +171,13 @@ impl TimeParser<'_> {
         if self.age(at).is_some() || is_portuguese {
             return None;
         }
-        let start = self.skip(at + 1);
+        let start = self.skip_fillers(at + 1);
         let found = self.time(start)?;
-        let numbered = words::number(self.word(at + 1)).is_some_and(|number| number < 1000);
-        if found.is_weak && numbered {
+        let is_numbered = words::number(self.word(at + 1)).is_some_and(|number| number < 1000);
+        if found.is_weak && is_numbered {
             return None;
         }
+        // `bound` is an index of `lists`.
         Some(match bound {
             0 => (found.first, Date::MAX, found.end),
             1 => (found.last.tomorrow().ok()?, Date::MAX, found.end),
@@ -181,10 +186,10 @@ impl TimeParser<'_> {
         })
     }
 
-    /// A time with the preposition before it, if there is one.
+    /// Reads a time, with the preposition before it if there is one.
     fn plain(&self, at: usize) -> Option<ParsedTime> {
         if words::is_preposition(self.word(at))
-            && let Some(found) = self.time(self.skip(at + 1))
+            && let Some(found) = self.time(self.skip_fillers(at + 1))
         {
             return Some(found);
         }
@@ -211,15 +216,15 @@ impl TimeParser<'_> {
             })
     }
 
-    /// `2025-03-14`, `2025-03`, `14.3.2025`, `14/03/2025`.
+    /// Reads `2025-03-14`, `2025-03`, `14.3.2025`, `14/03/2025`.
     fn numeric(&self, at: usize) -> Option<ParsedTime> {
         let number = |at: usize| {
             let text = self.word(at);
-            let digits = !text.is_empty() && text.len() <= 4;
-            (digits && text.bytes().all(|b| b.is_ascii_digit()))
+            let is_short = !text.is_empty() && text.len() <= 4;
+            (is_short && text.bytes().all(|b| b.is_ascii_digit()))
                 .then(|| text.parse::<i16>().ok())?
         };
-        let mark = |at: usize| {
+        let separator_after = |at: usize| {
             let gap = self.tokens.get(at)?.range.end..self.tokens.get(at + 1)?.range.start;
             self.text.get(gap).filter(|gap| gap.len() == 1)?.chars().next()
         };
@@ -228,8 +233,8 @@ impl TimeParser<'_> {
         };
         let found = |first, last, end| Some(ParsedTime { first, last, end, is_weak: false });
         let (one, two) = (number(at)?, number(at + 1)?);
-        let joint = mark(at).filter(|mark| matches!(mark, '-' | '/' | '.'))?;
-        let three = number(at + 2).filter(|_| mark(at + 1) == Some(joint));
+        let separator = separator_after(at).filter(|mark| matches!(mark, '-' | '/' | '.'))?;
+        let three = number(at + 2).filter(|_| separator_after(at + 1) == Some(separator));
         let is_year = self.word(at).len() == 4;
         match three {
             Some(three) if is_year => {
@@ -240,7 +245,7 @@ impl TimeParser<'_> {
                 let day = day(three, two, one).or_else(|| day(three, one, two))?;
                 found(day, day, at + 3)
             }
-            None if is_year && joint == '-' && self.word(at + 1).len() == 2 => {
+            None if is_year && separator == '-' && self.word(at + 1).len() == 2 => {
                 let first = day(one, two, 1)?;
                 found(first, first.last_of_month(), at + 2)
             }
@@ -248,7 +253,8 @@ impl TimeParser<'_> {
         }
     }
 
-    /// `3 days ago`, `vor 3 Tagen`, `il y a 3 jours`. A week ago is that week.
+    /// Reads `3 days ago`, `vor 3 Tagen`, `il y a 3 jours`. `1 week ago` is the whole former week.
+    /// Returns the first and the last day, and the index of the token after them.
     fn age(&self, at: usize) -> Option<((Date, Date), usize)> {
         let number_at = match () {
             () if self.is(at, &["il"]) && self.is(at + 1, &["y"]) && self.is(at + 2, &["a"]) => {
@@ -270,7 +276,7 @@ impl TimeParser<'_> {
         Some((days, if has_ago_after { after + 1 } else { after }))
     }
 
-    /// `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.
+    /// Reads `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.
     fn relative(&self, at: usize) -> Option<ParsedTime> {
         let found = |(first, last), end| Some(ParsedTime { first, last, end, is_weak: false });
         if let Some(distance) = words::day(self.word(at)) {
@@ -285,13 +291,14 @@ impl TimeParser<'_> {
             let day = self.today.yesterday().ok()?;
             return found((day, day), at + 1);
         }
-        let which = |at: usize| match () {
+        // -1 for `last`, 0 for `this`, 1 for `next`.
+        let step_at = |at: usize| match () {
             () if self.is(at, &words::LAST) || self.is(at, &words::LAST_ONE) => Some(-1),
             () if self.is(at, &words::THIS) => Some(0),
             () if self.is(at, &words::NEXT) => Some(1),
             () => None,
         };
-        if let Some(step) = which(at) {
+        if let Some(step) = step_at(at) {
             // `last 3 weeks`, `letzten 3 Wochen`
             if step == -1
                 && let Some(count) = words::number(self.word(at + 1))
@@ -303,7 +310,7 @@ impl TimeParser<'_> {
                 return found(self.calendar(unit, step)?, at + 2);
             }
             if let Some((day, length)) = words::weekday(self.word(at + 1), self.word(at + 2)) {
-                let day = self.nth_weekday(day, step)?;
+                let day = self.weekday_at_step(day, step)?;
                 return found((day, day), at + 1 + length);
             }
             if let Some(month) = words::month(self.word(at + 1)) {
@@ -312,7 +319,7 @@ impl TimeParser<'_> {
                 if month_after.is_some() {
                     return month_after;
                 }
-                return found(self.nth_month(month, step)?, at + 2);
+                return found(self.month_at_step(month, step)?, at + 2);
             }
         }
         // `3 derniers mois`, `semana pasada`, `mardi dernier`
@@ -323,25 +330,25 @@ impl TimeParser<'_> {
             return found(self.up_to_now(unit, count)?, at + 3);
         }
         if let Some(unit) = words::unit(self.word(at))
-            && let Some(step) = which(at + 1).filter(|step| *step != 0)
+            && let Some(step) = step_at(at + 1).filter(|step| *step != 0)
         {
             return found(self.calendar(unit, step)?, at + 2);
         }
         if let Some((day, length)) = words::weekday(self.word(at), self.word(at + 1))
-            && let Some(step) = which(at + length).filter(|step| *step != 0)
+            && let Some(step) = step_at(at + length).filter(|step| *step != 0)
         {
-            let day = self.nth_weekday(day, step)?;
+            let day = self.weekday_at_step(day, step)?;
             return found((day, day), at + length + 1);
         }
         if let Some(month) = words::month(self.word(at))
-            && let Some(step) = which(at + 1).filter(|step| *step != 0)
+            && let Some(step) = step_at(at + 1).filter(|step| *step != 0)
         {
-            return found(self.nth_month(month, step)?, at + 2);
+            return found(self.month_at_step(month, step)?, at + 2);
         }
         None
     }
 
-    /// `14 March 2025`, `March 14`, `14. März`, `14 de marzo de 2025`.
+    /// Reads `14 March 2025`, `March 14`, `14. März`, `14 de marzo de 2025`.
     fn named_day(&self, at: usize) -> Option<ParsedTime> {
         let day_at = |at: usize| {
             let text = self.word(at);
@@ -352,13 +359,13 @@ impl TimeParser<'_> {
         };
         let (month, day, end) = match (day_at(at), words::month(self.word(at))) {
             (Some(day), _) => {
-                let month_at = self.skip(at + 1);
+                let month_at = self.skip_fillers(at + 1);
                 (words::month(self.word(month_at))?, day, month_at + 1)
             }
             (None, Some(month)) => (month, day_at(at + 1)?, at + 2),
             _ => return None,
         };
-        let year_at = self.skip(end);
+        let year_at = self.skip_fillers(end);
         let (date, end) = match self.year(year_at) {
             Some(year) => (Date::new(year, month, day).ok()?, year_at + 1),
             None => {
@@ -370,7 +377,7 @@ impl TimeParser<'_> {
         Some(ParsedTime { first: date, last: date, end, is_weak: false })
     }
 
-    /// `Q3 2025`, `third quarter of 2025`, `3. Quartal`.
+    /// Reads `Q3 2025`, `third quarter of 2025`, `3. Quartal`.
     fn quarter(&self, at: usize) -> Option<ParsedTime> {
         let (number, is_short) = words::quarter(self.word(at))?;
         let end = match is_short {
@@ -382,22 +389,22 @@ impl TimeParser<'_> {
             let first = Date::new(year, number * 3 - 2, 1).ok()?;
             Some((first, first.checked_add(2.months()).ok()?.last_of_month()))
         };
-        let year_at = self.skip(end);
+        let year_at = self.skip_fillers(end);
         let (days, end) = match self.year(year_at) {
             Some(year) => (quarter(year)?, year_at + 1),
             None => {
-                let this = quarter(self.today.year())?;
-                let begun = this.0 <= self.today;
-                (if begun { this } else { quarter(self.today.year() - 1)? }, end)
+                let current = quarter(self.today.year())?;
+                let has_begun = current.0 <= self.today;
+                (if has_begun { current } else { quarter(self.today.year() - 1)? }, end)
             }
         };
         Some(ParsedTime { first: days.0, last: days.1, end, is_weak: is_short && end == at + 1 })
     }
 
-    /// `March 2025`, `March`.
+    /// Reads `March 2025`, `March`.
     fn month(&self, at: usize) -> Option<ParsedTime> {
         let month = words::month(self.word(at))?;
-        let year_at = self.skip(at + 1);
+        let year_at = self.skip_fillers(at + 1);
         let (first, end, is_weak) = match self.year(year_at) {
             Some(year) => (Date::new(year, month, 1).ok()?, year_at + 1, false),
             None => {
@@ -410,7 +417,7 @@ impl TimeParser<'_> {
         Some(ParsedTime { first, last: first.last_of_month(), end, is_weak })
     }
 
-    /// `on Monday`: the last one, which may be today.
+    /// Reads `Monday`: the last Monday, which may be today.
     fn weekday(&self, at: usize) -> Option<ParsedTime> {
         let (day, length) = words::weekday(self.word(at), self.word(at + 1))?;
         let back = i64::from(day.until(self.today.weekday()));
@@ -463,14 +470,18 @@ impl TimeParser<'_> {
         Some((self.today.checked_sub(length.checked_mul(count).ok()?).ok()?, self.today))
     }
 
-    fn nth_weekday(&self, day: Weekday, step: i64) -> Option<Date> {
+    /// Returns a date with this day of the week: for `step` -1 the last one before today, for 0 the
+    /// last one up to today, for 1 the first one after today.
+    fn weekday_at_step(&self, day: Weekday, step: i64) -> Option<Date> {
         let latest = self.today.checked_sub(if step < 0 { 1.day() } else { 0.days() }).ok()?;
         let back = i64::from(day.until(latest.weekday()));
         let past = latest.checked_sub(back.days()).ok()?;
         if step > 0 { past.checked_add(1.week()).ok() } else { Some(past) }
     }
 
-    fn nth_month(&self, month: i8, step: i64) -> Option<(Date, Date)> {
+    /// Returns the days of this month: for `step` -1 the last such month that has ended, for 0 that
+    /// of this year, for 1 the first one that has not begun.
+    fn month_at_step(&self, month: i8, step: i64) -> Option<(Date, Date)> {
         let this_year = Date::new(self.today.year(), month, 1).ok()?;
         let first = match step {
             -1 if this_year.last_of_month() >= self.today => {
@@ -482,7 +493,7 @@ impl TimeParser<'_> {
         Some((first, first.last_of_month()))
     }
 
-    /// Returns whether another word of the text is French.
+    /// Returns whether the text has one word only, or a common French word.
     fn is_french(&self) -> bool {
         const FRENCH: [&str; 14] = [
             "le", "la", "les", "des", "du", "est", "qui", "que", "qu", "quoi", "avec", "ai",

@@ -17,8 +17,11 @@ const SAME_RELATION_FACTOR: f32 = 0.7;
 
 /// The kind of pages that a question asks for, and the words that describe their relation.
 pub(super) struct WantedPages<'a> {
-    pub(super) person: bool,
+    /// Whether the question asks for persons.
+    pub(super) asks_for_persons: bool,
+    /// The word of the question for the kind of the pages.
     pub(super) noun: Option<&'a QuestionWord>,
+    /// The other words that describe the relation.
     pub(super) content: Vec<&'a QuestionWord>,
     /// Other forms of each word: see [`other_forms`].
     pub(super) forms: Vec<Vec<QuestionWord>>,
@@ -27,34 +30,37 @@ pub(super) struct WantedPages<'a> {
 }
 
 impl WantedPages<'_> {
+    /// Returns whether a page of these kinds is wanted.
     pub(super) fn matches_kind(&self, kinds: &[String]) -> bool {
         kinds.iter().any(|kind| {
-            (self.person && is_person(kind)) || self.noun.is_some_and(|noun| names_kind(noun, kind))
+            (self.asks_for_persons && is_person(kind))
+                || self.noun.is_some_and(|noun| names_kind(noun, kind))
         })
     }
 
-    /// Returns how similar `word` is to a content word or one of its other forms, 0 to 1.
-    pub(super) fn similarity(&self, content: usize, word: &str) -> f32 {
-        let own = self.content.get(content).map_or(0.0, |own| own.similarity(word));
+    /// Returns how similar `word` is to the content word at `index`, or to one of its other forms,
+    /// 0 to 1.
+    pub(super) fn similarity(&self, index: usize, word: &str) -> f32 {
+        let own = self.content.get(index).map_or(0.0, |own| own.similarity(word));
         if own >= OTHER_FORM_FACTOR {
             return own;
         }
         let root = role_root(word);
         let is_root = |form: &QuestionWord| root.is_some_and(|root| form.similarity(root) >= 1.0);
         let is_form = |form: &QuestionWord| form.similarity(word) > 0.0 || is_root(form);
-        let forms = self.forms.get(content);
+        let forms = self.forms.get(index);
         if forms.is_some_and(|forms| forms.iter().any(is_form))
-            || self.content.get(content).copied().is_some_and(is_root)
+            || self.content.get(index).copied().is_some_and(is_root)
         {
             return OTHER_FORM_FACTOR;
         }
         own
     }
 
-    /// Returns how similar a word of a label is to a content word of the question, 0 to 1.
-    fn label_similarity(&self, content: usize, word: &str) -> f32 {
-        let own = self.similarity(content, word);
-        match self.relations.get(content) {
+    /// Returns how similar a word of a label is to the content word at `index`, 0 to 1.
+    fn label_similarity(&self, index: usize, word: &str) -> f32 {
+        let own = self.similarity(index, word);
+        match self.relations.get(index) {
             Some(Some(words)) if names_relation(word, words) => own.max(SAME_RELATION_FACTOR),
             _ => own,
         }
@@ -92,13 +98,14 @@ pub(super) fn wanted<'a>(
     let words: Vec<&QuestionWord> =
         form.content.iter().filter_map(|&at| terms.words.get(at)).collect();
     let kinds: HashSet<&String> = neighbours.values().flat_map(|n| &n.kinds).collect();
-    let named = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
-    let noun = if form.asks_for_persons { None } else { words.iter().copied().find(named) };
+    let is_kind = |word: &&QuestionWord| kinds.iter().any(|kind| names_kind(word, kind));
+    let noun = if form.asks_for_persons { None } else { words.iter().copied().find(is_kind) };
     let content: Vec<&QuestionWord> =
         words.into_iter().filter(|word| noun.is_none_or(|noun| noun.text != word.text)).collect();
     let forms = content.iter().map(|word: &&QuestionWord| other_forms(&word.text)).collect();
     let relations = content.iter().map(|word| relation_of(&word.text)).collect();
-    WantedPages { person: form.asks_for_persons, noun, content, forms, relations }
+    let asks_for_persons = form.asks_for_persons;
+    WantedPages { asks_for_persons, noun, content, forms, relations }
 }
 
 /// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
@@ -132,28 +139,33 @@ pub(super) fn strength(
 mod tests {
     use super::*;
 
-    fn similarity(asked: &str, written: &str) -> f32 {
-        let word = QuestionWord::new(asked);
+    fn similarity(question_word: &str, page_word: &str) -> f32 {
+        let word = QuestionWord::new(question_word);
         let wanted = WantedPages {
-            person: false,
+            asks_for_persons: false,
             noun: None,
             content: vec![&word],
-            forms: vec![other_forms(asked)],
-            relations: vec![relation_of(asked)],
+            forms: vec![other_forms(question_word)],
+            relations: vec![relation_of(question_word)],
         };
-        wanted.label_similarity(0, written)
+        wanted.label_similarity(0, page_word)
     }
 
     #[test]
     fn a_participle_and_the_noun_of_its_verb_are_similar() {
-        for (asked, written) in
+        for (question_word, page_word) in
             [("fondee", "fondateurs"), ("fondees", "fondatrice"), ("gegrundet", "grunder")]
         {
-            assert!(similarity(asked, written) >= OTHER_FORM_FACTOR, "{asked} {written}");
+            assert!(
+                similarity(question_word, page_word) >= OTHER_FORM_FACTOR,
+                "{question_word} {page_word}"
+            );
         }
         assert!(similarity("travaille", "employes") >= SAME_RELATION_FACTOR);
-        for (asked, written) in [("fondee", "investisseurs"), ("travaille", "conseillers")] {
-            assert!(similarity(asked, written) < 0.1, "{asked} {written}");
+        for (question_word, page_word) in
+            [("fondee", "investisseurs"), ("travaille", "conseillers")]
+        {
+            assert!(similarity(question_word, page_word) < 0.1, "{question_word} {page_word}");
         }
     }
 }

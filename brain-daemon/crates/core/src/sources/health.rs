@@ -21,22 +21,23 @@ impl Health for SourceService {
 impl SourceService {
     fn check_sources(&self) -> Finding {
         let sources = self.store.read(Visibility::All)?.sources()?;
-        let named = |found: Vec<(&SourceId, String)>| -> String {
-            let found: Vec<String> = found.iter().map(|(id, why)| format!("{id}: {why}")).collect();
-            found.join("; ")
+        let summary = |problems: Vec<(&SourceId, String)>| -> String {
+            let lines: Vec<String> =
+                problems.iter().map(|(id, why)| format!("{id}: {why}")).collect();
+            lines.join("; ")
         };
         let unusable: Vec<_> =
             sources.iter().filter_map(|(id, record)| Some((id, self.unusable(record)?))).collect();
         if !unusable.is_empty() {
-            return fail(named(unusable), "brain sources list");
+            return fail(summary(unusable), "brain sources list");
         }
-        let unsynced: Vec<_> = sources
+        let sync_problems: Vec<_> = sources
             .iter()
             .filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?)))
             .collect();
-        if let Some((id, _)) = unsynced.first() {
+        if let Some((id, _)) = sync_problems.first() {
             let hint = format!("brain sync --source {id}");
-            return warn(named(unsynced), hint);
+            return warn(summary(sync_problems), hint);
         }
         ok(format!("{} registered, all there", sources.len()))
     }

@@ -44,7 +44,7 @@ impl SourceService {
     /// Returns the rules for the files of a source.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] for a pattern in the configuration that is not valid.
+    /// [`FaultCode::InvalidConfig`] for a pattern that is not valid, or the store cannot be read.
     pub(crate) fn rules(
         &self,
         reader: &Reader,
@@ -60,7 +60,7 @@ impl SourceService {
     /// Returns the rules for a directory: these patterns, and those of the configuration.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] for a pattern in the configuration that is not valid.
+    /// [`FaultCode::InvalidConfig`] for a pattern that is not valid.
     pub(crate) fn rules_of(
         &self,
         dir: &Path,
@@ -92,7 +92,8 @@ fn pattern_for(id: Option<&SourceId>, text: &str) -> Option<String> {
     }
 }
 
-/// Changes the given settings of a source; runs in the writer. Returns whether one is different.
+/// Changes the given settings of a source. Returns whether any differs from before. Runs in the
+/// store's writer.
 pub(super) fn change(
     draft: &mut Draft<'_>,
     id: &SourceId,

@@ -16,9 +16,9 @@ pub use brain_store::files::{IgnoreRules, is_rule_file};
 /// The state of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchState {
-    /// The watcher is not configured.
+    /// The watcher is off in the configuration.
     Off,
-    /// The watcher is configured, and does not watch yet: the daemon has just started.
+    /// The watcher is on, and does not watch yet: the daemon has just started.
     Starting,
     /// The watcher works.
     Watching {
@@ -29,21 +29,21 @@ pub enum WatchState {
     Failing(String),
 }
 
-/// The state of the watcher in a brain.
+/// The state of the watcher, and its signal that sources have changed.
 pub(crate) struct WatcherStatus {
     state: Mutex<WatchState>,
-    changed: watch::Sender<()>,
+    source_changes: watch::Sender<()>,
 }
 
 impl WatcherStatus {
     pub(crate) fn new(is_configured: bool) -> Self {
         let state = if is_configured { WatchState::Starting } else { WatchState::Off };
-        Self { state: Mutex::new(state), changed: watch::channel(()).0 }
+        Self { state: Mutex::new(state), source_changes: watch::channel(()).0 }
     }
 
     /// Tells the watcher that a source was added, changed or removed.
     pub(crate) fn notify_sources_changed(&self) {
-        self.changed.send_replace(());
+        self.source_changes.send_replace(());
     }
 
     pub(crate) fn state(&self) -> WatchState {
@@ -55,10 +55,11 @@ impl SourceService {
     /// Returns a receiver that is notified when a source or its settings change.
     #[must_use]
     pub fn subscribe_sources_changed(&self) -> watch::Receiver<()> {
-        self.watcher.changed.subscribe()
+        self.watcher.source_changes.subscribe()
     }
 
-    /// Returns the sources with their directories and rules.
+    /// Returns the sources with their directories and rules. Returns none, with a warning in the
+    /// log, if they cannot be read.
     #[must_use]
     pub fn watched_sources(&self) -> Vec<(SourceId, PathBuf, Arc<IgnoreRules>)> {
         self.sources_to_watch().unwrap_or_else(|fault| {

@@ -16,7 +16,7 @@ use brain_base::caller::Visibility;
 use brain_store::files::IgnoreRules;
 use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
 
-/// Attempts for a file whose page changes during the sync.
+/// The maximum number of attempts for a file whose page changes during the sync.
 const MAX_OBSERVATIONS: usize = 3;
 
 impl SyncService {
@@ -54,33 +54,33 @@ impl SyncService {
             let mut context = context.clone();
             context.observe_files(moves.iter().map(|page_move| page_move.path.clone()));
             return Ok(retry_moves(moves, |page_move| {
-                let free = page_move.is_free(&reader, &context)?;
-                if free {
+                let is_free = page_move.is_free(&reader, &context)?;
+                if is_free {
                     context.freed.insert(page_move.from.clone());
                 }
-                Ok(free)
+                Ok(is_free)
             })?);
         }
         let now = self.env.clock.now();
-        let mut left = Vec::new();
+        let mut not_moved = Vec::new();
         for (n, batch) in moves.chunks(BATCH).enumerate() {
             check_cancelled((n * BATCH) as u64)?;
             let (mut context, batch) = (context.clone(), batch.to_vec());
             context.observe_files(batch.iter().map(|page_move| page_move.path.clone()));
-            left.extend(self.store.write(move |draft| {
+            not_moved.extend(self.store.write(move |draft| {
                 draft.mark_as_bulk();
                 context.check(draft)?;
                 retry_moves(batch.clone(), |page_move| {
-                    let free = page_move.is_free(&*draft, &context)?;
-                    if free {
+                    let is_free = page_move.is_free(&*draft, &context)?;
+                    if is_free {
                         page_move.move_page(draft, &context, now)?;
                     }
-                    Ok(free)
+                    Ok(is_free)
                 })
             })?);
             self.index.wait();
         }
-        Ok(left)
+        Ok(not_moved)
     }
 
     /// Stores a batch of files, or counts the effects in a dry run.
@@ -93,9 +93,9 @@ impl SyncService {
     ) -> Result<(), Fault> {
         let mut files: Vec<Arc<ReadFile>> = files.into_iter().map(Arc::new).collect();
         for attempt in 1..=MAX_OBSERVATIONS {
-            // Read the finished outbox rows before observing files. A file written before the
-            // observation is then seen by it; one written later is still in the outbox for
-            // `decide`, because its row is not among the finished ones.
+            // The finished outbox rows are read before the files are observed. So the observation
+            // sees the file of each finished row. The row of a file that is written later is not
+            // finished for `decide`.
             context.finished = self.store.finished_outbox_rows();
             let reader = self.store.read(Visibility::All)?;
             let paths = context.observe_pages(&reader, files.iter().map(Arc::as_ref))?;
@@ -109,20 +109,20 @@ impl SyncService {
                         .map(|file| context.decide(&reader, file))
                         .collect::<Result<_, _>>()?
                 }
-                false => self.store_observed(context.clone(), files.clone())?,
+                false => self.decide_and_store(context.clone(), files.clone())?,
             };
-            let mut again = Vec::new();
+            let mut to_retry = Vec::new();
             for (file, verdict) in files.into_iter().zip(&verdicts) {
                 // Retry now: if only the page has changed, no file event starts another sync.
                 let is_unchanged = context.is_as_observed(&file.path, file.stat);
                 match verdict {
                     Verdict::Changing if is_unchanged && attempt < MAX_OBSERVATIONS => {
-                        again.push(file);
+                        to_retry.push(file);
                     }
                     _ => tally.count(&file.path, &file.slug, verdict),
                 }
             }
-            files = again;
+            files = to_retry;
             if files.is_empty() {
                 break;
             }
@@ -134,7 +134,7 @@ impl SyncService {
     }
 
     /// Decides about observed files and carries the decisions out, in one transaction.
-    fn store_observed(
+    fn decide_and_store(
         &self,
         context: SyncContext,
         batch: Vec<Arc<ReadFile>>,
@@ -209,27 +209,27 @@ impl SyncService {
     }
 }
 
-/// Tries the moves repeatedly until none succeeds any more, because a rename may need the slug of
-/// another one. Returns the moves that are left.
+/// Tries the moves repeatedly until none succeeds any more, because a move may need the slug that
+/// another one frees. Returns the moves that failed.
 fn retry_moves(
-    mut left: Vec<Move>,
+    mut moves: Vec<Move>,
     mut try_move: impl FnMut(&Move) -> Result<bool, StoreError>,
 ) -> Result<Vec<Move>, StoreError> {
     loop {
-        let (before, mut still) = (left.len(), Vec::new());
-        for page_move in left {
+        let (before, mut failed) = (moves.len(), Vec::new());
+        for page_move in moves {
             if !try_move(&page_move)? {
-                still.push(page_move);
+                failed.push(page_move);
             }
         }
-        if still.is_empty() || still.len() == before {
-            return Ok(still);
+        if failed.is_empty() || failed.len() == before {
+            return Ok(failed);
         }
-        left = still;
+        moves = failed;
     }
 }
 
-/// Carries out the decision about a file, and stores the row of the file; runs in the writer.
+/// Carries out the decision about a file, and stores the row of the file. Runs in the writer.
 fn carry_out(
     draft: &mut Draft<'_>,
     source: &SourceId,

@@ -37,7 +37,7 @@ pub(super) struct MissingPage {
 pub(super) struct Plan {
     /// The number of unchanged files.
     pub(super) unchanged: u64,
-    /// Unchanged files that failed before, and files that cannot get a slug, with the reason.
+    /// Unchanged files that failed before, and files that cannot get a slug: path and reason.
     pub(super) failed: Vec<(String, String)>,
     pub(super) to_read: Vec<FileToRead>,
     /// Slugs for files without a page. Pages with such a slug are not deleted.
@@ -96,7 +96,7 @@ pub(super) fn compare(
             },
             (None, None) => continue,
         };
-        let agrees = |row: &&FileRecord| {
+        let is_synced = |row: &&FileRecord| {
             let active = record.as_ref().filter(|record| record.deleted_at.is_none());
             row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
         };
@@ -105,7 +105,7 @@ pub(super) fn compare(
             size: file.stat.size,
             slug,
             has_page: page.is_some(),
-            synced_digest: row.filter(agrees).map(|row| row.digest),
+            synced_digest: row.filter(is_synced).map(|row| row.digest),
             provenance: record.map(|record| record.provenance),
         });
     }
@@ -133,7 +133,8 @@ pub(super) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
         && row.size == stat.size
 }
 
-/// Returns the slug for a file without a page, unless other such files would get the same slug.
+/// Returns the slug for a file without a page. If it has no valid slug, or other such files would
+/// get the same one, returns the slug, if any, and the reason.
 fn new_slug(
     path: &str,
     by_slug: &HashMap<Slug, Vec<&str>>,

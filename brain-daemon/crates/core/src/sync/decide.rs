@@ -67,7 +67,7 @@ pub(super) struct SyncContext {
     pub(super) registered: Option<String>,
     pub(super) root: PathBuf,
     pub(super) rules: Arc<IgnoreRules>,
-    /// Outbox rows whose file is written already.
+    /// Outbox rows whose file is written already: page id and sequence number.
     pub(super) finished: HashSet<(u64, u64)>,
     /// Pages whose file could not be written.
     pub(super) failing: HashSet<u64>,
@@ -84,11 +84,12 @@ pub(super) struct SyncContext {
 pub(super) struct Observations {
     /// By path: the page that the file has, or would get.
     pages: HashMap<String, Option<PageState>>,
+    /// By path: the state of the file; `None` if there is no file.
     files: HashMap<String, Result<Option<Stat>, io::ErrorKind>>,
 }
 
-/// A page's id, its last change, and the change that its file still waits for. While it stays
-/// equal, the daemon changes neither the page nor its file.
+/// A page's id, its last change, and the change that is not in its file yet. If the state is the
+/// same as before, the daemon changed neither the page nor its file.
 type PageState = (u64, u64, Option<u64>);
 
 /// The decision about a file.
@@ -111,9 +112,9 @@ pub(super) enum Verdict {
     Write {
         /// The effect on the page.
         status: WriteStatus,
-        /// The version that keeps a change of the page that the file does not have.
+        /// The version with a change of the page that is not in the file.
         conflict: Option<u32>,
-        /// The path of the file that the page had before.
+        /// The former path of the page's file, if the page had another file.
         former: Option<String>,
     },
     /// The page becomes active again, with its former content.
@@ -129,10 +130,11 @@ pub(super) enum Verdict {
 }
 
 impl SyncContext {
-    /// Fails if the source has changed since the sync began; runs in the writer.
+    /// Fails if the source was removed, or got another directory, since the sync began. Runs in the
+    /// writer.
     pub(super) fn check(&self, draft: &Draft<'_>) -> Result<(), StoreError> {
         match draft.source(&self.source)? {
-            Some(now) if now.path == self.registered => Ok(()),
+            Some(record) if record.path == self.registered => Ok(()),
             _ => {
                 let message =
                     format!("the source \"{}\" was removed while it was synchronised", self.source);
@@ -157,7 +159,7 @@ impl SyncContext {
         Ok(self.recovering.contains(&id) && self.pending(view, id)?.is_some())
     }
 
-    /// Returns whether a sync would find a file at `path`.
+    /// Returns whether there is a file at `path`, or may be.
     pub(super) fn has_file(&self, path: &str) -> bool {
         // If the path cannot be read, there may be a file.
         stat_of(&self.root, path).map_or(true, |stat| stat.is_some())
@@ -202,6 +204,7 @@ impl SyncContext {
         self.observations.files.get(path) == Some(&Ok(Some(stat)))
     }
 
+    /// Returns the page at the path of the file, else the page with its slug.
     fn page_of(&self, view: &impl View, file: &ReadFile) -> Result<Option<PageRecord>, StoreError> {
         match view.page_at(&self.source, &file.path)? {
             Some((_, record)) => Ok(Some(record)),

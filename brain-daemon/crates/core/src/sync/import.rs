@@ -1,7 +1,7 @@
 //! `import`: stores a directory of markdown files once.
 //!
 //! Files are read and parsed on all cores while the previous batch is stored in one commit. The
-//! files below `pages/` are written after that commit. A file that fails is reported, and the
+//! files of the stored pages are written after that commit. A file that fails is reported, and the
 //! others are imported. If the import ends early, stored pages stay. The next import continues from
 //! there, because it does not write unchanged pages.
 
@@ -71,13 +71,13 @@ impl Tally {
         self.failures.add(path, "it is empty, and would blank the page of that slug");
     }
 
-    /// Adds the problems of a thread that wrote files.
-    fn warn(&mut self, written: Option<ScopedJoinHandle<'_, Vec<String>>>) {
-        let Some(written) = written else { return };
-        let problems = written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let room = MAX_WARNINGS.saturating_sub(self.warnings.len());
+    /// Waits for a thread that writes files, and adds its problems.
+    fn warn(&mut self, writer: Option<ScopedJoinHandle<'_, Vec<String>>>) {
+        let Some(writer) = writer else { return };
+        let problems = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let max_new = MAX_WARNINGS.saturating_sub(self.warnings.len());
         self.warnings.extend(
-            problems.into_iter().take(room).map(|p| format!("stored, but its file is not: {p}")),
+            problems.into_iter().take(max_new).map(|p| format!("stored, but its file is not: {p}")),
         );
     }
 
@@ -118,8 +118,7 @@ impl SyncService {
         for (path, reason) in found.unreadable {
             tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
         }
-        let all = found.files.len();
-        let total = all as u64;
+        let total = found.files.len() as u64;
         let files = assign_slugs(found.files, &mut tally);
         let mut done = total - files.len() as u64;
         let commits = self.git_history.commit_times(&dir, None, &|| {
@@ -131,7 +130,7 @@ impl SyncService {
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While one batch is stored, the next one is read, and the files of the previous one
             // are written.
-            let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
+            let mut writer: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
             let stored_provenance = |slug: &Slug| {
                 let page = self.store.read(Visibility::All)?.page_even_deleted(&source, slug)?;
                 Ok(page.map(|record| record.provenance))
@@ -147,9 +146,8 @@ impl SyncService {
                     if !progress.at(done, total) || self.env.stop.is_cancelled() {
                         let message =
                             format!("the import ended early, after {done} of {total} files");
-                        return Err(Fault::new(FaultCode::Cancelled, message).hint(
-                            "what was imported stays; import the directory again to continue",
-                        ));
+                        return Err(Fault::new(FaultCode::Cancelled, message)
+                            .hint("imported pages stay; import the directory again to continue"));
                     }
                     let count = batch.len() as u64;
                     let pages: Vec<ImportPage> =
@@ -164,15 +162,15 @@ impl SyncService {
                         ..fault
                     })?;
                     let source = &source;
-                    let written =
-                        writing.replace(scope.spawn(move || self.write_files(source, &changed)));
-                    tally.warn(written);
+                    let former_writer =
+                        writer.replace(scope.spawn(move || self.write_files(source, &changed)));
+                    tally.warn(former_writer);
                     self.index.wait();
                     done += count;
                     Ok(())
                 },
             )?;
-            tally.warn(writing);
+            tally.warn(writer);
             Ok(())
         })?;
         if !request.dry_run {
@@ -275,10 +273,9 @@ impl SyncService {
     }
 }
 
-/// Returns the directory to import. Refuses one that is not readable, or in the home.
+/// Returns the directory to import. Refuses a path that is missing, no directory, or in the home.
 fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
-    let shown = Path::new(path);
-    let dir = shown.canonicalize().map_err(|e| {
+    let dir = Path::new(path).canonicalize().map_err(|e| {
         let code = if e.kind() == std::io::ErrorKind::NotFound {
             FaultCode::NotFound
         } else {
@@ -302,8 +299,8 @@ fn directory(path: &str, home: &Path) -> Result<PathBuf, Fault> {
     Ok(dir)
 }
 
-/// Reads a file and builds its page. `commits` are the commits of all files, and
-/// `stored_provenance` finds the provenance of the page at a slug.
+/// Reads the file at `path` below `dir`, and builds its page. `commits` are the commits of all
+/// files, and `stored_provenance` finds the provenance of the page at a slug.
 fn read_page(
     dir: &Path,
     path: &str,
@@ -334,7 +331,7 @@ fn read_page(
         move_unverified_provenance(&mut verified_frontmatter, &provenance, None);
         let page =
             written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
-        // An imported file is the owner's own text.
+        // All lines get the author of the page.
         let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
         let dates = NoteDates { commits, file, ..page.dates };
         let page = NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page };
@@ -346,26 +343,28 @@ fn read_page(
 
 /// Returns the files with their slugs. If several files have the same slug, all of them fail.
 fn assign_slugs(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
-    let mut named = Vec::with_capacity(files.len());
+    let mut with_slugs = Vec::with_capacity(files.len());
     for file in files {
         match Slug::from_path(&file.path) {
-            Ok(slug) => named.push((file, slug)),
+            Ok(slug) => with_slugs.push((file, slug)),
             Err(e) => tally.failures.add(file.path, e.to_string()),
         }
     }
     let mut by_slug: HashMap<&Slug, Vec<&str>> = HashMap::new();
-    for (file, slug) in &named {
+    for (file, slug) in &with_slugs {
         by_slug.entry(slug).or_default().push(&file.path);
     }
-    let conflicts: Vec<Option<String>> =
-        named.iter().map(|(file, slug)| slug_conflict(&file.path, slug, &by_slug[slug])).collect();
+    let conflicts: Vec<Option<String>> = with_slugs
+        .iter()
+        .map(|(file, slug)| slug_conflict(&file.path, slug, &by_slug[slug]))
+        .collect();
     let mut conflicts = conflicts.into_iter();
-    named.retain(|(file, _)| match conflicts.next().flatten() {
+    with_slugs.retain(|(file, _)| match conflicts.next().flatten() {
         None => true,
         Some(reason) => {
             tally.failures.add(file.path.clone(), reason);
             false
         }
     });
-    named
+    with_slugs
 }

@@ -1,4 +1,4 @@
-//! Takes the files of pages back that an export wrote.
+//! Attaches the files that an export wrote beside its pages.
 //!
 //! The frontmatter of an exported page names its files. Each is beside the page, or, if another
 //! file has its name there, in the directory that [`export_dir`] returns. Files that no list names
@@ -63,7 +63,7 @@ impl SyncService {
         Ok(())
     }
 
-    /// Whether the stored page lists the file. It does not if the import refused the text.
+    /// Returns whether the stored page lists the file. It does not if the import refused the text.
     fn is_listed(
         &self,
         caller: &Caller,
@@ -100,19 +100,19 @@ impl SyncService {
     }
 }
 
-/// Returns the path of the file `name` of the page at `page_path`, relative to `dir`. Links are not
-/// followed: they could lead out of the directory.
+/// Returns the path of the file `name` of the page at `page_path`, which is relative to `dir`.
+/// Returns `None` for a symbolic link, and for a path that leads out of `dir`.
 fn find_file(dir: &Path, page_path: &Path, name: &str) -> Option<PathBuf> {
     // An export of several sources has a directory for each; the import may begin above it.
-    let apart = page_path.ancestors().skip(1).filter_map(|above| {
+    let in_export_dir = page_path.ancestors().skip(1).filter_map(|above| {
         let below = page_path.strip_prefix(above).ok()?;
         Some(above.join(export_dir(below)))
     });
     let beside = page_path.parent().map(Path::to_owned);
-    let paths = apart.chain(beside).map(|folder| dir.join(folder).join(name));
-    let is_own = |path: &PathBuf| {
+    let paths = in_export_dir.chain(beside).map(|folder| dir.join(folder).join(name));
+    let is_inside = |path: &PathBuf| {
         fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
             && path.canonicalize().is_ok_and(|real| real.starts_with(dir))
     };
-    { paths }.find(is_own)
+    { paths }.find(is_inside)
 }

@@ -13,7 +13,8 @@ use brain_page::NoteDates;
 use brain_store::files::{CommitTimes, GitHistory, RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, LineChange, NewPage, Provenance};
 
-/// A file that changed within this time before it was read may change again with the same times.
+/// The time after a change of a file in which it may change again with the same times, in
+/// nanoseconds.
 const RACY_NS: i64 = 2_000_000_000;
 
 /// A file to read.
@@ -73,6 +74,7 @@ pub(super) struct FileContent {
 }
 
 impl FileContent {
+    /// Returns the digest of the bytes; zeros if the file is too long.
     pub(super) fn digest(&self) -> Hash {
         self.bytes.as_ref().map_or([0; 32], |bytes| digest(bytes))
     }
@@ -85,7 +87,7 @@ impl ReadFile {
     }
 }
 
-/// Returns the row of a file.
+/// Returns the row of a file. A racy file has the time 0, so that the next sync reads it again.
 pub(super) fn row(
     stat: Stat,
     is_racy: bool,
@@ -98,7 +100,8 @@ pub(super) fn row(
     FileRecord { size: stat.size, mtime_ns, ctime_ns: stat.ctime_ns, digest, page, seq, problem }
 }
 
-/// Returns the commits of the files to read. Their paths are looked up in git's history once.
+/// Returns the commits of the files to read; for the watcher, only those of new files. Their paths
+/// are looked up in git's history once.
 pub(super) fn commit_times(
     history: &GitHistory,
     root: &Path,
@@ -149,16 +152,16 @@ pub(super) fn read_file(
     ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, is_racy, digest, text }
 }
 
-fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now: i64) -> Text {
+fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now: i64) -> Text {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
         let previous = file.provenance.as_ref();
         let provenance =
             SYNC.provenance_of_file(&document.frontmatter, uri(file_path), now, previous);
         let page = read_page(&file.slug, document, provenance, &file.path)?;
-        // The file is the owner's own text.
+        // All lines get the author of the page.
         let author = Some(SYNC.author(uri(file_path)));
-        let dates = NoteDates { commits: known.commits, file: known.file, ..page.dates };
+        let dates = NoteDates { commits: dates.commits, file: dates.file, ..page.dates };
         Ok(NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page })
     });
     match page {
@@ -174,9 +177,9 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now
 /// of last change, that time is before its creation; then it counts for both.
 pub(super) fn file_times(meta: &Metadata) -> (i64, i64) {
     let last = Stat::of(meta).mtime_ns / 1_000_000;
-    let made = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    let made = made.and_then(|at| i64::try_from(at.as_millis()).ok());
-    (made.map_or(last, |made| made.min(last)), last)
+    let created = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let created = created.and_then(|at| i64::try_from(at.as_millis()).ok());
+    (created.map_or(last, |created| created.min(last)), last)
 }
 
 /// Returns the `source_uri` of a file.
@@ -184,8 +187,8 @@ pub(super) fn uri(file_path: &Path) -> String {
     format!("file://{}", file_path.display())
 }
 
-/// Reads the file at `path` below `root`. Returns `None` if there is none. Follows no symbolic
-/// link, even if one has replaced a directory since the walk.
+/// Reads the file at `path` below `root`. Returns `None` if there is no regular file. Follows
+/// no symbolic link, even if one has replaced a directory since the walk.
 pub(super) fn read_bytes(root: &Path, path: &str) -> io::Result<Option<FileContent>> {
     let mut file = match RootDir::open(root)?.open_file(Path::new(path)) {
         Ok(file) => file,

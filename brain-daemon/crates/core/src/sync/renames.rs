@@ -61,7 +61,7 @@ pub(super) fn find(
         return Ok(Vec::new());
     }
     let mut gone = Vec::with_capacity(missing.len());
-    let (mut sizes, mut wanted) = (HashSet::new(), HashSet::new());
+    let (mut sizes, mut gone_digests) = (HashSet::new(), HashSet::new());
     for page in missing {
         let path = page.record.source_path.as_str();
         // A damaged page has no digest, so no file matches it.
@@ -80,7 +80,7 @@ pub(super) fn find(
             digests.push(row.digest);
             sizes.insert(row.size);
         }
-        wanted.extend(digests.iter().copied());
+        gone_digests.extend(digests.iter().copied());
         gone.push(DigestedFile { path: path.into(), digests });
     }
     let new: Vec<&FileToRead> = new.into_iter().filter(|file| sizes.contains(&file.size)).collect();
@@ -102,7 +102,7 @@ pub(super) fn find(
             digests: vec![*digest],
         })
         .collect();
-    let stored_since = stored_since(reader, &context.source, scope, &gone, &wanted, since)?;
+    let stored_since = stored_since(reader, &context.source, scope, &gone, &gone_digests, since)?;
     let mut moves = Vec::new();
     for (from, to) in pairs(&gone, &files, &stored_since) {
         let (page, (file, (stat, is_racy, digest))) = (&missing[from], &found[to]);
@@ -131,14 +131,14 @@ pub(super) fn find(
     Ok(moves)
 }
 
-/// Returns files with one of these digests whose page was stored after `since`, except those that
-/// are gone. If the last sync was interrupted, these files were new in it.
+/// Returns files with one of these digests whose page was stored at or after `since`, except those
+/// that are gone. If the last sync was interrupted, these files were new in it.
 fn stored_since(
     reader: &Reader,
     source: &SourceId,
     scope: &[String],
     gone: &[DigestedFile<'_>],
-    wanted: &HashSet<Hash>,
+    digests: &HashSet<Hash>,
     since: i64,
 ) -> Result<Vec<DigestedFile<'static>>, StoreError> {
     let gone: HashSet<&str> = gone.iter().map(|file| &*file.path).collect();
@@ -146,7 +146,9 @@ fn stored_since(
     for part in scope {
         for row in reader.files(source, part)? {
             let (path, row) = row?;
-            if !wanted.contains(&row.digest) || gone.contains(path.as_str()) || !covers(part, &path)
+            if !digests.contains(&row.digest)
+                || gone.contains(path.as_str())
+                || !covers(part, &path)
             {
                 continue;
             }
@@ -161,7 +163,8 @@ fn stored_since(
 }
 
 /// Pairs files that are gone with new files of the same bytes. If several files have the same
-/// bytes, those with the same file name are paired.
+/// bytes, pairs those with the same file name, then a single file that is left on each side.
+/// Returns the indices of each pair in `gone` and in `new`.
 fn pairs(
     gone: &[DigestedFile<'_>],
     new: &[DigestedFile<'_>],
@@ -189,9 +192,9 @@ fn pairs(
         }
     }
     let mut paired = Vec::new();
-    let (mut used, mut paired_new) = (HashSet::new(), HashSet::new());
+    let (mut paired_gone, mut paired_new) = (HashSet::new(), HashSet::new());
     for (digest, (mut from, mut to)) in by_digest {
-        from.retain(|i| !used.contains(i));
+        from.retain(|i| !paired_gone.contains(i));
         let stored = stored_names.remove(&digest).unwrap_or_default();
         // The positions of each name among the gone files and the new files.
         let mut names: HashMap<&str, [Vec<usize>; 2]> = HashMap::new();
@@ -209,15 +212,15 @@ fn pairs(
                 _ => None,
             })
             .collect();
-        used.extend(found.iter().map(|(from, _)| *from));
+        paired_gone.extend(found.iter().map(|(from, _)| *from));
         paired_new.extend(found.iter().map(|(_, to)| *to));
-        from.retain(|i| !used.contains(i));
+        from.retain(|i| !paired_gone.contains(i));
         to.retain(|i| !paired_new.contains(i));
         if let ([from], [to]) = (from.as_slice(), to.as_slice())
             && stored.is_empty()
         {
             found.push((*from, *to));
-            used.insert(*from);
+            paired_gone.insert(*from);
         }
         paired.extend(found);
     }
@@ -231,8 +234,8 @@ fn name(path: &str) -> &str {
 
 impl Move {
     /// Returns whether the move is possible: page and file are as they were in the comparison, and
-    /// no other page has the new slug. [`SyncContext::observe_files`] has read the file. The daemon
-    /// writes no file without a page, so it has not written this one.
+    /// no other page has the new slug or path. [`SyncContext::observe_files`] has read the file.
+    /// The daemon writes no file without a page, so it has not written this one.
     pub(super) fn is_free(
         &self,
         view: &impl View,
@@ -249,7 +252,7 @@ impl Move {
             && context.is_as_observed(&self.path, self.stat))
     }
 
-    /// Moves the page to the path and the slug of its file; runs in the writer.
+    /// Moves the page to the path and the slug of its file. Runs in the writer.
     pub(super) fn move_page(
         &self,
         draft: &mut Draft<'_>,
@@ -279,7 +282,7 @@ impl Move {
 mod tests {
     use super::*;
 
-    fn named<'a>(files: &[(&'a str, u8)]) -> Vec<DigestedFile<'a>> {
+    fn files_with_bytes<'a>(files: &[(&'a str, u8)]) -> Vec<DigestedFile<'a>> {
         files
             .iter()
             .map(|&(path, n)| DigestedFile { path: path.into(), digests: vec![[n; 32]] })
@@ -288,26 +291,26 @@ mod tests {
 
     #[test]
     fn only_an_unambiguous_pair_is_a_rename() {
-        let same = |gone: &[(&str, u8)], new: &[(&str, u8)], stored_since: &[(&str, u8)]| {
-            pairs(&named(gone), &named(new), &named(stored_since))
+        let paired = |gone: &[(&str, u8)], new: &[(&str, u8)], stored_since: &[(&str, u8)]| {
+            pairs(&files_with_bytes(gone), &files_with_bytes(new), &files_with_bytes(stored_since))
         };
-        assert_eq!(same(&[("a.md", 1)], &[("b.md", 1)], &[]), [(0, 0)]);
-        assert_eq!(same(&[("a.md", 1)], &[("b.md", 2)], &[]), []);
+        assert_eq!(paired(&[("a.md", 1)], &[("b.md", 1)], &[]), [(0, 0)]);
+        assert_eq!(paired(&[("a.md", 1)], &[("b.md", 2)], &[]), []);
         // Several files with the same bytes are paired by name, then the last two that are left.
         assert_eq!(
-            same(&[("x/a.md", 1), ("x/b.md", 1)], &[("y/b.md", 1), ("y/a.md", 1)], &[]),
+            paired(&[("x/a.md", 1), ("x/b.md", 1)], &[("y/b.md", 1), ("y/a.md", 1)], &[]),
             [(0, 1), (1, 0)]
         );
         assert_eq!(
-            same(&[("x/a.md", 1), ("x/b.md", 1)], &[("y/b.md", 1), ("c.md", 1)], &[]),
+            paired(&[("x/a.md", 1), ("x/b.md", 1)], &[("y/b.md", 1), ("c.md", 1)], &[]),
             [(0, 1), (1, 0)]
         );
-        assert_eq!(same(&[("a.md", 1)], &[("b.md", 1), ("c.md", 1)], &[]), []);
-        assert_eq!(same(&[("a.md", 1), ("b.md", 1)], &[("c.md", 1)], &[]), []);
-        assert_eq!(same(&[("a.md", 1)], &[("x/a.md", 1), ("y/a.md", 1)], &[]), []);
+        assert_eq!(paired(&[("a.md", 1)], &[("b.md", 1), ("c.md", 1)], &[]), []);
+        assert_eq!(paired(&[("a.md", 1), ("b.md", 1)], &[("c.md", 1)], &[]), []);
+        assert_eq!(paired(&[("a.md", 1)], &[("x/a.md", 1), ("y/a.md", 1)], &[]), []);
         // An interrupted sync has stored one of two files: the other one stays ambiguous.
-        assert_eq!(same(&[("a.md", 1)], &[("c.md", 1)], &[("b.md", 1)]), []);
-        assert_eq!(same(&[("a.md", 1)], &[("y/a.md", 1)], &[("x/a.md", 1)]), []);
-        assert_eq!(same(&[("a.md", 1)], &[("y/a.md", 1)], &[("b.md", 1)]), [(0, 0)]);
+        assert_eq!(paired(&[("a.md", 1)], &[("c.md", 1)], &[("b.md", 1)]), []);
+        assert_eq!(paired(&[("a.md", 1)], &[("y/a.md", 1)], &[("x/a.md", 1)]), []);
+        assert_eq!(paired(&[("a.md", 1)], &[("y/a.md", 1)], &[("b.md", 1)]), [(0, 0)]);
     }
 }

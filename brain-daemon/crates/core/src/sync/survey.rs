@@ -67,6 +67,8 @@ impl Survey {
         Ok(survey)
     }
 
+    /// Counts a file if it is unchanged; otherwise adds it with its rows. Adds the rows before it,
+    /// which have no file any more.
     fn add_file(
         &mut self,
         file: MarkdownFile,
@@ -107,7 +109,7 @@ impl Survey {
     }
 }
 
-/// What the store knows of a path: the row of its file, and its page.
+/// The rows of the store for a path: that of its file, and the id of its page.
 struct KnownFile {
     path: String,
     row: Option<FileRecord>,
@@ -166,7 +168,7 @@ where
 }
 
 /// Reads rows on a thread of `scope` if `is_whole`: they are decoded while the walk waits for the
-/// kernel. The thread ends when the receiver is dropped.
+/// disk. The thread ends when the receiver is dropped.
 fn read_ahead<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     mut rows: impl Iterator<Item = T> + Send + 'scope,

@@ -9,11 +9,11 @@ use crate::batch::Failures;
 const MAX_CONFLICTS: usize = 1000;
 const MAX_WARNINGS: usize = 20;
 
-/// Counts of what happened in one source.
+/// The counts, failures and warnings of the sync of one source.
 pub(super) struct Tally {
     pub(super) report: SyncedSource,
     failures: Failures,
-    /// Files that changed during the sync.
+    /// The number of files that changed, or whose pages changed, during the sync.
     changing: u64,
 }
 
@@ -111,8 +111,8 @@ impl Tally {
             problems.push(format!("git pull: {message}"));
         }
         if report.failed_total > 0 {
-            let what = if report.failed_total == 1 { "file" } else { "files" };
-            problems.push(format!("{} {what} could not be stored", report.failed_total));
+            let noun = if report.failed_total == 1 { "file" } else { "files" };
+            problems.push(format!("{} {noun} could not be stored", report.failed_total));
         }
         report.status = match (report.held_back, problems.is_empty()) {
             (1.., _) => "held_back",

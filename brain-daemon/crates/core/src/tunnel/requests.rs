@@ -15,7 +15,7 @@ use crate::TunnelService;
 use brain_base::caller::Visibility;
 use brain_store::{Content, JobRecord};
 
-/// Maximum number of requests kept.
+/// The maximum number of requests in the log.
 const MAX_REQUESTS: usize = 1000;
 
 /// The most recent requests.
@@ -35,6 +35,8 @@ impl RequestLog {
         requests.push_back(request);
     }
 
+    /// Returns up to `limit` requests, newest first; only those with an error status if `failed` is
+    /// set.
     fn newest(&self, failed: bool, limit: usize) -> TunnelRequestsReply {
         let requests = self.requests();
         let mut matching = requests.iter().rev().filter(|request| !failed || request.status >= 400);
@@ -71,10 +73,10 @@ impl TunnelService {
                 "register it again: `brain sources add`, or let the sender repeat the request",
             ));
         }
-        // Replays the item as it arrived: same client, same options.
-        let (done, answer) = mpsc::channel();
-        self.ingest.ingest_again(job, content, move |result| drop(done.send(result)));
-        let accepted = answer.recv().map_err(|_| {
+        // Replays the item as it arrived: with the same client and options.
+        let (sender, receiver) = mpsc::channel();
+        self.ingest.ingest_again(job, content, move |result| drop(sender.send(result)));
+        let accepted = receiver.recv().map_err(|_| {
             Fault::new(FaultCode::Stopping, "the daemon is stopping")
                 .hint("start it again, then replay it")
         })??;

@@ -9,7 +9,7 @@ use crate::{Progress, TunnelService};
 use brain_collector::Heartbeat;
 use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
 
-/// Converts a fault into a failed step.
+/// Converts a fault into the failure of a step.
 fn step_of_fault(fault: Fault) -> StepFailure {
     StepFailure {
         message: fault.message,
@@ -17,7 +17,7 @@ fn step_of_fault(fault: Fault) -> StepFailure {
     }
 }
 
-/// Converts a check into a failed step.
+/// Converts the report of a check into a failed step.
 fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     let hint = report.diagnosis.hint.clone();
     failed(
@@ -28,12 +28,15 @@ fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     )
 }
 
+/// The number of steps.
+const STEPS: u64 = 7;
+
 impl TunnelService {
-    /// Runs the steps. The report lists the steps that were reached; the tunnel stays up
-    /// afterwards.
+    /// Runs the steps until one fails. The reply lists the steps that were run. The tunnel stays
+    /// up.
     ///
     /// # Errors
-    /// Only internal defects; failures are reported as steps.
+    /// None: the reply reports failures as steps.
     pub(crate) fn setup(&self, progress: &dyn Progress) -> Result<TunnelSetupReply, Fault> {
         let mut steps = Steps { clock: &*self.env.clock, results: Vec::new() };
         let has_passed = self.tunnel_steps(&mut steps, progress).is_some();
@@ -46,12 +49,12 @@ impl TunnelService {
 
     fn tunnel_steps(&self, steps: &mut Steps<'_>, progress: &dyn Progress) -> Option<()> {
         let settings = steps.run("provider", || self.provider())?;
-        let mut work = self.state.work();
-        progress.at(1, 7);
-        steps.run("agent", || self.agent(&mut work, &settings))?;
-        progress.at(2, 7);
-        let report = steps.run("authtoken", || self.authtoken(&mut work, &settings))?;
-        progress.at(3, 7);
+        let mut watchdog_state = self.state.lock_watchdog();
+        progress.at(1, STEPS);
+        steps.run("agent", || self.agent(&mut watchdog_state, &settings))?;
+        progress.at(2, STEPS);
+        let report = steps.run("authtoken", || self.authtoken(&mut watchdog_state, &settings))?;
+        progress.at(3, STEPS);
         let url = steps.run("start", || match &report.diagnosis.url {
             Some(url) => passed(
                 url.clone(),
@@ -59,21 +62,21 @@ impl TunnelService {
             ),
             None => step_of_report(&report),
         })?;
-        progress.at(4, 7);
+        progress.at(4, STEPS);
         steps.run("reachable", || match report.diagnosis.state {
             "up" => passed((), format!("{url}/health answers, requested from here")),
             _ => step_of_report(&report),
         })?;
-        progress.at(5, 7);
-        steps.run("telephone", || match self.update_webhook(&mut work) {
+        progress.at(5, STEPS);
+        steps.run("telephone", || match self.update_webhook(&mut watchdog_state) {
             Ok(message) => passed((), message),
             Err(fault) => Err(step_of_fault(fault)),
         })?;
-        progress.at(6, 7);
+        progress.at(6, STEPS);
         steps.run("heartbeat", || self.tunnel_heartbeat(&settings, &url))
     }
 
-    /// Step 1: the configuration is consistent.
+    /// Step 1: checks that the configuration is consistent.
     fn provider(&self) -> StepResult<Settings> {
         let settings = self.tunnel_settings().map_err(step_of_fault)?;
         let name = brain_tunnel::agent(&settings).name();
@@ -128,15 +131,16 @@ impl TunnelService {
         }
     }
 
-    /// Step 2: the agent is installed.
-    fn agent(&self, work: &mut WatchdogState, settings: &Settings) -> StepResult<()> {
+    /// Step 2: checks that the agent is installed, or that another program runs it.
+    fn agent(&self, watchdog_state: &mut WatchdogState, settings: &Settings) -> StepResult<()> {
         let starter = self.state.starter();
-        let watchdog = work.watchdog(settings);
+        let watchdog = watchdog_state.watchdog(settings);
         let (name, program) = (watchdog.name(), watchdog.program(&*starter));
         match program {
             Some(path) => passed((), format!("{name} is {}", path.display())),
             None => {
-                let report = self.run_tunnel_check(work, settings).map_err(step_of_fault)?;
+                let report =
+                    self.run_tunnel_check(watchdog_state, settings).map_err(step_of_fault)?;
                 match report.adopted {
                     true => passed((), format!("{name} runs already, started by another program")),
                     false => failed(
@@ -149,12 +153,17 @@ impl TunnelService {
     }
 
     /// Step 3: checks that the provider accepts the token, by waiting until the agent connects.
-    fn authtoken(&self, work: &mut WatchdogState, settings: &Settings) -> StepResult<TunnelCheck> {
+    fn authtoken(
+        &self,
+        watchdog_state: &mut WatchdogState,
+        settings: &Settings,
+    ) -> StepResult<TunnelCheck> {
         let found = self.tunnel_token().map_err(step_of_fault)?;
-        self.set_should_run(work, true).map_err(step_of_fault)?;
-        work.watchdog(settings).reset_backoff();
-        let report =
-            self.wait_for_tunnel(work, settings, watchdog::SETUP_TIMEOUT).map_err(step_of_fault)?;
+        self.set_should_run(watchdog_state, true).map_err(step_of_fault)?;
+        watchdog_state.watchdog(settings).reset_backoff();
+        let report = self
+            .wait_for_tunnel(watchdog_state, settings, watchdog::SETUP_TIMEOUT)
+            .map_err(step_of_fault)?;
         if report.token_refused {
             return step_of_report(&report);
         }
@@ -210,7 +219,7 @@ impl TunnelService {
     }
 }
 
-/// Guesses the kind of plan from the hostname.
+/// Guesses the plan of the account, or the kind of tunnel, from provider and hostname.
 fn tier(settings: &Settings, domain: &str) -> &'static str {
     let free = [".ngrok-free.app", ".ngrok-free.dev"].iter().any(|end| domain.ends_with(end));
     match (settings.provider, &settings.domain) {

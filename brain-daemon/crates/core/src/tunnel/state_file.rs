@@ -1,6 +1,7 @@
 //! Persistent state of the tunnel, in a file of the home.
 //!
-//! Losing the file costs at most a repeated notification.
+//! If the file is lost, a notification may be repeated, and a tunnel that `brain tunnel stop`
+//! stopped starts again.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ fn path(home: &Home) -> PathBuf {
 }
 
 impl TunnelState {
+    /// Loads the state. Returns the default, with a warning in the log, if the file is damaged.
     fn load(home: &Home) -> Self {
         let path = path(home);
         match std::fs::read(&path) {
@@ -47,7 +49,7 @@ impl TunnelState {
     /// Saves the state.
     ///
     /// # Errors
-    /// A fault with the path if the file cannot be written.
+    /// `disk_full`, `read_only` or `io`, with the path, if the file cannot be written.
     pub(super) fn save(&self, home: &Home) -> Result<(), Fault> {
         let path = path(home);
         let write = || -> std::io::Result<()> {
@@ -73,7 +75,7 @@ impl TunnelState {
 }
 
 impl WatchdogState {
-    /// Returns the state and loads it at the first call.
+    /// Returns the persistent state. The first call loads it.
     pub(super) fn persistent_state(&mut self, home: &Home) -> &mut TunnelState {
         self.persistent_state.get_or_insert_with(|| TunnelState::load(home))
     }

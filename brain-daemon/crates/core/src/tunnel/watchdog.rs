@@ -25,36 +25,36 @@ impl TunnelService {
     /// `None` without a configured tunnel. Blocks.
     pub fn check_tunnel(&self) -> Option<u64> {
         let settings = Settings::from_config(&self.env.config)?;
-        let mut work = self.state.work();
+        let mut watchdog_state = self.state.lock_watchdog();
         if self.env.stop.is_cancelled() || self.env.home.has_moved() {
             return Some(CHECK_INTERVAL_MS.unsigned_abs());
         }
-        let next_ms = match self.run_tunnel_check(&mut work, &settings) {
+        let next_ms = match self.run_tunnel_check(&mut watchdog_state, &settings) {
             Ok(report) => report.next_ms,
             Err(fault) => {
                 let last_logged = Some((fault.code.as_str().to_owned(), fault.message.clone()));
-                if work.last_logged != last_logged {
+                if watchdog_state.last_logged != last_logged {
                     let hint = fault.hint.as_deref().unwrap_or_default();
                     tracing::warn!("[watchdog] {fault}; {hint}");
-                    work.last_logged = last_logged;
+                    watchdog_state.last_logged = last_logged;
                 }
                 CHECK_INTERVAL_MS
             }
         };
-        let webhook_state = self.update_webhook_if_due(&mut work);
+        let webhook_state = self.update_webhook_if_due(&mut watchdog_state);
         Some(webhook_state.map_or(next_ms, |ms| ms.min(next_ms)).max(0).unsigned_abs())
     }
 
-    /// Runs one check, logs it and updates the status.
+    /// Runs one check, logs its result, and updates the status.
     ///
     /// # Errors
     /// If the token exists and cannot be read; nothing is started without it.
     pub(super) fn run_tunnel_check(
         &self,
-        work: &mut WatchdogState,
+        watchdog_state: &mut WatchdogState,
         settings: &Settings,
     ) -> Result<TunnelCheck, Fault> {
-        let should_run = !work.persistent_state(&self.env.home).stopped;
+        let should_run = !watchdog_state.persistent_state(&self.env.home).stopped;
         let token = self.tunnel_token()?;
         let starter = self.state.starter();
         let prove = |url: &str| self.prove_address(settings, url);
@@ -65,7 +65,7 @@ impl TunnelService {
             token: token.as_ref().map(|found| &found.secret),
             now: self.env.clock.now(),
         };
-        let watchdog = work.watchdog(settings);
+        let watchdog = watchdog_state.watchdog(settings);
         // A stopping daemon starts nothing.
         let report = watchdog.check(environment, should_run && !self.env.stop.is_cancelled());
         let (name, starts) = (watchdog.name(), watchdog.starts());
@@ -79,13 +79,14 @@ impl TunnelService {
         if let Some(warning) = &report.warning {
             tracing::warn!("[watchdog] {warning}");
         }
-        self.log_diagnosis(work, &report);
-        // Once proved, requests to this host are accepted, so the agent's own report is not enough.
+        self.log_diagnosis(watchdog_state, &report);
+        // Requests to a saved address are accepted, so only a proved address is saved: the agent's
+        // own report is not enough.
         if let Some(url) = report.diagnosis.url.as_ref().filter(|_| report.diagnosis.state == "up")
         {
-            self.save_address(work, settings, url);
+            self.save_address(watchdog_state, settings, url);
         }
-        let telephone = work.webhook_state.status_text();
+        let telephone = watchdog_state.webhook_state.status_text();
         let now = self.env.clock.now();
         *self.state.status() = Some(TunnelStatusReply {
             provider: name.into(),
@@ -109,8 +110,9 @@ impl TunnelService {
     /// # Errors
     /// The reason why it is not proved.
     fn prove_address(&self, settings: &Settings, url: &str) -> Result<(), String> {
-        let text = || random::text::<32>(&*self.env.random).map_err(|error| error.to_string());
-        let proof = Proof::new(url, text()?, text()?)?;
+        let random_text =
+            || random::text::<32>(&*self.env.random).map_err(|error| error.to_string());
+        let proof = Proof::new(url, random_text()?, random_text()?)?;
         *self.state.proof() = Some(proof.clone());
         // A configured domain or a tailnet may have a private address.
         let must_be_public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
@@ -119,26 +121,26 @@ impl TunnelService {
         result
     }
 
-    /// Checks until the tunnel is up, has failed, should stop, or `within` has passed.
+    /// Checks until the tunnel is up, has failed, should stop, or `timeout` has passed.
     ///
     /// # Errors
     /// As [`TunnelService::run_tunnel_check`].
     pub(super) fn wait_for_tunnel(
         &self,
-        work: &mut WatchdogState,
+        watchdog_state: &mut WatchdogState,
         settings: &Settings,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<TunnelCheck, Fault> {
         let began = Instant::now();
         loop {
-            let report = self.run_tunnel_check(work, settings)?;
+            let report = self.run_tunnel_check(watchdog_state, settings)?;
             // These states are transient while an agent starts and connects.
             let is_starting =
                 matches!(report.diagnosis.state, "agent_down" | "not_connected" | "unreachable")
                     && !report.adopted;
             let should_stop =
                 self.env.stop.is_cancelled() || self.state.stop_requested.load(Ordering::SeqCst);
-            if !(is_starting || report.started) || began.elapsed() >= within || should_stop {
+            if !(is_starting || report.started) || began.elapsed() >= timeout || should_stop {
                 return Ok(report);
             }
             sleep(POLL_INTERVAL);
@@ -146,10 +148,10 @@ impl TunnelService {
     }
 
     /// Logs the diagnosis if it differs from the last one.
-    fn log_diagnosis(&self, work: &mut WatchdogState, report: &TunnelCheck) {
+    fn log_diagnosis(&self, watchdog_state: &mut WatchdogState, report: &TunnelCheck) {
         let diagnosis = &report.diagnosis;
         let current = (diagnosis.state.to_owned(), diagnosis.message.clone());
-        if work.last_logged.as_ref() == Some(&current) {
+        if watchdog_state.last_logged.as_ref() == Some(&current) {
             return;
         }
         if !report.started {
@@ -162,13 +164,13 @@ impl TunnelService {
                 _ => tracing::warn!("{line}"),
             }
         }
-        work.last_logged = Some(current);
+        watchdog_state.last_logged = Some(current);
     }
 
     /// Saves the address and logs which clients need the new one.
-    fn save_address(&self, work: &mut WatchdogState, settings: &Settings, url: &str) {
+    fn save_address(&self, watchdog_state: &mut WatchdogState, settings: &Settings, url: &str) {
         *self.state.address.write() = Some(url.to_owned());
-        let persistent_state = work.persistent_state(&self.env.home);
+        let persistent_state = watchdog_state.persistent_state(&self.env.home);
         if persistent_state.address.as_deref() == Some(url) {
             return;
         }
@@ -190,12 +192,12 @@ impl TunnelService {
             true => "no registered client needs the new address".to_owned(),
             false => format!("these clients need the new address: {}", names.join(", ")),
         };
-        let fixed = match &settings.domain {
+        let advice = match &settings.domain {
             Some(_) => "",
             None => "; set tunnel.domain for a fixed address",
         };
         tracing::warn!(
-            "[watchdog] the public address has changed from {before} to {url}; {notice}{fixed}"
+            "[watchdog] the public address has changed from {before} to {url}; {notice}{advice}"
         );
     }
 }

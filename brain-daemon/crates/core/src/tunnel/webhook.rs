@@ -22,9 +22,9 @@ const MAX_BACKOFF_MS: i64 = 10 * 60 * 1000;
 /// State of the webhook update.
 #[derive(Debug, Default)]
 pub(super) struct WebhookState {
-    /// Failures in a row.
+    /// The number of failures since the last success.
     failures: u32,
-    /// Earliest next attempt, in Unix milliseconds.
+    /// The earliest time of the next attempt, in Unix milliseconds.
     due: i64,
     /// The webhook that could not be set, and the reason.
     failure: Option<(String, String)>,
@@ -41,6 +41,7 @@ impl WebhookState {
         }
     }
 
+    /// Records a failure at `now`. Returns the delay until the next attempt, in milliseconds.
     fn record_failure(&mut self, now: i64, webhook: String, why: String) -> i64 {
         let pause = (MIN_BACKOFF_MS << self.failures.min(20)).min(MAX_BACKOFF_MS);
         self.failures = self.failures.saturating_add(1);
@@ -57,28 +58,29 @@ impl TunnelService {
         Some(format!("{}{PATH}", self.public_address()?))
     }
 
-    /// Updates the webhook if it differs and the tunnel is up. Returns the delay until the next
-    /// attempt in milliseconds after a failure.
-    pub(super) fn update_webhook_if_due(&self, work: &mut WatchdogState) -> Option<i64> {
+    /// Updates the webhook if it differs and the tunnel is up. After a failure, returns the delay
+    /// until the next attempt, in milliseconds.
+    pub(super) fn update_webhook_if_due(&self, watchdog_state: &mut WatchdogState) -> Option<i64> {
         let webhook = self.webhook()?;
         let up = self.state.status().as_ref().is_some_and(|status| status.state == "up");
         if !up
-            || (work.webhook_state.failure.is_none()
-                && work.webhook_state.reported_url.as_ref() == Some(&webhook))
+            || (watchdog_state.webhook_state.failure.is_none()
+                && watchdog_state.webhook_state.reported_url.as_ref() == Some(&webhook))
         {
             return None;
         }
-        if work.webhook_state.failure.as_ref().is_some_and(|(other, _)| *other != webhook) {
+        if watchdog_state.webhook_state.failure.as_ref().is_some_and(|(other, _)| *other != webhook)
+        {
             // The backoff of another address does not apply to this one.
-            work.webhook_state = WebhookState::default();
+            watchdog_state.webhook_state = WebhookState::default();
         }
         let now = self.env.clock.now();
-        // A later time was recorded while the clock was wrong.
-        let wait = work.webhook_state.due - now;
+        // A longer wait was recorded while the clock was wrong, and does not count.
+        let wait = watchdog_state.webhook_state.due - now;
         if (1..=MAX_BACKOFF_MS).contains(&wait) {
             return Some(wait);
         }
-        match self.update_webhook(work) {
+        match self.update_webhook(watchdog_state) {
             Ok(message) => {
                 tracing::info!("[watchdog] {message}");
                 None
@@ -89,25 +91,30 @@ impl TunnelService {
                     "[watchdog] the telephone number is not changed: {fault}; {hint}; retrying \
                      later"
                 );
-                let pause = work.webhook_state.record_failure(now, webhook, fault.message);
-                self.show_webhook(work);
+                let pause =
+                    watchdog_state.webhook_state.record_failure(now, webhook, fault.message);
+                self.show_webhook(watchdog_state);
                 Some(pause)
             }
         }
     }
 
     /// Adds the webhook to the tunnel's status.
-    fn show_webhook(&self, work: &WatchdogState) {
+    fn show_webhook(&self, watchdog_state: &WatchdogState) {
         if let Some(status) = &mut *self.state.status() {
-            status.telephone = work.webhook_state.status_text();
+            status.telephone = watchdog_state.webhook_state.status_text();
         }
     }
 
     /// Updates the webhook now and returns a description of the result.
     ///
     /// # Errors
-    /// `not_set_up` without a token; otherwise the provider's fault.
-    pub(super) fn update_webhook(&self, work: &mut WatchdogState) -> Result<String, Fault> {
+    /// `not_set_up` without a token, `service_failed` if the provider refuses or does not answer,
+    /// or the token cannot be read.
+    pub(super) fn update_webhook(
+        &self,
+        watchdog_state: &mut WatchdogState,
+    ) -> Result<String, Fault> {
         use brain_protocol::FaultCode::{NotSetUp, ServiceFailed};
         let (Some(number), Some(webhook)) = (Number::from_config(&self.env.config), self.webhook())
         else {
@@ -127,9 +134,9 @@ impl TunnelService {
         let update =
             number_webhook::update_webhook(&*self.env.net, &number, &token.secret, &webhook)
                 .map_err(|error| Fault::new(ServiceFailed, error.message).hint(error.hint))?;
-        work.webhook_state =
+        watchdog_state.webhook_state =
             WebhookState { reported_url: Some(webhook.clone()), ..WebhookState::default() };
-        self.show_webhook(work);
+        self.show_webhook(watchdog_state);
         Ok(match update {
             WebhookUpdate::Unchanged => format!("the telephone number leads to {webhook}"),
             WebhookUpdate::Changed { from } => {

@@ -43,7 +43,7 @@ impl VoiceService {
         Ok(reader.content(&record)?.body.lines().any(|known| known == line))
     }
 
-    /// Adds a turn to the page of its call and creates the page for the first one.
+    /// Adds a turn to the page of its call. Creates the page for the first turn.
     pub(super) fn write_turn(
         &self,
         caller: &Caller,
@@ -55,7 +55,7 @@ impl VoiceService {
         let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let existing_slug = find_slug(&reader, &source, turn)?;
         drop(reader);
-        // The end of an unanswered call creates no page.
+        // The end of a call without other turns creates no page.
         if existing_slug.is_none() && matches!(turn.event, VoiceEvent::Ended(_)) {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl VoiceService {
         let (turn, source_id) = (turn.clone(), source.clone());
         let applied = self.store.write(move |draft| {
             let existing = draft.page(&source_id, &slug)?;
-            // The owner deleted the page.
+            // A page that the owner deleted stays deleted.
             if existing.as_ref().is_some_and(|record| record.deleted_at.is_some()) {
                 return Ok(None);
             }
@@ -94,7 +94,7 @@ impl VoiceService {
     }
 }
 
-/// Marks the page as text from outside, even if its owner edited it.
+/// Returns the provenance with the kind of telephone text, even if the owner edited the page.
 fn keep_outside_origin(provenance: Provenance) -> Provenance {
     Provenance { source_kind: Some(VOICE.kind.into()), ..provenance }
 }
@@ -197,8 +197,8 @@ fn add_lines(
         } else {
             format!("## {heading}\n\n{line}")
         };
-        let added = page::append(&document.body, has_heading.then_some(*heading), &text);
-        document.body = added.map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        let body = page::append(&document.body, has_heading.then_some(*heading), &text);
+        document.body = body.map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         changed = true;
     }
     if let VoiceEvent::Ended(state) = &turn.event {

@@ -1,11 +1,11 @@
 //! Normalises callers' numbers for comparison and for pages. No I/O.
 
 /// Prefixes of names that are not numbers: accounts at the provider and SIP addresses.
-const NAMED: [&str; 2] = ["client:", "sip:"];
+const NAME_PREFIXES: [&str; 2] = ["client:", "sip:"];
 /// The provider's numbers for withheld callers: ANONYMOUS, BLOCKED, RESTRICTED, UNAVAILABLE and
 /// UNKNOWN on a keypad.
 const WITHHELD: [&str; 5] = ["+266696687", "+2562533", "+7378742833", "+86282452253", "+8656696"];
-/// Maximum length of a caller's name, in bytes.
+/// Maximum length of a caller's name or number, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
 /// Returns whether the list has the caller. Numbers are normalised; names must match exactly.
@@ -17,7 +17,7 @@ pub(super) fn is_among(callers: &[String], from: &str) -> bool {
 /// Returns the URI of the caller; `tel:unknown` without a number or name.
 pub(super) fn uri(from: &str) -> String {
     match normalize(from) {
-        Some(name) if is_named(&name) => name,
+        Some(name) if is_name(&name) => name,
         Some(number) => format!("tel:{number}"),
         None => "tel:unknown".into(),
     }
@@ -27,7 +27,7 @@ pub(super) fn uri(from: &str) -> String {
 /// anything else.
 fn normalize(from: &str) -> Option<String> {
     let from = from.trim();
-    if is_named(from) {
+    if is_name(from) {
         let is_valid = from.len() <= MAX_NAME_BYTES
             && !from.contains(|c: char| c.is_control() || c.is_whitespace());
         return is_valid.then(|| from.to_owned());
@@ -44,8 +44,9 @@ fn normalize(from: &str) -> Option<String> {
     (is_number && !WITHHELD.contains(&number.as_str())).then_some(number)
 }
 
-fn is_named(from: &str) -> bool {
-    NAMED.iter().any(|kind| from.starts_with(kind))
+/// Returns whether `from` is a name, not a number.
+fn is_name(from: &str) -> bool {
+    NAME_PREFIXES.iter().any(|kind| from.starts_with(kind))
 }
 
 #[cfg(test)]
@@ -63,10 +64,9 @@ mod tests {
         ] {
             let callers = [String::new(), written.to_owned()];
             assert!(is_among(&callers, "+49151123456"), "{written}");
-            for stranger in
-                ["", " ", "+", "49151123456", "+4915112345", "+491511234567", "anonymous"]
+            for other in ["", " ", "+", "49151123456", "+4915112345", "+491511234567", "anonymous"]
             {
-                assert!(!is_among(&callers, stranger), "{written}: {stranger}");
+                assert!(!is_among(&callers, other), "{written}: {other}");
             }
             for spoofed in [
                 "sip:+49151123456@evil.example",
@@ -86,7 +86,7 @@ mod tests {
     fn name_matches_exactly() {
         let callers = ["client:ann".to_owned(), "sip:ann@example.org".into()];
         assert!(is_among(&callers, "client:ann") && is_among(&callers, "sip:ann@example.org"));
-        for stranger in [
+        for other in [
             "client:an.n",
             "client:a-nn",
             "client:(ann)",
@@ -94,7 +94,7 @@ mod tests {
             "sip:ann@exam.pleorg",
             "sip:an-n@example.org",
         ] {
-            assert!(!is_among(&callers, stranger), "{stranger}");
+            assert!(!is_among(&callers, other), "{other}");
         }
     }
 
@@ -104,8 +104,8 @@ mod tests {
             assert!(!is_among(&[withheld.to_owned()], withheld), "{withheld}");
             assert_eq!(uri(withheld), "tel:unknown");
         }
-        for nobody in ["", "anonymous", "Unavailable"] {
-            assert!(!is_among(&[nobody.to_owned()], nobody), "{nobody}");
+        for unusable in ["", "anonymous", "Unavailable"] {
+            assert!(!is_among(&[unusable.to_owned()], unusable), "{unusable}");
         }
     }
 

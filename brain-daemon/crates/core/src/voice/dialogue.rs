@@ -6,12 +6,12 @@ use brain_protocol::{VoiceAction, VoiceEvent, VoiceReply, VoiceTurn};
 
 use super::phrases::Phrases;
 
-/// Consecutive silences after which a call ends.
+/// A call ends after this number of consecutive turns that are silent or not understood.
 const MAX_SILENCES: u32 = 2;
 
-/// The former request was for a note.
+/// The value of `asked` after a request for a note.
 const NOTE: &str = "note";
-/// The former request was for a question.
+/// The value of `asked` after a request for a question.
 const QUESTION: &str = "question";
 
 /// The action for a turn.
@@ -25,7 +25,7 @@ pub(super) enum TurnAction {
     Search(String),
 }
 
-/// Decides the action for a turn. Unknown callers can only leave a message.
+/// Returns the action for a turn. Unknown callers can only leave a message.
 pub(super) fn next(
     turn: &VoiceTurn,
     is_known: bool,
@@ -71,17 +71,19 @@ pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> VoiceReply
     }
 }
 
-/// Speaks these sentences and asks for more.
+/// Returns a reply that says these sentences and asks for more.
 pub(super) fn ask_for_more(mut say: Vec<String>, phrases: &Phrases) -> VoiceReply {
     say.push(phrases.more.into());
     VoiceReply { say, then: VoiceAction::Listen { asked: None, silences: 0 } }
 }
 
+/// Returns a reply that says these sentences, then listens. `asked` is the request to the caller.
 fn listen(say: &[&str], asked: Option<&str>, silences: u32) -> VoiceReply {
     let then = VoiceAction::Listen { asked: asked.map(Into::into), silences };
     VoiceReply { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
 }
 
+/// Returns a reply that says these sentences, then hangs up.
 fn end(say: &[&str]) -> VoiceReply {
     VoiceReply {
         say: say.iter().map(|text| (*text).to_owned()).collect(),
@@ -93,7 +95,8 @@ fn ask_for_message(phrases: &Phrases) -> VoiceReply {
     VoiceReply { say: vec![phrases.message.into()], then: VoiceAction::Record }
 }
 
-/// Asks again, or ends the call after too many silences.
+/// Returns a reply that gives the reason and asks again, or that ends the call after
+/// [`MAX_SILENCES`] turns.
 fn ask_again(turn: &VoiceTurn, reason: &str, phrases: &Phrases) -> VoiceReply {
     let silences = turn.silences.saturating_add(1);
     if silences >= MAX_SILENCES {
@@ -315,10 +318,11 @@ mod tests {
         assert_eq!(greeted(Some("Ahoy.")), ["Ahoy.", english().menu]);
         assert_eq!(greeted(None), [english().greeting, english().menu]);
         let german = Phrases::of("de-DE");
-        let noted = |text: &str| describe(next(&turn(speech(text), None, 0), true, None, german));
-        assert_eq!(noted("Notiere: Milch kaufen"), "note: Milch kaufen");
-        assert_eq!(noted("Wie heißt das Boot"), "search: Wie heißt das Boot");
-        assert_eq!(noted("Auf Wiederhören."), "HangUp");
+        let german_action =
+            |text: &str| describe(next(&turn(speech(text), None, 0), true, None, german));
+        assert_eq!(german_action("Notiere: Milch kaufen"), "note: Milch kaufen");
+        assert_eq!(german_action("Wie heißt das Boot"), "search: Wie heißt das Boot");
+        assert_eq!(german_action("Auf Wiederhören."), "HangUp");
     }
 
     #[test]
@@ -329,7 +333,7 @@ mod tests {
         assert_eq!(failed(VoiceEvent::Incoming, None).then, VoiceAction::HangUp);
         assert_eq!(failed(VoiceEvent::Ended("completed".into()), None).then, VoiceAction::Nothing);
         assert_eq!(apology(None, english()), end(&[english().sorry, english().goodbye]));
-        // A question is never repeated for a recording.
+        // After a failed question, the caller is not asked for a recording.
         for (question, asked) in [("What is it", None), ("the boat", Some("question"))] {
             let reply = failed(speech(question), asked);
             assert_eq!(reply.say, [english().sorry, english().more]);

@@ -1,43 +1,44 @@
 //! Spoken phrases and recognised words by language. No I/O.
 
-/// Phrases and words of one language. Words are in lower case, without punctuation.
+/// Phrases that are spoken in one language, and lists of phrases that are recognised. The lists are
+/// normalised: lower case, apostrophes as the only punctuation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Phrases {
-    /// The prefix of the language tag.
+    /// The first part of the language tag, in lower case.
     language: &'static str,
     /// Greeting for known callers, unless the owner configured one.
     pub(super) greeting: &'static str,
-    /// The menu.
+    /// Offers a note or a question.
     pub(super) menu: &'static str,
     /// Asks for a note.
     pub(super) note: &'static str,
     /// Asks for a question.
     pub(super) question: &'static str,
-    /// A note was saved.
+    /// Says that a note was saved.
     pub(super) noted: &'static str,
     /// Asks whether there is more.
     pub(super) more: &'static str,
     /// Introduces a result.
     pub(super) found: &'static str,
-    /// Nothing was found.
+    /// Says that nothing was found.
     pub(super) nothing: &'static str,
-    /// The input was not understood.
+    /// Says that the input was not understood.
     pub(super) pardon: &'static str,
-    /// Nothing was heard.
+    /// Says that nothing was heard.
     pub(super) silence: &'static str,
-    /// Greeting for unknown callers.
+    /// Greets unknown callers and asks for a message.
     pub(super) message: &'static str,
-    /// A message was left.
+    /// Thanks for a message.
     pub(super) thanks: &'static str,
-    /// The end of the call.
+    /// Ends the call.
     pub(super) goodbye: &'static str,
-    /// A failure.
+    /// Apologises for a failure.
     pub(super) sorry: &'static str,
-    /// A failure after which the provider can record the note.
+    /// Apologises for a failure, and asks for the note again: the provider records it.
     pub(super) record: &'static str,
-    /// Prefixes of a note, longest first.
+    /// Prefixes of a note. A prefix comes before every shorter one that it begins with.
     pub(super) note_prefixes: &'static [&'static str],
-    /// Prefixes of an announced question, longest first.
+    /// Prefixes of an announced question, in the same order as `note_prefixes`.
     pub(super) question_prefixes: &'static [&'static str],
     /// First words of a question.
     pub(super) interrogatives: &'static [&'static str],
@@ -203,15 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn longer_prefixes_come_first() {
+    fn lists_are_normalised_and_longer_prefixes_come_first() {
         for phrases in [&ENGLISH, &GERMAN] {
             for list in [phrases.note_prefixes, phrases.question_prefixes] {
                 for (at, first) in list.iter().enumerate() {
-                    let hidden = list
+                    let unreachable = list
                         .iter()
                         .skip(at + 1)
                         .find(|later| later.starts_with(&format!("{first} ")));
-                    assert_eq!(hidden, None, "{first}");
+                    assert_eq!(unreachable, None, "{first}");
                 }
             }
             for text in [
@@ -223,7 +224,7 @@ mod tests {
             ]
             .concat()
             {
-                assert_eq!(text, super::super::dialogue::normalize(text), "phrases are normalised");
+                assert_eq!(text, super::super::dialogue::normalize(text), "lists are normalised");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Turns page text into spoken text: a few plain sentences without markup and URLs. No I/O.
+//! Turns page text into spoken text: at most three plain sentences without markup and URLs. No I/O.
 
 use pulldown_cmark::{Event, Options, Parser};
 
@@ -6,18 +6,20 @@ use super::phrases::Phrases;
 
 /// Maximum number of sentences of a passage.
 const MAX_SENTENCES: usize = 2;
-/// Maximum length of a title and of a sentence, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
+/// Maximum length of a sentence of a passage, in characters.
 const MAX_SENTENCE_CHARS: usize = 220;
 
 /// Builds an answer from the title and passage of the best page.
 pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<String> {
     let title = cut_at_word(&plain_text(title), MAX_TITLE_CHARS);
     let passage = plain_text(passage);
-    // A passage from the beginning of a page repeats the title as a heading.
-    let follows_heading =
+    // A passage from the beginning of a page repeats the title as a heading. If a lower-case letter
+    // follows, the title is the beginning of a sentence.
+    let is_after_heading =
         |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
-    let rest = passage.strip_prefix(&title).filter(follows_heading).unwrap_or(&passage);
+    let rest = passage.strip_prefix(&title).filter(is_after_heading).unwrap_or(&passage);
     let mut spoken = vec![format!("{} {}", phrases.found, with_full_stop(&title))];
     spoken.extend(
         sentences(rest)
@@ -29,7 +31,7 @@ pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<Strin
 
 /// Converts Markdown to one line of plain text.
 fn plain_text(markdown: &str) -> String {
-    // Parsed as a heading, so that nothing in it becomes a block.
+    // A heading is one line, so no list, quote or code block can begin in it.
     let line = format!("# {}", markdown.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut out = String::with_capacity(line.len());
     for event in Parser::new_ext(&line, Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS) {
@@ -41,7 +43,7 @@ fn plain_text(markdown: &str) -> String {
     }
     let words = out
         .split_whitespace()
-        .filter(|word| !is_address(word))
+        .filter(|word| !is_url(word))
         // A passage may begin or end inside markup.
         .map(|word| {
             word.trim_matches(['#', '*', '|', '…', '`', '=', '~', '[', ']', '<', '>', '_', '^'])
@@ -50,8 +52,9 @@ fn plain_text(markdown: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns whether a word is a URL or host: `https://…`, `www.…`, `example.org/x`.
-fn is_address(word: &str) -> bool {
+/// Returns whether a word is a URL, possibly without a scheme: `https://…`, `www.…`,
+/// `example.org/x`.
+fn is_url(word: &str) -> bool {
     let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     let host = word.split_once('/').and_then(|(host, _)| host.rsplit_once('.'));
     let is_host = host.is_some_and(|(name, end)| {
@@ -64,13 +67,13 @@ fn is_address(word: &str) -> bool {
 
 /// Splits a text into sentences with their final punctuation.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1] == b' ';
+    let is_end = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1] == b' ';
     let mut from = 0;
     let mut ends: Vec<usize> = text
         .as_bytes()
         .windows(2)
         .enumerate()
-        .filter(|(_, pair)| ends(pair))
+        .filter(|(_, pair)| is_end(pair))
         .map(|(at, _)| at + 1)
         .collect();
     ends.push(text.len());
@@ -83,7 +86,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Cuts a text to `max_chars` characters at a word boundary.
+/// Cuts a text to at most `max_chars` characters, after a whole word if there is one.
 fn cut_at_word(text: &str, max_chars: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max_chars) else { return text.into() };
     let cut = text.get(..end).unwrap_or_default();
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_and_addresses_are_left_out() {
+    fn markup_and_urls_are_left_out() {
         assert_eq!(
             answer_of(
                 "**Ann**",
@@ -138,7 +141,7 @@ mod tests {
             ),
             ["I found this: Ann.", "Ann see her page and Ann Lee, code x cell."]
         );
-        // The rest of a link at either end of the passage.
+        // A link is cut at each end of the passage.
         assert_eq!(
             answer_of("Pier", "…people/ann.md) lies at [pier 4](https://port.exam…"),
             ["I found this: Pier.", "people/ann.md) lies at pier."]

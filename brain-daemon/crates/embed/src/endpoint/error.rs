@@ -1,7 +1,7 @@
 //! Errors of an endpoint, and what to do: retry, split the batch, or fail. No I/O.
 //!
-//! Of an endpoint's error, only its name for the problem is repeated: the text may contain the key
-//! or text of pages.
+//! Messages repeat only an endpoint's name for the problem, because the rest of its answer may
+//! contain the key or text of pages.
 
 use serde_json::Value;
 use url::Url;
@@ -12,7 +12,7 @@ use brain_net::{Error as NetError, HttpResponse};
 /// Seconds before an account without credit is tried again.
 const CREDIT_RETRY_SECONDS: u64 = 3600;
 /// Phrases by which services report that a request is too large.
-const TOO_LONG: [&str; 10] = [
+const TOO_LARGE_PHRASES: [&str; 10] = [
     "context length",
     "context_length",
     "context size",
@@ -28,8 +28,8 @@ const TOO_LONG: [&str; 10] = [
 /// What to do after a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NextStep {
-    /// Retry after this many seconds, if the service names a time. Without a retry, report this
-    /// error.
+    /// Retry, after this many seconds if the service names a time. When no retry is left, report
+    /// this error.
     Retry(Option<u64>, EmbedError),
     /// Split the batch. If it has one text, report this error.
     Split(EmbedError),
@@ -49,12 +49,13 @@ pub(super) struct EndpointLabel {
 }
 
 impl EndpointLabel {
-    fn fault(&self, kind: EmbedErrorKind, what: &str, hint: &str) -> EmbedError {
-        let message = format!("the embedding model \"{}\" at {} {what}", self.model, self.url);
+    /// Returns an error with the message `the embedding model … at … {problem}`.
+    fn fault(&self, kind: EmbedErrorKind, problem: &str, hint: &str) -> EmbedError {
+        let message = format!("the embedding model \"{}\" at {} {problem}", self.model, self.url);
         EmbedError { kind, message, hint: Some(hint.to_owned()) }
     }
 
-    /// Handles a request without a complete response.
+    /// Decides what to do about a request without a complete response.
     pub(super) fn unreachable(&self, net_error: &NetError) -> NextStep {
         let hint = "is it running? check embedding.base_url and the network; search uses full text \
                     meanwhile";
@@ -71,23 +72,23 @@ impl EndpointLabel {
         }
     }
 
-    /// Returns the error for an invalid response.
-    pub(super) fn invalid_response(&self, what: &str) -> EmbedError {
+    /// Returns the error for an invalid response; `problem` follows "its answer".
+    pub(super) fn invalid_response(&self, problem: &str) -> EmbedError {
         let hint = "check that embedding.base_url is an endpoint with OpenAI's API, and \
                     embedding.model an embedding model";
         self.fault(
             EmbedErrorKind::Retryable(None),
-            &format!("does not answer with vectors: its answer {what}"),
+            &format!("does not answer with vectors: its answer {problem}"),
             hint,
         )
     }
 
     /// Returns the error for a request that exceeded its time limit.
     pub(super) fn timed_out(&self, seconds: u64) -> EmbedError {
-        let what = format!("has not answered within {seconds} seconds");
+        let problem = format!("has not answered within {seconds} seconds");
         self.fault(
             EmbedErrorKind::Retryable(None),
-            &what,
+            &problem,
             "a smaller or nearer model answers sooner",
         )
     }
@@ -97,15 +98,15 @@ impl EndpointLabel {
         self.fault(EmbedErrorKind::Stopped, "was stopped", "the request is repeated later")
     }
 
-    /// Handles a status other than 200.
+    /// Decides what to do about a status other than 200.
     pub(super) fn refusal(&self, answer: &HttpResponse) -> NextStep {
         use EmbedErrorKind::{Refused, Retryable, Text};
         let (status, wait) = (answer.status, retry_after(answer));
         let body = String::from_utf8_lossy(&answer.body).to_lowercase();
-        let problem = problem(&answer.body);
-        let suffix = if problem.is_empty() { String::new() } else { format!(" ({problem})") };
-        let what = format!("answers with status {status}{suffix}");
-        let fault = |why, hint: &str| self.fault(why, &what, hint);
+        let names = problem_names(&answer.body);
+        let suffix = if names.is_empty() { String::new() } else { format!(" ({names})") };
+        let problem = format!("answers with status {status}{suffix}");
+        let fault = |kind, hint: &str| self.fault(kind, &problem, hint);
         let has_no_credit = body.contains("insufficient_quota") || body.contains("credit balance");
         match status {
             401 | 403 if !self.has_key => NextStep::Fail(fault(
@@ -141,7 +142,8 @@ impl EndpointLabel {
             ),
             // Some servers answer 500 when a text is too long.
             400 | 413 | 422 | 500
-                if status == 413 || TOO_LONG.iter().any(|words| body.contains(words)) =>
+                if status == 413
+                    || TOO_LARGE_PHRASES.iter().any(|phrase| body.contains(phrase)) =>
             {
                 NextStep::Split(fault(Text, "it accepts only shorter texts: use another model"))
             }
@@ -165,8 +167,8 @@ fn retry_after(answer: &HttpResponse) -> Option<u64> {
     answer.header("retry-after")?.trim().parse().ok()
 }
 
-/// Returns the error's `type`, `code` and `param`, if they are plain names.
-fn problem(body: &[u8]) -> String {
+/// Returns the error's `type`, `code` and `param`, as far as they are plain names.
+fn problem_names(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let plain = |text: &&str| {
         (1..=40).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')

@@ -13,7 +13,7 @@ const MAX_DIMENSIONS: usize = 8192;
 /// A valid response.
 #[derive(Debug, PartialEq)]
 pub(super) struct EmbeddingResponse {
-    /// One vector of length one per text, in their order, all equally long.
+    /// One vector of length one for each text, in their order, all of the same dimension.
     pub(super) vectors: Vec<Vec<f32>>,
     /// Number of tokens as counted by the service; 0 if not given.
     pub(super) tokens: u64,
@@ -83,7 +83,8 @@ impl<'de> Deserialize<'de> for Numbers {
 /// Parses the response to `count` texts, with vectors of length `length` if given.
 ///
 /// # Errors
-/// What is wrong, as a phrase that follows "its answer".
+/// A phrase that follows "its answer", when the response does not follow OpenAI's API, or when its
+/// vectors do not match the texts or `length`.
 pub(super) fn read(
     body: &[u8],
     count: usize,
@@ -106,7 +107,7 @@ pub(super) fn read(
         // Some services omit the index: their vectors are in the order of the texts.
         match sorted.get_mut(row.index.unwrap_or(rank)) {
             Some(free @ None) => *free = Some(row.embedding.0),
-            _ => return Err("has two vectors for one text".into()),
+            _ => return Err("has two vectors for one text, or a vector for none".into()),
         }
     }
     let mut vectors: Vec<Vec<f32>> = sorted.into_iter().flatten().collect();
@@ -118,7 +119,7 @@ pub(super) fn read(
                 vector.len()
             ));
         }
-        normalise(vector)?;
+        scale_to_length_one(vector)?;
     }
     let usage = body.usage.unwrap_or_default();
     Ok(EmbeddingResponse {
@@ -127,16 +128,16 @@ pub(super) fn read(
     })
 }
 
-/// Scales a vector to length one.
-fn normalise(vector: &mut [f32]) -> Result<(), String> {
+/// Scales a vector to length one. The error is a phrase that follows "its answer".
+fn scale_to_length_one(vector: &mut [f32]) -> Result<(), String> {
     let square: f64 = vector.iter().map(|n| f64::from(*n) * f64::from(*n)).sum();
-    // Vectors with numbers that are not finite are refused here too.
+    // The sum is not finite if a number is not.
     if !square.is_finite() || square <= f64::MIN_POSITIVE {
         return Err("has a vector that is zero or not finite".into());
     }
-    let by = square.sqrt().recip();
+    let factor = square.sqrt().recip();
     for number in vector {
-        *number = (f64::from(*number) * by) as f32;
+        *number = (f64::from(*number) * factor) as f32;
     }
     Ok(())
 }
@@ -146,7 +147,7 @@ fn normalise(vector: &mut [f32]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn texts(body: &str, count: usize) -> Result<Vec<Vec<f32>>, String> {
+    fn vectors_of(body: &str, count: usize) -> Result<Vec<Vec<f32>>, String> {
         read(body.as_bytes(), count, None).map(|answer| answer.vectors)
     }
 
@@ -160,19 +161,19 @@ mod tests {
             answer,
             EmbeddingResponse { vectors: vec![vec![0.6, 0.8], vec![0.0, 1.0]], tokens: 7 }
         );
-        let plain = texts(r#"{"data":[{"embedding":[1,0]},{"embedding":[0,1]}]}"#, 2).unwrap();
+        let plain = vectors_of(r#"{"data":[{"embedding":[1,0]},{"embedding":[0,1]}]}"#, 2).unwrap();
         assert_eq!(plain, [[1.0, 0.0], [0.0, 1.0]]);
         let bytes: Vec<u8> = [3.0_f32, 4.0].iter().flat_map(|n| n.to_le_bytes()).collect();
         let packed =
             format!(r#"{{"data":[{{"index":0,"embedding":"{}"}}]}}"#, STANDARD.encode(bytes));
-        assert_eq!(texts(&packed, 1).unwrap(), [[0.6, 0.8]]);
+        assert_eq!(vectors_of(&packed, 1).unwrap(), [[0.6, 0.8]]);
     }
 
     #[test]
     fn an_invalid_response_yields_no_vector() {
         let nan = STANDARD.encode(f32::NAN.to_le_bytes());
-        let endless = STANDARD.encode(f32::INFINITY.to_le_bytes());
-        for (body, count, what) in [
+        let infinite = STANDARD.encode(f32::INFINITY.to_le_bytes());
+        for (body, count, expected) in [
             ("<html>502</html>", 1, "HTML page"),
             ("", 1, "cut off"),
             (r#"{"data":[{"index":0,"embedding":[1,"#, 1, "cut off"),
@@ -189,7 +190,7 @@ mod tests {
             (
                 r#"{"data":[{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}"#,
                 2,
-                "two vectors",
+                "a vector for none",
             ),
             (r#"{"data":[{"embedding":[1,0]},{"embedding":[1]}]}"#, 2, "of 1 numbers where 2"),
             (r#"{"data":[{"embedding":[]}]}"#, 1, "of 0 numbers"),
@@ -201,12 +202,12 @@ mod tests {
             (r#"{"data":[{"embedding":"abc"}]}"#, 1, "OpenAI's API"),
             (r#"{"data":[{"embedding":"YWJj"}]}"#, 1, "OpenAI's API"),
             (&format!(r#"{{"data":[{{"embedding":"{nan}"}}]}}"#), 1, "zero or not finite"),
-            (&format!(r#"{{"data":[{{"embedding":"{endless}"}}]}}"#), 1, "zero or not finite"),
+            (&format!(r#"{{"data":[{{"embedding":"{infinite}"}}]}}"#), 1, "zero or not finite"),
         ] {
-            let wrong = texts(body, count).unwrap_err();
-            assert!(wrong.contains(what), "{body}: {wrong}");
+            let problem = vectors_of(body, count).unwrap_err();
+            assert!(problem.contains(expected), "{body}: {problem}");
         }
-        let other = read(br#"{"data":[{"embedding":[1,0]}]}"#, 1, Some(3)).unwrap_err();
-        assert!(other.contains("of 2 numbers where 3"), "{other}");
+        let problem = read(br#"{"data":[{"embedding":[1,0]}]}"#, 1, Some(3)).unwrap_err();
+        assert!(problem.contains("of 2 numbers where 3"), "{problem}");
     }
 }

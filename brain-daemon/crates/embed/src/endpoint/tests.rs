@@ -1,4 +1,4 @@
-//! An endpoint over a mock client: requests, retries, messages, and where the key appears.
+//! Tests of an endpoint with a fake network: requests, retries, messages, and use of the key.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<HttpRes
     Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
 }
 
-/// Answers with one vector a text, made from its length, in reverse order.
+/// Answers with one vector for each text, made from the length of the text, in reverse order.
 fn vectors(body: &Value) -> Result<HttpResponse, NetError> {
     let texts = body["input"].as_array().unwrap();
     let rows = texts.iter().enumerate().rev().map(
@@ -54,10 +54,11 @@ impl Fixture {
 
     fn open(&self) -> Endpoint {
         let key = self.key;
-        let find: KeyProvider = Box::new(move || Ok(key.map(Secret::new)));
+        let key_provider: KeyProvider = Box::new(move || Ok(key.map(Secret::new)));
         let price = Price { input: self.price, output: 0 };
         let mut endpoint =
-            Endpoint::open(self.settings.clone(), &self.net, find, price, self.ledger()).unwrap();
+            Endpoint::open(self.settings.clone(), &self.net, key_provider, price, self.ledger())
+                .unwrap();
         // Retries need no pause in tests.
         for policy in &mut endpoint.policy {
             policy.pause = Duration::from_millis(1);
@@ -65,7 +66,7 @@ impl Fixture {
         endpoint
     }
 
-    fn sent(&self) -> Vec<Value> {
+    fn sent_bodies(&self) -> Vec<Value> {
         self.net.requests().into_iter().map(|sent| sent.body).collect()
     }
 
@@ -79,7 +80,8 @@ impl Fixture {
         self.open().embed(&texts, purpose, &|| true)
     }
 
-    fn fails(&self, texts: &[&str]) -> EmbedError {
+    /// Embeds, and returns the error, which must contain neither the key nor a text.
+    fn embed_error(&self, texts: &[&str]) -> EmbedError {
         let fault = self.embed(texts, Purpose::Document).unwrap_err();
         let message = format!("{fault:?} {fault}");
         assert!(
@@ -92,62 +94,62 @@ impl Fixture {
 
 #[test]
 fn requests_follow_the_configuration_and_keep_order() {
-    let lab = Fixture::new(|_, body| vectors(body));
-    let made = lab.embed(&["a", "bb", ""], Purpose::Document).unwrap();
-    assert_eq!(made.len(), 3);
-    for (vector, length) in made.iter().zip([4.0_f32, 5.0, 3.0]) {
+    let fixture = Fixture::new(|_, body| vectors(body));
+    let vectors = fixture.embed(&["a", "bb", ""], Purpose::Document).unwrap();
+    assert_eq!(vectors.len(), 3);
+    for (vector, length) in vectors.iter().zip([4.0_f32, 5.0, 3.0]) {
         assert!((vector[0] / vector[1] - length).abs() < 1e-3, "{vector:?} {length}");
         assert!((vector[0].hypot(vector[1]) - 1.0).abs() < 1e-6);
     }
     assert_eq!(
-        lab.sent(),
+        fixture.sent_bodies(),
         [json!({ "model": "m", "input": ["d: a", "d: bb", "d: "], "encoding_format": "float" })]
     );
-    assert_eq!(lab.authorization().as_deref(), Some("Bearer sk-very-secret-key"));
-    lab.embed(&["why"], Purpose::Query).unwrap();
-    assert_eq!(lab.sent()[1]["input"], json!(["q: why"]));
+    assert_eq!(fixture.authorization().as_deref(), Some("Bearer sk-very-secret-key"));
+    fixture.embed(&["why"], Purpose::Query).unwrap();
+    assert_eq!(fixture.sent_bodies()[1]["input"], json!(["q: why"]));
 
-    let mut own = Fixture::new(|_, body| vectors(body));
-    (own.key, own.settings.dimensions, own.settings.document_prefix) =
+    let mut unkeyed = Fixture::new(|_, body| self::vectors(body));
+    (unkeyed.key, unkeyed.settings.dimensions, unkeyed.settings.document_prefix) =
         (None, Some(2), String::new());
-    own.embed(&[" "], Purpose::Document).unwrap();
-    assert_eq!(own.sent()[0]["dimensions"], 2);
-    assert_eq!(own.sent()[0]["input"], json!(["-"]), "an empty text has a hyphen in its place");
-    assert_eq!(own.authorization(), None);
-    own.settings.base = Some(Url::parse("https://api.voyageai.com/v1").unwrap());
-    own.embed(&["x"], Purpose::Query).unwrap();
+    unkeyed.embed(&[" "], Purpose::Document).unwrap();
+    assert_eq!(unkeyed.sent_bodies()[0]["dimensions"], 2);
+    assert_eq!(unkeyed.sent_bodies()[0]["input"], json!(["-"]), "a hyphen replaces an empty text");
+    assert_eq!(unkeyed.authorization(), None);
+    unkeyed.settings.base = Some(Url::parse("https://api.voyageai.com/v1").unwrap());
+    unkeyed.embed(&["x"], Purpose::Query).unwrap();
     assert_eq!(
-        own.sent()[1],
+        unkeyed.sent_bodies()[1],
         json!({ "model": "m", "input": ["q: x"], "input_type": "query", "output_dimension": 2 })
     );
 }
 
 #[test]
 fn many_texts_are_sent_in_batches() {
-    let lab = Fixture::new(|_, body| vectors(body));
+    let fixture = Fixture::new(|_, body| vectors(body));
     let short: Vec<&str> = vec!["x"; MAX_BATCH_TEXTS + 1];
-    assert_eq!(lab.embed(&short, Purpose::Document).unwrap().len(), MAX_BATCH_TEXTS + 1);
+    assert_eq!(fixture.embed(&short, Purpose::Document).unwrap().len(), MAX_BATCH_TEXTS + 1);
     let long = "x".repeat(MAX_BATCH_BYTES / 3);
-    assert_eq!(lab.embed(&[&long, &long, &long, &long], Purpose::Document).unwrap().len(), 4);
+    assert_eq!(fixture.embed(&[&long, &long, &long, &long], Purpose::Document).unwrap().len(), 4);
     let counts: Vec<usize> =
-        lab.sent().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
+        fixture.sent_bodies().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(counts, [64, 1, 3, 1]);
     let huge = "é".repeat(MAX_TEXT_BYTES);
-    lab.embed(&[&huge], Purpose::Document).unwrap();
-    assert!(lab.sent()[4]["input"][0].as_str().unwrap().len() <= MAX_TEXT_BYTES);
+    fixture.embed(&[&huge], Purpose::Document).unwrap();
+    assert!(fixture.sent_bodies()[4]["input"][0].as_str().unwrap().len() <= MAX_TEXT_BYTES);
 }
 
 #[test]
-fn a_space_is_requested_once_and_keeps_its_length() {
-    let lab = Fixture::new(|before, _| {
-        let length = if before < 2 { 3 } else { 4 };
+fn a_space_is_requested_once_and_fixes_the_dimensions() {
+    let fixture = Fixture::new(|index, _| {
+        let length = if index < 2 { 3 } else { 4 };
         answer(200, &json!({ "data": [{ "index": 0, "embedding": vec![1; length] }] }), &[])
     });
-    let endpoint = lab.open();
+    let endpoint = fixture.open();
     let space = endpoint.space().unwrap();
     assert_eq!((space.model.as_str(), space.dimensions), ("m", 3));
     assert_eq!(endpoint.space().unwrap(), space);
-    assert_eq!(lab.sent().len(), 1);
+    assert_eq!(fixture.sent_bodies().len(), 1);
     endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap();
     let fault = endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap_err();
     assert!(fault.message.contains("4 numbers where 3 were expected"), "{fault}");
@@ -157,32 +159,32 @@ fn a_space_is_requested_once_and_keeps_its_length() {
     other.settings.dimensions = Some(3);
     let other = other.open().space().unwrap();
     assert_ne!(other.identity, space.identity);
-    for message in [&space.identity, &other.identity] {
-        assert!(!message.contains(KEY));
+    for identity in [&space.identity, &other.identity] {
+        assert!(!identity.contains(KEY));
     }
 }
 
 #[test]
 fn only_temporary_errors_are_retried() {
-    let later = |before: usize, body: &Value| match before {
+    let fail_three_times = |index: usize, body: &Value| match index {
         0 => answer(429, &json!({}), &[("retry-after", "0")]),
         1 => answer(503, &json!({ "error": { "type": "overloaded" } }), &[]),
         2 => Err(NetError::ConnectionBroken("x".into())),
         _ => vectors(body),
     };
-    let lab = Fixture::new(later);
-    assert!(lab.embed(&["text"], Purpose::Document).is_ok());
-    assert_eq!(lab.sent().len(), 4);
+    let fixture = Fixture::new(fail_three_times);
+    assert!(fixture.embed(&["text"], Purpose::Document).is_ok());
+    assert_eq!(fixture.sent_bodies().len(), 4);
 
     let limited = Fixture::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
-    assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Retryable(Some(3600)));
-    assert_eq!(limited.sent().len(), 1, "a wait of an hour is too long for a retry");
+    assert_eq!(limited.embed_error(&["a text"]).kind, EmbedErrorKind::Retryable(Some(3600)));
+    assert_eq!(limited.sent_bodies().len(), 1, "a wait of an hour is too long for a retry");
 
     let down = Fixture::new(|_, _| Err(NetError::ConnectionRefused));
-    assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Retryable(None));
-    assert_eq!(down.sent().len(), 6);
+    assert_eq!(down.embed_error(&["a text"]).kind, EmbedErrorKind::Retryable(None));
+    assert_eq!(down.sent_bodies().len(), 6);
 
-    for (status, body, why, what) in [
+    for (status, body, kind, message_part) in [
         (
             401,
             json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } }),
@@ -210,20 +212,20 @@ fn only_temporary_errors_are_retried() {
             "insufficient_quota",
         ),
     ] {
-        let lab = Fixture::new(move |_, _| answer(status, &body, &[]));
-        let fault = lab.fails(&["a text that is secret"]);
-        assert_eq!(fault.kind, why, "{fault}");
-        assert!(fault.message.contains(what) && fault.hint.is_some(), "{fault:?}");
-        assert_eq!(lab.sent().len(), 1, "{status}");
+        let fixture = Fixture::new(move |_, _| answer(status, &body, &[]));
+        let fault = fixture.embed_error(&["a text that is secret"]);
+        assert_eq!(fault.kind, kind, "{fault}");
+        assert!(fault.message.contains(message_part) && fault.hint.is_some(), "{fault:?}");
+        assert_eq!(fixture.sent_bodies().len(), 1, "{status}");
     }
     let mut unkeyed = Fixture::new(|_, _| answer(401, &json!({}), &[]));
     unkeyed.key = None;
-    assert!(unkeyed.fails(&["x y"]).hint.unwrap().contains("secrets/embedding-api-key"));
+    assert!(unkeyed.embed_error(&["x y"]).hint.unwrap().contains("secrets/embedding-api-key"));
 }
 
 #[test]
 fn large_batches_are_split_and_long_texts_truncated() {
-    let lab = Fixture::new(|_, body| {
+    let fixture = Fixture::new(|_, body| {
         let texts = body["input"].as_array().unwrap();
         let bytes: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
         match bytes {
@@ -242,22 +244,22 @@ fn large_batches_are_split_and_long_texts_truncated() {
     });
     let texts = ["a".repeat(390), "b".repeat(300), "c".repeat(2000), "d".repeat(10)];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = lab.embed(&texts, Purpose::Document).unwrap();
+    let vectors = fixture.embed(&texts, Purpose::Document).unwrap();
     let lengths: Vec<i32> = vectors.iter().map(|v| (v[0] / v[1]).round() as i32).collect();
     assert_eq!(lengths, [393, 303, 250, 13]);
 
-    let never = Fixture::new(|_, _| answer(413, &json!({}), &[]));
-    assert_eq!(never.fails(&[&"x ".repeat(500)]).kind, EmbedErrorKind::Text);
-    assert!(never.sent().len() < 8);
+    let always_too_large = Fixture::new(|_, _| answer(413, &json!({}), &[]));
+    assert_eq!(always_too_large.embed_error(&[&"x ".repeat(500)]).kind, EmbedErrorKind::Text);
+    assert!(always_too_large.sent_bodies().len() < 8);
 }
 
 #[test]
 fn an_invalid_response_is_an_error() {
     for body in ["<html></html>", "", "{\"data\":[{\"embedding\":[1,2", "{}", "{\"data\":[]}"] {
-        let lab = Fixture::new(move |_, _| {
+        let fixture = Fixture::new(move |_, _| {
             Ok(HttpResponse { status: 200, headers: Vec::new(), body: body.into(), from: None })
         });
-        let fault = lab.fails(&["a text"]);
+        let fault = fixture.embed_error(&["a text"]);
         assert_eq!(fault.kind, EmbedErrorKind::Retryable(None), "{body}");
         assert!(fault.message.contains("does not answer with vectors"), "{fault}");
     }
@@ -270,27 +272,28 @@ fn an_invalid_response_is_an_error() {
         })
     });
     endless.key = None;
-    assert!(endless.fails(&["a text"]).message.contains("too long"));
+    assert!(endless.embed_error(&["a text"]).message.contains("too long"));
 }
 
 #[test]
 fn a_stopped_call_ends_early() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let lab = Fixture::new(|_, body| vectors(body));
+    let fixture = Fixture::new(|_, body| vectors(body));
     let counter = Arc::clone(&calls);
     let should_continue = move || counter.fetch_add(1, Ordering::SeqCst) < 2;
-    let fault = lab.open().embed(&["a".into()], Purpose::Document, &should_continue).unwrap_err();
+    let fault =
+        fixture.open().embed(&["a".into()], Purpose::Document, &should_continue).unwrap_err();
     assert_eq!(fault.kind, EmbedErrorKind::Stopped);
-    let nobody = lab.open().embed(&["a".into()], Purpose::Document, &|| false).unwrap_err();
-    assert_eq!((nobody.kind, lab.sent().len()), (EmbedErrorKind::Stopped, 1));
+    let stopped = fixture.open().embed(&["a".into()], Purpose::Document, &|| false).unwrap_err();
+    assert_eq!((stopped.kind, fixture.sent_bodies().len()), (EmbedErrorKind::Stopped, 1));
 }
 
 #[test]
 fn a_paid_call_is_in_the_ledger_before_it_is_made() {
-    let mut lab = Fixture::new(|_, body| vectors(body));
-    lab.price = 20_000;
-    lab.embed(&["text"], Purpose::Document).unwrap();
-    let costs = lab.ledger().read(None, None, 10).unwrap();
+    let mut fixture = Fixture::new(|_, body| vectors(body));
+    fixture.price = 20_000;
+    fixture.embed(&["text"], Purpose::Document).unwrap();
+    let costs = fixture.ledger().read(None, None, 10).unwrap();
     let call = costs.calls.first().unwrap();
     assert_eq!(
         (call.purpose.as_str(), call.model.as_str(), call.state.as_str()),
@@ -300,7 +303,7 @@ fn a_paid_call_is_in_the_ledger_before_it_is_made() {
 
     let mut refused = Fixture::new(|_, _| answer(401, &json!({}), &[]));
     refused.price = 20_000;
-    refused.fails(&["a text"]);
+    refused.embed_error(&["a text"]);
     let costs = refused.ledger().read(None, None, 10).unwrap();
     assert_eq!(costs.total.actual, 0, "a refused request costs nothing");
 
@@ -308,6 +311,6 @@ fn a_paid_call_is_in_the_ledger_before_it_is_made() {
     let mut full = Fixture::new(|_, body| vectors(body));
     full.price = 20_000;
     std::fs::create_dir(full.dir.path().join("costs.jsonl")).unwrap();
-    assert_eq!(full.fails(&["a text"]).kind, EmbedErrorKind::Budget);
-    assert_eq!(full.sent().len(), 0);
+    assert_eq!(full.embed_error(&["a text"]).kind, EmbedErrorKind::Budget);
+    assert_eq!(full.sent_bodies().len(), 0);
 }

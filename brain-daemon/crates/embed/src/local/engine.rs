@@ -1,4 +1,4 @@
-//! A loaded model, and running texts through it.
+//! A loaded model, which computes vectors or scores of texts.
 //!
 //! Several batches run in parallel, each on one thread. That is faster than one batch on several
 //! threads, because much of an encoder's work is too small to share. A single batch, such as a
@@ -26,7 +26,7 @@ use super::model_card::{ModelCard, Pooling, Weights, read_small_file};
 use super::text::{self, LeadingText, Tokens};
 use crate::{EmbedError, EmbedErrorKind, Purpose};
 
-/// Interval at which a caller is asked whether to continue.
+/// Maximum time between two calls of `should_continue` while batches run.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Texts tokenized between two calls of `should_continue`.
 const TOKENIZE_BATCH: usize = 256;
@@ -43,10 +43,10 @@ pub(super) struct Engine {
     runner: Runner,
     /// Length of its vectors.
     dimensions: usize,
-    /// Pool for a single batch.
-    wide: Arc<ThreadPool>,
-    /// Pools for parallel batches, one thread each.
-    narrow: Vec<Arc<ThreadPool>>,
+    /// Pool of all threads, for a single batch.
+    shared_pool: Arc<ThreadPool>,
+    /// Pools of one thread each, for parallel batches.
+    single_pools: Vec<Arc<ThreadPool>>,
 }
 
 /// A loaded graph and its inputs.
@@ -79,13 +79,13 @@ type IndexedVectors = Vec<(usize, Vec<f32>)>;
 /// Returns the length of the vectors of an ONNX model.
 pub(super) fn dimensions(card: &ModelCard) -> Result<usize, EmbedError> {
     let runner = Runner::load(card)?;
-    let written = runner.model.node_info(runner.output).and_then(|output| output.shape());
-    match written.as_deref().and_then(<[Dimension]>::last) {
+    let shape = runner.model.node_info(runner.output).and_then(|output| output.shape());
+    match shape.as_deref().and_then(<[Dimension]>::last) {
         Some(Dimension::Fixed(dimensions)) => Ok(*dimensions),
         _ => card.dimensions.ok_or_else(|| {
             damaged(
                 &card.file,
-                "does not say how long its vectors are, and there is no config.json that does",
+                "does not give the length of its vectors, and no config.json gives it",
             )
         }),
     }
@@ -98,19 +98,19 @@ impl Engine {
         dimensions: usize,
         threads: usize,
     ) -> Result<Self, EmbedError> {
-        let narrow: Vec<_> =
+        let single_pools: Vec<_> =
             (0..threads).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
         Ok(Self {
             tokenizer: text::tokenizer(card)?,
             runner: Runner::load(card)?,
             card: card.clone(),
             dimensions,
-            wide: Arc::new(ThreadPool::with_num_threads(threads)),
-            narrow,
+            shared_pool: Arc::new(ThreadPool::with_num_threads(threads)),
+            single_pools,
         })
     }
 
-    /// Returns the vectors of texts; see [`Embedder::embed`](crate::Embedder::embed).
+    /// Returns the vectors of `texts`; see [`Embedder::embed`](crate::Embedder::embed).
     pub(super) fn embed(
         &self,
         texts: &[String],
@@ -143,7 +143,7 @@ impl Engine {
     /// Returns the model's output for each text with its leading text.
     fn vectors(
         &self,
-        before: LeadingText<'_>,
+        leading: LeadingText<'_>,
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -153,13 +153,19 @@ impl Engine {
                 return Err(stopped());
             }
             let vocabulary = self.runner.vocabulary;
-            tokens.push(text::tokens(&self.tokenizer, &self.card, before, (at, text), vocabulary)?);
+            tokens.push(text::tokens(
+                &self.tokenizer,
+                &self.card,
+                leading,
+                (at, text),
+                vocabulary,
+            )?);
         }
         let batches = text::batches(&mut tokens);
         let mut vectors = vec![Vec::new(); texts.len()];
-        self.run(&tokens, &batches, should_continue, |made| {
-            for (text, vector) in made {
-                if let Some(slot) = vectors.get_mut(text) {
+        self.run(&tokens, &batches, should_continue, |batch| {
+            for (index, vector) in batch {
+                if let Some(slot) = vectors.get_mut(index) {
                     *slot = vector;
                 }
             }
@@ -180,8 +186,11 @@ impl Engine {
         should_continue: &dyn Fn() -> bool,
         mut take: impl FnMut(IndexedVectors),
     ) -> Result<(), EmbedError> {
-        let pools =
-            if batches.len() == 1 { std::slice::from_ref(&self.wide) } else { &self.narrow };
+        let pools = if batches.len() == 1 {
+            std::slice::from_ref(&self.shared_pool)
+        } else {
+            &self.single_pools
+        };
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (send, receive) = mpsc::channel();
         let (next, stop) = (&next, &stop);
@@ -193,7 +202,7 @@ impl Engine {
                     thread::Builder::new().name("embed".into()).spawn_scoped(scope, work)
                 {
                     stop.store(true, Ordering::Relaxed);
-                    return Err(busy(&error));
+                    return Err(no_thread(&error));
                 }
             }
             drop(send);
@@ -213,7 +222,7 @@ impl Engine {
         })
     }
 
-    /// Runs pending batches until there are none.
+    /// Runs batches from `batches`, at the index `next`, until none is left or `stop` is set.
     fn work(
         &self,
         tokens: &[Tokens],
@@ -227,7 +236,7 @@ impl Engine {
             let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             let made = self.batch(tokens.get(batch.clone()).unwrap_or_default(), pool);
             let failed = made.is_err();
-            // The receiver is gone: the work was stopped.
+            // Without a receiver, the work was stopped.
             if send.send(made).is_err() || failed {
                 return;
             }
@@ -242,18 +251,18 @@ impl Engine {
     ) -> Result<IndexedVectors, EmbedError> {
         let width = texts.iter().map(|text| text.ids.len()).max().unwrap_or_default();
         let (shape, numbers) = self.runner.run(&self.card, texts, width, pool)?;
-        let odd = || {
+        let wrong_shape = || {
             damaged(&self.card.file, format_args!("gives vectors of the wrong shape: {shape:?}"))
         };
         // One vector per text, or one per token.
         let tokens = match *shape.as_slice() {
-            [many, long] if many == texts.len() && long == self.dimensions => 1,
-            [many, tokens, long]
-                if many == texts.len() && tokens == width && long == self.dimensions =>
+            [count, length] if count == texts.len() && length == self.dimensions => 1,
+            [count, tokens, length]
+                if count == texts.len() && tokens == width && length == self.dimensions =>
             {
                 tokens
             }
-            _ => return Err(odd()),
+            _ => return Err(wrong_shape()),
         };
         let rows = numbers.chunks_exact((tokens * self.dimensions).max(1));
         let mut made = IndexedVectors::with_capacity(texts.len());
@@ -262,11 +271,11 @@ impl Engine {
                 made.push((text.text, rows.to_vec()));
                 continue;
             }
-            let many = match self.card.pooling {
+            let count = match self.card.pooling {
                 Pooling::Mean => text.ids.len().min(tokens),
                 Pooling::First => 1,
             };
-            let vector = pooled(rows, many, self.dimensions).ok_or_else(|| {
+            let vector = pooled(rows, count, self.dimensions).ok_or_else(|| {
                 damaged(&self.card.file, "is damaged: it makes no vector of a text")
             })?;
             made.push((text.text, vector));
@@ -275,10 +284,11 @@ impl Engine {
     }
 }
 
-/// Returns the mean of the first rows, scaled to length one; `None` when it is zero.
-fn pooled(rows: &[f32], many: usize, dimensions: usize) -> Option<Vec<f32>> {
+/// Returns the mean of the first `count` rows, scaled to length one; `None` when it is zero or not
+/// finite.
+fn pooled(rows: &[f32], count: usize, dimensions: usize) -> Option<Vec<f32>> {
     let mut vector = vec![0.0_f32; dimensions];
-    for row in rows.chunks_exact(dimensions).take(many) {
+    for row in rows.chunks_exact(dimensions).take(count) {
         vector.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
     }
     let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
@@ -292,28 +302,28 @@ fn pooled(rows: &[f32], many: usize, dimensions: usize) -> Option<Vec<f32>> {
 impl Runner {
     /// Loads a model into the runtime.
     fn load(card: &ModelCard) -> Result<Self, EmbedError> {
-        let refused = |error| damaged(&card.file, format_args!("cannot be loaded: {error}"));
+        let load_error = |error| damaged(&card.file, format_args!("cannot be loaded: {error}"));
         let (model, vocabulary) = match &card.weights {
             Weights::Safetensors(shape) => {
                 let graph::BuiltGraph { graph, memory } = graph::build(&card.file, shape)?;
                 let load = || {
                     ModelOptions::with_all_ops().external_data(graph::MEMORY, memory).load(graph)
                 };
-                (catch_panic(card, load)?.map_err(refused)?, Some(shape.vocabulary))
+                (catch_panic(card, load)?.map_err(load_error)?, Some(shape.vocabulary))
             }
             Weights::Onnx => {
-                // From memory, so that it can refer to no other files.
+                // Loaded from memory, so that the graph cannot refer to other files.
                 let bytes = read_small_file(&card.file, MAX_GRAPH_BYTES)?
                     .ok_or_else(|| missing(&card.file))?;
                 let load = || ModelOptions::with_all_ops().load(bytes);
-                (catch_panic(card, load)?.map_err(refused)?, None)
+                (catch_panic(card, load)?.map_err(load_error)?, None)
             }
         };
-        let named =
+        let name_of =
             |id: &NodeId| model.node_info(*id).and_then(|node| node.name()).unwrap_or_default();
         let mut inputs = Vec::new();
         for id in model.input_ids() {
-            let input = match named(id) {
+            let input = match name_of(id) {
                 graph::TOKENS => Input::Tokens,
                 graph::MASK => Input::Mask,
                 graph::POSITIONS => Input::Positions,
@@ -330,7 +340,7 @@ impl Runner {
         }
         let outputs = model.output_ids();
         let preferred =
-            OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| named(id) == *name));
+            OUTPUTS.iter().find_map(|name| outputs.iter().find(|id| name_of(id) == *name));
         let output = *preferred
             .or(outputs.first())
             .ok_or_else(|| damaged(&card.file, "has no output: it is not a text encoder"))?;
@@ -352,13 +362,13 @@ impl Runner {
             .inputs
             .iter()
             .map(|(id, input)| {
-                let all = vec![texts.len(), width];
+                let shape = vec![texts.len(), width];
                 match input {
-                    Input::Tokens => (*id, all, padded(|at, text| item(&text.ids, at))),
-                    Input::Mask => (*id, all, padded(|at, text| i32::from(at < text.ids.len()))),
-                    Input::Types => (*id, all, padded(|at, text| item(&text.types, at))),
+                    Input::Tokens => (*id, shape, padded(|at, text| padded_at(&text.ids, at))),
+                    Input::Mask => (*id, shape, padded(|at, text| i32::from(at < text.ids.len()))),
+                    Input::Types => (*id, shape, padded(|at, text| padded_at(&text.types, at))),
                     Input::PositionsByText => {
-                        (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default()))
+                        (*id, shape, padded(|at, _| i32::try_from(at).unwrap_or_default()))
                     }
                     Input::Positions => {
                         (*id, vec![width], (0..width).filter_map(|at| at.try_into().ok()).collect())
@@ -366,18 +376,18 @@ impl Runner {
                 }
             })
             .collect();
-        let refused = |error: &dyn std::fmt::Display| {
+        let run_error = |error: &dyn std::fmt::Display| {
             damaged(&card.file, format_args!("cannot be run: {error}"))
         };
         let mut inputs: Vec<(NodeId, ValueOrView<'_>)> = Vec::with_capacity(data.len());
         for (id, shape, numbers) in &data {
-            let view = ValueView::from_shape(shape, numbers).map_err(|error| refused(&error))?;
+            let view = ValueView::from_shape(shape, numbers).map_err(|error| run_error(&error))?;
             inputs.push((*id, view.into()));
         }
         let options = RunOptions::default().with_thread_pool(Some(pool.clone()));
         let [output] =
             catch_panic(card, || self.model.run_n(inputs, [self.output], Some(options)))?
-                .map_err(|error| refused(&error))?;
+                .map_err(|error| run_error(&error))?;
         let shape = output.shape().to_vec();
         let numbers = match output {
             Value::FloatTensor(tensor) => tensor.into_data(),
@@ -387,8 +397,8 @@ impl Runner {
     }
 }
 
-/// Returns a number of a text, or 0 for padding.
-fn item(numbers: &[i32], at: usize) -> i32 {
+/// Returns the number at `at`, or 0 (padding) after the last one.
+fn padded_at(numbers: &[i32], at: usize) -> i32 {
     numbers.get(at).copied().unwrap_or_default()
 }
 
@@ -402,7 +412,7 @@ fn stopped() -> EmbedError {
     EmbedError { kind: EmbedErrorKind::Stopped, message: "the work was stopped".into(), hint: None }
 }
 
-fn busy(error: &std::io::Error) -> EmbedError {
+fn no_thread(error: &std::io::Error) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Retryable(None),
         message: format!("the machine has no thread for the model: {error}"),

@@ -1,4 +1,4 @@
-//! Errors of a model's files. Trying again does not help.
+//! Errors of a model's files.
 
 use std::fmt::Display;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::{EmbedError, EmbedErrorKind};
 
-/// Returns the error for an unusable file: `the model's file {path} {what}`.
-pub(super) fn damaged(path: &Path, what: impl Display) -> EmbedError {
+/// Returns the error for an unusable file: `the model's file {path} {problem}`.
+pub(super) fn damaged(path: &Path, problem: impl Display) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Model,
-        message: format!("the model's file {} {what}", shown(path)),
+        message: format!("the model's file {} {problem}", short_path(path)),
         hint: Some("install a model with `brain model install`".into()),
     }
 }
 
-/// Returns the last two parts of a path: callers who must not see the home's path get the message
-/// too.
-fn shown(path: &Path) -> String {
+/// Returns the last two parts of a path. Messages also reach callers who must not see the path of
+/// the home.
+fn short_path(path: &Path) -> String {
     let parts: Vec<_> =
         path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.into_iter().rev().collect::<Vec<_>>().join("/")
@@ -28,15 +28,15 @@ pub(super) fn missing(path: &Path) -> EmbedError {
     damaged(path, "is missing")
 }
 
-/// Returns the error for a file that has changed: its vectors must not be mixed with earlier ones.
+/// Returns the error for a file that has changed: new vectors must not be mixed with earlier ones.
 pub(super) fn changed(path: &Path) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Changed,
         message: format!(
             "the model's file {} is different from before: all vectors are computed again",
-            shown(path)
+            short_path(path)
         ),
-        hint: Some("`brain model list` shows how far that is".into()),
+        hint: Some("`brain model list` shows the progress".into()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Builds an ONNX graph of a BERT encoder from the tensors of its file. A reranker has two dense
 //! layers above the encoder, and reads the types of tokens.
 //!
-//! All tensors are in one memory block that the runtime takes over, in the layout in which they are
-//! used. Matrices are transposed so that rows are inputs, and the three of an attention block are
-//! joined. Only one tensor of the file is in memory besides that block.
+//! All tensors are in one memory block, which the runtime takes over and uses in its layout.
+//! Matrices are transposed so that rows are inputs. The three matrices of an attention block are
+//! joined. Besides the block, only the tensors that are being copied are in memory.
 
 use std::path::Path;
 
@@ -12,13 +12,15 @@ use super::onnx::{Attribute, Graph, Kind};
 use super::weights::Tensors;
 use crate::EmbedError;
 
-/// Names of the graph's inputs and output.
+/// Name of the input of token ids.
 pub(super) const TOKENS: &str = "input_ids";
+/// Name of the input that has 1 for a token and 0 for padding.
 pub(super) const MASK: &str = "attention_mask";
-/// The type of each token, for a reranker.
+/// Name of the input of token types, for a reranker.
 pub(super) const TYPES: &str = "token_type_ids";
-/// Positions of a text's tokens from 0; one row for all texts.
+/// Name of the input of token positions, from 0; one row for all texts.
 pub(super) const POSITIONS: &str = "places";
+/// Name of the output.
 pub(super) const OUTPUT: &str = "last_hidden_state";
 /// Name of the tensors' memory block.
 pub(super) const MEMORY: &str = "weights.data";
@@ -81,7 +83,7 @@ fn head(shape: &Shape) -> Vec<(String, Vec<usize>)> {
     parts.into_iter().map(|(name, part, shape)| (format!("{name}.{part}"), shape)).collect()
 }
 
-/// Checks that the file has all tensors of the shape in `config.json`.
+/// Checks that the file has all tensors that `shape`, from `config.json`, requires.
 pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedError> {
     let tensors = Tensors::open(path)?;
     for (name, shape) in &embeddings(shape) {
@@ -96,7 +98,7 @@ pub(super) fn check(path: &Path, shape: &Shape) -> Result<(), EmbedError> {
 
 /// Builds the graph of a model and reads its tensors.
 pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError> {
-    // A wrong shape must not allocate memory.
+    // Memory is reserved by the shape, so the shape is checked first.
     check(path, shape)?;
     let mut builder = Builder {
         tensors: Tensors::open(path)?,
@@ -121,12 +123,12 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError
     Ok(BuiltGraph { graph: graph.finish(), memory })
 }
 
-/// Reserves memory for all tensors at once: growing would hold it twice.
+/// Reserves memory for all tensors at once: a block that grows is in memory twice.
 fn reserve_memory(shape: &Shape) -> Vec<u8> {
-    let of = |tensor: &[usize]| tensor.iter().product::<usize>() * 4 + ALIGN;
-    let before: usize = embeddings(shape).iter().map(|(_, tensor)| of(tensor)).sum();
-    let each: usize = layer(shape, 0).iter().map(|(_, tensor)| of(tensor)).sum();
-    let after: usize = head(shape).iter().map(|(_, tensor)| of(tensor)).sum();
+    let bytes_of = |tensor: &[usize]| tensor.iter().product::<usize>() * 4 + ALIGN;
+    let before: usize = embeddings(shape).iter().map(|(_, tensor)| bytes_of(tensor)).sum();
+    let each: usize = layer(shape, 0).iter().map(|(_, tensor)| bytes_of(tensor)).sum();
+    let after: usize = head(shape).iter().map(|(_, tensor)| bytes_of(tensor)).sum();
     Vec::with_capacity(before + each * shape.layers + after)
 }
 
@@ -145,6 +147,7 @@ impl Builder<'_> {
         self.graph.external_floats(name, shape, MEMORY, self.memory.len());
     }
 
+    /// Adds a tensor with these numbers.
     fn put(&mut self, name: &str, shape: &[usize], numbers: impl Iterator<Item = f32>) {
         self.begin(name, shape);
         self.memory.extend(numbers.flat_map(f32::to_le_bytes));
@@ -171,31 +174,32 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Adds token and position embeddings, and their norm.
+    /// Adds the inputs, and the norm of the sum of the embeddings of tokens, positions and types.
     fn inputs(&mut self) -> Result<(), EmbedError> {
         let shape = self.shape;
         self.graph.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
         self.graph.input(Kind::Int64, MASK, &[Ok("texts"), Ok("tokens")]);
         self.graph.input(Kind::Int64, POSITIONS, &[Ok("tokens")]);
-        let [words, places, types, scale, shift] = embeddings(shape);
+        let [words, positions, types, scale, shift] = embeddings(shape);
         self.copy_tensor(words.0, &words.1)?;
-        // In a single text, every token has the first type: its row is added to the positions. In
-        // pairs, the difference of the second type is added to the words.
-        let kinds = self.tensors.read(types.0, &types.1)?;
-        let rows = self.tensors.read(places.0, &places.1)?;
-        let kept = rows.get(shape.first_position * shape.hidden..).unwrap_or_default();
-        let sum = kept
+        // In a single text, every token has the first type: the row of that type is added to the
+        // positions. In pairs, tokens of the second type get the difference of the two rows.
+        let type_rows = self.tensors.read(types.0, &types.1)?;
+        let position_rows = self.tensors.read(positions.0, &positions.1)?;
+        let used_rows =
+            position_rows.get(shape.first_position * shape.hidden..).unwrap_or_default();
+        let sum = used_rows
             .iter()
-            .zip(kinds.iter().take(shape.hidden).cycle())
-            .map(|(index, kind)| index + kind);
-        self.put(places.0, &[shape.positions - shape.first_position, shape.hidden], sum);
+            .zip(type_rows.iter().take(shape.hidden).cycle())
+            .map(|(position, first_type)| position + first_type);
+        self.put(positions.0, &[shape.positions - shape.first_position, shape.hidden], sum);
         self.copy_tensor(scale.0, &scale.1)?;
         self.copy_tensor(shift.0, &shift.1)?;
         self.graph.run("Gather", &[words.0, TOKENS], "words", &[]);
-        self.graph.run("Gather", &[places.0, POSITIONS], "places_of_words", &[]);
+        self.graph.run("Gather", &[positions.0, POSITIONS], "positions_of_words", &[]);
         let mut words = "words";
         if shape.head.is_some() && shape.types > 1 {
-            let (first, second) = kinds.split_at(shape.hidden);
+            let (first, second) = type_rows.split_at(shape.hidden);
             let difference = second.iter().zip(first).map(|(second, first)| second - first);
             let rows: Vec<f32> = vec![0.0; shape.hidden].into_iter().chain(difference).collect();
             self.put(types.0, &[2, shape.hidden], rows.into_iter());
@@ -204,7 +208,7 @@ impl Builder<'_> {
             self.graph.run("Add", &[words, "types_of_words"], "typed_words", &[]);
             words = "typed_words";
         }
-        self.norm([words, "places_of_words"], "embeddings.LayerNorm", "embedded");
+        self.norm([words, "positions_of_words"], "embeddings.LayerNorm", "embedded");
         Ok(())
     }
 
@@ -227,14 +231,14 @@ impl Builder<'_> {
         Ok("relevance".into())
     }
 
-    /// Adds the layer norm of a sum.
-    fn norm(&mut self, sum: [&str; 2], name: &str, output: &str) {
+    /// Adds the layer norm of the sum of two values.
+    fn norm(&mut self, summands: [&str; 2], name: &str, output: &str) {
         let (scale, shift) = (format!("{name}.weight"), format!("{name}.bias"));
         let attributes = [("epsilon", Attribute::Float(self.shape.epsilon))];
-        let [one, other] = sum;
+        let [first, second] = summands;
         self.graph.run_extended(
             "SkipLayerNormalization",
-            &[one, other, &scale, &shift],
+            &[first, second, &scale, &shift],
             output,
             &attributes,
         );
@@ -251,26 +255,27 @@ impl Builder<'_> {
     fn layer(&mut self, at: usize, input: &str) -> Result<String, EmbedError> {
         let Shape { hidden, inner, heads, .. } = *self.shape;
         let named = |part: &str| format!("encoder.layer.{at}.{part}");
-        self.attention(at)?;
-        let (all, split, seen) = (named("attention"), named("split"), named("seen"));
+        self.copy_attention(at)?;
+        let (all, split) = (named("attention"), named("split"));
+        let attention_output = named("attention_output");
         let sizes = named("sizes");
         self.dense(input, &all, &named("all"));
-        // Texts and tokens keep their axes; then each head's three vectors, adjacent.
+        // A size of 0 keeps an axis: texts and tokens. Query, key and value of a head are adjacent.
         self.graph.integers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
         self.graph.run("Reshape", &[&named("all"), &sizes], &split, &[]);
         let attributes = [("num_heads", Attribute::Int(heads as u64))];
         self.graph.run_extended(
             "MultiHeadAttention",
             &[&split, "", "", "", MASK],
-            &seen,
+            &attention_output,
             &attributes,
         );
 
         let (out, norm) = (named("attention.output.dense"), named("attention.output.LayerNorm"));
         self.copy_transposed(&format!("{out}.weight"), hidden, hidden)?;
         self.copy_tensor(&format!("{out}.bias"), &[hidden])?;
-        self.norms(&norm)?;
-        self.dense(&seen, &out, &named("attended"));
+        self.copy_norm(&norm)?;
+        self.dense(&attention_output, &out, &named("attended"));
         self.norm([input, &named("attended")], &norm, &named("middle"));
 
         let (up, down) = (named("intermediate.dense"), named("output.dense"));
@@ -279,28 +284,29 @@ impl Builder<'_> {
         self.copy_transposed(&format!("{down}.weight"), hidden, inner)?;
         self.copy_tensor(&format!("{down}.bias"), &[hidden])?;
         let norm = named("output.LayerNorm");
-        self.norms(&norm)?;
+        self.copy_norm(&norm)?;
         self.dense(&named("middle"), &up, &named("wide"));
-        let (what, attributes): (_, &[_]) = match self.shape.activation {
+        let (operator, attributes): (_, &[_]) = match self.shape.activation {
             Activation::Gelu => ("Gelu", &[]),
             Activation::GeluTanh => ("Gelu", &[("approximate", Attribute::Text("tanh"))]),
             Activation::Relu => ("Relu", &[]),
         };
-        self.graph.run(what, &[&named("wide")], &named("active"), attributes);
+        self.graph.run(operator, &[&named("wide")], &named("active"), attributes);
         self.dense(&named("active"), &down, &named("narrow"));
         self.norm([&named("middle"), &named("narrow")], &norm, &named("end"));
         Ok(named("end"))
     }
 
-    fn norms(&mut self, name: &str) -> Result<(), EmbedError> {
+    /// Copies scale and shift of a layer norm.
+    fn copy_norm(&mut self, name: &str) -> Result<(), EmbedError> {
         let hidden = [self.shape.hidden];
         self.copy_tensor(&format!("{name}.weight"), &hidden)?;
         self.copy_tensor(&format!("{name}.bias"), &hidden)
     }
 
-    /// Joins the three matrices of an attention block and their biases: by head, the columns of
-    /// query, key and value.
-    fn attention(&mut self, at: usize) -> Result<(), EmbedError> {
+    /// Copies the three matrices of an attention block and their biases, joined: for each head, the
+    /// columns of query, key and value.
+    fn copy_attention(&mut self, at: usize) -> Result<(), EmbedError> {
         let Shape { hidden, heads, .. } = *self.shape;
         let (mut matrix, mut bias) =
             (Vec::with_capacity(3 * hidden * hidden), Vec::with_capacity(3 * hidden));

@@ -17,9 +17,9 @@ use crate::EmbedError;
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;
-/// Maximum tokens of a text, whatever the model allows: attention costs their square.
+/// Maximum tokens of a text, even if the model allows more: attention costs their square.
 const MAX_TOKENS: usize = 2048;
-/// Maximum tokens if the model does not specify it.
+/// Maximum tokens of a text if the model does not specify it.
 const DEFAULT_TOKENS: usize = 512;
 
 /// Description of a model.
@@ -45,7 +45,8 @@ pub(super) struct ModelCard {
     pub(super) document: String,
     /// Length of its vectors, if specified; 1 for a reranker.
     pub(super) dimensions: Option<usize>,
-    /// Whether it is a cross-encoder: it reads a question and a text together, and makes a number.
+    /// Whether it is a cross-encoder, which reads a question and a text together and returns a
+    /// number.
     pub(super) is_reranker: bool,
 }
 
@@ -133,7 +134,7 @@ struct Config {
 }
 
 impl Config {
-    /// Returns whether the model classifies texts: a reranker has one class.
+    /// Returns whether the model classifies texts. brain takes such a model for a reranker.
     fn is_classifier(&self) -> bool {
         let names = self.architectures.iter().flatten();
         names.into_iter().any(|name| name.ends_with("ForSequenceClassification"))
@@ -146,14 +147,14 @@ struct PoolingConfig {
     #[serde(alias = "embedding_dimension")]
     word_embedding_dimension: Option<usize>,
     pooling_mode: Option<String>,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     include_prompt: bool,
     /// `pooling_mode_cls_token` and similar keys.
     #[serde(flatten)]
     modes: HashMap<String, serde_json::Value>,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -189,8 +190,8 @@ impl ModelCard {
     pub(super) fn read(directory: &Path) -> Result<Self, EmbedError> {
         let tokenizer = directory.join("tokenizer.json");
         let config_file = directory.join("config.json");
-        let config: Option<Config> = settings(&config_file)?;
-        let (file, weights) = match find(directory)? {
+        let config: Option<Config> = parse_settings(&config_file)?;
+        let (file, weights) = match find_weights(directory)? {
             (file, true) => (file, Weights::Onnx),
             (file, false) => {
                 let config = config.as_ref().ok_or_else(|| missing(&config_file))?;
@@ -200,25 +201,28 @@ impl ModelCard {
         if !tokenizer.is_file() {
             return Err(missing(&tokenizer));
         }
-        modules(&directory.join("modules.json"))?;
+        check_modules(&directory.join("modules.json"))?;
 
         let sentence: SentenceConfig =
-            settings(&directory.join("sentence_bert_config.json"))?.unwrap_or_default();
-        let places = match &weights {
+            parse_settings(&directory.join("sentence_bert_config.json"))?.unwrap_or_default();
+        let max_positions = match &weights {
             Weights::Safetensors(shape) => Some(shape.positions - shape.first_position),
             Weights::Onnx => config.as_ref().and_then(|config| config.max_position_embeddings),
         };
-        let words: TokenizerConfig =
-            settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
-        let written =
-            sentence.max_seq_length.or(words.model_max_length.map(|max_bytes| max_bytes as usize));
-        let max_tokens = written.unwrap_or(DEFAULT_TOKENS).min(places.unwrap_or(DEFAULT_TOKENS));
+        let tokenizer_config: TokenizerConfig =
+            parse_settings(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
+        let configured_tokens = sentence
+            .max_seq_length
+            .or(tokenizer_config.model_max_length.map(|max_tokens| max_tokens as usize));
+        let max_tokens = configured_tokens
+            .unwrap_or(DEFAULT_TOKENS)
+            .min(max_positions.unwrap_or(DEFAULT_TOKENS));
 
         let prompts_file = directory.join("config_sentence_transformers.json");
-        let prompts: PromptConfig = settings(&prompts_file)?.unwrap_or_default();
+        let prompts: PromptConfig = parse_settings(&prompts_file)?.unwrap_or_default();
         let (query, document) = (prompts.find(&["query"]), prompts.find(&["document", "passage"]));
         let pooling_file = directory.join("1_Pooling/config.json");
-        let pooling: Option<PoolingConfig> = settings(&pooling_file)?;
+        let pooling: Option<PoolingConfig> = parse_settings(&pooling_file)?;
         if pooling.as_ref().is_some_and(|pooling| !pooling.include_prompt)
             && !(query.is_empty() && document.is_empty())
         {
@@ -228,10 +232,11 @@ impl ModelCard {
             ));
         }
         let is_reranker = config.as_ref().is_some_and(Config::is_classifier);
-        let written = pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
+        let pooling_dimension =
+            pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
         let dimensions = match is_reranker {
             true => Some(1),
-            false => written.or(config.as_ref().and_then(|config| config.hidden_size)),
+            false => pooling_dimension.or(config.as_ref().and_then(|config| config.hidden_size)),
         };
         Ok(Self {
             name: directory
@@ -253,25 +258,25 @@ impl ModelCard {
     }
 }
 
-/// Returns whether the model in `directory` is a reranker. `false` if its `config.json` cannot be
+/// Returns whether the model in `directory` is a reranker; `false` if its `config.json` cannot be
 /// read.
 #[must_use]
 pub fn is_reranker(directory: &Path) -> bool {
-    let config: Result<Option<Config>, _> = settings(&directory.join("config.json"));
+    let config: Result<Option<Config>, _> = parse_settings(&directory.join("config.json"));
     config.ok().flatten().is_some_and(|config| config.is_classifier())
 }
 
-/// Returns the weights' file, and whether it is a graph.
-fn find(directory: &Path) -> Result<(PathBuf, bool), EmbedError> {
-    let plain = directory.join("model.safetensors");
-    let known = [(plain.clone(), false)]
+/// Returns the file with the weights, and whether it is an ONNX graph.
+fn find_weights(directory: &Path) -> Result<(PathBuf, bool), EmbedError> {
+    let safetensors = directory.join("model.safetensors");
+    let candidates = [(safetensors.clone(), false)]
         .into_iter()
         .chain(["model.onnx", "onnx/model.onnx"].map(|name| (directory.join(name), true)));
-    known.into_iter().find(|(path, _)| path.is_file()).ok_or_else(|| missing(&plain))
+    candidates.into_iter().find(|(path, _)| path.is_file()).ok_or_else(|| missing(&safetensors))
 }
 
 /// Parses a JSON file; `None` when it is missing.
-fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
+fn parse_settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
     let Some(bytes) = read_small_file(path, MAX_SETTINGS_BYTES)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         damaged(path, format_args!("is invalid, at line {}: {}", error.line(), category(&error)))
@@ -309,8 +314,8 @@ pub(super) fn read_small_file(path: &Path, max_bytes: u64) -> Result<Option<Vec<
 }
 
 /// Checks that the model consists of encoder, pooling and normalisation only.
-fn modules(path: &Path) -> Result<(), EmbedError> {
-    let modules: Vec<Module> = settings(path)?.unwrap_or_default();
+fn check_modules(path: &Path) -> Result<(), EmbedError> {
+    let modules: Vec<Module> = parse_settings(path)?.unwrap_or_default();
     for module in modules {
         let part = module.r#type.rsplit('.').next().unwrap_or_default();
         if !["Transformer", "Pooling", "Normalize"].contains(&part) {
@@ -326,18 +331,18 @@ fn modules(path: &Path) -> Result<(), EmbedError> {
 /// Returns the checked shape of the encoder from `config.json`.
 fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
     let kind = config.model_type.as_deref().unwrap_or_default();
-    // The second kind counts positions from the padding token's id on.
+    // RoBERTa and its relatives begin to count positions after the id of the padding token.
     let first_position = match kind {
         "bert" => 0,
         "roberta" | "xlm-roberta" | "camembert" => {
             config.pad_token_id.unwrap_or(1).saturating_add(1)
         }
         _ => {
-            let what = format!(
+            let problem = format!(
                 "is of a model that brain cannot run: {kind:?} (it runs bert, roberta, xlm-roberta \
                  and camembert)"
             );
-            return Err(damaged(path, what));
+            return Err(damaged(path, problem));
         }
     };
     if !matches!(config.position_embedding_type.as_deref(), None | Some("absolute")) {
@@ -384,12 +389,13 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
         return Err(damaged(path, "has a max_position_embeddings that is too small for a text"));
     }
     if !(shape.epsilon.is_finite() && shape.epsilon >= 0.0) {
-        return Err(damaged(path, "has a layer_norm_eps that is not a positive number"));
+        return Err(damaged(path, "has a layer_norm_eps that is negative or not a number"));
     }
     Ok(shape)
 }
 
 impl PoolingConfig {
+    /// Returns the pooling of the configuration at `path`; an error if brain does not support it.
     fn mode(&self, path: &Path) -> Result<Pooling, EmbedError> {
         let modes: Vec<&str> = match &self.pooling_mode {
             Some(mode) => vec![mode],
@@ -412,7 +418,7 @@ impl PoolingConfig {
 }
 
 impl PromptConfig {
-    /// Returns the first of these prompts that exists, or the one for all texts.
+    /// Returns the first of these prompts that exists, else the default prompt, else nothing.
     fn find(&self, names: &[&str]) -> String {
         let prompts = self.prompts.as_ref();
         let names = names.iter().copied().chain(self.default_prompt_name.as_deref());

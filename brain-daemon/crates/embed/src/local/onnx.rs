@@ -74,7 +74,7 @@ impl Graph {
         self.0 = std::mem::take(&mut self.0).bytes(field, &message.0);
     }
 
-    /// Describes an input or output; each dimension has a name or a size.
+    /// Describes an input or output. A dimension is `Ok` with a name or `Err` with a fixed size.
     fn value(kind: Kind, name: &str, shape: &[Result<&str, usize>]) -> Message {
         let mut dimensions = Message::default();
         for dimension in shape {
@@ -85,8 +85,8 @@ impl Graph {
             dimensions = dimensions.bytes(1, &dimension.0);
         }
         let tensor = Message::default().number(1, kind as u64).bytes(2, &dimensions.0);
-        let about = Message::default().bytes(1, &tensor.0);
-        Message::default().bytes(1, name.as_bytes()).bytes(2, &about.0)
+        let value_type = Message::default().bytes(1, &tensor.0);
+        Message::default().bytes(1, name.as_bytes()).bytes(2, &value_type.0)
     }
 
     /// Adds an input.
@@ -124,7 +124,7 @@ impl Graph {
         );
     }
 
-    /// Adds a float constant that is at `begin` in the external file `path`.
+    /// Adds a float constant that begins at the byte `begin` of the external file `path`.
     pub(super) fn external_floats(
         &mut self,
         name: &str,
@@ -146,10 +146,11 @@ impl Graph {
             let pair = Message::default().bytes(1, key.as_bytes()).bytes(2, value.as_bytes());
             tensor = tensor.bytes(13, &pair.0);
         }
+        // The data location 1 means an external file.
         self.add(5, &tensor.number(14, 1));
     }
 
-    /// Adds an operator of ONNX's own set.
+    /// Adds an operator of ONNX's own set. Values are given by name.
     pub(super) fn run(
         &mut self,
         operator: &str,
@@ -160,7 +161,7 @@ impl Graph {
         self.node(operator, "", inputs, output, attributes);
     }
 
-    /// Adds an operator of the second set.
+    /// Adds an operator of [`MICROSOFT_SET`].
     pub(super) fn run_extended(
         &mut self,
         operator: &str,
@@ -183,7 +184,7 @@ impl Graph {
         for input in inputs {
             node = node.bytes(1, input.as_bytes());
         }
-        // The node has the name of its output, which errors of the runtime contain.
+        // Errors of the runtime name a node, so it has the name of its output.
         node = node
             .bytes(2, output.as_bytes())
             .bytes(3, output.as_bytes())
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_encoding_follows_protocol_buffers() {
-        // The example of the format's documentation: field 1, number 150; field 2, text
+        // The examples of the format's documentation: field 1, number 150; field 2, text
         // "testing".
         assert_eq!(Message::default().number(1, 150).0, [0x08, 0x96, 0x01]);
         assert_eq!(Message::default().bytes(2, b"testing").0, b"\x12\x07testing");

@@ -1,8 +1,7 @@
-//! Loads a tokenizer in a separate process first: `brain-daemon check-tokenizer FILE`.
+//! Tries a tokenizer in a separate process before use: `brain-daemon check-tokenizer FILE`.
 //!
-//! A file of a few megabytes can make the library use gigabytes or minutes. The process has limits
-//! and ends without harm. The daemon loads only files that passed. Results hold while the file is
-//! unchanged.
+//! A file of a few megabytes can make the library use gigabytes or minutes. The process has limits,
+//! and its end does no harm. The daemon keeps a result while the file is unchanged.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -27,28 +26,29 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 const MAX_MEMORY_BYTES: u64 = 1 << 30;
 /// Maximum CPU time in seconds.
 const MAX_CPU_SECONDS: u64 = 30;
-/// Maximum duration on a busy machine.
+/// Maximum duration of the check, also on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Exit code for a file that is not a tokenizer.
 const REFUSED: u8 = 3;
-/// Exit code when the check could not limit itself, and so did not run.
-const UNLIMITED: u8 = 4;
+/// Exit code when the process could not limit itself, so that it did not load the file.
+const NOT_LIMITED: u8 = 4;
 
-/// Runs the check if this program's arguments `args` request it; returns its exit code.
+/// Runs the check if the arguments `args` of this program request it, and returns the exit code.
+/// Returns `None` otherwise.
 pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.skip(1);
     if args.next()? != COMMAND {
         return None;
     }
     let path = args.next()?;
-    let limit = |resource, most| {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()
+    let limit = |resource, max| {
+        setrlimit(resource, Rlimit { current: Some(max), maximum: Some(max) }).is_ok()
     };
-    let limited = limit(Resource::As, MAX_MEMORY_BYTES)
+    let is_limited = limit(Resource::As, MAX_MEMORY_BYTES)
         && limit(Resource::Cpu, MAX_CPU_SECONDS)
         && limit(Resource::Core, 0);
-    if !limited || set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
-        return Some(ExitCode::from(UNLIMITED));
+    if !is_limited || set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
+        return Some(ExitCode::from(NOT_LIMITED));
     }
     let loads = || {
         let bytes = std::fs::read(&path).ok()?;
@@ -58,10 +58,11 @@ pub fn run_if_requested(args: impl Iterator<Item = OsString>) -> Option<ExitCode
     Some(if loads().is_some() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
 }
 
-/// Results by path.
-static CHECKED: Mutex<Option<HashMap<PathBuf, (FileStamp, CheckResult)>>> = Mutex::new(None);
+/// Results by path, with the stamp of the checked file.
+static RESULTS: Mutex<Option<HashMap<PathBuf, (FileStamp, CheckResult)>>> = Mutex::new(None);
 
-/// Device, inode, size and change time of a file; no program can set the change time.
+/// Device, inode, size and change time (seconds, nanoseconds) of a file. No program can set the
+/// change time.
 type FileStamp = (u64, u64, u64, i64, i64);
 
 /// Result of a check.
@@ -90,14 +91,19 @@ impl CheckResult {
 }
 
 /// Checks that the tokenizer at `path` loads within limits. Calls `should_continue` several times a
-/// second, and stops without a result when it returns `false`.
+/// second, and returns `Ok` without a result when it returns `false`. Programs other than the
+/// daemon check nothing.
+///
+/// # Errors
+/// [`EmbedErrorKind::Model`](crate::EmbedErrorKind::Model) when it does not load within limits, or
+/// the check cannot run.
 pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(), EmbedError> {
     if !is_daemon() {
         return Ok(());
     }
     let before = stamp(path);
-    if let Some(finding) = before.and_then(|stamp| known(path, stamp)) {
-        return finding.into_result(path);
+    if let Some(result) = before.and_then(|stamp| cached_result(path, stamp)) {
+        return result.into_result(path);
     }
     let mut command = Command::new(OWN_PROGRAM);
     command.arg(COMMAND).arg(path).env_clear();
@@ -111,10 +117,10 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
             false => Ok(()),
         };
     };
-    let finding = match status.code() {
+    let result = match status.code() {
         Some(0) => CheckResult::Loads,
         Some(code) if code == i32::from(REFUSED) => CheckResult::Invalid,
-        Some(code) if code == i32::from(UNLIMITED) => {
+        Some(code) if code == i32::from(NOT_LIMITED) => {
             return Err(damaged(
                 path,
                 "could not be checked: the process for it cannot be limited",
@@ -124,25 +130,26 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
     };
     // A file changed meanwhile has no result.
     if let Some(stamp) = before.filter(|before| stamp(path) == Some(*before)) {
-        let mut checked = CHECKED.lock();
-        checked.get_or_insert_default().insert(path.to_owned(), (stamp, finding));
+        let mut results = RESULTS.lock();
+        results.get_or_insert_default().insert(path.to_owned(), (stamp, result));
     }
-    finding.into_result(path)
+    result.into_result(path)
 }
 
 /// Returns the result for the file at `path`, if the file is unchanged.
-fn known(path: &Path, stamp: FileStamp) -> Option<CheckResult> {
-    let checked = CHECKED.lock();
-    checked.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, finding)| *finding)
+fn cached_result(path: &Path, stamp: FileStamp) -> Option<CheckResult> {
+    let results = RESULTS.lock();
+    results.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, result)| *result)
 }
 
-/// Returns the stamp of the file at `path`; `None` when it is missing.
+/// Returns the stamp of the file at `path`; `None` when it cannot be read.
 fn stamp(path: &Path) -> Option<FileStamp> {
-    let found = fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
 }
 
-/// Waits for the check; `None` when it was stopped.
+/// Waits for the end of the check. Ends it and returns `None` after [`TIMEOUT`], or when
+/// `should_continue` returns `false`.
 fn wait_for_exit(child: &mut Child, should_continue: &dyn Fn() -> bool) -> Option<ExitStatus> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(2);
@@ -161,7 +168,7 @@ fn wait_for_exit(child: &mut Child, should_continue: &dyn Fn() -> bool) -> Optio
     }
 }
 
-/// Whether this program is the daemon: tests and benchmarks cannot start the check.
+/// Returns whether this program is the daemon. Tests and benchmarks cannot start the check.
 fn is_daemon() -> bool {
     let name = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_owned()));
     name.is_some_and(|name| name == "brain-daemon" || name == "brain-daemon (deleted)")

@@ -1,4 +1,4 @@
-//! ONNX models that the test builds. Safetensors models are tested in `tests/`.
+//! Tests with ONNX models that the tests build. Safetensors models are tested in `tests/`.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,11 @@ use super::onnx::{Graph, Kind};
 use super::{Local, inspect};
 use crate::{EmbedErrorKind, Embedder, Purpose};
 
-/// A tokenizer of three words, and their vectors in the graph: unknown words, "boat" and "sea".
+/// The vectors of the tokenizer's three tokens, two numbers each: unknown words, "boat" and "sea".
 const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
 
-fn tokenizer(dir: &Path) {
+/// Writes a tokenizer of these tokens.
+fn write_tokenizer(dir: &Path) {
     let tokenizer = json!({
         "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
         "normalizer": null,
@@ -26,9 +27,9 @@ fn tokenizer(dir: &Path) {
 }
 
 /// A graph that looks up words in a table, with the inputs of published models.
-fn graph(output: &str, more: &[&str]) -> Vec<u8> {
+fn graph(output: &str, more_inputs: &[&str]) -> Vec<u8> {
     let mut graph = Graph::default();
-    for name in [TOKENS, MASK].iter().chain(more) {
+    for name in [TOKENS, MASK].iter().chain(more_inputs) {
         graph.input(Kind::Int64, name, &[Ok("texts"), Ok("tokens")]);
     }
     graph.floats("table", &[3, 2], &ROWS);
@@ -44,17 +45,17 @@ fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedError>
 
 #[test]
 fn an_onnx_model_is_run_unchanged() {
-    for (index, output, more) in [
+    for (path, output, more_inputs) in [
         ("model.onnx", OUTPUT, &["token_type_ids"][..]),
         ("onnx/model.onnx", "token_embeddings", &["position_ids"]),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        tokenizer(dir.path());
+        write_tokenizer(dir.path());
         fs::create_dir_all(dir.path().join("onnx")).unwrap();
-        fs::write(dir.path().join(index), graph(output, more)).unwrap();
+        fs::write(dir.path().join(path), graph(output, more_inputs)).unwrap();
         let facts = inspect(dir.path()).unwrap();
         assert_eq!((facts.dimensions, facts.sha256.len()), (2, 64));
-        assert_eq!(facts.weights, dir.path().join(index));
+        assert_eq!(facts.weights, dir.path().join(path));
         let local = Local::new(dir.path().to_owned(), 1);
         assert!(
             (local.coverage("boat zzz") - 1.0).abs() < 1e-6,
@@ -74,37 +75,37 @@ fn an_onnx_model_is_run_unchanged() {
 }
 
 #[test]
-fn an_unusable_graph_is_refused_by_name() {
-    let mut nothing = Graph::default();
-    nothing.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
-    let mut unknown = Graph::default();
-    unknown.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
-    unknown.run("NoSuchOperator", &[TOKENS], OUTPUT, &[]);
-    unknown.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
-    let mut outside = Graph::default();
-    outside.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
-    outside.external_floats("table", &[3, 2], "other.data", 0);
-    outside.run("Gather", &["table", TOKENS], OUTPUT, &[]);
-    outside.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
+fn an_unusable_graph_is_refused_with_its_file_name() {
+    let mut without_output = Graph::default();
+    without_output.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    let mut unknown_operator = Graph::default();
+    unknown_operator.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    unknown_operator.run("NoSuchOperator", &[TOKENS], OUTPUT, &[]);
+    unknown_operator.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
+    let mut external = Graph::default();
+    external.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
+    external.external_floats("table", &[3, 2], "other.data", 0);
+    external.run("Gather", &["table", TOKENS], OUTPUT, &[]);
+    external.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
     let whole = graph(OUTPUT, &[]);
-    for (bytes, says) in [
+    for (bytes, reason) in [
         (Vec::new(), "cannot be loaded"),
         (b"no graph at all".to_vec(), "cannot be loaded"),
         (whole[..whole.len() / 2].to_vec(), "cannot be loaded"),
-        (nothing.finish(), "no output"),
-        (unknown.finish(), "NoSuchOperator"),
-        (outside.finish(), "external data"),
+        (without_output.finish(), "no output"),
+        (unknown_operator.finish(), "NoSuchOperator"),
+        (external.finish(), "external data"),
         (graph(OUTPUT, &["pixel_values"]), "pixel_values"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        tokenizer(dir.path());
+        write_tokenizer(dir.path());
         fs::write(dir.path().join("model.onnx"), bytes).unwrap();
         fs::write(dir.path().join("other.data"), [0; 24]).unwrap();
         let fault = inspect(dir.path()).unwrap_err();
         assert_eq!(fault.kind, EmbedErrorKind::Model);
         assert!(
-            fault.message.contains("model.onnx") && fault.message.contains(says),
-            "{says}: {fault:?}"
+            fault.message.contains("model.onnx") && fault.message.contains(reason),
+            "{reason}: {fault:?}"
         );
         assert!(fault.hint.unwrap().contains("brain model install"));
     }
@@ -113,7 +114,7 @@ fn an_unusable_graph_is_refused_by_name() {
 #[test]
 fn a_changed_graph_is_reloaded_as_another_space() {
     let dir = tempfile::tempdir().unwrap();
-    tokenizer(dir.path());
+    write_tokenizer(dir.path());
     fs::write(dir.path().join("model.onnx"), graph(OUTPUT, &[])).unwrap();
     let local = Local::new(dir.path().to_owned(), 1);
     let before = local.space().unwrap();

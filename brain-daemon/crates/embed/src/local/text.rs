@@ -10,10 +10,10 @@ use crate::{EmbedError, EmbedErrorKind};
 
 /// Maximum size of `tokenizer.json`, in bytes. One with a quarter of a million words has 17 MiB.
 const MAX_TOKENIZER_BYTES: u64 = 64 * 1024 * 1024;
-/// Maximum bytes of a text that are read; more never affect the vector.
+/// Maximum bytes of a text that are tokenized. A model reads far fewer.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// Maximum tokens of a batch, including padding, except for one longer text. The results of a layer
-/// for these fit into a core's cache.
+/// Maximum tokens of a batch, including padding; a longer text is a batch of its own. A layer's
+/// results for this many tokens fit into a core's cache.
 const MAX_BATCH_TOKENS: usize = 512;
 /// Maximum texts of a batch.
 const MAX_BATCH_TEXTS: usize = 32;
@@ -21,7 +21,7 @@ const MAX_BATCH_TEXTS: usize = 32;
 /// Tokens that stand for unknown text.
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 
-/// The text that the model reads before a text.
+/// Text that the model reads before each text of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LeadingText<'a> {
     /// A prefix of the text.
@@ -45,33 +45,35 @@ pub(super) struct Tokens {
 pub(super) fn tokenizer(card: &ModelCard) -> Result<Tokenizer, EmbedError> {
     let path = &card.tokenizer;
     let bytes = read_small_file(path, MAX_TOKENIZER_BYTES)?.ok_or_else(|| missing(path))?;
-    let refused = |_| damaged(path, "is not a tokenizer that brain can run");
-    let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(refused)?;
+    let file_error = |_| damaged(path, "is not a tokenizer that brain can run");
+    let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(file_error)?;
     // The file has the settings of its last use.
     let truncation =
         TruncationParams { max_length: card.max_tokens, ..TruncationParams::default() };
-    tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(refused)?;
+    tokenizer.with_padding(None).with_truncation(Some(truncation)).map_err(file_error)?;
     Ok(tokenizer)
 }
 
-/// Prepares a text for the model.
+/// Returns the prefix and the trimmed beginning of a text, in lower case if the model requires it.
 pub(super) fn prepare(card: &ModelCard, prefix: &str, text: &str) -> String {
     let text = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or(text).trim();
     let text = format!("{prefix}{text}");
     if card.lower_case { text.to_lowercase() } else { text }
 }
 
-/// Returns the share of letters that the model knows as words or parts of words (0 to 1), or 1 for
-/// a text without letters. A letter that is spelled by a token of its own, or by several, does not
-/// count: for scripts that are rare in its training data, a model has only such tokens. Characters
-/// that can be words (Han, kana, Hangul) count when they are one token.
+/// Returns the share of letters that the model knows as words or parts of words (0 to 1). Returns 1
+/// for a text without letters or one that cannot be tokenized.
+///
+/// A letter of a word that is spelled by a token of its own, or by several, does not count: for
+/// scripts that are rare in its training data, a model has only such tokens. Words of one letter
+/// and characters that can be words (Han, kana, Hangul) count when they are one token.
 pub(super) fn coverage(tokenizer: &Tokenizer, text: &str) -> f32 {
     let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
     let is_letter = |c: &char| c.is_alphabetic();
-    let (mut all, mut known) = (0_usize, 0_usize);
+    let (mut letter_count, mut known_count) = (0_usize, 0_usize);
     let tokens: Vec<_> = tokens.get_offsets().iter().zip(tokens.get_tokens()).collect();
-    // Tokens at one position are parts of it: bytes of a character, or parts of a syllable.
-    for parts in tokens.chunk_by(|one, next| one.0 == next.0) {
+    // Tokens at the same offsets are parts of a character: its bytes, or parts of a syllable.
+    for parts in tokens.chunk_by(|token, next| token.0 == next.0) {
         let Some(&(&(begin, end), token)) = parts.first() else { continue };
         let (Some(before), Some(inside), Some(after)) =
             (text.get(..begin), text.get(begin..end), text.get(end..))
@@ -79,48 +81,48 @@ pub(super) fn coverage(tokenizer: &Tokenizer, text: &str) -> f32 {
             continue;
         };
         let letters = inside.chars().filter(is_letter).count();
-        all += letters;
-        let alone = || {
-            let next_to =
+        letter_count += letters;
+        let is_word = || {
+            let has_neighbour =
                 before.chars().next_back().iter().chain(&after.chars().next()).any(is_letter);
-            !next_to || inside.chars().any(stands_alone)
+            !has_neighbour || inside.chars().any(can_be_word)
         };
         let is_known = parts.len() == 1 && !UNKNOWN.contains(&token.as_str());
-        if is_known && (letters > 1 || alone()) {
-            known += letters;
+        if is_known && (letters > 1 || is_word()) {
+            known_count += letters;
         }
     }
-    if all == 0 { 1.0 } else { known as f32 / all as f32 }
+    if letter_count == 0 { 1.0 } else { known_count as f32 / letter_count as f32 }
 }
 
-/// Whether tokenizers keep the character as a token of its own in its languages.
-fn stands_alone(c: char) -> bool {
+/// Returns whether the character can be a word: kana, Han or Hangul.
+fn can_be_word(c: char) -> bool {
     matches!(c,
         '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
         | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
 }
 
-/// Tokenizes the text with the index `at`, or a pair: a question and this text. `vocabulary` is the
-/// size of the model's vocabulary, if known.
+/// Tokenizes `text`, which has this index in the call, or a pair: a question and `text`.
+/// `vocabulary` is the size of the model's vocabulary, if known.
 pub(super) fn tokens(
     tokenizer: &Tokenizer,
     card: &ModelCard,
-    before: LeadingText<'_>,
-    (at, text): (usize, &str),
+    leading: LeadingText<'_>,
+    (index, text): (usize, &str),
     vocabulary: Option<usize>,
 ) -> Result<Tokens, EmbedError> {
-    let input: EncodeInput<'_> = match before {
+    let input: EncodeInput<'_> = match leading {
         LeadingText::Prefix(prefix) => prepare(card, prefix, text).into(),
         LeadingText::Question(question) => {
             (prepare(card, "", question), prepare(card, "", text)).into()
         }
     };
-    let refused = |_| EmbedError {
+    let text_error = |_| EmbedError {
         kind: EmbedErrorKind::Text,
         message: "the model's tokenizer cannot tokenize a text".into(),
         hint: None,
     };
-    let encoded = tokenizer.encode_fast(input, true).map_err(refused)?;
+    let encoded = tokenizer.encode_fast(input, true).map_err(text_error)?;
     let max_id = vocabulary.map_or(i32::MAX, |size| i32::try_from(size).unwrap_or(i32::MAX));
     let ids: Option<Vec<i32>> = encoded
         .get_ids()
@@ -130,7 +132,7 @@ pub(super) fn tokens(
     match ids {
         Some(ids) if !ids.is_empty() => {
             let types = encoded.get_type_ids().iter().map(|kind| i32::from(*kind > 0)).collect();
-            Ok(Tokens { text: at, ids, types })
+            Ok(Tokens { text: index, ids, types })
         }
         Some(_) => Err(damaged(
             &card.tokenizer,
@@ -143,13 +145,13 @@ pub(super) fn tokens(
     }
 }
 
-/// Sorts texts by length, longest first, and returns batches of similar length.
+/// Sorts texts by length, longest first, and returns batches of texts of similar length.
 pub(super) fn batches(texts: &mut [Tokens]) -> Vec<Range<usize>> {
     texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text));
     let (mut batches, mut begin) = (Vec::new(), 0);
     while let Some(longest) = texts.get(begin) {
-        let many = (MAX_BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, MAX_BATCH_TEXTS);
-        let end = texts.len().min(begin + many);
+        let count = (MAX_BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, MAX_BATCH_TEXTS);
+        let end = texts.len().min(begin + count);
         batches.push(begin..end);
         begin = end;
     }
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coverage_excludes_single_letters() {
+    fn coverage_counts_letters_of_words_and_their_parts() {
         let tokenizer = |normalizer: serde_json::Value, vocab: serde_json::Value| {
             let file = serde_json::json!({
                 "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
@@ -176,7 +178,7 @@ mod tests {
             });
             Tokenizer::from_bytes(file.to_string()).unwrap()
         };
-        // Hangul with each syllable in its parts, as some models have it; and composed.
+        // Hangul syllables as separate letters (NFD), as some models need them; and composed.
         let nfd = serde_json::json!({"type": "NFD"});
         let parts = tokenizer(
             nfd,
@@ -190,7 +192,7 @@ mod tests {
             "##ر": 6, "漢": 7, "##字": 8});
         let tokenizer = tokenizer(serde_json::Value::Null, vocab);
         let coverage = |text: &str| coverage(&tokenizer, text);
-        for (text, part) in [
+        for (text, share) in [
             ("boat i boat", 1.0),
             ("boats", 0.8),
             ("boat ship", 0.5),
@@ -201,7 +203,7 @@ mod tests {
             ("2026 ?!", 1.0),
             ("", 1.0),
         ] {
-            assert!((coverage(text) - part).abs() < 1e-6, "{text}: {}", coverage(text));
+            assert!((coverage(text) - share).abs() < 1e-6, "{text}: {}", coverage(text));
         }
     }
 
@@ -210,8 +212,11 @@ mod tests {
         fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000,
             0..200)) {
             let mut texts: Vec<Tokens> =
-                lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many], types: vec![0; *many] })
-                    .collect();
+                lengths.iter().enumerate().map(|(text, length)| Tokens {
+                    text,
+                    ids: vec![1; *length],
+                    types: vec![0; *length],
+                }).collect();
             let batches = batches(&mut texts);
             prop_assert_eq!(batches.iter().map(Range::len).sum::<usize>(), lengths.len());
             prop_assert!(batches.windows(2).all(|two| two[0].end == two[1].start));

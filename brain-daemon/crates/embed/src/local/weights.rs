@@ -1,7 +1,6 @@
 //! Reads tensors of a safetensors file, one at a time.
 //!
-//! File and result are equally large. One tensor at a time keeps them from being in memory
-//! together.
+//! File and result are equally large. Reading one tensor at a time avoids having both in memory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -22,7 +21,7 @@ const CHUNK: usize = 1 << 16;
 pub(super) struct Tensors {
     path: PathBuf,
     file: File,
-    /// Offset of the first tensor.
+    /// Offset of the first tensor, in bytes.
     begin: u64,
     header: Metadata,
     /// Prefix of tensor names: `bert.` or nothing.
@@ -35,10 +34,10 @@ impl Tensors {
         let damaged = |what: &str| damaged(path, what);
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let length = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-        let mut header_bytes = [0; 8];
-        file.read_exact(&mut header_bytes)
+        let mut length_bytes = [0; 8];
+        file.read_exact(&mut length_bytes)
             .map_err(|_| damaged("is cut off within its first bytes"))?;
-        let header_bytes = u64::from_le_bytes(header_bytes);
+        let header_bytes = u64::from_le_bytes(length_bytes);
         if header_bytes > MAX_HEADER_BYTES {
             return Err(damaged(
                 "is not a safetensors file: its first 8 bytes give an implausible header length",
@@ -67,27 +66,29 @@ impl Tensors {
     /// Returns a tensor's offset in the file, number of elements and data type.
     fn find(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Dtype), EmbedError> {
         let damaged = |what: std::fmt::Arguments<'_>| damaged(&self.path, what);
-        // The layers of a classifier are beside the encoder.
+        // The tensors of a classifier have no prefix.
         let prefix = if name.starts_with("classifier.") { "" } else { &self.prefix };
-        let full = format!("{prefix}{name}");
-        let found =
-            self.header.info(&full).ok_or_else(|| damaged(format_args!("has no tensor {full}")))?;
-        if found.shape != shape {
+        let full_name = format!("{prefix}{name}");
+        let info = self
+            .header
+            .info(&full_name)
+            .ok_or_else(|| damaged(format_args!("has no tensor {full_name}")))?;
+        if info.shape != shape {
             return Err(damaged(format_args!(
-                "has {full} of the shape {:?}, where config.json says {shape:?}",
-                found.shape
+                "has {full_name} of the shape {:?}, where config.json says {shape:?}",
+                info.shape
             )));
         }
-        if !matches!(found.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
+        if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
             return Err(damaged(format_args!(
-                "has {full} in numbers that brain cannot read: {:?}",
-                found.dtype
+                "has {full_name} in numbers that brain cannot read: {:?}",
+                info.dtype
             )));
         }
-        Ok((self.begin + found.data_offsets.0 as u64, shape.iter().product(), found.dtype))
+        Ok((self.begin + info.data_offsets.0 as u64, shape.iter().product(), info.dtype))
     }
 
-    /// Checks that the tensor exists.
+    /// Checks that the tensor exists with this shape, in numbers that brain can read.
     pub(super) fn check(&self, name: &str, shape: &[usize]) -> Result<(), EmbedError> {
         self.find(name, shape).map(drop)
     }
@@ -99,7 +100,7 @@ impl Tensors {
         Ok(numbers)
     }
 
-    /// Calls a function with a tensor's numbers in pieces.
+    /// Calls `take` with a tensor's numbers, in pieces of at most [`CHUNK`].
     pub(super) fn each(
         &mut self,
         name: &str,
@@ -116,15 +117,15 @@ impl Tensors {
             bytes.resize(chunk * size, 0);
             self.file.read_exact(&mut bytes).map_err(|error| unreadable(&self.path, &error))?;
             numbers.clear();
-            let pairs = || bytes.as_chunks().0.iter().map(|each| u16::from_le_bytes(*each));
+            let halves = || bytes.as_chunks().0.iter().map(|each| u16::from_le_bytes(*each));
             match kind {
                 Dtype::F32 => {
                     numbers
                         .extend(bytes.as_chunks().0.iter().map(|each| f32::from_le_bytes(*each)));
                 }
-                Dtype::F16 => numbers.extend(pairs().map(half)),
+                Dtype::F16 => numbers.extend(halves().map(half_to_f32)),
                 // bfloat16 is the upper half of a 32-bit float.
-                _ => numbers.extend(pairs().map(|bits| f32::from_bits(u32::from(bits) << 16))),
+                _ => numbers.extend(halves().map(|bits| f32::from_bits(u32::from(bits) << 16))),
             }
             take(&numbers);
             left -= chunk;
@@ -133,8 +134,8 @@ impl Tensors {
     }
 }
 
-/// Converts an IEEE 754 binary16 number.
-fn half(bits: u16) -> f32 {
+/// Converts the bits of an IEEE 754 binary16 number.
+fn half_to_f32(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
     sign * match exponent {
@@ -147,10 +148,10 @@ fn half(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::half;
+    use super::half_to_f32;
 
     #[test]
-    fn sixteen_bit_floats_are_converted() {
+    fn half_precision_floats_are_converted() {
         for (bits, number) in [
             (0x0000, 0.0),
             (0x3c00, 1.0),
@@ -161,8 +162,8 @@ mod tests {
             (0x3555, 0.333_251_95),
             (0xfc00, f32::NEG_INFINITY),
         ] {
-            assert_eq!(half(bits), number, "{bits:#06x}");
+            assert_eq!(half_to_f32(bits), number, "{bits:#06x}");
         }
-        assert!(half(0x7e00).is_nan());
+        assert!(half_to_f32(0x7e00).is_nan());
     }
 }

@@ -1,4 +1,5 @@
-//! A reranker's endpoint over a mock client: requests, answers, costs, and where the key appears.
+//! Tests of a reranker's endpoint with a fake network: requests, answers, costs, and where the key
+//! appears.
 
 use serde_json::Value;
 
@@ -12,8 +13,8 @@ fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError> {
     Ok(HttpResponse { status, headers: Vec::new(), body, from: None })
 }
 
-/// What one call did: its result, the request that was sent, and the calls in the ledger as state
-/// and input tokens.
+/// The outcome of one call: the scores of the texts, the request, and the calls in the ledger as
+/// state and input tokens.
 type Outcome = (Result<Vec<f32>, EmbedError>, RecordedRequest, Vec<(String, u64)>);
 
 /// Reranks two texts at a fake endpoint.
@@ -29,14 +30,14 @@ fn rerank(
     let key: KeyProvider = Box::new(|| Ok(Some(Secret::new(KEY))));
     let endpoint =
         RerankEndpoint::open(Some(&base), "m".into(), &net, key, price, ledger.clone()).unwrap();
-    let numbers = endpoint.rerank("why?", &["one".into(), "two".into()], &|| true);
-    if let Err(error) = &numbers {
+    let scores = endpoint.rerank("why?", &["one".into(), "two".into()], &|| true);
+    if let Err(error) = &scores {
         let text = format!("{error:?} {error}");
         assert!(!text.contains(KEY) && !text.contains("why?") && !text.contains("two"), "{text}");
     }
     let calls = ledger.read(None, None, 9).unwrap().calls;
     let calls = calls.into_iter().map(|call| (call.state, call.spent.tokens_in)).collect();
-    (numbers, net.requests().pop().unwrap(), calls)
+    (scores, net.requests().pop().unwrap(), calls)
 }
 
 #[test]
@@ -45,8 +46,8 @@ fn a_request_has_the_form_of_jina_and_cohere() {
         { "index": 1, "relevance_score": 0.9, "document": { "text": "two" } },
         { "index": 0, "relevance_score": -4.5 },
     ] });
-    let (numbers, sent, calls) = rerank(0, move |_| answer(200, &rows));
-    assert_eq!(numbers.unwrap(), [-4.5, 0.9], "in the order of the texts");
+    let (scores, sent, calls) = rerank(0, move |_| answer(200, &rows));
+    assert_eq!(scores.unwrap(), [-4.5, 0.9], "in the order of the texts");
     assert_eq!(sent.url, "http://127.0.0.1:8080/v1/rerank");
     assert_eq!(
         sent.body,
@@ -59,19 +60,20 @@ fn a_request_has_the_form_of_jina_and_cohere() {
 #[test]
 fn paid_calls_are_in_the_ledger() {
     let rows = |usage: Value| {
-        json!({ "data": [{ "index": 0, "relevance_score": 1 }, { "index": 1, "relevance_score": 2 }],
+        json!({ "data": [
+            { "index": 0, "relevance_score": 1 }, { "index": 1, "relevance_score": 2 } ],
             "usage": usage })
     };
     let counted = rows(json!({ "total_tokens": 7 }));
-    let (numbers, _, calls) = rerank(50_000, move |_| answer(200, &counted));
-    assert_eq!((numbers.unwrap(), calls.len(), calls[0].1), (vec![1.0, 2.0], 1, 7));
-    // (4 + 3) / 2 + 8 tokens for each text at most.
+    let (scores, _, calls) = rerank(50_000, move |_| answer(200, &counted));
+    assert_eq!((scores.unwrap(), calls.len(), calls[0].1), (vec![1.0, 2.0], 1, 7));
+    // Without a reported count, each text counts as (4 + 3) / 2 + 8 tokens.
     let uncounted = rows(json!({}));
-    let (numbers, _, calls) = rerank(50_000, move |_| answer(200, &uncounted));
-    assert_eq!((numbers.is_ok(), calls[0].1), (true, 22));
-    let (numbers, _, calls) = rerank(50_000, |_| answer(401, &json!({ "detail": "why? two" })));
+    let (scores, _, calls) = rerank(50_000, move |_| answer(200, &uncounted));
+    assert_eq!((scores.is_ok(), calls[0].1), (true, 22));
+    let (scores, _, calls) = rerank(50_000, |_| answer(401, &json!({ "detail": "why? two" })));
     assert_eq!(
-        (numbers.unwrap_err().kind, calls.iter().map(|call| call.1).sum()),
+        (scores.unwrap_err().kind, calls.iter().map(|call| call.1).sum()),
         (EmbedErrorKind::Refused, 0)
     );
 }
@@ -87,13 +89,13 @@ fn incomplete_answers_are_refused() {
         json!({ "results": "none" }),
         json!([]),
     ] {
-        let (numbers, ..) = rerank(0, move |_| answer(200, &body));
-        assert_eq!(numbers.unwrap_err().kind, EmbedErrorKind::Retryable(None));
+        let (scores, ..) = rerank(0, move |_| answer(200, &body));
+        assert_eq!(scores.unwrap_err().kind, EmbedErrorKind::Retryable(None));
     }
-    let (numbers, ..) = rerank(0, |_| Err(NetError::ConnectionRefused));
-    assert!(numbers.unwrap_err().message.contains("does not answer"));
-    let (numbers, ..) = rerank(0, |_| answer(503, &Value::Null));
-    assert_eq!(numbers.unwrap_err().kind, EmbedErrorKind::Retryable(None));
+    let (scores, ..) = rerank(0, |_| Err(NetError::ConnectionRefused));
+    assert!(scores.unwrap_err().message.contains("does not answer"));
+    let (scores, ..) = rerank(0, |_| answer(503, &Value::Null));
+    assert_eq!(scores.unwrap_err().kind, EmbedErrorKind::Retryable(None));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! File of a vector space: append-only records after a header.
 //!
-//! The file is rewritten to a temporary file and renamed when most of it is stale, and after every
-//! error, because its end is then unknown.
+//! The file is rewritten when most of it is stale, and after every error, because its end is then
+//! unknown. A rewrite fills a temporary file, which then gets the name of the file.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -12,20 +12,21 @@ use sha2::{Digest, Sha256};
 
 use super::record::{self, Record};
 
-/// Extension of the file, and of a temporary one.
+/// Extension of the file.
 const EXTENSION: &str = "vec";
+/// Extension of the temporary file.
 const UNFINISHED: &str = "unfinished";
 /// Bytes read or written at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
-/// Minimum stale bytes for a rewrite.
-const MIN_STALE_BYTES: u64 = 1024 * 1024;
+/// Stale bytes that never cause a rewrite.
+const ALLOWED_STALE_BYTES: u64 = 1024 * 1024;
 
-/// The file.
+/// The file of a vector space, and its state.
 #[derive(Debug)]
 pub(super) struct VectorFile {
     path: PathBuf,
     header: Vec<u8>,
-    /// `None` if the file must be rewritten.
+    /// `None` if the file is missing, or unusable until it is rewritten.
     pub(super) file: Option<File>,
     /// Length of the file.
     pub(super) len: u64,
@@ -33,10 +34,11 @@ pub(super) struct VectorFile {
 
 impl VectorFile {
     /// Opens the file of a space in `dir` and passes its records to `each`. Cuts off a damaged
-    /// record and everything after it. Also returns a message about lost vectors, with the reason.
+    /// record and everything after it. Also returns a message if vectors were lost, with the
+    /// reason.
     ///
     /// # Errors
-    /// Errors of the disk.
+    /// [`io::Error`] when `dir` cannot be created, or the file cannot be read or shortened.
     pub(super) fn open(
         dir: &Path,
         store: &str,
@@ -53,7 +55,7 @@ impl VectorFile {
         let path = dir.join(name).with_extension(EXTENSION);
         let header = record::header(store, identity, dimensions);
         let mut log = Self { path, header, file: None, len: 0 };
-        remove_if_present(&log.unfinished())?;
+        remove_if_present(&log.unfinished_path())?;
         let file = match OpenOptions::new().read(true).write(true).open(&log.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok((log, None)),
@@ -64,8 +66,8 @@ impl VectorFile {
         let mut head = Vec::new();
         (&mut from).take(log.header.len() as u64).read_to_end(&mut head)?;
         if let Err(mismatch) = record::compare(&head, &log.header) {
-            let why = format!("{} is replaced by a new file: {mismatch}", name_of(&log.path));
-            return Ok((log, Some(why)));
+            let message = format!("{} is replaced by a new file: {mismatch}", file_name(&log.path));
+            return Ok((log, Some(message)));
         }
         let (mut good, mut buffer) = (head.len() as u64, Vec::new());
         while let Some((record, size)) = record::next(&mut from, dimensions, &mut buffer)? {
@@ -77,7 +79,7 @@ impl VectorFile {
             format!(
                 "{} is damaged after byte {good} of {length}: the vectors after it are computed \
                     again",
-                name_of(&log.path)
+                file_name(&log.path)
             )
         });
         if lost.is_some() {
@@ -87,43 +89,45 @@ impl VectorFile {
         Ok((log, lost))
     }
 
-    /// Whether the file must or should be rewritten. `living` is the size of current records.
-    pub(super) fn is_stale(&self, living: u64) -> bool {
-        self.file.is_none() || self.len > 2 * living + MIN_STALE_BYTES
+    /// Returns whether the file must or should be rewritten. `live_bytes` is the size of all
+    /// current records.
+    pub(super) fn is_stale(&self, live_bytes: u64) -> bool {
+        self.file.is_none() || self.len > 2 * live_bytes + ALLOWED_STALE_BYTES
     }
 
     /// Appends records and flushes them. After an error, the file is not used again until it is
     /// rewritten.
     ///
     /// # Errors
-    /// Errors of the disk.
+    /// [`io::Error`] when the file cannot be written or flushed, or is unusable.
     pub(super) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Err(io::Error::other("the file is unusable after an earlier error"));
         };
         let len = self.len;
-        let added = file
+        let result = file
             .seek(SeekFrom::Start(len))
             .and_then(|_| file.write_all(records))
             .and_then(|()| file.sync_data());
-        match added {
+        match result {
             Ok(()) => self.len += records.len() as u64,
             Err(_) => {
-                // The next start would cut off an incomplete end; without it, nothing is reported.
+                // Otherwise the next start would report the incomplete end as damage.
                 let _ = file.set_len(len);
                 self.file = None;
             }
         }
-        added
+        result
     }
 
     /// Rewrites the file with records from `each`, until it returns `false`. The old file stays
     /// until the new one is complete and flushed.
     ///
     /// # Errors
-    /// Errors of the disk; the old file is unchanged.
+    /// [`io::Error`] when the new file cannot be written or renamed. The name then still has a
+    /// complete file.
     pub(super) fn rewrite(&mut self, mut each: impl FnMut(&mut Vec<u8>) -> bool) -> io::Result<()> {
-        let unfinished = self.unfinished();
+        let unfinished = self.unfinished_path();
         let result = (|| {
             let mut file = OpenOptions::new()
                 .read(true)
@@ -169,7 +173,7 @@ impl VectorFile {
     /// Deletes the files of other spaces beside this one and returns their number.
     ///
     /// # Errors
-    /// Errors of the disk.
+    /// [`io::Error`] when the directory cannot be read or a file cannot be deleted.
     pub(super) fn remove_others(&self) -> io::Result<usize> {
         let Some(dir) = self.path.parent() else { return Ok(0) };
         let mut count = 0;
@@ -189,12 +193,14 @@ impl VectorFile {
         self.path.display().to_string()
     }
 
-    fn unfinished(&self) -> PathBuf {
+    /// Returns the path of the temporary file.
+    fn unfinished_path(&self) -> PathBuf {
         self.path.with_extension(UNFINISHED)
     }
 }
 
-fn name_of(path: &Path) -> String {
+/// Returns the name of a file for messages.
+fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 

@@ -1,20 +1,21 @@
 //! Inner loops of vector search, compiled for several CPUs and chosen at run time.
 //!
-//! They are plain loops that the compiler vectorises. The products are also written by hand for
+//! They are plain loops that the compiler vectorises. Dot products are also written by hand for
 //! AVX2, because the compiler's code is slower.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Computes the products of `query` with consecutive `rows`; numbers are from -127 to 127. Fills
-/// `out`.
+/// Fills `out` with the dot products of `query` and each of the consecutive `rows`. Numbers are
+/// from -127 to 127.
 pub(super) fn products(query: &[i8], rows: &[i8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
-        return simd.vectorize(AvxProduct { simd, query, rows, out });
+        return simd.vectorize(AvxProducts { simd, query, rows, out });
     }
     Arch::new().dispatch(Products { query, rows, out });
 }
 
+/// The dot products as a plain loop.
 struct Products<'a> {
     query: &'a [i8],
     rows: &'a [i8],
@@ -27,19 +28,19 @@ impl WithSimd for Products<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
-            *out = product(self.query, row);
+            *out = dot_product(self.query, row);
         }
     }
 }
 
 #[inline(always)]
-fn product(query: &[i8], row: &[i8]) -> i32 {
+fn dot_product(query: &[i8], row: &[i8]) -> i32 {
     query.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-/// The products with AVX2: more than twice as fast as the compiled plain loop.
+/// The dot products with AVX2: more than twice as fast as the compiled plain loop.
 #[cfg(target_arch = "x86_64")]
-struct AvxProduct<'a> {
+struct AvxProducts<'a> {
     simd: pulp::x86::V3,
     query: &'a [i8],
     rows: &'a [i8],
@@ -47,7 +48,7 @@ struct AvxProduct<'a> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl pulp::NullaryFnOnce for AvxProduct<'_> {
+impl pulp::NullaryFnOnce for AvxProducts<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -56,7 +57,7 @@ impl pulp::NullaryFnOnce for AvxProduct<'_> {
         let ones = avx._mm256_set1_epi16(1);
         // The instruction takes one unsigned operand, so the row's signs go to the query. Two
         // products of at most 127 x 127 fit into 16 bits.
-        let add = |sum, query: [i8; 32], row: [i8; 32]| {
+        let add_products = |sum, query: [i8; 32], row: [i8; 32]| {
             let row = pulp::cast(row);
             let signed = avx2._mm256_sign_epi8(pulp::cast(query), row);
             let pairs = avx2._mm256_maddubs_epi16(avx2._mm256_abs_epi8(row), signed);
@@ -66,19 +67,22 @@ impl pulp::NullaryFnOnce for AvxProduct<'_> {
         for (row, out) in self.rows.chunks_exact(self.query.len().max(1)).zip(self.out) {
             let (row, row_rest) = row.as_chunks::<64>();
             // Two sums, so that one addition need not wait for the other.
-            let (mut one, mut other) = (avx._mm256_setzero_si256(), avx._mm256_setzero_si256());
+            let (mut first_sum, mut second_sum) =
+                (avx._mm256_setzero_si256(), avx._mm256_setzero_si256());
             for (a, b) in query.iter().zip(row) {
                 if let ([a, c], [b, d]) = (a.as_chunks::<32>().0, b.as_chunks::<32>().0) {
-                    (one, other) = (add(one, *a, *b), add(other, *c, *d));
+                    first_sum = add_products(first_sum, *a, *b);
+                    second_sum = add_products(second_sum, *c, *d);
                 }
             }
-            let lanes: [i32; 8] = pulp::cast(avx2._mm256_add_epi32(one, other));
-            *out = lanes.iter().sum::<i32>() + product(query_rest, row_rest);
+            let lanes: [i32; 8] = pulp::cast(avx2._mm256_add_epi32(first_sum, second_sum));
+            *out = lanes.iter().sum::<i32>() + dot_product(query_rest, row_rest);
         }
     }
 }
 
-/// Counts the bits in which `query` differs from each of the consecutive `rows`. Fills `out`.
+/// Fills `out` with the number of bits in which `query` differs from each of the consecutive
+/// `rows`.
 pub(super) fn differences(query: &[u64], rows: &[u64], out: &mut [u16]) {
     Arch::new().dispatch(Differences { query, rows, out });
 }
@@ -106,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_agree_with_their_definition() {
+    fn products_and_differences_are_exact() {
         for length in [1_usize, 7, 16, 31, 48, 384, 1000] {
             let query: Vec<i8> = (0..length).map(|n| ((n * 37 % 255) as i32 - 127) as i8).collect();
             let rows: Vec<i8> =
@@ -117,9 +121,9 @@ mod tests {
             Arch::new().dispatch(Products { query: &query, rows: &rows, out: &mut plain });
             assert_eq!(out, plain, "{length}");
             for (row, out) in rows.chunks(length).zip(out) {
-                let wanted: i64 =
+                let expected: i64 =
                     query.iter().zip(row).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
-                assert_eq!(i64::from(out), wanted, "{length}");
+                assert_eq!(i64::from(out), expected, "{length}");
             }
         }
         // The largest numbers of each sign.

@@ -1,7 +1,7 @@
 //! Encoding of a vector file's header and records. Damaged bytes decode to nothing.
 //!
-//! A record is its length (4 bytes, of what follows before the checksum), kind (1 byte), fields,
-//! and the first 8 bytes of the SHA-256 of all that. Numbers are little-endian.
+//! A record has four parts: the length of kind and fields (4 bytes), the kind (1 byte), the fields,
+//! and a checksum: the first 8 bytes of the SHA-256 of the other parts. Numbers are little-endian.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -18,33 +18,36 @@ pub(super) const FORMAT: u32 = 1;
 const CHECKSUM_BYTES: usize = 8;
 /// Maximum bytes of a record: more windows than a page can have, with the longest vectors.
 const MAX_RECORD_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of a window besides its numbers.
-const WINDOW: usize = 12;
+/// Bytes of a window besides its numbers: start, end and scale.
+const WINDOW_HEADER_BYTES: usize = 12;
+/// Kind of [`Record::Put`].
 const PUT: u8 = 1;
+/// Kind of [`Record::Remove`].
 const REMOVE: u8 = 2;
+/// Kind of [`Record::Seen`].
 const SEEN: u8 = 3;
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Record {
-    /// Replaces a page's vectors.
+    /// Replaces the vectors of the page with this id. Has the key of the new vectors.
     Put(u64, Key, Vec<Row>),
-    /// Removes a page's vectors.
+    /// Removes the vectors of the page with this id.
     Remove(u64),
-    /// The records before include all changes of the store up to this one.
+    /// The records before include all changes of the store up to this sequence number.
     Seen(u64),
 }
 
 /// Why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HeaderMismatch {
-    /// The header is damaged, or it is not a vector file.
+    /// The header is damaged, or the file is not a vector file.
     Damaged,
-    /// It has another format.
+    /// The file has this other format; 0 if it has none.
     Format(u32),
-    /// It belongs to another store.
+    /// The file belongs to another store.
     Store,
-    /// It belongs to another model.
+    /// The file belongs to another vector space.
     VectorSpace,
 }
 
@@ -69,13 +72,13 @@ pub(super) fn header(store: &str, identity: &str, dimensions: usize) -> Vec<u8> 
         // Hashes, because the texts can have any length.
         out.extend_from_slice(&Sha256::digest(text.as_bytes()));
     }
-    let check = check(&out);
-    out.extend_from_slice(&check);
+    let checksum = checksum(&out);
+    out.extend_from_slice(&checksum);
     out
 }
 
-/// Checks that `found`, of the length of `wanted`, is the header `wanted`.
-pub(super) fn compare(found: &[u8], wanted: &[u8]) -> Result<(), HeaderMismatch> {
+/// Checks that `found`, the first bytes of a file, is the header `expected`.
+pub(super) fn compare(found: &[u8], expected: &[u8]) -> Result<(), HeaderMismatch> {
     let number = |bytes: &[u8]| bytes.get(8..12)?.try_into().ok().map(u32::from_le_bytes);
     if found.len() < MAGIC.len() + 4 || !found.starts_with(MAGIC) {
         return Err(HeaderMismatch::Damaged);
@@ -84,19 +87,20 @@ pub(super) fn compare(found: &[u8], wanted: &[u8]) -> Result<(), HeaderMismatch>
         Some(FORMAT) => {}
         other => return Err(HeaderMismatch::Format(other.unwrap_or_default())),
     }
-    let sound = found.len() == wanted.len()
+    let is_intact = found.len() == expected.len()
         && found
             .split_last_chunk::<CHECKSUM_BYTES>()
-            .is_some_and(|(head, sum)| check(head) == *sum);
+            .is_some_and(|(head, sum)| checksum(head) == *sum);
     match () {
-        () if found == wanted => Ok(()),
-        () if !sound => Err(HeaderMismatch::Damaged),
-        () if found.get(16..48) != wanted.get(16..48) => Err(HeaderMismatch::Store),
+        () if found == expected => Ok(()),
+        () if !is_intact => Err(HeaderMismatch::Damaged),
+        // The hash of the store.
+        () if found.get(16..48) != expected.get(16..48) => Err(HeaderMismatch::Store),
         () => Err(HeaderMismatch::VectorSpace),
     }
 }
 
-fn check(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     Sha256::digest(bytes).first_chunk().copied().unwrap_or_default()
 }
 
@@ -113,15 +117,16 @@ impl Record {
         }
     }
 
-    /// Decodes a record's kind and fields.
+    /// Decodes a record's kind and fields; `None` if they are damaged.
     fn read(bytes: &[u8], dimensions: usize) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (number, rest) = rest.split_first_chunk::<8>()?;
+        // The page's id, or the sequence number.
         let number = u64::from_le_bytes(*number);
         match *kind {
             PUT => {
                 let (key, rest) = rest.split_first_chunk::<16>()?;
-                let width = WINDOW + dimensions;
+                let width = WINDOW_HEADER_BYTES + dimensions;
                 if !rest.len().is_multiple_of(width) {
                     return None;
                 }
@@ -158,11 +163,12 @@ pub(super) fn remove(page: u64, out: &mut Vec<u8>) {
     });
 }
 
-/// Returns the size of a page's record in bytes.
+/// Returns the size in bytes of a [`Record::Put`] with this number of rows.
 pub(super) fn size(rows: usize, dimensions: usize) -> u64 {
-    (4 + 1 + 8 + 16 + CHECKSUM_BYTES + rows * (WINDOW + dimensions)) as u64
+    (4 + 1 + 8 + 16 + CHECKSUM_BYTES + rows * (WINDOW_HEADER_BYTES + dimensions)) as u64
 }
 
+/// Decodes a row.
 fn row(bytes: &[u8]) -> Option<Row> {
     let (start, rest) = bytes.split_first_chunk()?;
     let (end, rest) = rest.split_first_chunk()?;
@@ -175,23 +181,24 @@ fn row(bytes: &[u8]) -> Option<Row> {
     })
 }
 
-fn framed(out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) {
+/// Appends a record: its length, the kind and fields that `write_fields` appends, its checksum.
+fn framed(out: &mut Vec<u8>, write_fields: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    fields(out);
+    write_fields(out);
     let length = (out.len() - start - 4) as u32;
     if let Some(header) = out.get_mut(start..start + 4) {
         header.copy_from_slice(&length.to_le_bytes());
     }
-    let check = check(out.get(start..).unwrap_or_default());
-    out.extend_from_slice(&check);
+    let checksum = checksum(out.get(start..).unwrap_or_default());
+    out.extend_from_slice(&checksum);
 }
 
 /// Reads the next record and its length in the file. Returns `None` at the end, and at a damaged
 /// record. `buffer` is scratch space.
 ///
 /// # Errors
-/// Errors of the disk, except the end of the file.
+/// [`io::Error`] when the file cannot be read.
 pub(super) fn next(
     from: &mut impl Read,
     dimensions: usize,
@@ -207,18 +214,18 @@ pub(super) fn next(
     }
     buffer.clear();
     buffer.extend_from_slice(&head);
-    // A damaged length allocates no more memory than the file is long.
-    let wanted = (length + CHECKSUM_BYTES) as u64;
-    let got = Read::take(&mut *from, wanted).read_to_end(buffer)? as u64;
-    let sound = got == wanted
+    // Not allocated at once: a damaged length takes no more memory than the file is long.
+    let rest_length = (length + CHECKSUM_BYTES) as u64;
+    let got = Read::take(&mut *from, rest_length).read_to_end(buffer)? as u64;
+    let is_intact = got == rest_length
         && buffer
             .split_last_chunk::<CHECKSUM_BYTES>()
-            .is_some_and(|(record, sum)| check(record) == *sum);
-    if !sound {
+            .is_some_and(|(record, sum)| checksum(record) == *sum);
+    if !is_intact {
         return Ok(None);
     }
     let record = buffer.get(4..4 + length).and_then(|fields| Record::read(fields, dimensions));
-    Ok(record.map(|record| (record, 4 + wanted)))
+    Ok(record.map(|record| (record, 4 + rest_length)))
 }
 
 /// Fills `out`; returns `false` at the end of the file.
@@ -237,7 +244,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_mismatch_is_named() {
+    fn a_header_mismatch_has_a_reason() {
         let ours = header("store", "model", 384);
         assert_eq!(compare(&ours, &ours), Ok(()));
         assert_eq!(compare(&header("other", "model", 384), &ours), Err(HeaderMismatch::Store));

@@ -1,15 +1,15 @@
 //! Vectors in memory: one row per window, all rows in one block, and the rows of each page.
 //!
-//! A row is int8: its numbers times its scale are the vector. Pages have slots, so that a search
-//! keeps its state in a plain array.
+//! The numbers of a row are int8; multiplied by the row's scale, they are the vector. Each page has
+//! a slot, a small number, so that a search keeps its state of pages in a plain array.
 
 use std::collections::HashMap;
 
 use super::sketch::Sketch;
 use super::{Key, WindowVector};
 
-/// Fraction of the current size by which memory grows. Doubling would leave up to half of it empty.
-const GROWTH: usize = 8;
+/// Memory grows by the current size divided by this. Doubling would leave up to half of it empty.
+const GROWTH_DIVISOR: usize = 8;
 /// Minimum capacity in rows.
 const MIN_CAPACITY: usize = 64;
 
@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub(super) start: u32,
     /// End of the window in the body, in bytes.
     pub(super) end: u32,
-    /// Factor of the numbers.
+    /// Factor by which the numbers are multiplied.
     pub(super) scale: f32,
     /// The quantised numbers.
     pub(super) numbers: Vec<i8>,
@@ -36,11 +36,12 @@ impl Row {
 
 /// Quantises `vector` to int8; returns the numbers and their factor.
 pub(super) fn quantised(vector: &[f32]) -> (Vec<i8>, f32) {
-    let most = vector.iter().filter(|x| x.is_finite()).fold(0.0_f32, |most, x| most.max(x.abs()));
-    if most == 0.0 {
+    let largest =
+        vector.iter().filter(|x| x.is_finite()).fold(0.0_f32, |largest, x| largest.max(x.abs()));
+    if largest == 0.0 {
         return (vec![0; vector.len()], 0.0);
     }
-    let scale = most / 127.0;
+    let scale = largest / 127.0;
     // `as` saturates, and converts NaN to 0.
     (vector.iter().map(|x| (x / scale).round() as i8).collect(), scale)
 }
@@ -79,11 +80,13 @@ pub(super) struct Rows {
     pub(super) owners: Vec<Owner>,
     /// Bit sketches for a fast preselection, if there are many rows.
     pub(super) sketch: Option<Sketch>,
-    /// Number of rows from which there is a sketch.
+    /// Number of rows from which there is a sketch; `usize::MAX` for none.
     pub(super) sketch_from: usize,
     slots: Vec<Slot>,
-    free: Vec<u32>,
-    by_page: HashMap<u64, u32>,
+    /// Slots without a page.
+    free_slots: Vec<u32>,
+    /// Each page's slot.
+    slot_by_page: HashMap<u64, u32>,
 }
 
 impl Rows {
@@ -96,8 +99,8 @@ impl Rows {
             sketch: None,
             sketch_from,
             slots: Vec::new(),
-            free: Vec::new(),
-            by_page: HashMap::new(),
+            free_slots: Vec::new(),
+            slot_by_page: HashMap::new(),
         }
     }
 
@@ -111,29 +114,29 @@ impl Rows {
         self.slots.len()
     }
 
-    /// Returns the page in a slot.
+    /// Returns the id of the page in a slot; 0 for an unused slot.
     pub(super) fn page(&self, slot: u32) -> u64 {
         self.slots.get(slot as usize).map_or(0, |slot| slot.page)
     }
 
     /// Returns the number of pages.
     pub(super) fn pages(&self) -> usize {
-        self.by_page.len()
+        self.slot_by_page.len()
     }
 
     /// Returns the page ids, in no order.
     pub(super) fn page_numbers(&self) -> Vec<u64> {
-        self.by_page.keys().copied().collect()
+        self.slot_by_page.keys().copied().collect()
     }
 
     /// Returns the key of a page's vectors.
     pub(super) fn key(&self, page: u64) -> Option<Key> {
-        self.slots.get(*self.by_page.get(&page)? as usize)?.key
+        self.slots.get(*self.slot_by_page.get(&page)? as usize)?.key
     }
 
     /// Returns the indexes of a page's rows.
     pub(super) fn rows_of(&self, page: u64) -> &[u32] {
-        let slot = self.by_page.get(&page).and_then(|slot| self.slots.get(*slot as usize));
+        let slot = self.slot_by_page.get(&page).and_then(|slot| self.slots.get(*slot as usize));
         slot.map_or(&[], |slot| &slot.rows)
     }
 
@@ -161,7 +164,7 @@ impl Rows {
     /// Replaces a page's rows. Each must have the right length.
     pub(super) fn put(&mut self, page: u64, key: Key, rows: &[Row]) {
         self.remove(page);
-        let slot = self.free.pop().unwrap_or_else(|| {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
@@ -179,17 +182,17 @@ impl Rows {
         if let Some(entry) = self.slots.get_mut(slot as usize) {
             *entry = Slot { page, key: Some(key), rows };
         }
-        self.by_page.insert(page, slot);
+        self.slot_by_page.insert(page, slot);
         self.update_sketch();
     }
 
-    /// Removes a page's rows; the last rows of all take their places. Returns whether the page was
-    /// there.
+    /// Removes a page's rows; the last rows of the block take their places. Returns whether the
+    /// page was there.
     pub(super) fn remove(&mut self, page: u64) -> bool {
-        let Some(slot) = self.by_page.remove(&page) else { return false };
+        let Some(slot) = self.slot_by_page.remove(&page) else { return false };
         let removed = self.slots.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
-        self.free.push(slot);
-        // From last to first, so that a moved row is never one to remove.
+        self.free_slots.push(slot);
+        // Removed from last to first, so that a moved row is never one that is to be removed.
         let mut rows = removed.rows;
         rows.sort_unstable_by(|a, b| b.cmp(a));
         for row in rows {
@@ -200,6 +203,7 @@ impl Rows {
         true
     }
 
+    /// Removes a row; the last row takes its place.
     fn swap_remove(&mut self, row: usize) {
         let Some(last) = self.len().checked_sub(1).filter(|last| row <= *last) else { return };
         let dimensions = self.dimensions;
@@ -220,26 +224,28 @@ impl Rows {
         }
     }
 
+    /// Reserves memory for `more` rows.
     fn reserve(&mut self, more: usize) {
         if self.owners.capacity() - self.len() >= more {
             return;
         }
-        let rows = more.max(self.len() / GROWTH).max(MIN_CAPACITY);
+        let rows = more.max(self.len() / GROWTH_DIVISOR).max(MIN_CAPACITY);
         self.numbers.reserve_exact(rows * self.dimensions);
         self.scales.reserve_exact(rows);
         self.owners.reserve_exact(rows);
     }
 
+    /// Releases memory if more than half of it is unused.
     fn shrink(&mut self) {
         if self.owners.capacity() > 2 * self.len() + 2 * MIN_CAPACITY {
-            let rows = self.len() + self.len() / GROWTH + MIN_CAPACITY;
+            let rows = self.len() + self.len() / GROWTH_DIVISOR + MIN_CAPACITY;
             self.numbers.shrink_to(rows * self.dimensions);
             self.scales.shrink_to(rows);
             self.owners.shrink_to(rows);
         }
-        // Unused slots at the end are freed.
-        if self.by_page.is_empty() {
-            (self.slots, self.free, self.by_page) = Default::default();
+        // Without pages, the memory of all slots is released.
+        if self.slot_by_page.is_empty() {
+            (self.slots, self.free_slots, self.slot_by_page) = Default::default();
         }
     }
 
@@ -248,7 +254,7 @@ impl Rows {
         let rows = self.len();
         match &self.sketch {
             None if rows >= self.sketch_from => {}
-            // The average came from half as many rows.
+            // The sketch's average is of half as many rows.
             Some(sketch) if rows >= sketch.made_of().saturating_mul(2) => {}
             Some(_) if rows < self.sketch_from / 2 => return self.sketch = None,
             _ => return,
@@ -263,7 +269,7 @@ impl Rows {
         let owners = std::mem::size_of::<Owner>() * self.owners.capacity();
         let slots = (std::mem::size_of::<Slot>() + 16) * self.slots.capacity()
             + 4 * self.len()
-            + 16 * self.by_page.capacity();
+            + 16 * self.slot_by_page.capacity();
         rows + owners + slots + self.sketch.as_ref().map_or(0, Sketch::bytes)
     }
 }
@@ -290,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_take_no_more_memory() {
+    fn memory_is_bounded_after_many_changes() {
         let mut rows = Rows::new(2, usize::MAX);
         let fill = |rows: &mut Rows, from: u64| {
             for page in from..from + 500 {
@@ -319,11 +325,12 @@ mod tests {
             proptest::option::of(0usize..5)), 0..80)) {
             let mut rows = Rows::new(2, 6);
             let mut model: HashMap<u64, (Key, Vec<Row>)> = HashMap::new();
-            for (at, (page, put)) in steps.into_iter().enumerate() {
-                let key = Key([at as u8; 16]);
+            for (step, (page, put)) in steps.into_iter().enumerate() {
+                let key = Key([step as u8; 16]);
                 match put {
                     Some(count) => {
-                        let new: Vec<Row> = (0..count).map(|n| row((at % 20 + n) as i8)).collect();
+                        let new: Vec<Row> =
+                            (0..count).map(|n| row((step % 20 + n) as i8)).collect();
                         rows.put(page, key, &new);
                         model.insert(page, (key, new));
                     }

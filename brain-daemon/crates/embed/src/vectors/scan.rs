@@ -1,4 +1,4 @@
-//! Searches rows: the nearest pages by their best windows, among visible pages only.
+//! Finds the visible pages nearest to a query, each by its best window.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,10 @@ const BLOCK: usize = 1024;
 const CANDIDATES_PER_PAGE: usize = 5;
 /// Minimum number of candidate rows.
 const MIN_CANDIDATES: usize = 1000;
-/// Multiple of the requested pages that are held before they are pruned.
+/// Found pages are pruned to the limit when they are this many times the limit.
 const HELD_PER_PAGE: usize = 3;
 /// Maximum windows of a page that are compared with another page's.
-const MAX_COMPARED: usize = 128;
+const MAX_COMPARED_WINDOWS: usize = 128;
 
 /// Returns the `limit` pages nearest to `query`, nearest first.
 pub(super) fn search(
@@ -31,30 +31,31 @@ pub(super) fn search(
     let mut best = TopPages::new(rows, limit, admits);
     match &rows.sketch {
         None => {
-            let mut found = [0; BLOCK];
+            let mut dot_products = [0; BLOCK];
             for (at, block) in rows.numbers.chunks(BLOCK * rows.dimensions).enumerate() {
-                products(&numbers, block, &mut found);
+                products(&numbers, block, &mut dot_products);
                 let first = at * BLOCK;
                 let scales = rows.scales.get(first..).unwrap_or_default();
-                for (nth, (product, row_scale)) in found.iter().zip(scales).enumerate() {
+                for (nth, (product, row_scale)) in dot_products.iter().zip(scales).enumerate() {
                     best.offer(first + nth, *product as f32 * (scale * row_scale));
                 }
             }
         }
         Some(sketch) => {
-            let wanted = MIN_CANDIDATES.max(CANDIDATES_PER_PAGE * limit);
-            for row in candidates(&sketch.differences(query), wanted, &mut best) {
-                let mut found = [0];
-                products(&numbers, rows.numbers(row), &mut found);
+            let min_rows = MIN_CANDIDATES.max(CANDIDATES_PER_PAGE * limit);
+            for row in candidates(&sketch.differences(query), min_rows, &mut best) {
+                let mut product = [0];
+                products(&numbers, rows.numbers(row), &mut product);
                 let row_scale = rows.scales.get(row).copied().unwrap_or_default();
-                best.offer(row, found[0] as f32 * (scale * row_scale));
+                best.offer(row, product[0] as f32 * (scale * row_scale));
             }
         }
     }
     best.into_pages()
 }
 
-/// Returns the `limit` of `pages` nearest to `query`, nearest first, comparing every row exactly.
+/// Returns the `limit` of `pages` nearest to `query`, nearest first. Compares all their rows,
+/// without sketches.
 pub(super) fn among(
     rows: &Rows,
     query: &[f32],
@@ -65,7 +66,7 @@ pub(super) fn among(
         return Vec::new();
     }
     let (numbers, scale) = quantised(query);
-    let mut found: Vec<NearPage> = Vec::new();
+    let mut near_pages: Vec<NearPage> = Vec::new();
     for page in pages {
         let mut nearest: Option<NearPage> = None;
         for &row in rows.rows_of(page) {
@@ -81,18 +82,19 @@ pub(super) fn among(
                 nearest = Some(NearPage { page, cosine, start: owner.start, end: owner.end });
             }
         }
-        found.extend(nearest);
+        near_pages.extend(nearest);
     }
-    if found.len() > limit {
-        found.select_nth_unstable_by(limit - 1, order);
-        found.truncate(limit);
+    if near_pages.len() > limit {
+        near_pages.select_nth_unstable_by(limit - 1, order);
+        near_pages.truncate(limit);
     }
-    found.sort_by(order);
-    found
+    near_pages.sort_by(order);
+    near_pages
 }
 
-/// Returns about `wanted` rows of visible pages with the fewest differing bits.
-fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Vec<usize> {
+/// Returns the rows of visible pages with the fewest differing bits: at least `min_rows`, if there
+/// are as many.
+fn candidates(differences: &[u16], min_rows: usize, best: &mut TopPages<'_>) -> Vec<usize> {
     let max = differences.iter().copied().max().unwrap_or_default();
     let mut counts = vec![0_usize; usize::from(max) + 1];
     for difference in differences {
@@ -100,15 +102,15 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
             *count += 1;
         }
     }
-    let mut out = Vec::with_capacity(2 * wanted);
+    let mut out = Vec::with_capacity(2 * min_rows);
     let mut from = 0_u16;
-    // Usually one round; more when many of the nearest are hidden.
-    while out.len() < wanted && from <= max {
+    // Usually one round; more when many of the nearest rows are of hidden pages.
+    while out.len() < min_rows && from <= max {
         let (mut to, mut sum) = (from, 0);
         for count in counts.iter().skip(usize::from(from)) {
             sum += count;
             to += 1;
-            if sum >= wanted - out.len() {
+            if sum >= min_rows - out.len() {
                 break;
             }
         }
@@ -122,27 +124,28 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
     out
 }
 
-/// Returns the cosine between the nearest windows of two pages.
+/// Returns the cosine between the nearest windows of two pages; `None` if one has no windows.
 pub(super) fn similarity(rows: &Rows, one: u64, other: u64) -> Option<f32> {
-    let some = |page| {
+    let sampled_rows = |page| {
         let all = rows.rows_of(page);
-        all.iter().step_by(all.len().div_ceil(MAX_COMPARED).max(1)).map(|row| *row as usize)
+        all.iter().step_by(all.len().div_ceil(MAX_COMPARED_WINDOWS).max(1)).map(|row| *row as usize)
     };
     let mut nearest: Option<f32> = None;
-    for a in some(one) {
+    for a in sampled_rows(one) {
         let scale = rows.scales.get(a).copied().unwrap_or_default();
-        for b in some(other) {
-            let mut found = [0];
-            products(rows.numbers(a), rows.numbers(b), &mut found);
-            let cosine = found[0] as f32 * scale * rows.scales.get(b).copied().unwrap_or_default();
+        for b in sampled_rows(other) {
+            let mut product = [0];
+            products(rows.numbers(a), rows.numbers(b), &mut product);
+            let other_scale = rows.scales.get(b).copied().unwrap_or_default();
+            let cosine = product[0] as f32 * scale * other_scale;
             nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
         }
     }
     nearest.map(|cosine| cosine.clamp(-1.0, 1.0))
 }
 
-/// The best pages so far. Holds some more than the limit, and prunes them when they are many. A
-/// slot is the index of a page in `rows`.
+/// The best pages so far. Holds more pages than the limit, and prunes them when there are
+/// [`HELD_PER_PAGE`] times as many.
 struct TopPages<'a> {
     rows: &'a Rows,
     limit: usize,
@@ -158,7 +161,8 @@ struct TopPages<'a> {
 /// State of a page in a search.
 #[derive(Clone, Copy)]
 enum SlotState {
-    Nothing,
+    /// The page was not checked yet.
+    Unchecked,
     /// The page is not visible.
     Hidden,
     /// The page is visible and not in `found`.
@@ -174,32 +178,34 @@ impl<'a> TopPages<'a> {
             rows,
             limit,
             admits,
-            slot_states: vec![SlotState::Nothing; rows.slots()],
+            slot_states: vec![SlotState::Unchecked; rows.slots()],
             found: Vec::with_capacity(HELD_PER_PAGE * limit),
             min_cosine: f32::NEG_INFINITY,
         }
     }
 
-    /// Whether the page of a row is visible. Checked once per page.
+    /// Returns whether the page of a row is visible. Checks each page once.
     fn is_visible(&mut self, row: usize) -> bool {
         let Some(owner) = self.rows.owners.get(row) else { return false };
         let Some(state) = self.slot_states.get_mut(owner.slot as usize) else { return false };
-        if matches!(state, SlotState::Nothing) {
+        if matches!(state, SlotState::Unchecked) {
             let admitted = (self.admits)(self.rows.page(owner.slot));
             *state = if admitted { SlotState::Open } else { SlotState::Hidden };
         }
         !matches!(state, SlotState::Hidden)
     }
 
+    /// Adds a row unless its page cannot be among the best.
     #[inline(always)]
     fn offer(&mut self, row: usize, cosine: f32) {
         if cosine >= self.min_cosine {
-            self.take(row, cosine);
+            self.add(row, cosine);
         }
     }
 
+    /// Adds a row if its page is visible and has no better row.
     #[inline(never)]
-    fn take(&mut self, row: usize, cosine: f32) {
+    fn add(&mut self, row: usize, cosine: f32) {
         if !self.is_visible(row) {
             return;
         }
@@ -214,7 +220,7 @@ impl<'a> TopPages<'a> {
         if let SlotState::Found(at) = *state
             && let Some((_, old)) = self.found.get_mut(at as usize)
         {
-            // Of equally near windows, the first.
+            // Of equally near windows, the first one in the page counts.
             if cosine > old.cosine || (cosine == old.cosine && near.start < old.start) {
                 *old = near;
             }

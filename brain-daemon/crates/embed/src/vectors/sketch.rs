@@ -2,21 +2,24 @@
 //!
 //! A sketch has a bit for each number of a vector: whether it is above the average of all vectors.
 //! Near rows differ in few bits, and a sketch is an eighth of a row. So a search finds a thousand
-//! candidates quickly and compares those exactly.
+//! candidates quickly and compares only those number by number.
 
 use super::kernel::differences;
 
-/// Maximum rows from which the average is computed.
+/// The average is computed from every row, or from a sample of between one and two times this many.
 const SAMPLE: usize = 20_000;
 
 /// Sketches of all rows, in their order.
 #[derive(Debug)]
 pub(super) struct Sketch {
+    /// The average of all vectors, or of a sample.
     average: Vec<f32>,
     /// 64-bit words per row.
-    width: usize,
+    words_per_row: usize,
+    /// The bits of all rows. Each row begins with a new word.
     bits: Vec<u64>,
-    made_of: usize,
+    /// Number of rows when the average was computed.
+    averaged_rows: usize,
 }
 
 impl Sketch {
@@ -32,12 +35,12 @@ impl Sketch {
         }
         let count = scales.len().div_ceil(step).max(1) as f32;
         average.iter_mut().for_each(|sum| *sum /= count);
-        let width = dimensions.div_ceil(64);
+        let words_per_row = dimensions.div_ceil(64);
         let mut sketch = Self {
             average,
-            width,
-            bits: Vec::with_capacity(scales.len() * width),
-            made_of: scales.len(),
+            words_per_row,
+            bits: Vec::with_capacity(scales.len() * words_per_row),
+            averaged_rows: scales.len(),
         };
         for (row, scale) in rows() {
             sketch.push(row, *scale);
@@ -47,19 +50,19 @@ impl Sketch {
 
     /// Returns the number of rows when the average was computed.
     pub(super) fn made_of(&self) -> usize {
-        self.made_of
+        self.averaged_rows
     }
 
     /// Returns the number of rows.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.bits.len() / self.width.max(1)
+        self.bits.len() / self.words_per_row.max(1)
     }
 
     /// Adds a row.
     pub(super) fn push(&mut self, numbers: &[i8], scale: f32) {
-        if self.bits.capacity() - self.bits.len() < self.width {
-            self.bits.reserve_exact((self.bits.len() / 8).max(self.width));
+        if self.bits.capacity() - self.bits.len() < self.words_per_row {
+            self.bits.reserve_exact((self.bits.len() / 8).max(self.words_per_row));
         }
         let pairs = numbers.iter().map(|number| f32::from(*number) * scale).zip(&self.average);
         push_bits(pairs.map(|(number, average)| number > *average), &mut self.bits);
@@ -67,21 +70,21 @@ impl Sketch {
 
     /// Removes a row; the last one takes its place.
     pub(super) fn swap_remove(&mut self, row: usize) {
-        let Some(last) = self.bits.len().checked_sub(self.width) else { return };
-        self.bits.copy_within(last.., row * self.width);
+        let Some(last) = self.bits.len().checked_sub(self.words_per_row) else { return };
+        self.bits.copy_within(last.., row * self.words_per_row);
         self.bits.truncate(last);
     }
 
     /// Returns the number of bits in which each row differs from `query`.
     pub(super) fn differences(&self, query: &[f32]) -> Vec<u16> {
-        let mut bits = Vec::with_capacity(self.width);
+        let mut bits = Vec::with_capacity(self.words_per_row);
         push_bits(
             query.iter().zip(&self.average).map(|(number, average)| number > average),
             &mut bits,
         );
-        let mut out = vec![0; self.bits.len() / self.width.max(1)];
-        differences(&bits, &self.bits, &mut out);
-        out
+        let mut differing_bits = vec![0; self.bits.len() / self.words_per_row.max(1)];
+        differences(&bits, &self.bits, &mut differing_bits);
+        differing_bits
     }
 
     /// Returns the memory in bytes.
@@ -90,7 +93,7 @@ impl Sketch {
     }
 }
 
-/// Packs bits into words.
+/// Appends bits to `out`, packed into words. Unused bits of the last word are 0.
 fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u64>) {
     let (mut word, mut count) = (0_u64, 0);
     for bit in bits {

@@ -1,4 +1,4 @@
-//! The vector index as a whole: search results, and recovery after errors.
+//! Tests of the whole vector index: search results, and recovery after errors.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
@@ -54,19 +54,21 @@ fn only_file(dir: &Path) -> PathBuf {
     files[0].clone()
 }
 
-/// Three pages of different sizes, on the disk.
+/// Writes the pages 1, 2 and 3, with as many windows, to the disk. After page N, the last seen
+/// change is 10 N.
 fn three_pages(dir: &Path) -> Vectors {
     let vectors = open(dir);
-    let mut dice = RandomNumbers(7);
+    let mut random = RandomNumbers(7);
     for page in 1..=3 {
         let windows: Vec<WindowVector> =
-            (0..page as u32).map(|n| window(n, &dice.vector(8))).collect();
+            (0..page as u32).map(|n| window(n, &random.vector(8))).collect();
         vectors.put(page, key(page), &windows).unwrap();
         vectors.flush(10 * page).unwrap();
     }
     vectors
 }
 
+/// Returns the id, the key and the number of windows of each page, in the order of the ids.
 fn contents(vectors: &Vectors) -> Vec<(u64, Key, usize)> {
     let mut pages = vectors.pages();
     pages.sort_unstable();
@@ -88,7 +90,7 @@ fn visible_pages_are_found_by_their_nearest_window() {
     assert_eq!(
         found.iter().map(|near| near.page).collect::<Vec<_>>(),
         [5, 1, 3],
-        "ties are in the order of page numbers"
+        "ties are in the order of page ids"
     );
     assert_eq!((found[0].start, found[0].end), (40, 50));
     assert!((found[0].cosine - 1.0).abs() < 0.01 && (found[1].cosine - 0.707).abs() < 0.01);
@@ -102,8 +104,8 @@ fn visible_pages_are_found_by_their_nearest_window() {
     assert!((vectors.similarity(5, 1).unwrap() - 0.707).abs() < 0.01);
     assert_eq!((vectors.similarity(5, 9), vectors.similarity(5, 77)), (None, None));
     assert_eq!(vectors.size().pages, 4);
-    let wrong = vectors.put(5, key(5), &[window(0, &[1.0])]).unwrap_err();
-    assert_eq!(wrong.to_string(), "a vector has 1 numbers, and 3 were expected");
+    let error = vectors.put(5, key(5), &[window(0, &[1.0])]).unwrap_err();
+    assert_eq!(error.to_string(), "a vector has 1 numbers, and 3 were expected");
     vectors.remove(5);
     assert_eq!(vectors.search(&x, 1, &all)[0].page, 1);
 }
@@ -112,55 +114,60 @@ fn visible_pages_are_found_by_their_nearest_window() {
 fn the_exact_search_agrees_with_its_definition() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 48).unwrap().0;
-    let mut dice = RandomNumbers(1);
+    let mut random = RandomNumbers(1);
     let mut all = Vec::new();
     for page in 0..1500_u64 {
         let windows: Vec<WindowVector> =
-            (0..page % 4).map(|n| window(n as u32, &dice.vector(48))).collect();
+            (0..page % 4).map(|n| window(n as u32, &random.vector(48))).collect();
         vectors.put(page, key(page), &windows).unwrap();
         all.extend(windows.into_iter().map(|window| (page, window.vector)));
     }
-    let mut agree = 0;
+    let mut agreeing = 0;
     for _ in 0..20 {
-        let query = dice.vector(48);
-        let mut wanted: Vec<(f32, u64)> = all
+        let query = random.vector(48);
+        let mut by_cosine: Vec<(f32, u64)> = all
             .iter()
             .map(|(page, vector)| (vector.iter().zip(&query).map(|(a, b)| a * b).sum(), *page))
             .collect();
-        wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_cosine.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut pages: Vec<u64> = Vec::new();
-        for (_, page) in wanted {
+        for (_, page) in by_cosine {
             if !pages.contains(&page) && page % 5 != 0 {
                 pages.push(page);
             }
         }
         let found = vectors.search(&query, 10, &|page| page % 5 != 0);
         assert!(found.windows(2).all(|two| two[0].cosine >= two[1].cosine));
-        agree += found.iter().filter(|near| pages[..10].contains(&near.page)).count();
+        agreeing += found.iter().filter(|near| pages[..10].contains(&near.page)).count();
     }
-    assert!(agree >= 195, "{agree} of 200: int8 may reorder windows that are nearly equally near");
+    assert!(
+        agreeing >= 195,
+        "{agreeing} of 200: int8 may reorder windows that are nearly equally near"
+    );
 }
 
 #[test]
 fn a_search_with_sketches_agrees_with_a_full_scan() {
     const PAGES: u64 = 6000;
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // Enough windows that a thousand candidates are only a part.
+    // There are more windows than the thousand candidates of a search with sketches.
     let sketched = Vectors::open_with(dir.path(), "s", "m", 96, 3000).unwrap().0;
     let exact = Vectors::open(other.path(), "s", "m", 96).unwrap().0;
-    let mut dice = RandomNumbers(3);
-    let middle = dice.vector(96);
-    let topics: Vec<Vec<f32>> = (0..60).map(|_| dice.vector(96)).collect();
-    let text = |dice: &mut RandomNumbers| {
-        let (a, b) = (dice.next() as usize % 60, dice.next() as usize % 60);
+    let mut random = RandomNumbers(3);
+    let middle = random.vector(96);
+    let topics: Vec<Vec<f32>> = (0..60).map(|_| random.vector(96)).collect();
+    let text = |random: &mut RandomNumbers| {
+        let (a, b) = (random.next() as usize % 60, random.next() as usize % 60);
         unit(
             (0..96)
-                .map(|n| middle[n] + topics[a][n] + 0.6 * topics[b][n] + 0.8 * dice.number() / 5.0)
+                .map(|n| {
+                    middle[n] + topics[a][n] + 0.6 * topics[b][n] + 0.8 * random.number() / 5.0
+                })
                 .collect(),
         )
     };
     for page in 0..PAGES {
-        let windows = [window(0, &text(&mut dice)), window(50, &text(&mut dice))];
+        let windows = [window(0, &text(&mut random)), window(50, &text(&mut random))];
         for vectors in [&sketched, &exact] {
             vectors.put(page, key(page), &windows).unwrap();
         }
@@ -171,18 +178,19 @@ fn a_search_with_sketches_agrees_with_a_full_scan() {
         exact.remove(page);
     }
     assert!(sketched.read().rows.sketch.is_some() && exact.read().rows.sketch.is_none());
-    let mut kept = 0;
+    let mut found_count = 0;
     for turn in 0..50_u64 {
-        let query = text(&mut dice);
+        let query = text(&mut random);
         // Sometimes only a few pages are visible.
         let admits = |page: u64| turn % 2 == 0 || page % 50 == 1;
-        let wanted = exact.search(&query, 10, &admits);
-        assert_eq!(wanted.len(), 10);
+        let expected = exact.search(&query, 10, &admits);
+        assert_eq!(expected.len(), 10);
         let found = sketched.search(&query, 10, &admits);
         assert!(found.iter().all(|near| admits(near.page)));
-        kept += wanted.iter().filter(|near| found.contains(near)).count();
+        found_count += expected.iter().filter(|near| found.contains(near)).count();
     }
-    assert!(kept >= 485, "recall@10 is {}", f64::from(u32::try_from(kept).unwrap()) / 500.0);
+    let recall = f64::from(u32::try_from(found_count).unwrap()) / 500.0;
+    assert!(found_count >= 485, "recall@10 is {recall}");
     for page in 0..PAGES {
         sketched.remove(page);
     }
@@ -199,9 +207,9 @@ fn flushed_vectors_survive_a_restart() {
     vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
     let pages = contents(&vectors);
     drop(vectors);
-    let again = open(dir.path());
-    assert_eq!(contents(&again), pages[..2], "page 4 was not flushed");
-    assert_eq!(again.seen(), 40);
+    let reopened = open(dir.path());
+    assert_eq!(contents(&reopened), pages[..2], "page 4 was not flushed");
+    assert_eq!(reopened.seen(), 40);
 }
 
 #[test]
@@ -234,8 +242,8 @@ fn a_file_truncated_anywhere_is_recovered() {
         // The file is continued.
         vectors.put(9, key(9), &[window(1, &[0.5; 8])]).unwrap();
         vectors.flush(99).unwrap();
-        let again = open(dir.path());
-        assert_eq!((contents(&again), again.seen()), (contents(&vectors), 99), "at {length}");
+        let reopened = open(dir.path());
+        assert_eq!((contents(&reopened), reopened.seen()), (contents(&vectors), 99), "at {length}");
     }
 }
 
@@ -301,16 +309,16 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     assert_eq!((after_a_crash.seen(), after_a_crash.size().pages), (30, 3));
     drop(after_a_crash);
     vectors.flush(52).unwrap();
-    let again = open(dir.path());
-    assert_eq!((contents(&again), again.seen()), (contents(&vectors), 52));
+    let reopened = open(dir.path());
+    assert_eq!((contents(&reopened), reopened.seen()), (contents(&vectors), 52));
 }
 
 #[test]
 fn many_changes_do_not_grow_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
-    let mut dice = RandomNumbers(5);
-    let vector = dice.vector(1024);
+    let mut random = RandomNumbers(5);
+    let vector = random.vector(1024);
     let mut largest = 0;
     for turn in 0..60_u64 {
         for page in 0..100 {
@@ -324,8 +332,8 @@ fn many_changes_do_not_grow_the_file() {
         "{largest}: 100 pages of 1 KB, and a megabyte of obsolete records"
     );
     assert!(vectors.size().bytes < 1_000_000, "{:?}", vectors.size());
-    let again = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
-    assert_eq!(contents(&again), contents(&vectors));
+    let reopened = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
+    assert_eq!(contents(&reopened), contents(&vectors));
 }
 
 #[test]
@@ -368,20 +376,21 @@ fn changes_during_a_rewrite_are_in_the_file() {
     assert_eq!(contents(&open(dir.path())), contents(&vectors));
 }
 
+/// The environment variable with the directory of the child process.
 const DIR_VARIABLE: &str = "BRAIN_TEST_VECTORS_TO_CHURN";
 
-/// The child process that [`a_kill_at_any_moment_leaves_a_valid_file`] kills.
+/// The work of the child process that [`a_kill_at_any_moment_leaves_a_valid_file`] kills.
 #[test]
 #[ignore = "runs until it is killed"]
 fn changes_vectors_until_killed() {
     let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
     let vectors = open(Path::new(&dir));
-    let mut dice = RandomNumbers(11);
+    let mut random = RandomNumbers(11);
     for turn in vectors.seen() + 1.. {
         // All pages of a turn have the key of that turn, which makes any state of the file
         // checkable.
         for page in 0..40 {
-            vectors.put(page, key(turn), &[window(turn as u32, &dice.vector(8))]).unwrap();
+            vectors.put(page, key(turn), &[window(turn as u32, &random.vector(8))]).unwrap();
         }
         if turn % 2 == 0 {
             vectors.log.lock().file = None;
@@ -404,14 +413,14 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
             .unwrap();
         // Waits until the child writes: the file changes.
         let began = Instant::now();
-        let changed = || {
+        let last_change = || {
             let files =
                 fs::read_dir(dir.path()).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
             let whole = files.filter(|path| path.extension().is_some_and(|end| end == "vec"));
             whole.filter_map(|path| fs::metadata(path).ok()?.modified().ok()).max()
         };
-        let first = changed();
-        while changed() == first && began.elapsed() < Duration::from_secs(20) {
+        let first = last_change();
+        while last_change() == first && began.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(7 * round));
@@ -420,8 +429,9 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
         let vectors = open(dir.path());
         assert!(vectors.seen() >= seen.max(1), "round {round}: nothing that was flushed is lost");
         seen = vectors.seen();
-        for (page, found, windows) in contents(&vectors) {
-            assert!((found == key(seen) || found == key(seen + 1)) && windows == 1, "page {page}");
+        for (page, page_key, windows) in contents(&vectors) {
+            let is_expected = page_key == key(seen) || page_key == key(seen + 1);
+            assert!(is_expected && windows == 1, "page {page}");
         }
         assert_eq!(vectors.size().pages, 40);
     }

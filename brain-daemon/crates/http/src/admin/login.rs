@@ -95,7 +95,8 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
 
 /// Shows the session of this browser.
 ///
-/// The `csrf_token` is left out: cookies are also sent to services on other ports of this host.
+/// The answer has no `csrf_token`: a service on another port of this host also gets the cookie, and
+/// could ask for the token.
 #[utoipa::path(
     get,
     path = "/admin/api/session",

@@ -1,7 +1,7 @@
 //! Administration over HTTP, on the local listener only: clients, tokens, audit, queue, status.
 //!
-//! Each handler translates its input into an operation, so that HTTP and the client `brain` have
-//! the same functions.
+//! Each handler translates its input into an operation, so HTTP and the client `brain` run the same
+//! code.
 
 mod clients;
 mod login;
@@ -51,16 +51,17 @@ impl utoipa::IntoResponses for AdminErrors {
     }
 }
 
+/// Returns the error response with this status.
 fn response(status: &str, description: &str) -> Response {
     let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
     let mut response =
         ResponseBuilder::new().description(description).content("application/json", body).build();
-    let field = match status {
+    let header_field = match status {
         "401" => Some((WWW_AUTHENTICATE, Type::String)),
         "429" => Some((RETRY_AFTER, Type::Integer)),
         _ => None,
     };
-    if let Some((name, kind)) = field {
+    if let Some((name, kind)) = header_field {
         let header = Header::new(Object::with_type(kind));
         response.headers.insert(name.as_str().to_owned(), RefOr::T(header));
     }

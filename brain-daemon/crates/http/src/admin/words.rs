@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// Returns the schema of at least `min` words that match the pattern `word`.
+/// Returns the schema of a list of at least `min` words that match the pattern `word`.
 fn list_schema(word: &str, min: usize) -> RefOr<Schema> {
     let text =
         |pattern: String| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
@@ -79,8 +79,8 @@ words! {
 /// Parses the requested scopes, which can be in the member `scope` or `scopes`.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`] if both are present and differ, [`FaultCode::InvalidScope`] if a
-/// scope does not exist.
+/// [`FaultCode::InvalidRequest`] if both members are present and differ,
+/// [`FaultCode::InvalidScope`] if a list is empty or a scope does not exist.
 pub(super) fn scopes(
     scope: Option<&Words>,
     scopes: Option<&Words>,
@@ -98,19 +98,19 @@ pub(super) fn scopes(
         Scopes::parse(&words.0.join(" ")).map_err(invalid_scope)
     };
     match (scope.map(parse).transpose()?, scopes.map(parse).transpose()?) {
-        (Some(one), Some(other)) if one != other => Err(Fault::new(
+        (Some(first), Some(second)) if first != second => Err(Fault::new(
             FaultCode::InvalidRequest,
-            format!("\"scope\" is \"{one}\" and \"scopes\" is \"{other}\""),
+            format!("\"scope\" is \"{first}\" and \"scopes\" is \"{second}\""),
         )
         .hint("send one of them")),
-        (one, other) => Ok(one.or(other)),
+        (first, second) => Ok(first.or(second)),
     }
 }
 
 /// Parses the requested scopes, which are required.
 ///
 /// # Errors
-/// Like [`scopes`], and [`FaultCode::InvalidScope`] if there are none.
+/// As for [`scopes`], and [`FaultCode::InvalidScope`] if both members are absent.
 pub(super) fn required_scopes(
     scope: Option<&Words>,
     alias: Option<&Words>,
@@ -124,7 +124,7 @@ pub(super) fn required_scopes(
 /// Parses a list of sources.
 ///
 /// # Errors
-/// [`FaultCode::InvalidSource`] if one is not valid.
+/// [`FaultCode::InvalidSource`] if an id is not valid.
 pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fault> {
     let Some(Words(words)) = words else { return Ok(None) };
     let parse = |word: String| {
@@ -137,16 +137,16 @@ pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fau
 /// Parses a list of grant types.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`] if one does not exist.
+/// [`FaultCode::InvalidRequest`] if a grant type does not exist.
 pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault> {
     let parse = |word: String| {
         GrantType::parse(&word).ok_or_else(|| {
-            let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
+            let names: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
             Fault::new(
                 FaultCode::InvalidRequest,
-                format!("\"grant_types\": there is no {:?}", shorten(&word)),
+                format!("\"grant_types\": {:?} is not a grant type", shorten(&word)),
             )
-            .hint(format!("the grant types are {}", known.join(", ")))
+            .hint(format!("the grant types are {}", names.join(", ")))
         })
     };
     words.map_or_else(Vec::new, |words| words.0).into_iter().map(parse).collect()
@@ -156,7 +156,7 @@ fn invalid_scope(message: String) -> Fault {
     Fault::new(FaultCode::InvalidScope, message)
 }
 
-/// Shortens a word for a message.
+/// Returns the first 40 characters of a word, for a message.
 fn shorten(word: &str) -> String {
     word.chars().take(40).collect()
 }
@@ -188,7 +188,7 @@ mod tests {
         }
         assert_eq!(scopes(None, None).unwrap(), None);
         let both = scopes(Some(&words(r#""read write""#)), Some(&words(r#"["write","read"]"#)));
-        assert_eq!(both.unwrap(), Some(Scopes::READ_WRITE), "both members have the same scopes");
+        assert_eq!(both.unwrap(), Some(Scopes::READ_WRITE), "two members with the same scopes");
         let differ = scopes(Some(&words(r#""read""#)), Some(&words(r#"["write"]"#))).unwrap_err();
         assert_eq!(differ.code, FaultCode::InvalidRequest);
         for json in

@@ -2,12 +2,13 @@
 
 use super::*;
 
+/// Returns a timeout of 40 ms for a head, and 400 ms for an idle connection.
 fn timeouts() -> Timeouts {
     Timeouts::new(Duration::from_millis(40), Duration::from_millis(400))
 }
 
 #[test]
-fn heads_and_idle_connections_time_out_and_busy_ones_do_not() {
+fn a_head_times_out_before_an_idle_or_busy_connection() {
     let state = ConnectionState::new(0);
     assert!(matches!(
         state.check_deadline(&timeouts()),
@@ -61,7 +62,7 @@ async fn a_busy_connection_is_not_asked_to_close() {
     assert_eq!(state.wait_for_close_request().await, CloseRequest::AfterResponse);
 }
 
-/// A connection that has waited for a body for this long.
+/// Returns a connection that has waited for a body for `age`.
 pub(crate) fn slow_body(age: Duration) -> ConnectionState {
     ConnectionState {
         began: Instant::now() - age,
@@ -71,7 +72,7 @@ pub(crate) fn slow_body(age: Duration) -> ConnectionState {
 }
 
 #[tokio::test]
-async fn a_slow_body_is_evictable_and_its_response_is_not() {
+async fn a_slow_body_can_be_closed_and_its_response_cannot() {
     let state = slow_body(SLOW_BODY / 2);
     assert!(
         !state.request_close() && state.slow_body_since().is_none(),
@@ -82,9 +83,9 @@ async fn a_slow_body_is_evictable_and_its_response_is_not() {
     assert!(state.slow_body_since().is_none(), "the connection was already asked to close");
     state.end_body();
     assert!(!state.request_close());
-    let asked =
+    let close_request =
         tokio::time::timeout(Duration::from_millis(20), state.wait_for_close_request()).await;
-    assert!(asked.is_err(), "the body has arrived");
+    assert!(close_request.is_err(), "the body has arrived");
     let state = slow_body(SLOW_BODY);
     assert!(state.request_close());
     assert_eq!(state.wait_for_close_request().await, CloseRequest::Immediately);

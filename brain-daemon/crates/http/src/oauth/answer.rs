@@ -25,6 +25,7 @@ pub(super) struct OAuthErrorResponse {
     status: StatusCode,
     error: &'static str,
     description: String,
+    /// Seconds.
     retry_after: Option<u64>,
 }
 
@@ -50,7 +51,7 @@ impl OAuthErrorResponse {
             .any(|error| error.as_str() == self.error)
     }
 
-    /// Replaces status 401 by 400, because browsers ask for a password after 401.
+    /// Replaces status 401 with 400, because browsers ask for a password after 401.
     pub(super) fn for_browser(mut self) -> Self {
         if self.status == StatusCode::UNAUTHORIZED {
             self.status = StatusCode::BAD_REQUEST;
@@ -73,15 +74,15 @@ impl OAuthErrorResponse {
         &self.description
     }
 
-    /// Returns the seconds to wait before the next attempt.
+    /// Returns the seconds to wait before the next attempt, if attempts are limited.
     pub(super) fn retry_after(&self) -> Option<u64> {
         self.retry_after
     }
 
-    /// Creates the error 429 after too many failures.
+    /// Creates the error 429 after too many failures or registrations.
     pub(super) fn rate_limited(seconds: u64) -> Self {
         let description =
-            format!("too many failures from your address; try again in {seconds} seconds");
+            format!("too many attempts from your address; try again in {seconds} seconds");
         Self {
             retry_after: Some(seconds),
             ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", description)

@@ -220,11 +220,11 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
     answer.await.unwrap_or_else(|refusal: AuthorizeRefusal| refusal.into_response(as_json))
 }
 
-/// Why a request fails.
+/// The response to a request that fails.
 enum AuthorizeRefusal {
-    /// Shown to the person; no redirect.
+    /// A page for the person; no redirect.
     Page(OAuthErrorResponse),
-    /// Redirected to the client with this URI.
+    /// A redirect to the client, to this URI.
     Redirect(String),
 }
 
@@ -288,7 +288,7 @@ impl Browser {
             return Ok(Self { cookie: id.to_owned(), signed_in: true });
         }
         match session::cookie_of(app, headers, Purpose::Consent) {
-            // Not a session, but sufficient to recognize the browser.
+            // Not a session, but as long as a random id: sufficient to recognize the browser.
             Some(id) if id.len() == 43 => Ok(Self { cookie: id.to_owned(), signed_in: false }),
             _ => Self::new(app),
         }
@@ -322,16 +322,19 @@ impl Browser {
     }
 }
 
-fn set_consent_cookie(app: &AppState, response: &mut Response, name: &str) {
-    if let Some(cookie) = session::set_cookie(app, Purpose::Consent, name) {
+/// Sets the consent cookie to `value`.
+fn set_consent_cookie(app: &AppState, response: &mut Response, value: &str) {
+    if let Some(cookie) = session::set_cookie(app, Purpose::Consent, value) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
 }
 
+/// Checks the client's request and returns what the owner decides about.
 async fn consent(app: &AppState, authorize: AuthorizeRequest) -> Result<Consent, AuthorizeRefusal> {
     Ok(app.block(move |brain| brain.access.consent(&authorize)).await??)
 }
 
+/// Grants `scopes` and redirects to the client with a code.
 async fn approve(
     app: &AppState,
     authorize: AuthorizeRequest,
@@ -360,7 +363,7 @@ fn see_other(address: &str) -> Result<Response, OAuthErrorResponse> {
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 
-/// Returns whether the request comes from a program rather than a person.
+/// Returns whether the client accepts JSON and not HTML, as programs do.
 fn wants_json(headers: &HeaderMap) -> bool {
     let accepts = |kind| {
         headers
@@ -426,14 +429,14 @@ mod tests {
 
     #[test]
     fn only_programs_get_json() {
-        let with = |accept: &str| {
+        let gets_json = |accept: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, accept.parse().unwrap());
             wants_json(&headers)
         };
-        assert!(with("application/json"));
-        assert!(!with("text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8"));
-        assert!(!with("*/*"));
+        assert!(gets_json("application/json"));
+        assert!(!gets_json("text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8"));
+        assert!(!gets_json("*/*"));
         assert!(!wants_json(&HeaderMap::new()));
     }
 }

@@ -1,4 +1,4 @@
-//! The page on which the owner grants access, and the page for requests that cannot be answered.
+//! The page on which the owner grants access, and the page for requests that are refused.
 //!
 //! Pages contain no script and no image, and load nothing from elsewhere.
 
@@ -157,8 +157,8 @@ fn facts(consent: &Consent) -> Vec<(&'static str, Markup)> {
         code { (Name(&consent.client_id)) }
     };
     let sources = match consent.sources.join(", ") {
-        none if none.is_empty() => "all".to_owned(),
-        sources => sources,
+        list if list.is_empty() => "all".to_owned(),
+        list => list,
     };
     let mut facts = vec![
         ("Client", client),
@@ -171,8 +171,8 @@ fn facts(consent: &Consent) -> Vec<(&'static str, Markup)> {
     facts
 }
 
-/// Returns the host to which the browser is redirected. On this machine, the port tells programs
-/// apart, so it is shown there.
+/// Returns the host to which the browser is redirected. If that is this machine, also returns the
+/// port, which tells programs apart.
 fn redirect_address(consent: &Consent) -> String {
     let url = url::Url::parse(&consent.redirect_uri).ok().filter(|_| consent.loopback);
     match url.and_then(|url| url.port_or_known_default()) {
@@ -195,7 +195,8 @@ fn choices(requested: Scopes) -> Vec<(&'static str, &'static str)> {
     std::iter::once(all).chain(lower.map(|scope| (scope.as_str(), label(scope)))).collect()
 }
 
-/// Returns the scopes of a value of [`choices`]; `None` if it is not one of them.
+/// Returns the scopes of a value of [`choices`], or all requested scopes without a value. `None` if
+/// the value is not one of them.
 pub(super) fn chosen_scopes(requested: Scopes, choice: Option<&str>) -> Option<Scopes> {
     match choice {
         None | Some("all") => Some(requested),

@@ -13,7 +13,7 @@ use super::answer::OAuthErrorResponse;
 use crate::body::{self, BodyError};
 use brain_access::{Credentials, OAuthError, OAuthFault};
 
-/// The maximum number of parameters. Each one is compared with those before it.
+/// The maximum number of parameters. Each parameter is compared with those before it.
 const MAX_PARAMETERS: usize = 64;
 /// The parameter that may be repeated.
 const REPEATABLE: &str = "resource";
@@ -25,7 +25,8 @@ impl Form {
     /// Parses the parameters of a form or a query.
     ///
     /// # Errors
-    /// `invalid_request` if a parameter is repeated or not UTF-8, or if there are more than 64.
+    /// `invalid_request` if a parameter is repeated or not UTF-8, or if there are more than
+    /// [`MAX_PARAMETERS`].
     pub(super) fn parse(encoded: &[u8]) -> Result<Self, OAuthFault> {
         let invalid = |message: String| OAuthFault::new(OAuthError::InvalidRequest, message);
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -37,8 +38,9 @@ impl Form {
                 return Err(invalid("the parameters are not UTF-8".into()));
             }
             if name != REPEATABLE && pairs.iter().any(|(known, _)| *known == name) {
-                let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
-                return Err(invalid(format!("the parameter \"{shown}\" is repeated")));
+                let shortened: String =
+                    name.chars().take(40).flat_map(char::escape_default).collect();
+                return Err(invalid(format!("the parameter \"{shortened}\" is repeated")));
             }
             pairs.push((name.into_owned(), value.into_owned()));
         }
@@ -46,10 +48,11 @@ impl Form {
         Ok(Self(pairs))
     }
 
-    /// Reads the form in a request's body. The request must have no query and no other media type.
+    /// Reads the form in a request's body.
     ///
     /// # Errors
-    /// 400, 413 or 415 with `invalid_request`.
+    /// `invalid_request`: 400 if the request has a query, or its form is incomplete or refused by
+    /// [`Form::parse`]; 413 if the body is too large; 415 if it is not a form.
     pub(super) async fn read(request: axum::extract::Request) -> Result<Self, OAuthErrorResponse> {
         let (parts, body) = request.into_parts();
         if parts.uri.query().is_some_and(|query| !query.is_empty()) {
@@ -58,10 +61,10 @@ impl Form {
                     the URL",
             ));
         }
-        let kind = body::media_type(&parts.headers);
+        let media_type = body::media_type(&parts.headers);
         let bytes =
-            body::read(body).await.map_err(|why: BodyError| OAuthErrorResponse::from(why))?;
-        if kind.as_deref() != Some("application/x-www-form-urlencoded") {
+            body::read(body).await.map_err(|error: BodyError| OAuthErrorResponse::from(error))?;
+        if media_type.as_deref() != Some("application/x-www-form-urlencoded") {
             return Err(OAuthErrorResponse::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 OAuthError::InvalidRequest.as_str(),
@@ -99,33 +102,34 @@ impl Form {
 /// Returns the client's credentials, from HTTP Basic or from the form (RFC 6749 section 2.3.1).
 ///
 /// # Errors
-/// `invalid_client` without credentials, or for an unsupported method; `invalid_request` if both
-/// methods are used.
+/// `invalid_client` without a client id, or for an unsupported method; `invalid_request` if both
+/// methods are used, or if they name different clients.
 pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credentials, OAuthFault> {
     let invalid = |message: &str| OAuthFault::new(OAuthError::InvalidRequest, message);
-    let unknown = |message: &str| OAuthFault::new(OAuthError::InvalidClient, message);
+    let invalid_client = |message: &str| OAuthFault::new(OAuthError::InvalidClient, message);
     if form.get("client_assertion").is_some() || form.get("client_assertion_type").is_some() {
-        return Err(unknown(
+        return Err(invalid_client(
             "clients authenticate with a secret, or are public; assertions are not supported",
         ));
     }
     let mut fields = headers.get_all(AUTHORIZATION).iter();
     let Some(field) = fields.next() else {
-        let client_id =
-            form.text("client_id").ok_or_else(|| unknown("no client is named; send client_id"))?;
+        let client_id = form
+            .text("client_id")
+            .ok_or_else(|| invalid_client("no client is named; send client_id"))?;
         return Ok(Credentials { client_id, secret: form.secret("client_secret") });
     };
     if fields.next().is_some() {
         return Err(invalid("there are two Authorization headers"));
     }
-    let (client_id, secret) =
-        basic(field).ok_or_else(|| unknown("the Authorization header is not HTTP Basic"))?;
+    let (client_id, secret) = parse_basic(field)
+        .ok_or_else(|| invalid_client("the Authorization header is not HTTP Basic"))?;
     if form.get("client_secret").is_some() {
         return Err(invalid(
             "the client authenticates in two ways; send the secret in one of them",
         ));
     }
-    if form.get("client_id").is_some_and(|named| named != client_id) {
+    if form.get("client_id").is_some_and(|form_id| form_id != client_id) {
         return Err(invalid(
             "client_id in the form differs from the one in the Authorization header",
         ));
@@ -135,7 +139,7 @@ pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credential
 
 /// Parses id and secret of `Authorization: Basic`. Clients encode each like a form value before
 /// joining them (RFC 6749 section 2.3.1): `rw%2Dsecret` is `rw-secret`.
-fn basic(field: &HeaderValue) -> Option<(String, Secret)> {
+fn parse_basic(field: &HeaderValue) -> Option<(String, Secret)> {
     let (scheme, encoded) = field.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;

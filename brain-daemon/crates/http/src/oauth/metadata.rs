@@ -12,7 +12,8 @@ use utoipa_axum::routes;
 
 use crate::AppState;
 
-/// The offered scopes. The owner grants `admin` only to clients that are registered for it.
+/// The scopes that clients are offered. The owner grants `admin` only to clients that are
+/// registered for it.
 const OFFERED_SCOPES: [Scope; 2] = [Scope::Read, Scope::Write];
 
 /// How clients authenticate at the token endpoint.
@@ -67,13 +68,13 @@ fn offered_scopes() -> Vec<&'static str> {
 
 fn server_metadata(app: &AppState) -> Json<ServerMetadata> {
     let issuer = app.brain.access.issuer();
-    let at = |path: &str| format!("{issuer}{path}");
+    let url_of = |path: &str| format!("{issuer}{path}");
     let allows_registration = app.brain.config().http.dynamic_registration;
     Json(ServerMetadata {
-        authorization_endpoint: at("/authorize"),
-        token_endpoint: at("/token"),
-        registration_endpoint: allows_registration.then(|| at("/register")),
-        revocation_endpoint: at("/revoke"),
+        authorization_endpoint: url_of("/authorize"),
+        token_endpoint: url_of("/token"),
+        registration_endpoint: allows_registration.then(|| url_of("/register")),
+        revocation_endpoint: url_of("/revoke"),
         scopes_supported: offered_scopes(),
         response_types_supported: vec!["code"],
         response_modes_supported: vec!["query"],

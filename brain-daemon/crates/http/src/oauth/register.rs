@@ -109,9 +109,9 @@ async fn register(
     }
     let from = client_address::of_request(&app, &request);
     let (parts, body) = request.into_parts();
-    let kind = body::media_type(&parts.headers);
+    let media_type = body::media_type(&parts.headers);
     let bytes = body::read(body).await?;
-    if kind.as_deref() != Some("application/json") {
+    if media_type.as_deref() != Some("application/json") {
         let description = "the body must be JSON; send `Content-Type: application/json`";
         let error = OAuthError::InvalidClientMetadata.as_str();
         return Err(OAuthErrorResponse::new(
@@ -121,7 +121,7 @@ async fn register(
         ));
     }
     let client = body::object(&bytes)
-        .map_err(|why| invalid(why.to_string()))
+        .map_err(|error| invalid(error.to_string()))
         .and_then(|members| parse_metadata(&members))?;
     let now = app.brain.now();
     app.failures.registrations.count(from, "", now).map_err(OAuthErrorResponse::rate_limited)?;
@@ -168,13 +168,13 @@ fn invalid(description: impl Into<String>) -> OAuthFault {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<RegistrationRequest, OAuthError> {
+    fn parse(text: &str) -> Result<RegistrationRequest, OAuthError> {
         parse_metadata(&body::object(text.as_bytes()).unwrap()).map_err(|fault| fault.error)
     }
 
     #[test]
     fn unknown_members_are_ignored() {
-        let client = read(
+        let client = parse(
             r#"{"redirect_uris":["https://a.example/c"],"client_name":"A","scope":null,
                 "application_type":"web","jwks":{"keys":[]},
                 "grant_types":["authorization_code","urn:x"],"contacts":[1]}"#,
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(client.redirect_uris, ["https://a.example/c"]);
         assert_eq!((client.client_name.as_deref(), client.scope), (Some("A"), None));
         assert_eq!(client.grant_types, ["authorization_code", "urn:x"]);
-        assert_eq!(read("{}").unwrap(), RegistrationRequest::default());
+        assert_eq!(parse("{}").unwrap(), RegistrationRequest::default());
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             (r#"{"grant_types":"authorization_code"}"#, OAuthError::InvalidClientMetadata),
             (r#"{"token_endpoint_auth_method":1}"#, OAuthError::InvalidClientMetadata),
         ] {
-            assert_eq!(read(text), Err(error), "{text}");
+            assert_eq!(parse(text), Err(error), "{text}");
         }
     }
 }

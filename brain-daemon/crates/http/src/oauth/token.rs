@@ -182,8 +182,8 @@ fn parse_grant(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
             scope: form.text("scope"),
         },
         None => {
-            let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
-            let description = format!("grant_type must be one of {}", known.join(", "));
+            let names: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
+            let description = format!("grant_type must be one of {}", names.join(", "));
             return Err(OAuthFault::new(OAuthError::UnsupportedGrantType, description));
         }
     })
@@ -242,7 +242,7 @@ async fn revoke(
 }
 
 /// Runs `work`, and counts it as a failure of `client` if the client, secret, code or token is
-/// wrong. Too many failures delay further failures; correct requests are never refused.
+/// wrong. After too many failures, further failures get 429. Correct requests never do.
 async fn count_failures<T>(
     app: &AppState,
     from: IpAddr,

@@ -1,9 +1,9 @@
 //! `/voice`: webhooks of the telephony provider.
 //!
 //! A handler verifies the signature, passes the turn to the brain, and returns its reply as markup.
-//! No state is kept between two turns. It is in the URL that the provider calls next, which the
-//! signature covers. A request with a valid signature is always answered with status 200 and
-//! markup, so that the caller never hears an error of the provider.
+//! The state of a call is not stored between two turns: it is in the URL that the provider calls
+//! next, which the signature covers. If a turn fails, the answer has status 200 and an apology as
+//! markup, so that the caller does not hear an error of the provider.
 
 mod signed_request;
 mod upstream;
@@ -31,25 +31,27 @@ use upstream::WebSocketPermits;
 
 /// The path of a call's first request.
 const PATH: &str = "/voice";
-/// All paths below it, for `voice.upstream`.
+/// All paths below [`PATH`], for `voice.upstream`.
 const SUBPATHS: &str = "/voice/{*rest}";
 /// The time for a reply of the brain. The provider waits 15 seconds, including the network.
 const DEADLINE: Duration = Duration::from_secs(9);
-/// The maximum number of turns in a call.
-const MAX_TURNS: u32 = 10_000;
+/// The maximum count of turns, and of silences, that is read from a URL.
+const MAX_COUNT: u32 = 10_000;
 
 /// The state of telephone calls, for both listeners.
 #[derive(Default)]
 pub(super) struct Telephone {
     websockets: WebSocketPermits,
-    logged_missing: AtomicBool,
-    logged_invalid: AtomicBool,
+    /// Whether a missing setting was logged.
+    has_logged_missing: AtomicBool,
+    /// Whether an invalid signature was logged.
+    has_logged_invalid: AtomicBool,
 }
 
 impl Telephone {
     /// Logs which setting is missing. Only once, because any request can cause it.
     fn log_missing(&self, missing: &str) {
-        if !self.logged_missing.swap(true, Ordering::Relaxed) {
+        if !self.has_logged_missing.swap(true, Ordering::Relaxed) {
             tracing::error!("a call over /voice was refused: {missing}");
         }
     }
@@ -57,7 +59,7 @@ impl Telephone {
     /// Logs the expected address of an invalid signature, once. With a wrong configuration, even
     /// the provider's signatures are invalid.
     fn log_invalid(&self, public: &str) {
-        if !self.logged_invalid.swap(true, Ordering::Relaxed) {
+        if !self.has_logged_invalid.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "a request to /voice was refused: it is not signed with the telephony account's \
                     auth token for an address that begins with {public}; if calls end with an \
@@ -83,7 +85,8 @@ pub(super) fn routes(brain: &Brain) -> OpenApiRouter<AppState> {
     }
 }
 
-/// Returns the path pattern of an upstream, for the counters.
+/// Returns the pattern of the paths that are passed to an upstream, if there is one, for the
+/// counters.
 pub(super) fn subpaths(brain: &Brain) -> Option<&'static str> {
     brain.config().voice().filter(|voice| voice.upstream.is_some()).map(|_| SUBPATHS)
 }
@@ -174,6 +177,7 @@ async fn incoming_by_get(
     begin_call(&app, request).await
 }
 
+/// Verifies the first request of a call, and answers it.
 async fn begin_call(app: &AppState, request: Request) -> Result<Response, HttpError> {
     let call = verify(app, request).await?;
     Ok(answer_turn(app, &call, VoiceEvent::Incoming).await)
@@ -306,19 +310,19 @@ async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) ->
     let number = |name: &str, max: u32| call.get(name).parse().unwrap_or(0).min(max);
     let turn = VoiceTurn {
         call: call.get("CallSid").into(),
-        turn: number("turn", MAX_TURNS),
+        turn: number("turn", MAX_COUNT),
         from: call.get("From").into(),
         event,
         asked: Some(call.get("asked")).filter(|asked| !asked.is_empty()).map(Into::into),
-        silences: number("silences", MAX_TURNS),
+        silences: number("silences", MAX_COUNT),
     };
     let failed_turn = turn.clone();
     let reply = app.block(move |brain| {
         let caller = brain.voice.telephone_caller(&turn.from)?;
         brain.run(&caller, turn, &brain_core::NoProgress)
     });
-    let reply = wait_for_reply(DEADLINE, reply).await.unwrap_or_else(|why| {
-        tracing::error!("cannot answer a turn of a call: {why}");
+    let reply = wait_for_reply(DEADLINE, reply).await.unwrap_or_else(|reason| {
+        tracing::error!("cannot answer a turn of a call: {reason}");
         app.brain.voice.apology(Some(&failed_turn))
     });
     markup(app, &reply, failed_turn.turn + 1)
@@ -327,7 +331,7 @@ async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) ->
 /// Waits for the brain's reply until `deadline`.
 ///
 /// # Errors
-/// The reason, for the log.
+/// The reason for the log, when the brain fails or the deadline passes.
 async fn wait_for_reply(
     deadline: Duration,
     reply: impl Future<Output = Result<Result<VoiceReply, brain_protocol::Fault>, HttpError>>,
@@ -340,7 +344,7 @@ async fn wait_for_reply(
     }
 }
 
-/// Returns a reply in the provider's markup.
+/// Returns a reply in the provider's markup; `next` is the number of the next turn.
 fn markup(app: &AppState, reply: &VoiceReply, next: u32) -> Response {
     let voice = app.brain.config().voice();
     let style = VoiceStyle {
@@ -352,7 +356,7 @@ fn markup(app: &AppState, reply: &VoiceReply, next: u32) -> Response {
     ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(reply, &style)).into_response()
 }
 
-/// Parses a probability as a percentage.
+/// Parses a probability from 0 to 1 as a percentage.
 fn percent(text: &str) -> Option<u8> {
     let value: f32 = text.parse().ok()?;
     (0.0..=1.0).contains(&value).then(|| (value * 100.0).round() as u8)
@@ -365,18 +369,21 @@ mod tests {
     #[tokio::test]
     async fn a_slow_or_failed_reply_is_an_error() {
         let result = wait_for_reply(Duration::from_millis(10), std::future::pending()).await;
-        assert!(result.is_err_and(|why| why.contains("took longer")), "the reply never arrives");
+        assert!(
+            result.is_err_and(|reason| reason.contains("took longer")),
+            "the reply never arrives"
+        );
         let reply = VoiceReply { say: vec!["x".into()], then: brain_protocol::VoiceAction::HangUp };
         // A panic becomes an HTTP error.
         assert!(
             wait_for_reply(DEADLINE, async { Err(super::super::internal_error()) })
                 .await
-                .is_err_and(|why| why.contains("defect"))
+                .is_err_and(|reason| reason.contains("defect"))
         );
         let fault =
             brain_protocol::Fault::new(brain_protocol::FaultCode::DiskFull, "the disk is full");
         let result = wait_for_reply(DEADLINE, async { Ok(Err(fault)) }).await;
-        assert!(result.is_err_and(|why| why.contains("the disk is full")));
+        assert!(result.is_err_and(|reason| reason.contains("the disk is full")));
         let soon = async {
             tokio::task::yield_now().await;
             Ok(Ok(reply.clone()))

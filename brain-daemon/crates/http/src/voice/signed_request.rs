@@ -13,7 +13,9 @@ use super::super::{AppState, HttpError, body, client_address, dispatch};
 use brain_core::TELEPHONE;
 use brain_voice::signature::{Signature, is_valid};
 
+/// The field that has the signature.
 const SIGNATURE: &str = "x-twilio-signature";
+/// The field that says how the request was signed.
 const SETTINGS: &str = "x-twilio-webhooks-signature-settings";
 
 /// A request with a valid signature.
@@ -24,27 +26,27 @@ pub(super) struct SignedRequest {
     pub(super) body: Bytes,
     /// The public address of this service.
     pub(super) public: String,
-    /// Its parameters: those of the form, else of the query.
-    form: Vec<(String, String)>,
+    /// Its parameters: those of the form, then those of the query.
+    parameters: Vec<(String, String)>,
 }
 
 impl SignedRequest {
     /// Returns the first value of a parameter; empty if it is absent.
     pub(super) fn get(&self, name: &str) -> &str {
-        self.form.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.parameters.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 }
 
 /// Reads a request and verifies its signature before anything else is done.
 ///
 /// # Errors
-/// 403 if the signature is invalid, 413 if the body is too large, 503 if the configuration is
-/// incomplete.
+/// 403 if the signature is missing or invalid, 429 after too many of these, 413 or 400 if the body
+/// is too large or incomplete, 503 if the configuration is incomplete.
 pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedRequest, HttpError> {
     let from = client_address::of_request(app, &request);
     let (parts, body) = request.into_parts();
-    let checked = check(app, parts, body).await;
-    checked.map_err(|refusal| {
+    let result = check(app, parts, body).await;
+    result.map_err(|refusal| {
         if refusal.status() != StatusCode::FORBIDDEN {
             return refusal;
         }
@@ -56,13 +58,14 @@ pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedReq
     })
 }
 
+/// Verifies the signature, without a limit on failures.
 async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequest, HttpError> {
     let signature = single_field(&parts.headers, SIGNATURE)
         .and_then(|text| Signature::read(text, single_field(&parts.headers, SETTINGS)))
         .ok_or_else(invalid_signature)?;
     let body = body::read(content)
         .await
-        .map_err(|why| HttpError::new(why.status(), "bad_request", why.message()))?;
+        .map_err(|error| HttpError::new(error.status(), "bad_request", error.message()))?;
     let (token, public) =
         app.block(|brain| (brain.voice.telephony_token(), brain.tunnel.public_address())).await?;
     let (token, public) = require_setup(app, token, public)?;
@@ -70,13 +73,14 @@ async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequ
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
     let posted = if is_form { pairs(&body) } else { Vec::new() };
     // The signature covers the parameters of a form, or the digest of another body.
-    let other = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
+    let signed_body = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let url = format!("{public}{path}");
-    let mut is_signed = is_valid(&token, &signature, &url, &posted, other);
+    let mut is_signed = is_valid(&token, &signature, &url, &posted, signed_body);
     if parts.method == Method::GET {
-        // A WebSocket has its own scheme.
-        is_signed |= is_valid(&token, &signature, &url.replacen("http", "ws", 1), &posted, other);
+        // The provider signs a WebSocket's URL with the scheme `ws` or `wss`.
+        let url = url.replacen("http", "ws", 1);
+        is_signed |= is_valid(&token, &signature, &url, &posted, signed_body);
     }
     if !is_signed {
         app.shared.telephone.log_invalid(&public);
@@ -84,8 +88,8 @@ async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequ
     }
     dispatch::set_caller(TELEPHONE);
     let query = pairs(parts.uri.query().unwrap_or_default().as_bytes());
-    let form = if is_form { posted.into_iter().chain(query).collect() } else { query };
-    Ok(SignedRequest { parts, body, public, form })
+    let parameters = posted.into_iter().chain(query).collect();
+    Ok(SignedRequest { parts, body, public, parameters })
 }
 
 /// Returns the token and the public address that verify signatures.
@@ -97,7 +101,7 @@ fn require_setup(
     token: Result<Option<Secret>, Fault>,
     public: Option<String>,
 ) -> Result<(Secret, String), HttpError> {
-    let missing = match (token, public) {
+    let problem = match (token, public) {
         (Ok(Some(token)), Some(public)) => return Ok((token, public)),
         (Err(fault), _) => fault.to_string(),
         (Ok(None), _) => "there is no token to verify the telephony provider's signatures: put \
@@ -108,7 +112,7 @@ fn require_setup(
             http.base_url or tunnel.domain, or start the tunnel with `brain tunnel start`"
             .into(),
     };
-    app.shared.telephone.log_missing(&missing);
+    app.shared.telephone.log_missing(&problem);
     let message = "the telephone is not set up; the log of the daemon says what is missing";
     Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "not_set_up", message))
 }
@@ -126,6 +130,7 @@ fn single_field<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     value.to_str().ok()
 }
 
+/// Decodes the parameters of a form or a query.
 fn pairs(bytes: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(bytes).into_owned().collect()
 }

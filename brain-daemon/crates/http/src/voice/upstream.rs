@@ -1,7 +1,7 @@
 //! Forwards `/voice` to a voice agent of the owner.
 //!
-//! Requests are forwarded after their signature was verified. A WebSocket is forwarded byte by
-//! byte.
+//! Requests are forwarded after their signature was verified. The bytes of a WebSocket are copied
+//! unread.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -31,7 +31,7 @@ const MAX_RESPONSE: usize = 4 * 1024 * 1024;
 const MAX_WEBSOCKETS: usize = 32;
 /// The maximum duration of a WebSocket. The provider ends calls after four hours.
 const MAX_DURATION: Duration = Duration::from_secs(4 * 60 * 60);
-/// The time until the second side of a WebSocket must end, too.
+/// The time until the second side of a WebSocket must end after the first.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Fields that are not forwarded: fields of one connection (RFC 9110 section 7.6.1), and fields
 /// about the route of the request.
@@ -65,7 +65,7 @@ impl Default for WebSocketPermits {
 /// Forwards a request. Returns `None` if the agent failed; the log has the reason.
 ///
 /// # Errors
-/// If a WebSocket cannot be opened.
+/// 503 if too many WebSockets are open, 502 if the agent opens none.
 pub(super) async fn forward(
     app: &AppState,
     call: &SignedRequest,
@@ -102,6 +102,7 @@ fn is_error(status: StatusCode) -> bool {
 }
 
 impl WebSocketPermits {
+    /// Takes a permit; an error if there is none.
     fn acquire(&self) -> Result<OwnedSemaphorePermit, HttpError> {
         Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
             let message = format!("{MAX_WEBSOCKETS} calls are in progress, which is the maximum");
@@ -110,7 +111,10 @@ impl WebSocketPermits {
     }
 }
 
-/// Sends one request over a new connection.
+/// Sends one request over a new connection, and returns the agent's response.
+///
+/// # Errors
+/// The reason for the log, when the agent cannot be reached or does not answer.
 async fn exchange(
     upstream: &HttpUrl,
     call: &SignedRequest,
@@ -134,7 +138,7 @@ async fn exchange(
     let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
     let Some(permit) = permit.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS)
     else {
-        return answer(response).await;
+        return read_response(response).await;
     };
     let mut forwarded = Response::new(Body::empty());
     *forwarded.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -175,8 +179,8 @@ fn request(
     Ok(request)
 }
 
-/// Reads the agent's response.
-async fn answer(response: axum::http::Response<Incoming>) -> Result<Response, String> {
+/// Reads the agent's response, of at most [`MAX_RESPONSE`] bytes.
+async fn read_response(response: axum::http::Response<Incoming>) -> Result<Response, String> {
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, MAX_RESPONSE).collect().await.map_err(|e| e.to_string())?;
     let mut forwarded = Response::new(Body::from(body.to_bytes()));
@@ -185,7 +189,8 @@ async fn answer(response: axum::http::Response<Incoming>) -> Result<Response, St
     Ok(forwarded)
 }
 
-/// Copies bytes in both directions until one side ends, and then the rest of the other.
+/// Copies bytes in both directions until one side ends, then for [`CLOSE_TIMEOUT`] the rest of the
+/// other side.
 async fn copy_both_ways(provider: Upgraded, agent: Upgraded) {
     let (from_provider, to_provider) = tokio::io::split(TokioIo::new(provider));
     let (from_agent, to_agent) = tokio::io::split(TokioIo::new(agent));
@@ -202,7 +207,7 @@ async fn copy_both_ways(provider: Upgraded, agent: Upgraded) {
     }
 }
 
-/// Copies bytes in one direction until the end, and closes the target.
+/// Copies bytes in one direction until the end, then closes the receiving side.
 async fn copy_one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     if let Err(error) = tokio::io::copy(&mut from, &mut to).await {
         tracing::debug!(%error, "WebSocket of a call failed");
@@ -227,7 +232,7 @@ fn forwarded_fields(headers: &HeaderMap) -> HeaderMap {
     headers
         .iter()
         .filter(|(name, _)| is_forwarded(name.as_str()))
-        .map(|(n, v)| (n.clone(), v.clone()))
+        .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
 
@@ -271,12 +276,12 @@ mod tests {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        let mut kept = forwarded_fields(&headers);
-        let mut names: Vec<&str> = kept.keys().map(HeaderName::as_str).collect();
+        let mut forwarded = forwarded_fields(&headers);
+        let mut names: Vec<&str> = forwarded.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["content-type", "x-twilio-signature"]);
-        copy_upgrade(&mut kept, &headers);
-        assert_eq!(kept[header::UPGRADE], "websocket");
+        copy_upgrade(&mut forwarded, &headers);
+        assert_eq!(forwarded[header::UPGRADE], "websocket");
         headers.insert(header::UPGRADE, HeaderValue::from_static("h2c"));
         assert!(websocket_protocol(&headers).is_none());
     }

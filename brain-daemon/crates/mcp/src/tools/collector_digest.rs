@@ -13,16 +13,17 @@ use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 
-/// Characters of a post, of an additional text, and of a name or topic that are shown.
+/// Maximum numbers of shown characters: of a post, of an additional text, of a name or topic.
 const MAX_POST_CHARS: usize = 2_000;
 const MAX_EXTRA_CHARS: usize = 200;
 const MAX_NAME_CHARS: usize = 80;
-/// Topics, and deletions and alerts each, that are shown. With texts of the maximum length, they
-/// leave room for one post.
+/// Maximum number of shown topics. Topics, deletions and alerts of the maximum length leave space
+/// for one post.
 const MAX_TOPICS: usize = 30;
+/// Maximum number of shown deletions, and of shown alerts.
 const MAX_EVENTS: usize = 20;
-/// Pages of one post or author that are shown.
-const MAX_PAGES: usize = 10;
+/// Maximum number of shown pages of one post or author, and of shown topics of one post.
+const MAX_NAMES: usize = 10;
 
 /// A digest of collected posts.
 #[derive(Deserialize, JsonSchema)]
@@ -57,11 +58,11 @@ struct Post {
     text: String,
     url: String,
     topics: Vec<String>,
-    /// Pages that it mentions.
+    /// Pages that the post mentions.
     pages: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     image_text: Option<String>,
-    /// When its deletion was detected.
+    /// When the deletion of the post was detected.
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<String>,
 }
@@ -102,9 +103,9 @@ impl ToolCall for CollectorDigest {
         loop {
             let request =
                 DigestRequest { since: self.since.clone(), limit, after: self.cursor.clone() };
-            let collected = CollectorOutput::of(context, context.ask(request)?)?;
-            if limit == 1 || json_len(&collected) <= MAX_ANSWER {
-                return Ok(collected);
+            let output = CollectorOutput::of(context, context.ask(request)?)?;
+            if limit == 1 || json_len(&output) <= MAX_ANSWER {
+                return Ok(output);
             }
             limit /= 2;
         }
@@ -113,16 +114,15 @@ impl ToolCall for CollectorDigest {
 
 impl CollectorOutput {
     fn of(context: &ToolContext, digest: Digest) -> Result<Self, Fault> {
-        let cut = [
+        let lists = [
             ("topics", digest.topics.len(), MAX_TOPICS),
             ("deletions", digest.deletions.len(), MAX_EVENTS),
             ("alerts", digest.alerts.len(), MAX_EVENTS),
         ];
-        let cut = cut.iter().filter(|(_, all, shown)| all > shown);
-        let cut: Vec<String> =
-            cut.map(|(name, all, shown)| format!("{shown} of {all} {name}")).collect();
-        let note =
-            format!("only the first {} are shown; a later since shows fewer", cut.join(", "));
+        let cut_lists = lists.iter().filter(|(_, all, max)| all > max);
+        let cut_lists: Vec<String> =
+            cut_lists.map(|(name, all, max)| format!("{max} of {all} {name}")).collect();
+        let note = format!("only the first {} are shown; give a later since", cut_lists.join(", "));
         let (mut posts, mut authors) = (Vec::new(), Vec::new());
         for DigestAuthor { id, handle, name, pages, posts: author_posts, .. } in digest.authors {
             let author = handle.map_or(id, |handle| format!("@{handle}"));
@@ -147,7 +147,7 @@ impl CollectorOutput {
             authors,
             events: topics.chain(deletions).chain(alerts).collect(),
             next_cursor: digest.next,
-            note: (!cut.is_empty()).then_some(note),
+            note: (!cut_lists.is_empty()).then_some(note),
         })
     }
 }
@@ -162,7 +162,7 @@ impl Post {
             topics: post
                 .topics
                 .iter()
-                .take(MAX_PAGES)
+                .take(MAX_NAMES)
                 .map(|topic| shorten(topic, MAX_NAME_CHARS))
                 .collect(),
             pages: page_names(context, &post.pages)?,
@@ -172,16 +172,16 @@ impl Post {
     }
 }
 
-/// Returns the names of pages, as other tools accept them.
+/// Returns the addresses of pages, as other tools accept them.
 fn page_names(context: &ToolContext, pages: &[NamedPage]) -> Result<Vec<String>, Fault> {
     pages
         .iter()
-        .take(MAX_PAGES)
+        .take(MAX_NAMES)
         .map(|page| context.page_name(&page.source_id, &page.slug))
         .collect()
 }
 
-/// Returns the name of an account: a handle with `@`, or an id.
+/// Returns the name of an account: a handle with `@`, or the id, which has only digits.
 fn display_author(author: &str) -> String {
     let is_id = author.bytes().all(|b| b.is_ascii_digit());
     shorten(&if is_id { author.to_owned() } else { format!("@{author}") }, MAX_NAME_CHARS)

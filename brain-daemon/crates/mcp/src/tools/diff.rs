@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{frame, origin};
-use crate::window::{WindowRequest, window};
+use crate::window::{WindowRequest, select_window};
 use crate::{ToolContext, names};
 
 /// The maximum size of a difference, in bytes of JSON.
@@ -44,7 +44,7 @@ impl ToolCall for DiffPage {
     fn call(self, context: &ToolContext) -> Result<DiffOutput, Fault> {
         let target = names::find_page(context, &self.slug)?;
         let found = context.ask(Diff { page: target.clone(), from: self.from, to: self.to })?;
-        // A line that was removed may be from outside, too.
+        // A removed line may be from outside, too, so both versions are read. Version 0 is empty.
         let mut outside = None;
         for version in [found.from, found.to].into_iter().filter(|&version| version > 0) {
             let page = context.ask(Get { page: target.clone(), version: Some(version) })?;
@@ -54,10 +54,10 @@ impl ToolCall for DiffPage {
             part: 0..found.diff.len(),
             line: None,
             skip: 0,
-            lines: usize::MAX,
-            bytes: MAX_DIFF,
+            max_lines: usize::MAX,
+            max_bytes: MAX_DIFF,
         };
-        let shown = window(&found.diff, &all)?;
+        let shown = select_window(&found.diff, &all)?;
         let diff = &found.diff[shown.range];
         let diff = match outside {
             None => diff.to_owned(),
@@ -73,7 +73,8 @@ impl ToolCall for DiffPage {
     }
 }
 
-/// Returns the origin of text from outside in a version of a page. `None` if there is none.
+/// Returns the origin of the first text from outside in a version of a page. `None` if all text is
+/// the owner's.
 fn outside_origin(page: &Page) -> Option<String> {
     match page.trust {
         TrustLevel::Owner => None,

@@ -21,8 +21,8 @@ use crate::{ToolContext, names};
 use brain_core::INGEST_KEYS;
 use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
 
-/// How often a change is computed before a conflict is reported.
-const MAX_ATTEMPTS: usize = 16;
+/// How often a change is computed again after a conflict, before the conflict is reported.
+const MAX_RETRIES: usize = 16;
 /// Held after the first conflict, so that concurrent writers of one page take turns.
 static RETRY_LOCK: Mutex<()> = Mutex::new(());
 /// The maximum length of a dry run's excerpt, in characters, without its frame.
@@ -119,7 +119,7 @@ impl ToolCall for EditPage {
 impl EditPage {
     /// Returns the change as a function.
     fn change(&self) -> Result<impl Fn(Document) -> Result<Document, Fault> + '_, Fault> {
-        self.check()?;
+        self.check_arguments()?;
         if let Some(key) = self.key.as_deref().filter(|key| INGEST_KEYS.contains(key)) {
             let message = format!("\"{key}\" records the origin of the page; only brain sets it");
             return Err(Fault::new(FaultCode::InvalidRequest, message).hint("set another key"));
@@ -149,7 +149,7 @@ impl EditPage {
     }
 
     /// Checks that all required arguments of the operation are present, and no others.
-    fn check(&self) -> Result<(), Fault> {
+    fn check_arguments(&self) -> Result<(), Fault> {
         let (name, needs, takes): (_, &[&str], _) = match self.operation {
             Operation::Append => ("append", &[], "content, and section to add to one"),
             Operation::Prepend => ("prepend", &[], "content, and section to add to one"),
@@ -163,13 +163,13 @@ impl EditPage {
             needs.contains(&argument)
                 || (argument == "section" && self.operation != Operation::SetFrontmatter)
         };
-        let given = [
+        let arguments = [
             ("find", self.find.is_some()),
             ("section", self.section.is_some()),
             ("key", self.key.is_some()),
         ];
         let problem =
-            given.iter().find_map(|&(argument, given)| match (given, is_allowed(argument)) {
+            arguments.iter().find_map(|&(argument, given)| match (given, is_allowed(argument)) {
                 (true, false) => Some(format!("\"{argument}\" does not belong to {name}")),
                 (false, true) if needs.contains(&argument) => {
                     Some(format!("{name} needs \"{argument}\""))
@@ -227,7 +227,7 @@ impl ToolCall for AddTimelineEntry {
 
 /// Applies `change` to a page and writes it. After a conflict, reads the page and applies it again.
 ///
-/// `hash` is the content hash that the page must have each time. A change that returns `None`
+/// `hash` is the content hash that the page must have at each read. A change that returns `None`
 /// writes nothing.
 pub(super) fn rewrite(
     context: &ToolContext,
@@ -235,7 +235,7 @@ pub(super) fn rewrite(
     hash: Option<&str>,
     change: impl Fn(Document) -> Result<Option<Document>, Fault>,
 ) -> Result<WriteOutput, Fault> {
-    let mut attempts = 1..=MAX_ATTEMPTS;
+    let mut retries = 1..=MAX_RETRIES;
     let mut retry_guard = None;
     loop {
         let page = read(context, target, hash)?;
@@ -251,7 +251,7 @@ pub(super) fn rewrite(
             expect,
         };
         match submit(context, put) {
-            Err(fault) if fault.code == FaultCode::Conflict && attempts.next().is_some() => {
+            Err(fault) if fault.code == FaultCode::Conflict && retries.next().is_some() => {
                 retry_guard.get_or_insert_with(|| RETRY_LOCK.lock());
             }
             result => return result,
@@ -260,7 +260,7 @@ pub(super) fn rewrite(
 }
 
 /// Reads a page to change it. Fails with `not_found` if `target` is a shortened slug, and with
-/// `conflict` if its content has another hash than `hash`.
+/// `conflict` if the page has another content hash than `hash`.
 pub(super) fn read(
     context: &ToolContext,
     target: &PageRef,

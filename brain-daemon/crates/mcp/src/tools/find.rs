@@ -14,20 +14,21 @@ use crate::trust::{MAX_FRAME, Trust, origin};
 use crate::{ToolContext, names, page_address};
 use brain_page::page_url;
 
-/// Results of one search.
+/// Maximum number of results of one search.
 const MAX_RESULTS: usize = 10;
-/// Matches of a query that can be listed with cursors.
+/// Maximum number of matches of a query that can be listed with cursors.
 const MAX_QUERY_RESULTS: usize = 200;
-/// How many more matches to request than a page of results needs. A cursor finds its position again
-/// if at most this many new matches precede the position.
+/// How many more matches to request than one part of the list needs. A cursor finds its position
+/// again if at most this many new matches precede the position.
 const CURSOR_SLACK: usize = 10;
 /// The maximum number of lines of a passage in detailed results.
 const MAX_PASSAGE_LINES: usize = 20;
-/// The maximum size of a passage, and of all passages together, in bytes of JSON.
+/// The maximum size of a passage, in bytes of JSON.
 const MAX_PASSAGE: usize = 1_500;
+/// The maximum size of all passages of an answer together, in bytes of JSON.
 const MAX_PASSAGES: usize = 24_000;
 
-/// The search of connectors: one argument, ids to fetch. Their contract allows no other.
+/// The search of connectors. Their contract allows one argument only.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Search {
@@ -135,10 +136,14 @@ impl ToolCall for Fetch {
             .map_or_else(|| name.clone(), |section| format!("{name}#{section}"));
         let title = shorten(&page.title, MAX_TITLE);
         let mut fetched = FetchOutput { id, title, text: String::new(), url, metadata };
-        let room = MAX_ANSWER.saturating_sub(json_len(&fetched) + MAX_FRAME + 200);
+        // 200 bytes are for the metadata that is added below.
+        let max_bytes = MAX_ANSWER.saturating_sub(json_len(&fetched) + MAX_FRAME + 200);
         let part = select_text(
             &page,
-            &TextSelection { heading: address.section.as_deref(), ..TextSelection::whole(room) },
+            &TextSelection {
+                heading: address.section.as_deref(),
+                ..TextSelection::whole(max_bytes)
+            },
         )?;
         fetched.text = part.text;
         if let Some((line, skip)) = part.next {
@@ -219,7 +224,7 @@ struct QueryResult {
     details: Details,
 }
 
-/// What detailed results have in addition.
+/// The fields that only detailed results have.
 #[derive(Serialize, JsonSchema, Default)]
 struct Details {
     /// The text from `line` on, framed if it is from outside.
@@ -237,8 +242,9 @@ struct Details {
 }
 
 impl Details {
-    /// Reads the page of `hit`, whose address is `name`. `room` is the maximum size of the passage.
-    fn of(context: &ToolContext, hit: &Hit, name: &str, room: usize) -> Self {
+    /// Reads the page of `hit`, whose address is `name`. `max_bytes` is the maximum size of the
+    /// passage, in bytes of JSON.
+    fn of(context: &ToolContext, hit: &Hit, name: &str, max_bytes: usize) -> Self {
         let target = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
         // The page may be gone since the search.
         let page = context.ask(Get { page: target, version: None }).ok();
@@ -246,8 +252,8 @@ impl Details {
             heading: None,
             line: Some(hit.line as usize),
             skip: 0,
-            lines: MAX_PASSAGE_LINES,
-            room,
+            max_lines: MAX_PASSAGE_LINES,
+            max_bytes,
         };
         let passage = page.as_ref().and_then(|page| select_text(page, &selection).ok());
         let origin = origin(hit.source_kind.as_deref(), hit.source_uri.as_deref());
@@ -296,12 +302,12 @@ impl ToolCall for Query {
         )?;
         let has_more = found.truncated && end < MAX_QUERY_RESULTS;
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
-        let room = MAX_PASSAGE.min(MAX_PASSAGES / limit.max(1));
+        let max_bytes = MAX_PASSAGE.min(MAX_PASSAGES / limit.max(1));
         let part = cursor::page_of(&found.hits, has_more, after.as_deref(), limit, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
             let details = match self.format {
                 Format::Concise => Details::default(),
-                Format::Detailed => Details::of(context, hit, &slug, room),
+                Format::Detailed => Details::of(context, hit, &slug, max_bytes),
             };
             Ok(QueryResult {
                 details,
@@ -338,6 +344,9 @@ impl ToolCall for Query {
 }
 
 /// Runs a search.
+///
+/// # Errors
+/// `invalid_request` if the query is empty; any fault of the operation.
 fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits, Fault> {
     if search.query.trim().is_empty() {
         return Err(Fault::new(FaultCode::InvalidRequest, "the query is empty")

@@ -19,8 +19,8 @@ use crate::{ToolContext, missing_node, names};
 
 /// The maximum number of pages that a walk visits.
 const MAX_PAGES: u32 = 1_000;
-/// Characters of a link's text that are shown.
-const MAX_TARGET_CHARS: usize = 200;
+/// Maximum number of shown characters of a link's text, and of its kind.
+const MAX_TEXT_CHARS: usize = 200;
 
 /// The links of a page.
 #[derive(Deserialize, JsonSchema)]
@@ -104,7 +104,7 @@ struct Link {
     /// Steps away, if more than one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u32>,
-    /// The page before it, if it is more than one step away.
+    /// The previous page on the way, if the linked page is more than one step away.
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<String>,
     /// Who wrote `title` or `target`.
@@ -181,10 +181,15 @@ fn direct_links(
     let mut all: Vec<(LinkDirection, LinkRow)> =
         rows(LinkDirection::Out, links).chain(rows(LinkDirection::In, backlinks)).collect();
     // A page may link to another one in several spellings. Existing pages are listed once.
-    let mut seen = HashSet::new();
+    let mut listed = HashSet::new();
     all.retain(|(direction, row)| {
         row.slug.is_none()
-            || seen.insert((*direction, row.source_id.clone(), row.slug.clone(), row.kind.clone()))
+            || listed.insert((
+                *direction,
+                row.source_id.clone(),
+                row.slug.clone(),
+                row.kind.clone(),
+            ))
     });
     let mut page_trust = None;
     let key = |(direction, row): &(LinkDirection, LinkRow)| {
@@ -203,11 +208,11 @@ fn direct_links(
         };
         Ok(Link {
             direction: *direction,
-            target: slug.is_none().then(|| shorten(&row.target, MAX_TARGET_CHARS)),
+            target: slug.is_none().then(|| shorten(&row.target, MAX_TEXT_CHARS)),
             problem: slug.is_none().then(|| row.status.clone()),
             slug,
             title: row.title.as_deref().map(|title| shorten(title, MAX_TITLE)),
-            kind: shorten(&row.kind, MAX_TARGET_CHARS),
+            kind: shorten(&row.kind, MAX_TEXT_CHARS),
             depth: None,
             via: None,
             trust,
@@ -216,7 +221,8 @@ fn direct_links(
     Ok((part, has_more))
 }
 
-/// Returns the trust in the links of a page. A link does not say which line it is from.
+/// Returns the trust in the links of a page. A link does not say which line it is from, so one line
+/// from outside suffices for [`Trust::Outside`].
 fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
     let page = context.ask(Get { page: page.clone(), version: None })?;
     Ok(if page.trust == TrustLevel::Owner { Trust::Owner } else { Trust::Outside })
@@ -253,7 +259,7 @@ fn linked_pages(
             title: Some(shorten(&node.title, MAX_TITLE)),
             target: None,
             problem: None,
-            kind: shorten(&step.kind, MAX_TARGET_CHARS),
+            kind: shorten(&step.kind, MAX_TEXT_CHARS),
             depth: Some(step.depth),
             via: (step.depth > 1).then(|| name(step.from)).transpose()?,
             trust: node.trust.into(),
@@ -262,7 +268,7 @@ fn linked_pages(
     Ok((part, graph.truncated))
 }
 
-/// One step of a walk through the link graph.
+/// One step of a walk through the link graph. `from` and `to` are positions in its nodes.
 #[derive(Debug, PartialEq, Eq)]
 struct Step {
     from: usize,
@@ -275,6 +281,7 @@ struct Step {
 /// Walks breadth-first from the first page of `graph` along links of this direction. Visits each
 /// page once.
 fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
+    // For each node: the linked node, the direction of the link, and its kind.
     let mut neighbours: Vec<Vec<(usize, LinkDirection, &str)>> =
         vec![Vec::new(); graph.nodes.len()];
     for edge in &graph.edges {
@@ -290,18 +297,18 @@ fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
             }
         }
     }
-    let mut seen = vec![false; graph.nodes.len()];
-    seen.first_mut().into_iter().for_each(|first| *first = true);
-    let (mut found, mut next) = (Vec::new(), VecDeque::from([(0, 0)]));
-    while let Some((from, steps)) = next.pop_front() {
+    let mut visited = vec![false; graph.nodes.len()];
+    visited.first_mut().into_iter().for_each(|first| *first = true);
+    let (mut found, mut queue) = (Vec::new(), VecDeque::from([(0, 0)]));
+    while let Some((from, steps)) = queue.pop_front() {
         if steps == depth {
             break;
         }
         for &(to, direction, kind) in neighbours.get(from).into_iter().flatten() {
-            if !std::mem::replace(&mut seen[to], true) {
+            if !std::mem::replace(&mut visited[to], true) {
                 let kind = kind.to_owned();
                 found.push(Step { from, to, direction, kind, depth: steps + 1 });
-                next.push_back((to, steps + 1));
+                queue.push_back((to, steps + 1));
             }
         }
     }
@@ -344,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_follows_one_direction() {
+    fn a_walk_follows_the_requested_direction() {
         // a → b → c → a, d → a
         let graph = graph(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 0), (3, 0), (0, 0)]);
         assert_eq!(walk_tuples(&graph, Direction::Out, 1), [(0, 1, LinkDirection::Out, 1)]);

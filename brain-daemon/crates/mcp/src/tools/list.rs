@@ -45,7 +45,7 @@ enum Order {
     /// The newest change first.
     #[default]
     Updated,
-    /// By name.
+    /// By source and slug.
     Slug,
 }
 

@@ -10,24 +10,26 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{MAX_FRAME, Trust, excess, framed, origin};
-use crate::window::{WindowRequest, count_lines, window};
+use crate::window::{WindowRequest, count_lines, select_window};
 use crate::{ToolContext, names};
 use brain_page::{content_hash, headings, lines_above_body, section};
 
-/// Characters of a title that are shown.
+/// Maximum number of shown characters of a title.
 pub(super) const MAX_TITLE: usize = 200;
-/// Characters of a type that are shown.
+/// Maximum number of shown characters of a type.
 pub(super) const MAX_TYPE: usize = 60;
-/// The maximum size of a page's text unless the call sets another, in bytes of JSON. A text never
-/// has more characters than that.
+/// The default maximum size of a page's text without its frame, in bytes of JSON. So the text has
+/// at most as many characters.
 const DEFAULT_TEXT: usize = 20_000;
-/// Characters of a tag, and tags, that are shown.
+/// Maximum number of shown characters of a tag.
 pub(super) const MAX_TAG_CHARS: usize = 60;
+/// Maximum number of shown tags of a page.
 const MAX_TAGS: usize = 30;
-/// Headings in an error message, and characters of each.
+/// Maximum number of headings in an error message.
 const MAX_HEADINGS: usize = 30;
+/// Maximum number of shown characters of a heading in an error message.
 const MAX_HEADING_CHARS: usize = 60;
-/// Timeline entries that are added to a page.
+/// Maximum number of timeline entries that are added to a page.
 const MAX_TIMELINE_ROWS: u32 = 100;
 /// The maximum size of each addition to a page, in bytes of JSON.
 const MAX_ADDITION: usize = 8_000;
@@ -40,16 +42,16 @@ pub(super) struct TextSelection<'a> {
     pub(super) line: Option<usize>,
     /// Characters to skip in the first line.
     pub(super) skip: usize,
-    /// The maximum number of lines.
-    pub(super) lines: usize,
-    /// The maximum size, in bytes of JSON.
-    pub(super) room: usize,
+    /// The maximum number of lines; `usize::MAX` for no limit.
+    pub(super) max_lines: usize,
+    /// The maximum size, in bytes of JSON, without one frame.
+    pub(super) max_bytes: usize,
 }
 
 impl TextSelection<'_> {
-    /// Selects the whole body, up to `room` bytes of JSON.
-    pub(super) fn whole(room: usize) -> Self {
-        Self { heading: None, line: None, skip: 0, lines: usize::MAX, room }
+    /// Selects the whole body, up to `max_bytes` bytes of JSON.
+    pub(super) fn whole(max_bytes: usize) -> Self {
+        Self { heading: None, line: None, skip: 0, max_lines: usize::MAX, max_bytes }
     }
 }
 
@@ -67,32 +69,32 @@ pub(super) struct PageText {
 ///
 /// # Errors
 /// `not_found` if the section does not exist, naming the headings that do; `invalid_request` if the
-/// line does not.
+/// first line is after the last line of the part.
 pub(super) fn select_text(page: &Page, selection: &TextSelection) -> Result<PageText, Fault> {
     let body = page.body.as_str();
     let part = match selection.heading {
         None => 0..body.len(),
         Some(heading) => section(body, heading).ok_or_else(|| no_section(page, heading))?,
     };
-    let TextSelection { line, skip, lines, mut room, .. } = *selection;
+    let TextSelection { line, skip, max_lines, mut max_bytes, .. } = *selection;
     let above = lines_above_body(&page.content, body);
     loop {
-        let request = WindowRequest { part: part.clone(), line, skip, lines, bytes: room };
-        let window = window(body, &request)?;
+        let request = WindowRequest { part: part.clone(), line, skip, max_lines, max_bytes };
+        let window = select_window(body, &request)?;
         let plain = &body[window.range];
         let first = above.saturating_add(u32::try_from(window.line).unwrap_or(u32::MAX));
         let text = framed(page, plain, first, &page.content_hash);
-        // The room has space for one frame. A shorter part has fewer frames.
+        // The caller leaves space for one frame. A shorter part has fewer frames.
         match excess(plain, &text) {
             0 => return Ok(PageText { text, line: window.line, next: window.next }),
-            excess if excess < room => room -= excess,
-            _ if room > 1 => room /= 2,
+            excess if excess < max_bytes => max_bytes -= excess,
+            _ if max_bytes > 1 => max_bytes /= 2,
             _ => return Ok(PageText { text, line: window.line, next: window.next }),
         }
     }
 }
 
-/// The fault for an unknown section.
+/// Returns the fault for an unknown section.
 fn no_section(page: &Page, heading: &str) -> Fault {
     let heading = shorten(heading, MAX_HEADING_CHARS).escape_debug().to_string();
     let all: Vec<String> = headings(&page.body)
@@ -166,10 +168,10 @@ pub(crate) struct PageOutput {
     next_skip_chars: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frontmatter: Option<String>,
-    /// Pages that it links to.
+    /// Pages that this page links to.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<String>>,
-    /// Pages that link to it.
+    /// Pages that link to this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     backlinks: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,7 +203,7 @@ impl ToolCall for GetPage {
         let address = names::find(context, &self.slug)?;
         let page = names::read_page(context, &address.page)?;
         let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
-        let mut read = PageOutput {
+        let mut output = PageOutput {
             slug: context.page_name(&page.source_id, &page.slug)?,
             title: shorten(&page.title, MAX_TITLE),
             r#type: shorten(&page.page_type, MAX_TYPE),
@@ -232,46 +234,47 @@ impl ToolCall for GetPage {
             Include::Versions,
         ] {
             if self.include.contains(&include) {
-                add(context, &page, &page_ref, include, &mut read, &mut truncated)?;
+                add(context, &page, &page_ref, include, &mut output, &mut truncated)?;
             }
         }
-        read.note =
+        output.note =
             (!truncated.is_empty()).then(|| format!("there is more of: {}", truncated.join(", ")));
-        let room = MAX_ANSWER.saturating_sub(json_len(&read) + MAX_FRAME + 400);
+        // 400 bytes are for the fields that are set below.
+        let max_bytes = MAX_ANSWER.saturating_sub(json_len(&output) + MAX_FRAME + 400);
         let heading = self.section.as_deref().or(address.section.as_deref());
         let selection = TextSelection {
             heading,
             line: self.start_line,
             skip: self.skip_chars.unwrap_or(0),
-            lines: self.max_lines.unwrap_or(usize::MAX),
-            room: room.min(self.max_chars.unwrap_or(DEFAULT_TEXT)),
+            max_lines: self.max_lines.unwrap_or(usize::MAX),
+            max_bytes: max_bytes.min(self.max_chars.unwrap_or(DEFAULT_TEXT)),
         };
         let part = select_text(&page, &selection)?;
-        (read.text, read.start_line) = (part.text, part.line);
-        read.truncated = part.next.is_some();
-        read.next_start_line = part.next.map(|(line, _)| line);
-        read.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
+        (output.text, output.start_line) = (part.text, part.line);
+        output.truncated = part.next.is_some();
+        output.next_start_line = part.next.map(|(line, _)| line);
+        output.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             let rest = format!(
-                "this is a part of {} characters: continue with start_line {line}{skip}",
+                "the page has {} characters: continue with start_line {line}{skip}",
                 page.body.chars().count()
             );
-            let more = read.note.take().map_or_else(String::new, |more| format!("; {more}"));
-            read.note = Some(rest + &more);
+            let more = output.note.take().map_or_else(String::new, |more| format!("; {more}"));
+            output.note = Some(rest + &more);
         }
-        Ok(read)
+        Ok(output)
     }
 }
 
-/// Adds an addition to a page. If the addition is too long, cuts it and adds its name to
+/// Adds an addition to `output`. If the addition is too long, cuts it and adds its name to
 /// `truncated`.
 fn add(
     context: &ToolContext,
     page: &Page,
     page_ref: &PageRef,
     include: Include,
-    read: &mut PageOutput,
+    output: &mut PageOutput,
     truncated: &mut Vec<&'static str>,
 ) -> Result<(), Fault> {
     let mut take_fitting = |all: Vec<String>, has_more: bool, name: &'static str| {
@@ -291,11 +294,11 @@ fn add(
     match include {
         Include::Links => {
             let (names, has_more) = linked_names(context, Links { page: page_ref.clone() })?;
-            read.links = take_fitting(names, has_more, "links (get_links)");
+            output.links = take_fitting(names, has_more, "links (get_links)");
         }
         Include::Backlinks => {
             let (names, has_more) = linked_names(context, Backlinks { page: page_ref.clone() })?;
-            read.backlinks = take_fitting(names, has_more, "backlinks (get_links)");
+            output.backlinks = take_fitting(names, has_more, "backlinks (get_links)");
         }
         Include::Timeline => {
             let timeline = Timeline {
@@ -317,7 +320,7 @@ fn add(
                     source.unwrap_or_default()
                 )
             });
-            read.timeline =
+            output.timeline =
                 take_fitting(rows.collect(), found.truncated, "timeline (get_timeline)");
         }
         Include::Frontmatter => {
@@ -331,7 +334,7 @@ fn add(
             }
             // `content_hash` covers only the body, so the author of the frontmatter may know that
             // hash. The frontmatter begins in the second line of the file.
-            read.frontmatter = Some(framed(page, text, 2, &content_hash(&page.content)));
+            output.frontmatter = Some(framed(page, text, 2, &content_hash(&page.content)));
         }
         Include::Versions => {
             let found = context.ask(History { page: page_ref.clone() })?;
@@ -348,7 +351,7 @@ fn add(
                     if row.current { ", current" } else { "" }
                 )
             });
-            read.versions = take_fitting(rows.collect(), false, "versions");
+            output.versions = take_fitting(rows.collect(), false, "versions");
         }
     }
     Ok(())
@@ -360,11 +363,11 @@ fn linked_names(
     links: impl Operation<Reply = LinksReply>,
 ) -> Result<(Vec<String>, bool), Fault> {
     let found = context.ask(links)?;
-    let mut seen = std::collections::HashSet::new();
+    let mut listed = std::collections::HashSet::new();
     let mut names = Vec::new();
     for row in &found.links {
         if let (Some(source), Some(slug)) = (&row.source_id, &row.slug)
-            && seen.insert((source, slug))
+            && listed.insert((source, slug))
         {
             names.push(context.page_name(source, slug)?);
         }

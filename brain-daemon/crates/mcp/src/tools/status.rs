@@ -9,9 +9,9 @@ use crate::answer::shorten;
 use crate::tool::{Effect, ToolCall};
 use brain_base::clock::local_time;
 
-/// Sources that are listed.
+/// Maximum number of listed sources.
 const MAX_SOURCES: usize = 200;
-/// Characters of a caller's name that are shown.
+/// Maximum number of shown characters of a caller's name.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The caller's rights, and the state of the index.
@@ -19,8 +19,8 @@ const MAX_NAME_CHARS: usize = 100;
 #[serde(deny_unknown_fields)]
 pub(crate) struct BrainStatus {}
 
-/// The output of `brain_status`. It contains nothing about the machine, and nothing about sources
-/// that the caller cannot see.
+/// The output of `brain_status`. It contains nothing about the machine but its clock, and nothing
+/// about sources that the caller cannot see.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct StatusOutput {
     /// The caller's name in the owner's audit.

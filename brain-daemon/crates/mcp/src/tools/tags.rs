@@ -40,6 +40,7 @@ impl ToolCall for ListTags {
     const NAME: &'static str = "list_tags";
     const TITLE: &'static str = "List tags";
     const DESCRIPTION: &'static str = "The tags in use, most used first.";
+    // The operation can also change tags. This tool only lists them.
     const OPERATIONS: &'static [OperationInfo] =
         &[OperationInfo { scope: brain_protocol::Scope::Read, ..Tags::INFO }];
     const EFFECT: Effect = Effect::ReadOnly;

@@ -11,7 +11,7 @@ use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 use crate::{ToolContext, names};
 
-/// The number of requested entries.
+/// Maximum number of entries that can be listed with cursors.
 const MAX_ENTRIES: usize = 1_000;
 /// Maximum numbers of shown characters of an entry's text and of its source.
 const MAX_TEXT_CHARS: usize = 1_000;
@@ -94,8 +94,8 @@ impl ToolCall for GetTimeline {
                 })
             },
         )?;
-        let end = part.next.is_none() && found.truncated;
-        let note = end.then(|| {
+        let is_cut = part.next.is_none() && found.truncated;
+        let note = is_cut.then(|| {
             format!("only the newest {MAX_ENTRIES} are shown; set until to an earlier day")
         });
         Ok(TimelineOutput {

@@ -113,11 +113,15 @@ impl ToolCall for PutPage {
     }
 }
 
-/// Replaces the body of the page with this `hash` by `content`, if `content` has no frontmatter.
+/// Replaces the body of `page` with `content`, if `content` has no frontmatter.
 ///
-/// The hash covers only the body, which the model has read. The frontmatter stays, because another
+/// `hash` covers only the body, which the model has read. The frontmatter stays, because another
 /// writer may have changed it meanwhile. Returns `None` if there is no such page, or `content` has
-/// frontmatter.
+/// frontmatter or cannot be parsed.
+///
+/// # Errors
+/// `conflict` if the page has another content hash than `hash` and another body than `content`; any
+/// fault of the store.
 fn replace_body(
     context: &ToolContext,
     page: &PageRef,

@@ -38,7 +38,7 @@ impl WriteOutput {
         })
     }
 
-    /// Creates the output for a page that this call did not change; `status` says why.
+    /// Creates the output for a page whose text this call did not change; `status` says why.
     pub(super) fn for_page(
         context: &ToolContext,
         page: brain_protocol::Page,
@@ -59,8 +59,7 @@ impl WriteOutput {
     }
 }
 
-/// Removes the delimiter lines around text from outside, because models may write them back with
-/// the text.
+/// Removes the delimiter lines of frames, because models may write them back with the framed text.
 pub(super) fn strip_untrusted_markers(text: &str) -> String {
     let has_delimiter = |line: &str, rest: &str| {
         line.get(..16).is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -101,7 +100,7 @@ pub(super) fn parse_expected_hash(hash: Option<String>) -> Result<Option<String>
     .hint("take the content_hash from get_page"))
 }
 
-/// Replaces the hint of a fault if the hint names options of the command line.
+/// Replaces the hint of faults whose hints name options of the command line.
 fn with_tool_hint(fault: Fault) -> Fault {
     let hint = match fault.code {
         FaultCode::EmptyContent => "give the text in `content`; delete_page removes a page",

@@ -77,8 +77,8 @@ impl Frontmatter {
         }
     }
 
-    /// Removes `key` as [`Frontmatter::remove`] does, and returns its lines as written, without the
-    /// last line end.
+    /// Removes `key` as [`Frontmatter::remove`] does, and returns its lines as written, without
+    /// white space at their end. Returns `None` if the key is absent.
     pub fn take(&mut self, key: &str) -> Option<String> {
         if let Some(text) = toml::line_of(&self.raw, key) {
             self.remove(key);
@@ -181,24 +181,24 @@ impl Frontmatter {
         let mut edits: Vec<_> = edits.iter().map(|(key, lines)| (place(key), lines)).collect();
         edits.sort_by_key(|(at, _)| at.start);
         let indent = " ".repeat(self.map.indent);
-        let (mut text, mut done) = (String::with_capacity(self.raw.len()), 0);
+        let (mut text, mut position) = (String::with_capacity(self.raw.len()), 0);
         for (at, lines) in edits {
-            text.push_str(self.raw.get(done..at.start).unwrap_or_default());
+            text.push_str(self.raw.get(position..at.start).unwrap_or_default());
             for line in lines.as_deref().unwrap_or_default().split_inclusive('\n') {
                 text.push_str(&indent);
                 text.push_str(line);
             }
-            done = at.end;
+            position = at.end;
             // Blank lines are removed with the key: after a block scalar, they would become part of
-            // it.
+            // that scalar.
             while lines.is_none()
-                && let Some((blank, _)) = self.raw[done..].split_once('\n')
+                && let Some((blank, _)) = self.raw[position..].split_once('\n')
                 && blank.trim().is_empty()
             {
-                done += blank.len() + 1;
+                position += blank.len() + 1;
             }
         }
-        text.push_str(&self.raw[done..]);
+        text.push_str(&self.raw[position..]);
         self.replace(text);
     }
 
@@ -237,8 +237,8 @@ fn lines_of(key: &str, value: NewValue<'_>) -> Option<String> {
     }
 }
 
-/// Chooses the TOML type of a text: a date at a date key; a string at `title` and `type`; at other
-/// keys, a date only in place of a date.
+/// Chooses the TOML type of a text. A date key has a date; `title` and `type` have a string;
+/// another key has a date only in place of a date.
 fn toml_value<'a>(key: &str, value: NewValue<'a>) -> NewValue<'a> {
     match value {
         NewValue::Text(text) if is_date_key(key) => NewValue::Date(text),

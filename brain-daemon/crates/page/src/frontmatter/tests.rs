@@ -3,15 +3,16 @@
 use super::*;
 use proptest::prelude::*;
 
-fn fm(raw: &str) -> Frontmatter {
+fn parse(raw: &str) -> Frontmatter {
     Frontmatter::parse(raw).unwrap()
 }
 
 #[test]
 fn scalars_keep_the_authors_spelling() {
-    let f =
-        fm("no: no\nversion: 1.10\ndate: 2024-01-02\ntitle: 2024\nq: 'it''s'\ne: \"a\\tb\"\nn: \
-            null\nv:\nm: {a: 1}\nz: 007\nt: 1:30\n");
+    let f = parse(
+        "no: no\nversion: 1.10\ndate: 2024-01-02\ntitle: 2024\nq: 'it''s'\ne: \"a\\tb\"\nn: \
+            null\nv:\nm: {a: 1}\nz: 007\nt: 1:30\n",
+    );
     assert_eq!(f.get("no").unwrap(), "no");
     assert_eq!(f.get("version").unwrap(), "1.10");
     assert_eq!(f.get("date").unwrap(), "2024-01-02");
@@ -21,12 +22,12 @@ fn scalars_keep_the_authors_spelling() {
     assert_eq!(f.get("z").unwrap(), "007");
     assert_eq!(f.get("t").unwrap(), "1:30");
     assert_eq!((f.get("n"), f.get("v"), f.get("m"), f.get("absent")), (None, None, None, None));
-    assert_eq!(fm("title: \"null\"").get("title").unwrap(), "null");
-    assert_eq!(fm("title: >\n  two\n  lines\n").title().unwrap(), "two lines");
+    assert_eq!(parse("title: \"null\"").get("title").unwrap(), "null");
+    assert_eq!(parse("title: >\n  two\n  lines\n").title().unwrap(), "two lines");
 }
 
 #[test]
-fn tags_and_aliases_in_every_spelling() {
+fn tags_and_aliases_are_read_in_every_spelling() {
     for raw in [
         "tags: [A, '#b', a]",
         "tags:\n- a\n- b",
@@ -35,20 +36,20 @@ fn tags_and_aliases_in_every_spelling() {
         "tags: '#a #B'",
         "tag: a\ntags: [a]\n# c\nx: 1",
     ] {
-        let want: &[&str] = if raw.starts_with("tag:") { &["a"] } else { &["a", "b"] };
-        assert_eq!(fm(raw).tags(), want, "{raw}");
+        let expected: &[&str] = if raw.starts_with("tag:") { &["a"] } else { &["a", "b"] };
+        assert_eq!(parse(raw).tags(), expected, "{raw}");
     }
-    assert_eq!(fm("tags:\n  - cafe\u{301} x\n  - [n, o]\n  -\n").tags(), ["café x"]);
-    assert!(fm("tags:").tags().is_empty());
+    assert_eq!(parse("tags:\n  - cafe\u{301} x\n  - [n, o]\n  -\n").tags(), ["café x"]);
+    assert!(parse("tags:").tags().is_empty());
     assert_eq!(
-        fm("aliases: [ACME, ' Acme  Inc ', ACME]\nalias: A, B").aliases(),
+        parse("aliases: [ACME, ' Acme  Inc ', ACME]\nalias: A, B").aliases(),
         ["ACME", "Acme Inc", "A, B"]
     );
 }
 
 #[test]
 fn unquoted_wiki_links_are_scalars() {
-    let f = fm(
+    let f = parse(
         "company: [[Acme]]\npeople:\n  - [[a/b|Ann]]\n  - '[[c]]'\nall: [[[A]], [[B]]]\nnested: \
             [[a], [b]]\n",
     );
@@ -62,7 +63,7 @@ fn unquoted_wiki_links_are_scalars() {
 fn an_edit_changes_only_the_lines_of_its_key() {
     let raw = "# head\ntitle: Old # why\n\n# about tags\ntags:\n  - a\n  - b\n'odd key': {x: 1}\n# \
         tail\n";
-    let mut f = fm(raw);
+    let mut f = parse(raw);
     f.set("title", "Old");
     f.set_list("tags", &["a".into(), "b".into()]);
     f.remove("absent");
@@ -79,7 +80,7 @@ fn an_edit_changes_only_the_lines_of_its_key() {
     f.set_list("tags", &[]);
     f.remove("title");
     assert_eq!(f.raw(), "# head\n# about tags\nodd key: \"1\"\n# tail\nmore: x\n");
-    let mut f = fm("a: 1");
+    let mut f = parse("a: 1");
     f.remove("a");
     assert!(f.is_empty());
     f.set("a", "x");
@@ -87,8 +88,8 @@ fn an_edit_changes_only_the_lines_of_its_key() {
 }
 
 #[test]
-fn incomplete_lists_are_detected() {
-    let f = fm("a: 1\nb: [x, y]\nc: [x, {y: z}]\nd: {e: f}\ng:\nh: [x, [y]]\n");
+fn keys_that_are_not_plain_are_detected() {
+    let f = parse("a: 1\nb: [x, y]\nc: [x, {y: z}]\nd: {e: f}\ng:\nh: [x, [y]]\n");
     let plain: Vec<&str> =
         ["a", "b", "c", "d", "g", "h", "absent"].into_iter().filter(|k| f.is_plain(k)).collect();
     assert_eq!(plain, ["a", "b", "g", "absent"]);
@@ -96,25 +97,25 @@ fn incomplete_lists_are_detected() {
 
 #[test]
 fn copied_keys_keep_their_spelling() {
-    let mut f = fm("title: Mine\nx: 1 # kept\n");
-    assert!(f.adopt(&fm("x: 1 # kept\ntitle: Theirs\nlist:\n  - a # why\n  - b\n"), &["title"]));
+    let mut f = parse("title: Mine\nx: 1 # kept\n");
+    assert!(f.adopt(&parse("x: 1 # kept\ntitle: Theirs\nlist:\n  - a # why\n  - b\n"), &["title"]));
     assert_eq!(f.raw(), "title: Mine\nx: 1 # kept\nlist:\n  - a # why\n  - b\n");
-    assert!(!f.adopt(&fm("list:\n  - a # why\n  - b\n"), &[]));
-    assert!(f.adopt(&fm("{x: 2}"), &[]));
+    assert!(!f.adopt(&parse("list:\n  - a # why\n  - b\n"), &[]));
+    assert!(f.adopt(&parse("{x: 2}"), &[]));
     assert_eq!(f.get("x").unwrap(), "2");
 }
 
 #[test]
 fn flow_and_indented_mappings_can_be_edited() {
-    let mut f = fm("{title: x, \"tags\": [a,\n  b], empty, m: {k: v}}");
+    let mut f = parse("{title: x, \"tags\": [a,\n  b], empty, m: {k: v}}");
     f.set("type", "note");
     assert_eq!(f.raw(), "title: x\ntags: [a,\n    b]\nempty:\nm: {k: v}\ntype: note\n");
     assert_eq!(f.tags(), ["a", "b"]);
-    let mut f = fm("  a: 1\n  b: 2\n");
+    let mut f = parse("  a: 1\n  b: 2\n");
     f.set("a", "x");
     f.set_list("c", &["z".into()]);
     assert_eq!(f.raw(), "  a: x\n  b: 2\n  c:\n    - z\n");
-    let mut f = fm("{a: 1}");
+    let mut f = parse("{a: 1}");
     f.remove("a");
     assert!(f.is_empty());
 }
@@ -134,13 +135,13 @@ fn errors_name_the_line_of_the_document() {
 
 #[test]
 fn time_stamps_do_not_count_as_content() {
-    let a = fm("title: x\ncaptured_at: 1\n");
-    let b = fm("captured_at: 2\ntitle: x\ningested_via: y\n");
+    let a = parse("title: x\ncaptured_at: 1\n");
+    let b = parse("captured_at: 2\ntitle: x\ningested_via: y\n");
     let ignoring = ["captured_at", "ingested_via"];
     assert!(a.same_content(&b, &ignoring));
     assert!(!a.same_content(&b, &["captured_at"]));
-    assert!(!a.same_content(&fm("title: y"), &ignoring));
-    assert!(fm("captured_at: 1").same_content(&Frontmatter::empty(), &ignoring));
+    assert!(!a.same_content(&parse("title: y"), &ignoring));
+    assert!(parse("captured_at: 1").same_content(&Frontmatter::empty(), &ignoring));
 }
 
 proptest! {

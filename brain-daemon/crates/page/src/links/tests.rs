@@ -3,8 +3,9 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Links as `kind target text`, with `first~second` for two candidates and `"name"` for a bare one.
-fn of(slug: &str, body: &str, yaml: &str) -> Vec<String> {
+/// Returns links as `kind target text`. A target is `slug`, `slug~alternative`, or `"name"` for a
+/// bare name.
+fn links_of(slug: &str, body: &str, yaml: &str) -> Vec<String> {
     let slug = Slug::parse(slug).unwrap();
     links(&slug, body, &Frontmatter::parse(yaml).unwrap())
         .into_iter()
@@ -24,41 +25,48 @@ fn of(slug: &str, body: &str, yaml: &str) -> Vec<String> {
         .collect()
 }
 
-fn body(body: &str) -> Vec<String> {
+/// Returns the links of the body of `dir/page` as `target text`.
+fn body_links(body: &str) -> Vec<String> {
     let strip = |l: String| l.strip_prefix("mentions ").unwrap().to_owned();
-    of("dir/page", body, "").into_iter().map(strip).collect()
+    links_of("dir/page", body, "").into_iter().map(strip).collect()
 }
 
 #[test]
-fn markdown_links() {
-    assert_eq!(body("[Ann Lee](people/ann)"), ["people/ann~dir/people/ann Ann Lee"]);
-    assert_eq!(of("page", "[Ann *Lee*](people/ann.md)", ""), ["mentions people/ann Ann Lee"]);
+fn markdown_links_are_found() {
+    assert_eq!(body_links("[Ann Lee](people/ann)"), ["people/ann~dir/people/ann Ann Lee"]);
+    assert_eq!(links_of("page", "[Ann *Lee*](people/ann.md)", ""), ["mentions people/ann Ann Lee"]);
     assert_eq!(
-        body("[a](x.md) [b](./x.md#h) [c](../y%20z.md \"t\") [d](/r/s)"),
+        body_links("[a](x.md) [b](./x.md#h) [c](../y%20z.md \"t\") [d](/r/s)"),
         ["x~dir/x a", "dir/x b", "y-z c", "r/s d"]
     );
-    assert_eq!(body("[a][r] [r][] [r]\n\n[r]: people/ann.md\n"), ["people/ann~dir/people/ann a"]);
-    assert_eq!(body("[a](<people/Ann Lee.md>)"), ["people/ann-lee~dir/people/ann-lee a"]);
-    assert_eq!(body("[a](caf%C3%A9/b) [b](x%FFy)"), ["café/b~dir/café/b a", "xffy~dir/xffy b"]);
+    assert_eq!(
+        body_links("[a][r] [r][] [r]\n\n[r]: people/ann.md\n"),
+        ["people/ann~dir/people/ann a"]
+    );
+    assert_eq!(body_links("[a](<people/Ann Lee.md>)"), ["people/ann-lee~dir/people/ann-lee a"]);
+    assert_eq!(
+        body_links("[a](caf%C3%A9/b) [b](x%FFy)"),
+        ["café/b~dir/café/b a", "xffy~dir/xffy b"]
+    );
 }
 
 #[test]
-fn wiki_links() {
+fn wiki_links_are_found() {
     assert_eq!(
-        body("[[people/ann]] [[people/bob|Bob *B*]]"),
+        body_links("[[people/ann]] [[people/bob|Bob *B*]]"),
         ["people/ann~dir/people/ann", "people/bob~dir/people/bob Bob B"]
     );
-    assert_eq!(body("[[work:people/ann#Life]] [[../top]]"), ["work:people/ann", "top"]);
+    assert_eq!(body_links("[[work:people/ann#Life]] [[../top]]"), ["work:people/ann", "top"]);
     assert_eq!(
-        body("[[Ann Lee]] [[ann-lee|A]] ![[ANN_LEE.md#x]] [[Meeting 10:30]]"),
+        body_links("[[Ann Lee]] [[ann-lee|A]] ![[ANN_LEE.md#x]] [[Meeting 10:30]]"),
         ["\"ann lee\"", "\"meeting 10:30\""]
     );
-    assert_eq!(body("![[photo.PNG]] ![[doc.pdf#page=2]] ![[note/x]]"), ["note/x~dir/note/x"]);
+    assert_eq!(body_links("![[photo.PNG]] ![[doc.pdf#page=2]] ![[note/x]]"), ["note/x~dir/note/x"]);
     assert_eq!(
-        body("| a | [[people/ann\\|Ann]] |\n|---|---|\n| b | [[x/y]] |\n"),
+        body_links("| a | [[people/ann\\|Ann]] |\n|---|---|\n| b | [[x/y]] |\n"),
         ["people/ann~dir/people/ann Ann", "x/y~dir/x/y"]
     );
-    assert!(body("[[]] [[#h]] [[ ]] [[https://x.org/a]] [[mailto:a@b]] [[|x]]").is_empty());
+    assert!(body_links("[[]] [[#h]] [[ ]] [[https://x.org/a]] [[mailto:a@b]] [[|x]]").is_empty());
 }
 
 #[test]
@@ -78,18 +86,18 @@ fn other_text_is_not_a_link() {
         "plain people/ann text",
         "[ ] a [x] b",
     ] {
-        assert!(body(text).is_empty(), "{text}: {:?}", body(text));
+        assert!(body_links(text).is_empty(), "{text}: {:?}", body_links(text));
     }
 }
 
 #[test]
-fn typed_links_from_frontmatter() {
+fn links_in_frontmatter_have_the_kind_of_their_key() {
     let yaml = "title: '[[no]]'\ncompany: Acme Labs\nInvestors:\n  - '[[people/ann|Ann]]'\n  - \
         people/bob\n  - Seed / Fund\n\
         related: [[Plan B]]\nsource-page: '[S](x/y.md)'\nfounded: 2019\nauthor: \
         https://x.org/a\nmood: fine\nsee: '[[a/b]]'\nparent:\n";
     assert_eq!(
-        of("page", "[b](people/bob)", yaml),
+        links_of("page", "[b](people/bob)", yaml),
         [
             "company \"acme labs\"",
             "investors people/ann Ann",
@@ -104,16 +112,16 @@ fn typed_links_from_frontmatter() {
 }
 
 #[test]
-fn each_target_and_kind_once() {
+fn each_target_and_kind_is_listed_once() {
     assert_eq!(
-        of("p", "[a](x/y) [b](x/y.md) [[x/y]]", "related: x/y"),
+        links_of("p", "[a](x/y) [b](x/y.md) [[x/y]]", "related: x/y"),
         ["related x/y", "mentions x/y a"]
     );
     assert!(LINK_KEYS.is_sorted());
 }
 
 #[test]
-fn raw_is_what_the_author_wrote() {
+fn raw_targets_are_as_the_author_wrote_them() {
     let found = links(
         &Slug::parse("p").unwrap(),
         "[a](X/Y%20z.md#h) [[Ann Lee#x|t]]",
@@ -124,7 +132,7 @@ fn raw_is_what_the_author_wrote() {
 }
 
 #[test]
-fn hostile_pages_are_capped() {
+fn links_of_hostile_pages_are_limited() {
     let many: String = (0..120_000).map(|n| format!("[[n/{n}]] ")).collect();
     let nested = |unit: &str, n: usize| unit.repeat(n);
     for text in [

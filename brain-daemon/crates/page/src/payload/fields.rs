@@ -43,13 +43,13 @@ impl Fields {
                 rest.remove("title");
             }
         }
-        for (key, field, usable) in [
+        for (key, field, is_usable) in [
             ("type", &mut fields.page_type, is_type as fn(&str) -> bool),
             ("date", &mut fields.date, is_date),
             ("url", &mut fields.url, is_url),
         ] {
             if let Some(text) =
-                frontmatter.get(key).map(|t| t.trim().to_owned()).filter(|t| usable(t))
+                frontmatter.get(key).map(|t| t.trim().to_owned()).filter(|t| is_usable(t))
             {
                 *field = Some(text);
                 rest.remove(key);
@@ -69,7 +69,7 @@ impl Fields {
         fields
     }
 
-    /// Returns the document with this frontmatter.
+    /// Returns the payload of `body` with these fields as frontmatter.
     pub(super) fn document(self, mut body: String) -> Payload {
         let mut frontmatter = Frontmatter::empty();
         let scalars = [
@@ -133,7 +133,7 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// Returns whether `values` are short enough for a frontmatter.
+/// Returns whether `values` are short enough for a frontmatter, without control characters.
 pub(super) fn is_short(values: &[String]) -> bool {
     values.iter().map(|value| value.len() + 8).sum::<usize>() <= MAX_LIST
         && !values.iter().any(|value| value.contains(char::is_control))

@@ -2,39 +2,41 @@
 //! limited depth, and without foreign attributes. So the converter's time and stack are bounded.
 //!
 //! Containers (lists, quotes, tables) nest; they contain leaves (paragraphs, headings, code), and
-//! those contain inline elements. A leaf and its inline elements are written when its first text
-//! comes, so nothing empty is written.
+//! those contain inline elements. A leaf and its inline elements are written with the first text of
+//! the leaf, so nothing empty is written.
 
 mod containers;
 
 use super::parts::{Container, Inline, Leaf};
 use containers::end_tag;
 
-/// Maximum consecutive line ends within code.
-const MAX_BLANK: usize = 8;
+/// Maximum number of consecutive line ends within code.
+const MAX_LINE_ENDS: usize = 8;
 
 /// Writes the flow.
 pub(super) struct Flow {
     out: String,
-    /// Maximum open containers.
-    depth: usize,
+    /// Maximum number of open quotes, lists and tables.
+    max_depth: usize,
     containers: Vec<Container>,
     leaf: Option<Leaf>,
     /// Kind of the next leaf.
     next: Leaf,
-    /// The open inline elements, and how many of them are written.
+    /// The open inline elements.
     inline: Vec<Inline>,
-    written: usize,
+    /// How many of the open inline elements are written.
+    written_inline: usize,
     /// Whether white space precedes the next text of the leaf.
-    space: bool,
+    has_space: bool,
     /// Whether the current item has content already.
-    gap: bool,
-    /// Line ends at the end of code.
-    blank: usize,
+    has_content: bool,
+    /// Number of line ends at the end of code.
+    line_ends: usize,
     /// Remaining bytes for the URLs of links. A link across several paragraphs is written in each.
-    links: usize,
-    /// Elements written since a part was taken, and within the open leaf.
+    link_bytes: usize,
+    /// Number of elements written since a part was taken.
     elements: usize,
+    /// Number of elements written within the open leaf.
     leaf_elements: usize,
     /// Number of the next item of each open list, by its index in `containers`.
     numbers: Vec<(usize, u16)>,
@@ -47,29 +49,30 @@ const MAX_PART_ELEMENTS: usize = 1 << 12;
 /// How a part continues the preceding one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
-    /// It begins a new block.
+    /// The part begins a new block.
     Block,
-    /// It begins with the next item of the list.
+    /// The part begins with the next item of the list.
     Item,
-    /// It begins with the next row of the table.
+    /// The part begins with the next row of the table.
     Row,
 }
 
 impl Flow {
-    /// Creates a flow with at most `depth` open containers and `links` bytes of addresses.
-    pub(super) fn new(depth: usize, links: usize) -> Self {
+    /// Creates a flow with at most `max_depth` open quotes, lists and tables, and `link_bytes`
+    /// bytes of addresses.
+    pub(super) fn new(max_depth: usize, link_bytes: usize) -> Self {
         Self {
             out: String::new(),
-            depth,
+            max_depth,
             containers: Vec::new(),
             leaf: None,
             next: Leaf::Paragraph,
             inline: Vec::new(),
-            written: 0,
-            space: false,
-            gap: false,
-            blank: 0,
-            links,
+            written_inline: 0,
+            has_space: false,
+            has_content: false,
+            line_ends: 0,
+            link_bytes,
             elements: 0,
             leaf_elements: 0,
             numbers: Vec::new(),
@@ -81,10 +84,11 @@ impl Flow {
     /// part of twice that length ends between any two leaves.
     pub(super) fn take_part(&mut self) -> Option<(String, Joint)> {
         // A paragraph of thousands of elements is split, at white space if there is some.
-        let spaced =
-            self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * MAX_PART_ELEMENTS;
-        let long = self.leaf.is_some() && self.leaf_elements > MAX_PART_ELEMENTS && spaced;
-        if long && !self.in_cell() && !self.in_code() {
+        let is_at_space = self.has_space
+            || self.out.ends_with("<br>")
+            || self.leaf_elements > 2 * MAX_PART_ELEMENTS;
+        let is_long = self.leaf.is_some() && self.leaf_elements > MAX_PART_ELEMENTS && is_at_space;
+        if is_long && !self.in_cell() && !self.in_code() {
             self.end_leaf();
         }
         let joint = match self.containers.as_slice() {
@@ -133,7 +137,7 @@ impl Flow {
             return self.code(text);
         }
         for (n, word) in text.split([' ', '\t', '\n', '\r', '\u{c}']).enumerate() {
-            self.space |= n > 0;
+            self.has_space |= n > 0;
             if !word.is_empty() {
                 self.begin_run();
                 self.escape(word);
@@ -160,15 +164,15 @@ impl Flow {
     pub(super) fn line_break(&mut self) {
         match self.leaf {
             _ if self.in_code() => self.code("\n"),
-            _ if self.in_cell() => self.space = true,
+            _ if self.in_cell() => self.has_space = true,
             Some(Leaf::Bare | Leaf::Paragraph) if self.out.ends_with("<br>") => self.boundary(),
             Some(Leaf::Bare | Leaf::Paragraph) => {
                 self.out.push_str("<br>");
                 self.elements += 1;
                 self.leaf_elements += 1;
-                self.space = false;
+                self.has_space = false;
             }
-            _ => self.space = true,
+            _ => self.has_space = true,
         }
     }
 
@@ -185,11 +189,11 @@ impl Flow {
     /// Ends the open leaf.
     pub(super) fn boundary(&mut self) {
         if self.in_code() {
-            if self.blank == 0 && self.leaf.is_some() {
+            if self.line_ends == 0 && self.leaf.is_some() {
                 self.code("\n");
             }
         } else if self.in_cell() {
-            self.space = true;
+            self.has_space = true;
         } else {
             self.end_leaf();
         }
@@ -210,9 +214,9 @@ impl Flow {
         }
     }
 
-    /// Ends the leaf that [`Flow::begin`] began.
-    pub(super) fn end(&mut self, code: bool) {
-        if self.in_code() == code && !self.in_cell() {
+    /// Ends the leaf that [`Flow::begin`] began: code, or a heading.
+    pub(super) fn end(&mut self, is_code: bool) {
+        if self.in_code() == is_code && !self.in_cell() {
             self.end_leaf();
         } else {
             self.boundary();
@@ -225,16 +229,16 @@ impl Flow {
             self.close(&inline);
         }
         // A cell cannot be split. Beyond the limit, its text is written without formats.
-        let full = self.in_cell() && self.leaf_elements > MAX_PART_ELEMENTS;
-        let open = |open: &Inline| open.like(&inline) || *open == Inline::Code;
-        if !self.in_code() && !full && !self.inline.iter().any(open) {
+        let is_full = self.in_cell() && self.leaf_elements > MAX_PART_ELEMENTS;
+        let excludes = |open: &Inline| open.is_same_format(&inline) || *open == Inline::Code;
+        if !self.in_code() && !is_full && !self.inline.iter().any(excludes) {
             self.inline.push(inline);
         }
     }
 
     /// Ends an inline element; the elements within it continue after it.
     pub(super) fn close(&mut self, inline: &Inline) {
-        if let Some(at) = self.inline.iter().rposition(|open| open.like(inline)) {
+        if let Some(at) = self.inline.iter().rposition(|open| open.is_same_format(inline)) {
             self.close_written(at);
             self.inline.remove(at);
         }
@@ -246,13 +250,13 @@ impl Flow {
             return;
         }
         self.open_implied();
-        let bare = match self.containers.last() {
+        let is_bare = match self.containers.last() {
             Some(Container::Cell) => true,
-            Some(Container::Item) => !self.gap && self.next == Leaf::Paragraph,
+            Some(Container::Item) => !self.has_content && self.next == Leaf::Paragraph,
             _ => false,
         };
         let leaf =
-            if bare { Leaf::Bare } else { std::mem::replace(&mut self.next, Leaf::Paragraph) };
+            if is_bare { Leaf::Bare } else { std::mem::replace(&mut self.next, Leaf::Paragraph) };
         match &leaf {
             Leaf::Bare => {}
             Leaf::Paragraph => self.out.push_str("<p>"),
@@ -265,8 +269,8 @@ impl Flow {
         self.leaf = Some(leaf);
         self.elements += 1;
         self.leaf_elements = 0;
-        self.space = false;
-        self.blank = 0;
+        self.has_space = false;
+        self.line_ends = 0;
     }
 
     fn end_leaf(&mut self) {
@@ -277,30 +281,30 @@ impl Flow {
         self.close_written(0);
         match self.leaf.take() {
             None => {}
-            Some(Leaf::Bare) => self.gap = true,
+            Some(Leaf::Bare) => self.has_content = true,
             Some(Leaf::Paragraph) => self.out.push_str("</p>"),
             Some(Leaf::Heading(level)) => self.out.push_str(&format!("</h{level}>")),
             Some(Leaf::Code(_)) => self.out.push_str("</code></pre>"),
         }
         self.next = Leaf::Paragraph;
-        self.space = false;
+        self.has_space = false;
     }
 
     /// Begins a run of text: opens a leaf, and writes pending white space and inline elements.
     fn begin_run(&mut self) {
         self.begin_leaf();
-        if std::mem::take(&mut self.space) {
+        if std::mem::take(&mut self.has_space) {
             self.out.push(' ');
         }
-        while let Some(inline) = self.inline.get(self.written) {
+        while let Some(inline) = self.inline.get(self.written_inline) {
             let name = inline.name();
             match inline {
-                Inline::Link(address) if address.len() > self.links => {
-                    self.inline.remove(self.written);
+                Inline::Link(address) if address.len() > self.link_bytes => {
+                    self.inline.remove(self.written_inline);
                     continue;
                 }
                 Inline::Link(address) => {
-                    self.links -= address.len();
+                    self.link_bytes -= address.len();
                     let address = address.clone();
                     self.out.push_str("<a href=\"");
                     self.escape(&address);
@@ -314,15 +318,15 @@ impl Flow {
             }
             self.elements += 1;
             self.leaf_elements += 1;
-            self.written += 1;
+            self.written_inline += 1;
         }
     }
 
     /// Closes the written inline elements except the first `keep`.
     fn close_written(&mut self, keep: usize) {
-        while self.written > keep {
-            self.written -= 1;
-            if let Some(inline) = self.inline.get(self.written) {
+        while self.written_inline > keep {
+            self.written_inline -= 1;
+            if let Some(inline) = self.inline.get(self.written_inline) {
                 self.out.push_str(&format!("</{}>", inline.name()));
             }
         }
@@ -334,13 +338,13 @@ impl Flow {
             let words = words.strip_suffix('\r').unwrap_or(words);
             if !words.is_empty() {
                 self.begin_leaf();
-                self.blank = 0;
+                self.line_ends = 0;
                 self.escape(words);
             }
             // Blank lines before the first one are dropped.
             if end && self.leaf.is_some() {
-                self.blank += 1;
-                if self.blank <= MAX_BLANK {
+                self.line_ends += 1;
+                if self.line_ends <= MAX_LINE_ENDS {
                     self.out.push('\n');
                 }
             }

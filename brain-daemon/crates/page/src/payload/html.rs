@@ -1,9 +1,9 @@
 //! Converts HTML to markdown.
 //!
-//! A tokenizer reads it, and [`Flow`] writes the parts that have a form in markdown as plain, well
-//! nested HTML for the converter. The converter builds a tree and walks it by recursion, copies a
-//! text once a level, and pads tables. Untrusted HTML could make it run for hours or crash; the
-//! output of `Flow` cannot.
+//! A tokenizer reads the HTML, and [`Flow`] writes the parts that have a form in markdown as plain,
+//! well nested HTML for the converter. The converter builds a tree and walks it by recursion,
+//! copies a text once a level, and pads tables. Untrusted HTML could make it run for hours or
+//! crash; the output of `Flow` cannot.
 
 use std::sync::LazyLock;
 
@@ -16,17 +16,17 @@ use super::flow::{Flow, Joint};
 use super::parts::{Container, Inline, Leaf};
 use crate::title;
 
-/// Maximum nesting of lists and quotes. Deeper ones become paragraphs.
-const DEPTH: usize = 12;
+/// Maximum nesting of lists, quotes and tables. Deeper ones become paragraphs.
+const MAX_DEPTH: usize = 12;
 /// Maximum length of an address, in bytes.
 const MAX_ADDRESS: usize = 4096;
 /// Elements that are dropped with their content.
-const SILENT: [&str; 18] = [
+const DROPPED_ELEMENTS: [&str; 18] = [
     "script", "style", "noscript", "iframe", "template", "svg", "math", "canvas", "object",
     "embed", "audio", "video", "noframes", "noembed", "select", "textarea", "datalist", "applet",
 ];
-/// The elements of [`SILENT`] that never have content.
-const VOID: [&str; 1] = ["embed"];
+/// The dropped elements that never have content.
+const VOID_ELEMENTS: [&str; 1] = ["embed"];
 /// Elements that separate the text before them from the text after them.
 const BLOCKS: [&str; 36] = [
     "address",
@@ -77,8 +77,8 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
     let mut survey = Survey::default();
     read(html, |token| survey.token(token));
     let title = title::short(&survey.title, title::MAX_TITLE);
-    let flowed = |depth| {
-        let mut page = FlowWriter::new(Flow::new(depth, html.len()), &survey.tables);
+    let write = |max_depth| {
+        let mut page = FlowWriter::new(Flow::new(max_depth, html.len()), &survey.tables);
         let (mut out, mut joint) = (String::new(), Joint::Block);
         read(html, |token| {
             page.token(token);
@@ -95,10 +95,10 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
             out
         }
     };
-    let text = flowed(DEPTH);
+    let text = write(MAX_DEPTH);
     // Every line repeats the prefixes of its containers. HTML nested to inflate the text becomes
     // paragraphs.
-    let text = if text.len() > 2 * html.len() + 4096 { flowed(0) } else { text };
+    let text = if text.len() > 2 * html.len() + 4096 { write(0) } else { text };
     (title, text)
 }
 
@@ -133,24 +133,26 @@ fn join(out: &mut String, part: &str, joint: Joint) {
 fn read(html: &str, mut show: impl FnMut(&Token)) {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let mut silent: Option<(HtmlString, usize)> = None;
+    // The name of the dropped element that is open, and how many elements of this name are open.
+    let mut dropped: Option<(HtmlString, usize)> = None;
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
-        if let Some((name, depth)) = &mut silent {
+        if let Some((name, depth)) = &mut dropped {
             match &token {
                 Token::StartTag(tag) if tag.name == *name && !tag.self_closing => *depth += 1,
                 Token::EndTag(tag) if tag.name == *name => *depth -= 1,
                 _ => {}
             }
             if *depth == 0 {
-                silent = None;
+                dropped = None;
             }
             continue;
         }
         match &token {
-            Token::StartTag(tag) if is_one_of(&tag.name, &SILENT) => {
-                let foreign = is_one_of(&tag.name, &["svg", "math"]);
-                if !(is_one_of(&tag.name, &VOID) || foreign && tag.self_closing) {
-                    silent = Some((tag.name.clone(), 1));
+            Token::StartTag(tag) if is_one_of(&tag.name, &DROPPED_ELEMENTS) => {
+                let is_foreign = is_one_of(&tag.name, &["svg", "math"]);
+                let is_void = is_one_of(&tag.name, &VOID_ELEMENTS);
+                if !(is_void || is_foreign && tag.self_closing) {
+                    dropped = Some((tag.name.clone(), 1));
                 }
             }
             token => show(token),
@@ -170,22 +172,24 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 #[derive(Default)]
 struct Survey {
     title: String,
-    /// Whether the title is open, and whether there was one.
+    /// Whether the title is open.
     in_title: bool,
-    titled: bool,
-    /// For each table whether it is one of data: more than one column, and only text in its cells.
+    /// Whether the document has a title.
+    has_title: bool,
+    /// For each table, whether it is a table of data: with more than one column, and only text in
+    /// its cells.
     tables: Vec<bool>,
     open: Vec<OpenTable>,
 }
 
 /// An open table.
 struct OpenTable {
-    /// Its index among all tables.
+    /// The index among all tables.
     table: usize,
-    /// Number of cells of its current row.
+    /// Number of cells of the current row.
     cells: usize,
-    /// Whether it contains more than text.
-    layout: bool,
+    /// Whether the table contains more than text.
+    is_layout: bool,
 }
 
 impl Survey {
@@ -202,33 +206,41 @@ impl Survey {
     }
 
     fn start(&mut self, name: &[u8]) {
-        if name == b"title" && !self.titled {
-            (self.in_title, self.titled) = (true, true);
+        if name == b"title" && !self.has_title {
+            (self.in_title, self.has_title) = (true, true);
         }
         if let Some(open) = self.open.last_mut() {
             match name {
                 b"tr" => open.cells = 0,
                 b"td" | b"th" => open.cells += 1,
-                _ => open.layout |= is_one_of(name, &LAYOUT),
+                _ => open.is_layout |= is_one_of(name, &LAYOUT),
             }
             if let Some(data) = self.tables.get_mut(open.table) {
-                *data = !open.layout && (*data || open.cells > 1);
+                *data = !open.is_layout && (*data || open.cells > 1);
             }
         }
         if name == b"table" {
-            self.open.push(OpenTable { table: self.tables.len(), cells: 0, layout: false });
+            self.open.push(OpenTable { table: self.tables.len(), cells: 0, is_layout: false });
             self.tables.push(false);
         }
     }
 }
 
+/// An open table that is written.
+struct WriterTable {
+    /// Whether it is a table of data.
+    is_data: bool,
+    /// Whether its first row has begun.
+    has_begun: bool,
+}
+
 /// Passes the elements of a document to the flow.
 struct FlowWriter<'a> {
     flow: Flow,
-    /// For each following table whether it is one of data.
+    /// For each following table, whether it is a table of data.
     tables: std::slice::Iter<'a, bool>,
-    /// The open tables: whether each is one of data, and whether it has begun.
-    open: Vec<(bool, bool)>,
+    /// The open tables.
+    open: Vec<WriterTable>,
     /// Whether the text belongs to the title, not the page.
     in_title: bool,
 }
@@ -279,7 +291,8 @@ impl<'a> FlowWriter<'a> {
             b"blockquote" => self.flow.enter(Container::Quote),
             b"table" => {
                 self.flow.boundary();
-                self.open.push((self.tables.next().copied().unwrap_or_default(), false));
+                let is_data = self.tables.next().copied().unwrap_or_default();
+                self.open.push(WriterTable { is_data, has_begun: false });
             }
             b"tr" => self.cells(Container::Row),
             b"td" | b"th" => self.cells(Container::Cell),
@@ -302,14 +315,14 @@ impl<'a> FlowWriter<'a> {
             b"li" => self.flow.leave(Container::Item),
             b"blockquote" => self.flow.leave(Container::Quote),
             b"table" => match self.open.pop() {
-                Some((_, true)) => self.flow.leave(Container::Table),
+                Some(table) if table.has_begun => self.flow.leave(Container::Table),
                 _ => self.flow.boundary(),
             },
             b"tr" if self.in_data() => self.flow.leave(Container::Row),
             b"td" | b"th" if self.in_data() => self.flow.leave(Container::Cell),
             [b'h', b'1'..=b'6'] => self.flow.end(false),
             b"title" => self.in_title = false,
-            // In HTML, an end tag without a start tag is a paragraph or a break.
+            // In HTML, `</br>` is a line break.
             b"br" => self.flow.line_break(),
             name => match inline(name) {
                 Some(inline) => self.flow.close(&inline),
@@ -322,9 +335,9 @@ impl<'a> FlowWriter<'a> {
     /// Handles a row or a cell of the innermost table.
     fn cells(&mut self, container: Container) {
         match self.open.last_mut() {
-            Some((true, begun)) => {
-                if !*begun {
-                    *begun = true;
+            Some(table) if table.is_data => {
+                if !table.has_begun {
+                    table.has_begun = true;
                     self.flow.enter(Container::Table);
                 }
                 self.flow.enter(container);
@@ -334,7 +347,7 @@ impl<'a> FlowWriter<'a> {
     }
 
     fn in_data(&self) -> bool {
-        self.open.last().is_some_and(|(_, begun)| *begun)
+        self.open.last().is_some_and(|table| table.has_begun)
     }
 
     /// Reads the language of code from the class that highlighters use.
@@ -343,11 +356,11 @@ impl<'a> FlowWriter<'a> {
         let name = class
             .as_deref()
             .and_then(|c| c.split_ascii_whitespace().find_map(|c| c.strip_prefix("language-")));
-        let good = |name: &&str| {
+        let is_valid = |name: &&str| {
             name.len() <= 32
                 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+#_".contains(&b))
         };
-        if let Some(name) = name.filter(good) {
+        if let Some(name) = name.filter(is_valid) {
             self.flow.language(name);
         }
     }
@@ -364,18 +377,18 @@ fn inline(name: &[u8]) -> Option<Inline> {
 }
 
 /// Returns an address that is allowed in a page: a relative one, or one with an allowed scheme.
-fn address(given: &str) -> Option<String> {
-    let given: String = given.trim().chars().filter(|c| !c.is_control()).collect();
-    let head = given.split(['/', '?', '#']).next().unwrap_or_default();
-    let harmless = match head.split_once(':') {
+fn address(url: &str) -> Option<String> {
+    let url: String = url.trim().chars().filter(|c| !c.is_control()).collect();
+    let head = url.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_allowed = match head.split_once(':') {
         Some((scheme, _)) => SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s)),
         None => true,
     };
-    if !harmless || given.is_empty() || given.len() > MAX_ADDRESS {
+    if !is_allowed || url.is_empty() || url.len() > MAX_ADDRESS {
         return None;
     }
-    let mut out = String::with_capacity(given.len());
-    for c in given.chars() {
+    let mut out = String::with_capacity(url.len());
+    for c in url.chars() {
         match c {
             ' ' | '<' | '>' | '"' | '\\' | '`' | '|' => {
                 out.push_str(&format!("%{:02X}", u32::from(c)));
@@ -388,7 +401,7 @@ fn address(given: &str) -> Option<String> {
 
 /// Converts the flow's output to markdown.
 fn convert(html: &str) -> String {
-    // It reads from memory, so it cannot fail.
+    // The converter reads from memory, so it cannot fail.
     CONVERTER.convert(html).unwrap_or_default()
 }
 
@@ -421,8 +434,8 @@ static CONVERTER: LazyLock<HtmlToMarkdown> = LazyLock::new(|| {
         .build()
 });
 
-/// Returns the rows of a table, with the first one as its head. The library pads each cell to the
-/// widest of its column.
+/// Returns the rows of a table, with the first one as its head. The library would pad each cell to
+/// the widest of its column.
 fn table(rows: &str) -> String {
     let cells = |row: &str| row.matches(" |").count();
     let rows = || rows.lines().filter(|line| line.starts_with('|'));

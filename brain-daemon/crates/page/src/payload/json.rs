@@ -15,7 +15,7 @@ use super::{Payload, PayloadError, fenced};
 use crate::{normalize_tag, title};
 
 /// The members that contain the text, in order of preference.
-const TEXTS: [&str; 3] = ["content", "text", "markdown"];
+const TEXT_KEYS: [&str; 3] = ["content", "text", "markdown"];
 
 /// A member of an object, with its value as written.
 type Member<'a> = (Cow<'a, str>, &'a RawValue);
@@ -23,13 +23,13 @@ type Member<'a> = (Cow<'a, str>, &'a RawValue);
 /// Returns the document of a JSON text.
 ///
 /// # Errors
-/// [`PayloadError::Encoding`] with line and column when it is not JSON, or its text has a lone
-/// surrogate or a NUL.
+/// [`PayloadError::Encoding`] with line and column when it is not JSON, or its text member has a
+/// lone surrogate or a NUL; [`PayloadError::Empty`] when that member is blank.
 pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
     let value: &RawValue =
         serde_json::from_str(text).map_err(|e| PayloadError::Encoding(format!("not JSON: {e}")))?;
     let mut members = members(value.get()).unwrap_or_default();
-    for key in TEXTS {
+    for key in TEXT_KEYS {
         if let Some(body) = take(&mut members, key, |raw| raw.get().starts_with('"').then_some(raw))
         {
             let body = decode(text, key, body)?;
@@ -40,7 +40,7 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
             return Ok(fields(members).document(body));
         }
     }
-    let title = Some(name(value.get(), &mut members));
+    let title = Some(json_title(value.get(), &mut members));
     Ok(Fields { title, ..Fields::default() }.document(fenced("json", value.get())))
 }
 
@@ -71,48 +71,49 @@ fn fields(mut members: Vec<Member>) -> Fields {
     fields
 }
 
-/// Removes the last member called `key` if `usable` accepts it, and returns its value.
+/// Returns the last member called `key`, converted with `convert`. Removes the member if `convert`
+/// accepts it.
 fn take<'a, T>(
     members: &mut Vec<Member<'a>>,
     key: &str,
-    usable: impl FnOnce(&'a RawValue) -> Option<T>,
+    convert: impl FnOnce(&'a RawValue) -> Option<T>,
 ) -> Option<T> {
     let at = members.iter().rposition(|(name, _)| name == key)?;
-    let value = usable(members.get(at)?.1)?;
+    let value = convert(members.get(at)?.1)?;
     members.remove(at);
     Some(value)
 }
 
-/// Returns a text, or a number as written.
+/// Returns a string, or a number, boolean or null as written.
 fn plain(raw: &RawValue) -> Option<String> {
     string(raw)
         .or_else(|| Some(raw.get().to_owned()).filter(|text| !text.starts_with(['[', '{', '"'])))
 }
 
-/// Returns a list of texts and numbers, or the parts of one text with commas, as tags.
+/// Returns a list of scalars, or the parts of one text with commas, as tags.
 fn tags(raw: &RawValue) -> Option<Vec<String>> {
     // Longer than any encoding of a list within the limit, so it is not parsed.
     if raw.get().len() > 16 * MAX_LIST {
         return None;
     }
-    let given: Vec<String> = match string(raw) {
+    let names: Vec<String> = match string(raw) {
         Some(text) => text.split(',').map(str::to_owned).collect(),
         None => {
             let all: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
             all.into_iter().map(plain).collect::<Option<_>>()?
         }
     };
-    let (mut tags, mut seen) = (Vec::new(), HashSet::new());
-    for tag in given.iter().map(|tag| normalize_tag(tag)).filter(|tag| !tag.is_empty()) {
-        if seen.insert(tag.clone()) {
+    let (mut tags, mut known) = (Vec::new(), HashSet::new());
+    for tag in names.iter().map(|tag| normalize_tag(tag)).filter(|tag| !tag.is_empty()) {
+        if known.insert(tag.clone()) {
             tags.push(tag);
         }
     }
     is_short(&tags).then_some(tags)
 }
 
-/// Returns a title for JSON without a text: its own title, else its members.
-fn name(text: &str, members: &mut Vec<Member>) -> String {
+/// Returns a title for JSON without a text: its own title, else the names of its members.
+fn json_title(text: &str, members: &mut Vec<Member>) -> String {
     for key in ["title", "name", "subject"] {
         if let Some(title) = take(members, key, |raw| title::short(&string(raw)?, title::MAX_TITLE))
         {
@@ -164,7 +165,7 @@ fn members(text: &str) -> Option<Vec<Member<'_>>> {
     #[derive(Deserialize)]
     struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-    /// Counts the members, so that the list is allocated once.
+    /// Counts the members, so that the list of members is allocated once.
     #[derive(Default)]
     struct Count(usize);
     impl<'de> Visitor<'de> for &mut Count {
@@ -182,6 +183,7 @@ fn members(text: &str) -> Option<Vec<Member<'_>>> {
         }
     }
 
+    /// Reads the members; holds their number.
     struct Members(usize);
     impl<'de> Visitor<'de> for Members {
         type Value = Vec<Member<'de>>;

@@ -54,7 +54,7 @@ impl Inline {
     }
 
     /// Returns whether both are the same format, whatever their addresses.
-    pub(super) fn like(&self, other: &Self) -> bool {
+    pub(super) fn is_same_format(&self, other: &Self) -> bool {
         self.name() == other.name()
     }
 }

@@ -1,3 +1,5 @@
+//! Tests of payloads: plain text, markdown, HTML and JSON.
+
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use super::*;
@@ -25,7 +27,8 @@ fn field(payload: &Payload, key: &str) -> Option<String> {
     payload.document.frontmatter.get(key)
 }
 
-fn refused(media_type: MediaType, bytes: &[u8]) -> String {
+/// Returns the message of the encoding error.
+fn encoding_error(media_type: MediaType, bytes: &[u8]) -> String {
     match payload(media_type, bytes) {
         Err(PayloadError::Encoding(message)) => message,
         other => panic!("{other:?}"),
@@ -45,8 +48,8 @@ fn bytes_without_text_are_refused_with_a_position() {
                 "{empty:?}"
             );
         }
-        assert_eq!(refused(media_type, b"ab\0"), "a NUL byte at byte 2");
-        assert_eq!(refused(media_type, b"a\xffb"), "invalid UTF-8 at byte 1");
+        assert_eq!(encoding_error(media_type, b"ab\0"), "a NUL byte at byte 2");
+        assert_eq!(encoding_error(media_type, b"a\xffb"), "invalid UTF-8 at byte 1");
     }
     for empty in ["---\ntitle: x\n---\n", "---\n---\n \n"] {
         assert_eq!(
@@ -108,9 +111,9 @@ fn a_malformed_field_is_kept_without_effect() {
                 title: [x]\n---\nBody";
     let read = read(MediaType::Markdown, text);
     assert_eq!(read.document.frontmatter.keys().collect::<Vec<_>>(), ["received"]);
-    let kept = field(&read, "received").unwrap();
+    let received = field(&read, "received").unwrap();
     for part in ["Big Type", "javascript:alert(1)", "[[people/ann]]", "{a: b}", "title: [x]"] {
-        assert!(kept.contains(part), "{part} is not in {kept}");
+        assert!(received.contains(part), "{part} is not in {received}");
     }
     assert!(read.url.is_none());
     assert!(links(&Slug::parse("a").unwrap(), "", &read.document.frontmatter).is_empty());
@@ -150,8 +153,9 @@ fn long_fields_are_appended_to_the_body() {
     let long = "x".repeat(100_000);
     let read = json(&format!("{{\"text\":\"Body\",\"extra\":\"{long}```\",\"n\":1}}"));
     assert!(read.document.frontmatter.is_empty());
-    let want = format!("Body\n\n````json\n{{\n  \"extra\": \"{long}```\",\n  \"n\": 1\n}}\n````\n");
-    assert_eq!(read.document.body, want);
+    let expected =
+        format!("Body\n\n````json\n{{\n  \"extra\": \"{long}```\",\n  \"n\": 1\n}}\n````\n");
+    assert_eq!(read.document.body, expected);
     let text = format!("---\nkey: {}\n---\nBody", "\u{85}y".repeat(9000));
     let read = self::read(MediaType::Markdown, &text);
     assert!(read.document.frontmatter.raw().len() < MAX_FRONTMATTER);
@@ -201,21 +205,21 @@ fn other_json_is_kept_verbatim() {
         assert_eq!(field(&json(text), "title").as_deref(), Some(title), "{text}");
         assert_eq!(json(text).document.body, format!("```json\n{text}\n```\n"));
     }
-    // Nothing recurses, so depth is harmless.
+    // The reader of JSON does not recurse, so depth is harmless.
     let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
     assert!(json(&deep).document.body.contains(&deep));
 }
 
 #[test]
 fn invalid_json_is_refused_with_line_and_column() {
-    assert!(refused(MediaType::Json, b"{\"a\":1,\n x}").contains("line 2 column 2"));
-    assert!(refused(MediaType::Json, b"hello").contains("line 1 column 1"));
-    assert!(refused(MediaType::Json, b"{} {}").contains("line 1 column 4"));
+    assert!(encoding_error(MediaType::Json, b"{\"a\":1,\n x}").contains("line 2 column 2"));
+    assert!(encoding_error(MediaType::Json, b"hello").contains("line 1 column 1"));
+    assert!(encoding_error(MediaType::Json, b"{} {}").contains("line 1 column 4"));
     assert_eq!(
-        refused(MediaType::Json, b"{\n \"text\": \"ab\\u0000\"}"),
+        encoding_error(MediaType::Json, b"{\n \"text\": \"ab\\u0000\"}"),
         "a NUL character in \"text\", line 2, column 13"
     );
-    let message = refused(MediaType::Json, b"{\"content\":\"\\ud800\"}");
+    let message = encoding_error(MediaType::Json, b"{\"content\":\"\\ud800\"}");
     assert!(
         message.starts_with("half of a surrogate pair in \"content\", line 1, column 1"),
         "{message}"
@@ -273,7 +277,8 @@ fn html_yields_no_executable_markup() {
     assert!(!text.contains("gone") && !text.contains("](") && !text.contains('<'), "{text}");
 }
 
-/// HTML that makes the bare converter overflow its stack, or take quadratic time.
+/// Returns HTML of about `n` bytes each that makes the bare converter overflow its stack, or take
+/// quadratic time.
 fn hostile(n: usize) -> Vec<String> {
     let many = |part: &str| part.repeat(n / part.len());
     vec![
@@ -297,7 +302,7 @@ fn hostile(n: usize) -> Vec<String> {
 }
 
 #[test]
-fn hostile_html_needs_little_stack_and_memory() {
+fn hostile_html_needs_little_stack_and_output() {
     let run = || {
         for text in hostile(1 << 19) {
             let out = html(&text);
@@ -348,7 +353,7 @@ proptest! {
     }
 
     #[test]
-    fn letters_of_html_keep_their_order(text in TAGS.replace("title|script|svg", "em")
+    fn no_letter_of_html_is_lost(text in TAGS.replace("title|script|svg", "em")
         .replace("|<!--|-->", "").replace("|<|", "|").as_str()) {
         let letters = |text: &str| text.matches('a').count();
         let shown = text.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text))
@@ -385,12 +390,12 @@ proptest! {
                 prop_assert_eq!(&read.document.body,
                     text.strip_prefix('\u{FEFF}').unwrap_or(&text));
                 let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-                let kept = one_line(&read.document.frontmatter.raw().replace("\\\"", "\""));
+                let received = one_line(&read.document.frontmatter.raw().replace("\\\"", "\""));
                 for (key, value) in keys.iter().zip(&values)
                     .filter(|(key, value)| *key != "tags" || *value != "[]") {
-                    let given = value.trim_matches('"').split(',')
-                        .all(|part| kept.contains(&one_line(part)));
-                    prop_assert!(given, "{}: {} in {}", key, value, kept);
+                    let is_kept = value.trim_matches('"').split(',')
+                        .all(|part| received.contains(&one_line(part)));
+                    prop_assert!(is_kept, "{}: {} in {}", key, value, received);
                 }
             }
             Err(e) => prop_assert!(e == PayloadError::Empty && text.trim().is_empty()),

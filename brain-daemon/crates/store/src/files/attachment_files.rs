@@ -1,7 +1,8 @@
 //! The files of attachments: each is stored once, under the SHA-256 of its bytes.
 //!
-//! A file is written to a temporary name, flushed, renamed, and its directory flushed, before a row
-//! names it. [`AttachmentFiles::keep`] keeps files that no row names yet from being removed.
+//! Before a row names a file, the file is written under a temporary name, flushed and renamed, and
+//! its directory is flushed. [`AttachmentFiles::keep`] protects files that no row names yet from
+//! removal.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -44,24 +45,24 @@ impl AttachmentFiles {
         &self.root
     }
 
-    /// Returns the path of the file with these bytes.
+    /// Returns the path of the file whose bytes have this hash.
     #[must_use]
     pub fn path(&self, hash: &[u8; 32]) -> PathBuf {
         let name = hex(hash);
         self.root.join(name.get(..2).unwrap_or_default()).join(&name)
     }
 
-    /// Keeps every file from being removed until the guard is dropped.
+    /// Returns a guard: until it is dropped, no file is removed.
     pub fn keep(&self) -> RwLockReadGuard<'_, ()> {
         self.in_use.read()
     }
 
-    /// Returns a guard for removing files; `None` while files are written.
+    /// Returns a guard for removing files; `None` while another guard exists.
     pub(crate) fn try_remove(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.in_use.try_write()
     }
 
-    /// Waits until no files are written, and returns a guard for removing files.
+    /// Waits until no other guard exists, and returns a guard for removing files.
     pub(crate) fn remove(&self) -> RwLockWriteGuard<'_, ()> {
         self.in_use.write()
     }
@@ -70,7 +71,7 @@ impl AttachmentFiles {
     /// damaged one is replaced. The caller holds [`Self::keep`] until a row names the file.
     ///
     /// # Errors
-    /// When the file cannot be written. No file is left then.
+    /// When the file cannot be written. No unfinished file is left then.
     pub fn write(&self, content: &[u8]) -> io::Result<[u8; 32]> {
         let hash = digest(content);
         let path = self.path(&hash);
@@ -92,7 +93,8 @@ impl AttachmentFiles {
     /// Returns the bytes of the file after comparing them with the hash.
     ///
     /// # Errors
-    /// `NotFound` when there is no such file, `InvalidData` when it has other bytes.
+    /// `NotFound` when there is no such file, `InvalidData` when it has other bytes; other kinds
+    /// when it is not a regular file or cannot be read.
     pub fn read(&self, hash: &[u8; 32]) -> io::Result<Vec<u8>> {
         let bytes = read_plain_file(&self.path(hash))?;
         match digest(&bytes) == *hash {
@@ -101,7 +103,7 @@ impl AttachmentFiles {
         }
     }
 
-    /// Returns the length of the file; `None` if it is missing or no file.
+    /// Returns the length of the file in bytes; `None` if it is missing or not a regular file.
     #[must_use]
     pub fn length(&self, hash: &[u8; 32]) -> Option<u64> {
         fs::symlink_metadata(self.path(hash)).ok().filter(fs::Metadata::is_file).map(|it| it.len())
@@ -123,7 +125,7 @@ impl AttachmentFiles {
     /// removes unfinished files of that age. Only files with the names that brain gives count.
     ///
     /// # Errors
-    /// When a directory cannot be read.
+    /// When a directory cannot be read, or an unfinished file cannot be removed.
     pub(crate) fn written_before(&self, before: i64) -> io::Result<Vec<[u8; 32]>> {
         let mut found = Vec::new();
         let dirs = match fs::read_dir(&self.root) {
@@ -157,7 +159,7 @@ impl AttachmentFiles {
     }
 }
 
-/// Creates a directory for the owner only, and makes its name durable.
+/// Creates a directory for the owner only, if it does not exist, and makes its name durable.
 fn make_durable_dir(dir: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => File::open(dir.parent().unwrap_or(dir))?.sync_all(),
@@ -173,7 +175,8 @@ fn create(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Renames a finished file to its path. A file there with the right bytes stays.
+/// Renames a finished file to its path. A file there with the right bytes stays; a damaged one is
+/// replaced.
 fn publish(finished: &Path, path: &Path, hash: &[u8; 32]) -> io::Result<()> {
     match renameat_with(CWD, finished, CWD, path, RenameFlags::NOREPLACE) {
         Ok(()) => return Ok(()),
@@ -193,13 +196,13 @@ fn publish(finished: &Path, path: &Path, hash: &[u8; 32]) -> io::Result<()> {
     }
 }
 
-/// Reads a file, but follows no link and waits for no pipe.
+/// Reads a regular file. Follows no link, and does not wait for a pipe.
 fn read_plain_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = File::options().read(true).custom_flags(flags).open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
     file.read_to_end(&mut bytes)?;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Larger than the file of the largest page, in bytes.
+/// Length in bytes from which a file cannot be that of a page.
 pub(super) const MAX_FILE_BYTES: u64 = 8_000_000;
 
 /// A directory handle and a file name.
@@ -22,7 +22,8 @@ pub(super) struct FileEntry {
 pub(super) enum EntryState {
     Missing,
     File(OpenedFile),
-    /// A link, a directory, or a file larger than any page: nothing that brain wrote.
+    /// A link, a directory, another special file, or a file larger than any page. Brain wrote none
+    /// of these.
     Other,
 }
 
@@ -46,7 +47,7 @@ impl FileEntry {
         Self { dir: Rc::new(dir), name: name.to_owned() }
     }
 
-    /// Opens and reads the file.
+    /// Opens and reads the file. Follows no link.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -68,7 +69,7 @@ impl FileEntry {
         Ok(EntryState::File(OpenedFile { file, owner, bytes }))
     }
 
-    /// Returns the entry of its temporary file.
+    /// Returns the entry of the temporary file of the page `page_id`, in the same directory.
     pub(super) fn temporary(&self, page_id: u64) -> Self {
         Self { dir: Rc::clone(&self.dir), name: format!(".brain-{page_id}.tmp") }
     }

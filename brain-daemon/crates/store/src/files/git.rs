@@ -22,13 +22,15 @@ const PULL_TIMEOUT: Duration = Duration::from_secs(120);
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long git can take to end after a signal, so that it leaves no lock.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum bytes kept of git's errors and of its answers.
+/// Maximum bytes kept of git's errors.
 const MAX_ERROR_BYTES: u64 = 16_000;
+/// Maximum bytes kept of the answer to a query.
 const MAX_ANSWER_BYTES: u64 = 1_000_000;
-/// Maximum characters shown of them.
-const MAX_SHOWN: usize = 300;
+/// Maximum characters shown of git's errors.
+const MAX_ERROR_CHARS: usize = 300;
 
-/// Variables that would lead git to another repository: a hook may have started the daemon.
+/// Variables of another git process, because a hook may have started the daemon. Most would lead
+/// git to another repository.
 const CLEARED_VARIABLES: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -59,6 +61,7 @@ const OVERRIDES: &[&str] = &[
     "gc.auto=0",
     "maintenance.auto=false",
 ];
+
 /// Transports of git itself; others are programs.
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
@@ -69,9 +72,9 @@ pub enum PullOutcome {
     Skipped(String),
     /// There were no new commits.
     UpToDate,
-    /// The work tree moved from one commit to another.
+    /// The work tree moved from one commit to another: `1a2b3c4d..5e6f7a8b`.
     Updated(String),
-    /// The pull failed for this reason; the files are unchanged.
+    /// The pull failed for this reason.
     Failed(String),
 }
 
@@ -103,10 +106,10 @@ pub(super) struct GitOutput {
 impl Git<'_> {
     fn pull(&self) -> Result<PullOutcome, String> {
         match self.answer(&["rev-parse", "--is-inside-work-tree"]) {
-            Ok(Some(yes)) if yes == "true" => {}
+            Ok(Some(answer)) if answer == "true" => {}
             // A directory with the name .git that is not a repository.
-            Err(why) if why.contains("not a git repository") => {
-                return Ok(PullOutcome::Skipped(why));
+            Err(reason) if reason.contains("not a git repository") => {
+                return Ok(PullOutcome::Skipped(reason));
             }
             other => return other.map(|_| PullOutcome::Skipped("not a git work tree".into())),
         }
@@ -126,7 +129,7 @@ impl Git<'_> {
         }
         let programs = self.programs()?;
         if !programs.is_empty() {
-            let fingerprint = programs.fingerprint(&self.top()?);
+            let fingerprint = programs.fingerprint(&self.work_tree_root()?);
             if !self.approved.contains(&fingerprint) {
                 return Ok(PullOutcome::Failed(approval_request(&programs, &fingerprint)));
             }
@@ -159,8 +162,8 @@ impl Git<'_> {
     pub(super) fn programs(&self) -> Result<Programs, String> {
         let mut programs = Programs::default();
         for name in ["config", "config.worktree"] {
-            // In a linked work tree the first is in the repository's directory, the second in the
-            // work tree's git directory.
+            // In a linked work tree, `config` is in the repository's directory, and
+            // `config.worktree` in the work tree's git directory.
             let Some(path) = self.answer(&["rev-parse", "--git-path", name])? else { continue };
             let path = self.dir.join(path);
             if !path.exists() {
@@ -184,20 +187,21 @@ impl Git<'_> {
     }
 
     /// Returns the root of the work tree.
-    fn top(&self) -> Result<PathBuf, String> {
-        let top = self.answer(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
-        Ok(PathBuf::from(top))
+    fn work_tree_root(&self) -> Result<PathBuf, String> {
+        let root = self.answer(&["rev-parse", "--show-toplevel"])?.unwrap_or_default();
+        Ok(PathBuf::from(root))
     }
 
+    /// Returns the commit of `HEAD`; `None` before the first commit.
     pub(super) fn head(&self) -> Result<Option<String>, String> {
         self.answer(&["rev-parse", "-q", "--verify", "HEAD"])
     }
 
     /// Whether the user has configured an ssh command.
     fn has_own_ssh(&self) -> Result<bool, String> {
-        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        Ok(set("GIT_SSH_COMMAND")
-            || set("GIT_SSH")
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        Ok(is_set("GIT_SSH_COMMAND")
+            || is_set("GIT_SSH")
             || self.answer(&["config", "--get", "core.sshCommand"])?.is_some())
     }
 
@@ -213,6 +217,7 @@ impl Git<'_> {
         }
     }
 
+    /// Returns a git command with the overrides of the repository's settings.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.dir);
@@ -235,20 +240,21 @@ impl Git<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Processes that git starts end with its group.
+            // A group of its own, so that processes that git starts end with it.
             .process_group(0);
         command
     }
 
-    fn run(&self, command: Command, deadline: Duration) -> Result<GitOutput, String> {
-        self.run_up_to(command, deadline, MAX_ANSWER_BYTES)
+    /// Runs git and keeps up to [`MAX_ANSWER_BYTES`] of its output.
+    fn run(&self, command: Command, timeout: Duration) -> Result<GitOutput, String> {
+        self.run_up_to(command, timeout, MAX_ANSWER_BYTES)
     }
 
     /// Runs git and keeps up to `max_bytes` of its output.
     pub(super) fn run_up_to(
         &self,
         mut command: Command,
-        deadline: Duration,
+        timeout: Duration,
         max_bytes: u64,
     ) -> Result<GitOutput, String> {
         let mut child = command.spawn().map_err(|e| match e.kind() {
@@ -257,7 +263,7 @@ impl Git<'_> {
         })?;
         let out = read_stream(child.stdout.take(), max_bytes);
         let err = read_stream(child.stderr.take(), MAX_ERROR_BYTES);
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut pause = Duration::from_micros(500);
         let status = loop {
             match child.try_wait() {
@@ -265,11 +271,11 @@ impl Git<'_> {
                 Ok(None) => {}
                 Err(e) => return Err(format!("git: {e}")),
             }
-            if begun.elapsed() > deadline {
+            if started.elapsed() > timeout {
                 end(&mut child);
                 return Err(format!(
                     "git did not end within {} s, and was killed",
-                    deadline.as_secs()
+                    timeout.as_secs()
                 ));
             }
             if !(self.should_continue)() {
@@ -287,8 +293,9 @@ impl Git<'_> {
 /// refuses the system-wide configuration. There, ssh gets only the user's configuration.
 fn ssh_command() -> &'static str {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let all = map.split_whitespace().eq(["0", "0", "4294967295"]);
-    if all || map.is_empty() {
+    // The initial namespace maps all users to themselves.
+    let has_all_users = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    if has_all_users || map.is_empty() {
         "ssh -o BatchMode=yes -o ConnectTimeout=10"
     } else {
         "ssh -F \"$([ -r ~/.ssh/config ] && echo ~/.ssh/config || echo none)\" -o BatchMode=yes -o \
@@ -300,9 +307,8 @@ fn ssh_command() -> &'static str {
 fn approval_request(programs: &Programs, fingerprint: &str) -> String {
     format!(
         "the repository's own configuration may run programs ({}), so it was not pulled. Look at \
-         it with \
-         `git config --local --includes --list`; if all of it is yours, add \"{fingerprint}\" to \
-         sources.git_approved in config.toml and restart the daemon",
+         it with `git config --local --includes --list`; if all of it is yours, add \
+         \"{fingerprint}\" to sources.git_approved in config.toml and restart the daemon",
         programs.shown()
     )
 }
@@ -322,6 +328,7 @@ fn read_stream(stream: Option<impl Read + Send + 'static>, max_bytes: u64) -> Re
     receiver
 }
 
+/// Waits a short time for the text of a stream. Empty when a process keeps the stream open.
 fn receive(receiver: &Receiver<String>) -> String {
     receiver.recv_timeout(EXIT_TIMEOUT).unwrap_or_default()
 }
@@ -344,7 +351,7 @@ pub(super) fn error_line(err: &str) -> String {
     let lines =
         err.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
     let text = lines.map(without_credentials).collect::<Vec<_>>().join("; ");
-    match text.char_indices().nth(MAX_SHOWN) {
+    match text.char_indices().nth(MAX_ERROR_CHARS) {
         _ if text.is_empty() => "git failed and did not say why".into(),
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,

@@ -62,7 +62,7 @@ const REMOTE: &[&str] = &[
 const BRANCH: &[&str] = &["description", "merge", "pushremote", "rebase"];
 /// Prefixes of branch keys that other tools write; git does not read them.
 const TOOL_PREFIXES: &[&str] = &["github-pr-", "gk-", "vscode-"];
-/// Sections, and keys in sections, that run nothing.
+/// Whole sections (with a dot at the end) and single keys that run nothing.
 const HARMLESS: &[&str] = &[
     "advice.",
     "branch.autosetupmerge",
@@ -121,13 +121,13 @@ const HARMLESS: &[&str] = &[
     "user.name",
     "user.signingkey",
 ];
-/// Maximum keys shown.
+/// Maximum keys that a message shows.
 const MAX_SHOWN: usize = 8;
 
 /// Configuration entries that can run a program.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
-    /// Keys and values.
+    /// Keys and values, in their order.
     entries: Vec<(String, String)>,
 }
 
@@ -150,19 +150,19 @@ impl Programs {
     /// `dir`.
     pub(super) fn fingerprint(&self, dir: &Path) -> String {
         let mut hash = Sha256::new();
-        let mut part = |bytes: &[u8]| {
+        let mut add_part = |bytes: &[u8]| {
             hash.update(bytes.len().to_le_bytes());
             hash.update(bytes);
         };
-        part(dir.as_os_str().as_encoded_bytes());
+        add_part(dir.as_os_str().as_encoded_bytes());
         for (key, value) in &self.entries {
-            part(key.as_bytes());
-            part(value.as_bytes());
+            add_part(key.as_bytes());
+            add_part(value.as_bytes());
         }
         hex(&hash.finalize().into())
     }
 
-    /// Returns the keys without values, which may hold secrets.
+    /// Returns up to [`MAX_SHOWN`] distinct keys. Omits the values, which may hold secrets.
     pub(super) fn shown(&self) -> String {
         let mut keys: Vec<String> = Vec::new();
         for (key, _) in &self.entries {
@@ -178,7 +178,7 @@ impl Programs {
     }
 }
 
-/// Shortens the middle part of a key; an address there may hold a password.
+/// Shortens the middle part of a key, and omits an address there, which may hold a password.
 fn without_address(key: &str) -> String {
     let (section, rest) = key.split_once('.').unwrap_or((key, ""));
     let shown = match rest.rsplit_once('.') {
@@ -227,13 +227,13 @@ fn is_harmless(key: &str, value: &str) -> bool {
 /// Whether git reaches this address without a helper program.
 fn is_address(value: &str) -> bool {
     let scheme = value.split_once("://").map(|(scheme, _)| scheme);
-    let known =
+    let has_known_scheme =
         scheme.is_none_or(|scheme| ["https", "http", "ssh", "git", "file"].contains(&scheme));
-    // Such as `ext::sh -c …`.
-    let helper = value.split_once("::").is_some_and(|(name, _)| {
+    // For example `ext::sh -c …`.
+    let names_helper = value.split_once("::").is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b))
     });
-    known && !helper && !value.starts_with('-')
+    has_known_scheme && !names_helper && !value.starts_with('-')
 }
 
 #[cfg(test)]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_shown_without_values() {
+    fn program_entries_are_found_and_shown_without_values() {
         let all = [
             ("core.fsmonitor", "x"),
             ("core.sshcommand", "x"),

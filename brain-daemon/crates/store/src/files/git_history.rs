@@ -1,7 +1,7 @@
-//! Reads the commit times of the files of a git work tree, in one pass over its history, and which
-//! files have uncommitted changes.
+//! Reads the commit times of the files of a git work tree in one pass over its history, and finds
+//! the files with uncommitted changes.
 //!
-//! Nothing is fetched, and no program of the repository runs.
+//! Git fetches nothing, and runs no program that the repository names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -14,17 +14,17 @@ use parking_lot::Mutex;
 use super::git::{Git, error_line};
 use brain_page::FileCommits;
 
-/// Time limit of the pass.
+/// Time limit of each git command that lists files.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum bytes of the history that are read. Older commits are left out.
-const MAX_LOG_BYTES: u64 = 64_000_000;
-/// Up to this number of files, git walks the history of these files only.
+/// Maximum bytes of output that are read. Of the history, older commits are left out.
+const MAX_LIST_BYTES: u64 = 64_000_000;
+/// Maximum named files. If more are requested, git walks the history of all files.
 const MAX_NAMED: usize = 100;
 /// Maximum bytes of the list of commits at which a shallow clone ends.
 const MAX_SHALLOW_BYTES: u64 = 1_000_000;
 /// Begins the line of a commit.
 const COMMIT: char = '\u{1}';
-/// Settings of a partial clone, which fetches missing objects on demand.
+/// Pattern of the settings of a partial clone, which fetches missing objects on demand.
 const PARTIAL_CLONE: &str = r"^(extensions\.partialclone|remote\..*\.promisor)$";
 
 /// The commits of each file, by its path.
@@ -33,15 +33,16 @@ pub type CommitTimes = HashMap<String, FileCommits>;
 /// Reads the histories of git work trees, and remembers those that cannot be read.
 #[derive(Debug, Default)]
 pub struct GitHistory {
-    /// Directories whose history could not be read, with the commit of their `HEAD`. It is not read
-    /// again for the same commit: each attempt can take until the time limit.
+    /// Directories whose history could not be read, with the commit of their `HEAD`. For the same
+    /// commit the history is not read again, because each attempt can last until the time limit.
     unreadable: Mutex<BTreeMap<PathBuf, String>>,
 }
 
 impl GitHistory {
-    /// Returns the commit times of files by their paths below `dir`. `paths` limits the result to
-    /// these files. `None` means all files, and follows renames that do not change the content. The
-    /// result is empty if `dir` is in no work tree or in a partial clone, or if git fails.
+    /// Returns the commit times of files by their paths below `dir`. `paths` names the requested
+    /// files; the result can have more. `None` means all files, and follows renames that do not
+    /// change the content. The result is empty if `dir` is in no work tree or in a partial clone,
+    /// or if git fails.
     #[must_use]
     pub fn commit_times(
         &self,
@@ -49,8 +50,8 @@ impl GitHistory {
         paths: Option<&[&str]>,
         should_continue: &dyn Fn() -> bool,
     ) -> CommitTimes {
-        let has_none = paths.is_some_and(<[_]>::is_empty);
-        if has_none || !dir.ancestors().any(|d| d.join(".git").exists()) {
+        let has_no_paths = paths.is_some_and(<[_]>::is_empty);
+        if has_no_paths || !dir.ancestors().any(|d| d.join(".git").exists()) {
             return CommitTimes::new();
         }
         let git = Git { dir, approved: &[], should_continue };
@@ -133,9 +134,9 @@ impl Git<'_> {
         Ok(commits)
     }
 
-    /// Returns the files that differ from their last commit. To compare a file, git runs the filter
-    /// that its attributes name. So `git diff` is not run if the repository's own configuration
-    /// names programs.
+    /// Returns the files that differ from `HEAD`. To compare a file, git runs the filter that the
+    /// file's attributes name. So the result is empty if the repository's own configuration names
+    /// programs.
     fn edited_files(&self, files: Option<&[&str]>) -> Result<String, String> {
         if !self.programs()?.is_empty() {
             return Ok(String::new());
@@ -153,7 +154,8 @@ impl Git<'_> {
         )
     }
 
-    /// Runs a command of git that lists files, and returns its fields. `None` means all files.
+    /// Runs a git command that lists `files`; `None` means all files. Returns its output, in which
+    /// each field ends with a NUL.
     fn list(&self, args: &[&str], files: Option<&[&str]>) -> Result<String, String> {
         let mut command = self.command();
         command
@@ -166,7 +168,7 @@ impl Git<'_> {
             // either.
             .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_LITERAL_PATHSPECS", "1");
-        let output = self.run_up_to(command, TIMEOUT, MAX_LOG_BYTES)?;
+        let output = self.run_up_to(command, TIMEOUT, MAX_LIST_BYTES)?;
         match output.status.success() {
             true => Ok(output.out),
             false => Err(error_line(&output.err)),
@@ -180,7 +182,7 @@ fn whole_fields(out: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads the log, newest commit first: id and time, and after each the status and the names of
-/// files. Ignores the commits `left_out`.
+/// files. Takes no times from the commits `left_out`.
 fn parse_log(log: &str, left_out: &HashSet<&str>) -> CommitTimes {
     let mut found = CommitTimes::new();
     // Former name → present name.

@@ -1,4 +1,4 @@
-//! Pulling a repository whose own configuration names programs runs none of them.
+//! A pull runs no program that a repository's own configuration names, unless it is approved.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -16,16 +16,17 @@ fn git(dir: &Path, args: &[&str]) {
         .args(["-c", "user.name=T", "-c", "user.email=t@example.org"])
         .args(args);
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").stdin(Stdio::null());
-    let ended = command.output().unwrap();
-    assert!(ended.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&ended.stderr));
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {stderr}");
 }
 
-/// A clone that is behind its remote, and a script that creates the file `ran`.
+/// A clone that is behind its remote, and a script that creates the file `marker`.
 struct Clone {
     _dir: tempfile::TempDir,
     notes: PathBuf,
-    theirs: PathBuf,
-    ran: PathBuf,
+    upstream: PathBuf,
+    marker: PathBuf,
     script: PathBuf,
 }
 
@@ -33,28 +34,29 @@ impl Clone {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let (notes, theirs) = (root.join("notes"), root.join("theirs"));
+        let (notes, upstream) = (root.join("notes"), root.join("upstream"));
         git(&root, &["init", "-q", "--bare", "-b", "main", "origin.git"]);
-        git(&root, &["init", "-q", "-b", "main", "theirs"]);
-        let put = |name: &str, text: &str| std::fs::write(theirs.join(name), text).unwrap();
+        git(&root, &["init", "-q", "-b", "main", "upstream"]);
+        let put = |name: &str, text: &str| std::fs::write(upstream.join(name), text).unwrap();
         put("one.md", "One.\n");
         put(".gitattributes", "*.md filter=x diff=x merge=x\n");
-        git(&theirs, &["add", "-A"]);
-        git(&theirs, &["commit", "-q", "-m", "one"]);
-        git(&theirs, &["push", "-q", "../origin.git", "main"]);
+        git(&upstream, &["add", "-A"]);
+        git(&upstream, &["commit", "-q", "-m", "one"]);
+        git(&upstream, &["push", "-q", "../origin.git", "main"]);
         git(&root, &["clone", "-q", "origin.git", "notes"]);
         put("one.md", "One more.\n");
         put("two.md", "Two.\n");
-        git(&theirs, &["add", "-A"]);
-        git(&theirs, &["commit", "-q", "-m", "two"]);
-        git(&theirs, &["push", "-q", "../origin.git", "main"]);
-        let (ran, script) = (root.join("ran"), root.join("script"));
-        let text = format!("#!/bin/sh\ntouch '{}'\nexit 1\n", ran.display());
+        git(&upstream, &["add", "-A"]);
+        git(&upstream, &["commit", "-q", "-m", "two"]);
+        git(&upstream, &["push", "-q", "../origin.git", "main"]);
+        let (marker, script) = (root.join("marker"), root.join("script"));
+        let text = format!("#!/bin/sh\ntouch '{}'\nexit 1\n", marker.display());
         std::fs::write(&script, text).unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Self { _dir: dir, notes, theirs, ran, script }
+        Self { _dir: dir, notes, upstream, marker, script }
     }
 
+    /// Adds a value to the clone's configuration. `SCRIPT` stands for the path of the script.
     fn config(&self, key: &str, value: &str) {
         git(
             &self.notes,
@@ -62,30 +64,31 @@ impl Clone {
         );
     }
 
+    /// Replaces a value of the clone's configuration. `SCRIPT` stands for the path of the script.
     fn set_config(&self, key: &str, value: &str) {
         let value = value.replace("SCRIPT", self.script.to_str().unwrap());
         git(&self.notes, &["config", "--replace-all", key, &value]);
     }
 
-    fn pulled(&self, approved: &[String]) -> PullOutcome {
+    fn pull(&self, approved: &[String]) -> PullOutcome {
         pull(&self.notes, approved, &|| true)
     }
 }
 
-fn is_missing() -> bool {
-    let there = Command::new("git").arg("--version").stdout(Stdio::null()).status();
-    let missing = !there.is_ok_and(|status| status.success());
-    if missing {
+/// Returns whether git is not installed, and reports the skipped test.
+fn git_is_missing() -> bool {
+    let status = Command::new("git").arg("--version").stdout(Stdio::null()).status();
+    let is_missing = !status.is_ok_and(|status| status.success());
+    if is_missing {
         println!("SKIPPED: git is not installed");
     }
-    missing
+    is_missing
 }
 
 /// A way in which a repository makes git run a program: its name, and a function that prepares a
 /// clone.
 type Trap = (&'static str, fn(&Clone));
 
-/// Each trap gets a new clone.
 const TRAPS: &[Trap] = &[
     ("hook post-merge", |c| hook(c, "post-merge")),
     ("hook reference-transaction", |c| hook(c, "reference-transaction")),
@@ -167,7 +170,7 @@ const TRAPS: &[Trap] = &[
     }),
     ("alternate refs", |c| {
         c.config("core.alternateRefsCommand", "SCRIPT");
-        let objects = c.theirs.join(".git/objects");
+        let objects = c.upstream.join(".git/objects");
         std::fs::write(c.notes.join(".git/objects/info/alternates"), objects.to_str().unwrap())
             .unwrap();
     }),
@@ -185,18 +188,20 @@ fn hook(clone: &Clone, name: &str) {
 
 #[test]
 fn no_program_of_a_repository_runs() {
-    if is_missing() {
+    if git_is_missing() {
         return;
     }
-    let mut dangerous = Vec::new();
+    let mut effective_traps = Vec::new();
     for (name, prepare) in TRAPS {
         let clone = Clone::new();
         prepare(&clone);
-        let pulled = clone.pulled(&[]);
-        assert!(!clone.ran.exists(), "{name} ran: {pulled:?}");
-        match &pulled {
-            PullOutcome::Updated(_) => assert!(name.contains("hook"), "{name}: {pulled:?}"),
-            PullOutcome::Failed(why) => assert!(why.contains("may run programs"), "{name}: {why}"),
+        let outcome = clone.pull(&[]);
+        assert!(!clone.marker.exists(), "{name} ran: {outcome:?}");
+        match &outcome {
+            PullOutcome::Updated(_) => assert!(name.contains("hook"), "{name}: {outcome:?}"),
+            PullOutcome::Failed(reason) => {
+                assert!(reason.contains("may run programs"), "{name}: {reason}");
+            }
             other => panic!("{name}: {other:?}"),
         }
         // Plain git shows that the trap works.
@@ -208,23 +213,24 @@ fn no_program_of_a_repository_runs() {
             .args(["pull", "-q", "--ff-only"])
             .stdin(Stdio::null());
         plain.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_TERMINAL_PROMPT", "0");
-        if matches!(pulled, PullOutcome::Updated(_)) {
+        if matches!(outcome, PullOutcome::Updated(_)) {
             git(
                 &clone.notes,
                 &["-c", "core.hooksPath=/dev/null", "reset", "-q", "--hard", "HEAD~1"],
             );
         }
         let _ = plain.stdout(Stdio::null()).stderr(Stdio::null()).status();
-        if clone.ran.exists() {
-            dangerous.push(*name);
+        if clone.marker.exists() {
+            effective_traps.push(*name);
         }
     }
-    assert!(dangerous.len() >= 11, "only these run with plain git: {dangerous:?}");
+    let count = effective_traps.len();
+    assert!(count >= 11, "only these run programs with plain git: {effective_traps:?}");
 }
 
 #[test]
-fn a_plain_clone_is_pulled_without_asking() {
-    if is_missing() {
+fn a_harmless_configuration_needs_no_approval() {
+    if git_is_missing() {
         return;
     }
     let clone = Clone::new();
@@ -233,34 +239,34 @@ fn a_plain_clone_is_pulled_without_asking() {
     {
         clone.config(key, value);
     }
-    assert!(matches!(clone.pulled(&[]), PullOutcome::Updated(_)));
+    assert!(matches!(clone.pull(&[]), PullOutcome::Updated(_)));
     assert!(clone.notes.join("two.md").exists());
 }
 
 #[test]
 fn only_an_approved_configuration_runs_programs() {
-    if is_missing() {
+    if git_is_missing() {
         return;
     }
     let clone = Clone::new();
     clone.config("filter.x.smudge", "SCRIPT");
-    let PullOutcome::Failed(why) = clone.pulled(&[]) else { panic!("it was pulled") };
-    assert!(why.contains("(filter.x.smudge)") && !clone.ran.exists(), "{why}");
-    let fingerprint = why.split('"').nth(1).unwrap().to_owned();
+    let PullOutcome::Failed(reason) = clone.pull(&[]) else { panic!("it was pulled") };
+    assert!(reason.contains("(filter.x.smudge)") && !clone.marker.exists(), "{reason}");
+    let fingerprint = reason.split('"').nth(1).unwrap().to_owned();
     let approved = [fingerprint];
     // An additional entry makes another configuration.
     clone.config("filter.x.clean", "SCRIPT");
-    let PullOutcome::Failed(why) = clone.pulled(&approved) else { panic!("it was pulled") };
-    assert!(why.contains("filter.x.clean"), "{why}");
-    assert!(!clone.ran.exists());
+    let PullOutcome::Failed(reason) = clone.pull(&approved) else { panic!("it was pulled") };
+    assert!(reason.contains("filter.x.clean"), "{reason}");
+    assert!(!clone.marker.exists());
     git(&clone.notes, &["config", "--unset", "filter.x.clean"]);
-    assert!(matches!(clone.pulled(&approved), PullOutcome::Updated(_)));
-    assert!(clone.ran.exists() && clone.notes.join("two.md").exists());
+    assert!(matches!(clone.pull(&approved), PullOutcome::Updated(_)));
+    assert!(clone.marker.exists() && clone.notes.join("two.md").exists());
 }
 
 #[test]
 fn a_repository_among_the_files_of_a_source_is_not_used() {
-    if is_missing() {
+    if git_is_missing() {
         return;
     }
     // The files of a bare repository can be committed like any others. Its configuration names a
@@ -271,7 +277,7 @@ fn a_repository_among_the_files_of_a_source_is_not_used() {
     git(&bare, &["config", "core.bare", "false"]);
     git(&bare, &["config", "core.worktree", bare.to_str().unwrap()]);
     git(&bare, &["config", "core.fsmonitor", clone.script.to_str().unwrap()]);
-    let pulled = pull(&bare, &[], &|| true);
-    assert!(!clone.ran.exists(), "{pulled:?}");
-    assert!(!matches!(pulled, PullOutcome::Updated(_)), "{pulled:?}");
+    let outcome = pull(&bare, &[], &|| true);
+    assert!(!clone.marker.exists(), "{outcome:?}");
+    assert!(!matches!(outcome, PullOutcome::Updated(_)), "{outcome:?}");
 }

@@ -1,8 +1,8 @@
 //! Rules that leave files of a source out: rule files in its directories, and patterns of the
 //! owner.
 //!
-//! Order of precedence: the owner's patterns, `.brainignore`, `.ignore`, `.gitignore`, git's
-//! excludes outside the work tree's directories, then the built-in list of generated directories.
+//! Order of precedence: the owner's patterns, `.brainignore`, `.ignore`, `.gitignore`, the exclude
+//! files of the repository and of git's user, then the built-in list of generated directories.
 //! Among rule files of one kind, the nearest directory wins.
 
 use std::fs;
@@ -14,7 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// Names of rule files; later ones overrule earlier ones.
 const RULE_FILES: [&str; 3] = [".gitignore", ".ignore", ".brainignore"];
-/// Generated directories: packages, builds, environments.
+/// Names of generated directories: packages, builds, environments.
 const GENERATED_DIRECTORIES: [&str; 4] = ["node_modules", "target", "venv", "__pycache__"];
 /// Maximum length of a rule file in bytes; the rest is not read.
 const MAX_BYTES: u64 = 1_000_000;
@@ -25,6 +25,7 @@ pub fn is_rule_file(name: &[u8]) -> bool {
     rule_kind(name).is_some()
 }
 
+/// Returns the index of a rule file's name in [`RULE_FILES`]; `None` for other names.
 fn rule_kind(name: &[u8]) -> Option<usize> {
     if name.first() != Some(&b'.') {
         return None;
@@ -35,28 +36,28 @@ fn rule_kind(name: &[u8]) -> Option<usize> {
 /// The rules of a directory with markdown files.
 #[derive(Debug, Clone, Default)]
 pub struct IgnoreRules {
-    /// Only hidden directories are left out: all other files are brain's own.
+    /// Whether no rule applies, because all files are brain's own.
     is_off: bool,
     include: Option<Gitignore>,
     exclude: Option<Gitignore>,
     /// Rules of the directories above, in the same git work tree.
     above: Vec<RuleFile>,
-    /// Git's excludes for the work tree that are not in its directories. The first match wins.
+    /// The exclude files of the repository and of git's user. The first match wins.
     git_excludes: Vec<Gitignore>,
 }
 
 impl IgnoreRules {
-    /// Returns rules that leave out hidden directories only.
+    /// Returns rules that leave out nothing. A walk leaves out hidden directories nevertheless.
     #[must_use]
     pub fn off() -> Self {
         Self { is_off: true, ..Self::default() }
     }
 
-    /// Returns the rules of the directory `root`. With patterns in `include`, only files that match
-    /// one are found.
+    /// Returns the rules of the directory `root`. If there are patterns in `include`, files that
+    /// match none of them are left out.
     ///
     /// # Errors
-    /// A pattern that is not valid, and why.
+    /// When a pattern is not valid; the text says which and why.
     pub fn new(root: &Path, include: &[String], exclude: &[String]) -> Result<Self, String> {
         let (include, exclude) = (patterns(root, include)?, patterns(root, exclude)?);
         let (above, git_excludes) = match work_tree(root) {
@@ -84,10 +85,12 @@ impl IgnoreRules {
     }
 }
 
-/// A rule file, and the depth of the entries of its directory.
+/// A rule file.
 #[derive(Debug, Clone)]
 struct RuleFile {
+    /// Depth of the entries of its directory; 0 for directories above the walk.
     depth: usize,
+    /// Index of its name in [`RULE_FILES`].
     kind: usize,
     rules: Gitignore,
 }
@@ -140,12 +143,13 @@ impl<'a> ActiveRules<'a> {
         if rules.is_off {
             return false;
         }
-        let is_match = |set: &Gitignore| set.matched(path, is_dir).is_ignore();
-        if rules.exclude.as_ref().is_some_and(is_match) {
+        let is_excluded = |set: &Gitignore| set.matched(path, is_dir).is_ignore();
+        if rules.exclude.as_ref().is_some_and(is_excluded) {
             return true;
         }
-        let is_wanted = |set: &Gitignore| set.matched_path_or_any_parents(path, is_dir).is_ignore();
-        if !is_dir && rules.include.as_ref().is_some_and(|set| !is_wanted(set)) {
+        let is_included =
+            |set: &Gitignore| set.matched_path_or_any_parents(path, is_dir).is_ignore();
+        if !is_dir && rules.include.as_ref().is_some_and(|set| !is_included(set)) {
             return true;
         }
         for kind in (0..RULE_FILES.len()).rev() {
@@ -165,7 +169,7 @@ impl<'a> ActiveRules<'a> {
             }
         }
         let name = path.file_name().unwrap_or_default();
-        is_dir && GENERATED_DIRECTORIES.iter().any(|made| name == *made)
+        is_dir && GENERATED_DIRECTORIES.iter().any(|generated| name == *generated)
     }
 }
 
@@ -256,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn included_patterns_select_files() {
+    fn include_patterns_select_files() {
         let dir = tempfile::tempdir().unwrap();
         let include = text(&["notes/", "*.mdx"]);
         let rules = IgnoreRules::new(dir.path(), &include, &text(&["notes/old/"])).unwrap();

@@ -15,10 +15,10 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
 pub struct OwnContents<'a> {
     /// Digests of complete texts that brain may have written.
     pub digests: &'a [[u8; 32]],
-    /// Whether bytes are a text of brain's that a power loss left incomplete.
+    /// Returns whether the bytes are one of brain's texts that a power loss left incomplete.
     pub torn: &'a dyn Fn(&[u8]) -> bool,
     /// Whether this is the first check after an unclean end. Only then does an incomplete text
-    /// count as brain's own; later it is another program's save.
+    /// count as brain's own. Later, it is a save of another program.
     pub recovering: bool,
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::own_contents::digest;
 use parking_lot::Mutex;
 
-/// How long a replaced file is watched after its last change.
+/// How long a replaced file is watched after its replacement or its last change.
 const WATCH_TIME: Duration = Duration::from_secs(30);
 /// Maximum watched files; beyond it, the oldest is checked a last time and closed.
 const MAX_WATCHED: usize = 256;
@@ -36,65 +36,69 @@ struct ReplacedFile {
     page_id: u64,
     path: String,
     file: File,
+    /// Digest of its bytes at the last check.
     digest: [u8; 32],
-    changed: Instant,
+    changed_at: Instant,
 }
 
 /// The replaced files of one tree.
 #[derive(Debug, Default)]
 pub(super) struct ReplacedFiles {
-    replaced: Mutex<VecDeque<ReplacedFile>>,
-    saves: Mutex<Vec<OverwrittenEdit>>,
+    /// The watched files, oldest first.
+    files: Mutex<VecDeque<ReplacedFile>>,
+    /// Edits that [`ReplacedFiles::take`] has not returned yet.
+    edits: Mutex<Vec<OverwrittenEdit>>,
 }
 
 impl ReplacedFiles {
     /// Starts to watch a file that held `bytes` when it was replaced.
     pub(super) fn watch(&self, page_id: u64, path: &str, file: File, bytes: &[u8]) {
-        let one = ReplacedFile {
+        let replaced_file = ReplacedFile {
             page_id,
             path: path.to_owned(),
             file,
             digest: digest(bytes),
-            changed: Instant::now(),
+            changed_at: Instant::now(),
         };
-        let mut replaced = self.replaced.lock();
-        replaced.push_back(one);
-        let oldest = if replaced.len() > MAX_WATCHED { replaced.pop_front() } else { None };
-        drop(replaced);
+        let mut files = self.files.lock();
+        files.push_back(replaced_file);
+        let oldest = if files.len() > MAX_WATCHED { files.pop_front() } else { None };
+        drop(files);
         if let Some(mut oldest) = oldest {
-            self.saves.lock().extend(oldest.check());
+            self.edits.lock().extend(oldest.check());
         }
     }
 
-    /// Adds a save that must be kept.
+    /// Adds an edit that must be kept; ignores an empty one.
     pub(super) fn add(&self, page_id: u64, path: &str, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            let save = OverwrittenEdit { page_id, path: path.to_owned(), bytes };
-            self.saves.lock().push(save);
+            let edit = OverwrittenEdit { page_id, path: path.to_owned(), bytes };
+            self.edits.lock().push(edit);
         }
     }
 
-    /// Checks all replaced files and returns the new saves, each once.
+    /// Checks all replaced files and returns the new edits, each once.
     pub(super) fn take(&self) -> Vec<OverwrittenEdit> {
-        let mut saves = std::mem::take(&mut *self.saves.lock());
-        let mut replaced = self.replaced.lock();
-        replaced.retain_mut(|one| {
-            saves.extend(one.check());
-            one.changed.elapsed() < WATCH_TIME
+        let mut edits = std::mem::take(&mut *self.edits.lock());
+        let mut files = self.files.lock();
+        files.retain_mut(|file| {
+            edits.extend(file.check());
+            file.changed_at.elapsed() < WATCH_TIME
         });
-        saves
+        edits
     }
 }
 
 impl ReplacedFile {
+    /// Returns the new contents if the file changed since the last check.
     fn check(&mut self) -> Option<OverwrittenEdit> {
         let bytes = read(&self.file)?;
-        let now = digest(&bytes);
-        if now == self.digest {
+        let current = digest(&bytes);
+        if current == self.digest {
             return None;
         }
-        (self.digest, self.changed) = (now, Instant::now());
-        // An empty file is about to be written.
+        (self.digest, self.changed_at) = (current, Instant::now());
+        // An empty file is about to be written: a later check returns its contents.
         (!bytes.is_empty()).then(|| OverwrittenEdit {
             page_id: self.page_id,
             path: self.path.clone(),
@@ -103,7 +107,7 @@ impl ReplacedFile {
     }
 }
 
-/// Reads the file from its beginning.
+/// Reads up to [`MAX_BYTES`] from the file's beginning; `None` if it cannot be read.
 fn read(file: &File) -> Option<Vec<u8>> {
     let mut bytes = vec![0; MAX_BYTES.min(file.metadata().ok()?.len() as usize)];
     let mut read = 0;

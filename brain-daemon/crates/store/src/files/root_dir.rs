@@ -1,8 +1,7 @@
 //! Path resolution below a directory, which no symbolic link can leave.
 //!
 //! The kernel resolves each path in one step, from a handle of the directory (`openat2` with
-//! `RESOLVE_BENEATH`). So no path leads out, even if a directory is replaced by a link at this
-//! moment.
+//! `RESOLVE_BENEATH`). So no path leads out, even if a directory is replaced by a link meanwhile.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +34,8 @@ impl RootDir {
         Ok(Self { handle: open(path, DIR, Mode::empty())?, path: path.to_owned() })
     }
 
-    /// Opens a handle of the directory at `path` below this one. Follows links that stay below it.
+    /// Opens a handle of the directory at `path` below this one. Follows links that stay below it;
+    /// on systems without `openat2`, follows no links.
     ///
     /// # Errors
     /// When the directory is missing, or a link leads out.
@@ -69,13 +69,13 @@ impl RootDir {
                 Err(e) => return Err(e.into()),
             };
             here.push(part);
-            let made = self.open_dir(&here)?;
+            let subdirectory = self.open_dir(&here)?;
             if is_new && inherit_mode {
                 // A file system without modes refuses this. The directory is usable nevertheless.
                 let mode = Mode::from_raw_mode(fstat(&dir)?.st_mode & 0o7777);
                 let _ = chmodat(&dir, part.as_os_str(), mode, AtFlags::empty());
             }
-            dir = made;
+            dir = subdirectory;
         }
         Ok(dir)
     }
@@ -83,32 +83,33 @@ impl RootDir {
     /// Opens the file at `path` for reading. Follows no links and does not wait for a pipe.
     ///
     /// # Errors
-    /// When the file is missing, unreadable, or below a link (`ELOOP`, `ENOTDIR`).
+    /// When the file is missing, unreadable, a link, or below a link (`ELOOP`, `ENOTDIR`).
     pub fn open_file(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
     }
 
-    /// Returns a path handle (`O_PATH`) of `path`. Follows no links.
+    /// Returns a path handle (`O_PATH`) of `path`, which can be a link. Follows no links.
     ///
     /// # Errors
-    /// As [`RootDir::open_file`]; the file need not be readable.
+    /// When the file is missing or below a link. The file need not be readable.
     pub fn open_path(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(resolve(self.handle.as_fd(), path, flags, ResolveFlags::NO_SYMLINKS)?.into())
     }
 }
 
+/// Opens `path` below `root` with `flags`; an empty path is `root` itself.
 fn resolve(
     root: BorrowedFd<'_>,
     path: &Path,
     flags: OFlags,
-    how: ResolveFlags,
+    resolve_flags: ResolveFlags,
 ) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let how = how | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let resolve_flags = resolve_flags | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..MAX_ATTEMPTS {
-        match openat2(root, path, flags, Mode::empty(), how) {
+        match openat2(root, path, flags, Mode::empty(), resolve_flags) {
             Err(Errno::AGAIN) => {}
             // Linux before 5.6, or a container without this call.
             Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path, flags),
@@ -142,7 +143,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn no_link_leads_out() {
+    fn no_path_leads_out_through_a_link() {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = RootDir::open(dir.path()).unwrap();
         std::fs::write(outside.path().join("x.md"), "secret").unwrap();

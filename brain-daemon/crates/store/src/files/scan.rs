@@ -64,14 +64,14 @@ pub struct MarkdownFile {
 pub struct ScanReport {
     /// Markdown files, in the order of the walk.
     pub files: Vec<MarkdownFile>,
-    /// Number of files that are not markdown.
+    /// Number of files that are not markdown, and of links.
     pub other_files: u64,
     /// Paths that could not be read or are not UTF-8, with the reason. Relative to the directory;
     /// empty for the directory itself.
     pub unreadable: Vec<(String, String)>,
     /// Directories below that are separate git work trees.
     pub repositories: Vec<String>,
-    /// Files and directories that the rules left out.
+    /// Files and directories that the rules left out, and hidden directories.
     pub ignored: IgnoredFiles,
 }
 
@@ -93,15 +93,16 @@ pub fn markdown_files(
     ScanReport { files, ..found }
 }
 
-/// Returns size and times of the file at `path` in `dir`; `None` when a walk would not find it.
+/// Returns size and times of the file at `path` in `dir`. `None` when there is no regular file, or
+/// when it is below a link or a hidden directory.
 ///
 /// # Errors
 /// When the file's metadata cannot be read.
 pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
     // A file name can begin with a dot; a directory's cannot.
-    let hidden =
+    let is_hidden =
         path.rsplit_once('/').is_some_and(|(dirs, _)| dirs.split('/').any(|d| d.starts_with('.')));
-    if hidden {
+    if is_hidden {
         return Ok(None);
     }
     match RootDir::open(dir)
@@ -121,18 +122,19 @@ pub fn is_missing(error: &io::Error) -> bool {
         || matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::XDEV))
 }
 
-/// Whether a walk can reach `path`: no directory above is a link or hidden.
+/// Whether a walk can reach `path`: it is no hidden directory, and no directory above is hidden or
+/// a link.
 pub(super) fn is_reachable(dir: &Path, path: &str) -> bool {
     let mut file_path = dir.to_owned();
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
         file_path.push(part);
-        let last = parts.peek().is_none();
+        let is_last = parts.peek().is_none();
         // A file name can begin with a dot; a directory's cannot.
-        if part.starts_with('.') && (!last || file_path.is_dir()) {
+        if part.starts_with('.') && (!is_last || file_path.is_dir()) {
             return false;
         }
-        if !last && !fs::symlink_metadata(&file_path).is_ok_and(|meta| meta.is_dir()) {
+        if !is_last && !fs::symlink_metadata(&file_path).is_ok_and(|meta| meta.is_dir()) {
             return false;
         }
     }

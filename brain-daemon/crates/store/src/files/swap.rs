@@ -12,23 +12,23 @@ use rustix::io::Errno;
 /// `NotFound` when one of them is missing.
 pub(super) fn exchange(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> {
     match renameat_with(dir, ours, dir, theirs, RenameFlags::EXCHANGE) {
-        Err(e) if is_unknown(e) => exchange_in_steps(dir, ours, theirs),
+        Err(e) if is_unsupported(e) => exchange_in_steps(dir, ours, theirs),
         other => Ok(other?),
     }
 }
 
 /// Exchanges two files on file systems without `RENAME_EXCHANGE`. For a moment nothing is at
-/// `theirs`. A file that another program creates there stays, as if created afterwards.
+/// `theirs`. If another program creates a file there, that file stays, as if it had replaced ours.
 fn exchange_in_steps(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> {
-    let aside = format!("{ours}.old");
-    renameat(dir, theirs, dir, &aside)?;
+    let old_name = format!("{ours}.old");
+    renameat(dir, theirs, dir, &old_name)?;
     let placed = rename_new(dir, ours, dir, theirs);
     match &placed {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-            rename_new(dir, &aside, dir, theirs)?;
+            rename_new(dir, &old_name, dir, theirs)?;
             placed
         }
-        _ => Ok(renameat(dir, &aside, dir, ours)?),
+        _ => Ok(renameat(dir, &old_name, dir, ours)?),
     }
 }
 
@@ -38,7 +38,7 @@ fn exchange_in_steps(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> 
 /// `AlreadyExists` when the name is taken, `NotFound` when there is no such file.
 pub(super) fn rename_new(from: &OwnedFd, name: &str, to: &OwnedFd, free: &str) -> io::Result<()> {
     match renameat_with(from, name, to, free, RenameFlags::NOREPLACE) {
-        Err(e) if is_unknown(e) => {}
+        Err(e) if is_unsupported(e) => {}
         other => return Ok(other?),
     }
     match linkat(from, name, to, free, AtFlags::empty()) {
@@ -55,7 +55,8 @@ pub(super) fn rename_new(from: &OwnedFd, name: &str, to: &OwnedFd, free: &str) -
     }
 }
 
-fn is_unknown(error: Errno) -> bool {
+/// Whether the kernel or the file system does not support a flag of the call.
+fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 

@@ -1,4 +1,4 @@
-//! Trash: moves files of deleted pages there, restores them and purges them.
+//! The trash: keeps the files of deleted pages, restores them and purges them.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -127,8 +127,9 @@ impl Tree {
         Ok(outcome)
     }
 
-    /// Repairs a page's files after an unclean end. Removes temporary files, and incomplete or
-    /// duplicate copies in the trash. Completes a file that must be in the trash.
+    /// Repairs a page's files after an unclean end: removes temporary files. If the file must be in
+    /// the trash (`trashed`), also makes sure that one complete copy with `text` exists, and
+    /// removes duplicate copies from the trash.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -148,31 +149,31 @@ impl Tree {
         if !trashed {
             return Ok(());
         }
-        let at_place = match self.entry(path)? {
+        let state = match self.entry(path)? {
             Some(entry) => entry.read()?,
             None => EntryState::Missing,
         };
-        let is_gone = matches!(at_place, EntryState::Missing);
-        let at_place = matches!(at_place, EntryState::File(found) if own.contains(&found.bytes));
-        let mut whole = at_place;
+        let is_missing = matches!(state, EntryState::Missing);
+        let is_at_path = matches!(state, EntryState::File(found) if own.contains(&found.bytes));
+        let mut has_copy = is_at_path;
         for file_path in self.trash_paths(path)? {
             let Some(entry) = self.entry(&file_path)? else { continue };
             let EntryState::File(found) = entry.read()? else { continue };
             match own.contains(&found.bytes) {
-                true if whole => {
+                true if has_copy => {
                     _ = self.remove(&file_path, page_id, |bytes| own.contains(bytes))?;
                 }
                 true => {
                     self.put(&file_path, text, own, page_id)?;
-                    whole = true;
+                    has_copy = true;
                 }
                 false => {}
             }
         }
-        if at_place {
+        if is_at_path {
             self.put(path, text, own, page_id)?;
         }
-        if is_gone && !whole {
+        if is_missing && !has_copy {
             // The power loss left the file neither at its path nor in the trash.
             let (path, bytes) = (path.to_owned(), text.as_bytes().to_vec());
             self.keep_in_trash(&OverwrittenEdit { page_id, path, bytes })?;
@@ -180,18 +181,18 @@ impl Tree {
         Ok(())
     }
 
-    /// Keeps a lost save of another program in the trash and returns its path.
+    /// Writes an overwritten edit of another program to the trash and returns its path there.
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn keep_in_trash(&self, save: &OverwrittenEdit) -> io::Result<PathBuf> {
-        let mut n = self.trash_paths(&save.path)?.len();
+    pub fn keep_in_trash(&self, edit: &OverwrittenEdit) -> io::Result<PathBuf> {
+        let mut n = self.trash_paths(&edit.path)?.len();
         loop {
-            let file_path = trash_path(&save.path, n);
+            let file_path = trash_path(&edit.path, n);
             let entry = self.create_entry(&file_path)?;
             match self.create_file(&entry) {
                 Ok(mut file) => {
-                    file.write_all(&save.bytes)?;
+                    file.write_all(&edit.bytes)?;
                     return Ok(self.path_of(&file_path));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => n += 1,
@@ -211,7 +212,7 @@ impl Tree {
             if !first.is_taken(&format!("{}~{n}", first.name)) {
                 break;
             }
-            // The first path counts, even if its file is gone.
+            // The first path counts, even if its file is gone, so that numbers have no gap.
             if n == 1 && paths.is_empty() {
                 paths.push(trash_path(path, 0));
             }
@@ -220,34 +221,39 @@ impl Tree {
         Ok(paths)
     }
 
-    /// Removes the file if `ours` accepts its bytes. Returns `false` if another file is at the
+    /// Removes the file if `is_ours` accepts its bytes. Returns `false` if another file is at the
     /// path. The file is renamed before the last check, so that a concurrent save can be put back.
-    fn remove(&self, path: &str, page_id: u64, ours: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    fn remove(
+        &self,
+        path: &str,
+        page_id: u64,
+        is_ours: impl Fn(&[u8]) -> bool,
+    ) -> io::Result<bool> {
         let Some(entry) = self.entry(path)? else { return Ok(true) };
         match entry.read()? {
             EntryState::Missing => return Ok(true),
-            EntryState::File(found) if ours(&found.bytes) => {}
+            EntryState::File(found) if is_ours(&found.bytes) => {}
             EntryState::File(_) | EntryState::Other => return Ok(false),
         }
-        let out = entry.temporary(page_id);
-        match rename_new(&entry.dir, &entry.name, &out.dir, &out.name) {
+        let moved = entry.temporary(page_id);
+        match rename_new(&entry.dir, &entry.name, &moved.dir, &moved.name) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
             other => other?,
         }
-        match out.read()? {
-            EntryState::File(found) if ours(&found.bytes) => {
-                self.discard(&out, path, page_id, found)?;
+        match moved.read()? {
+            EntryState::File(found) if is_ours(&found.bytes) => {
+                self.discard(&moved, path, page_id, found)?;
                 return Ok(true);
             }
             EntryState::Missing => return Ok(true),
-            seen => match rename_new(&out.dir, &out.name, &entry.dir, &entry.name) {
+            other => match rename_new(&moved.dir, &moved.name, &entry.dir, &entry.name) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                    if let EntryState::File(found) = seen {
+                    if let EntryState::File(found) = other {
                         self.replaced_files.add(page_id, path, found.bytes.clone());
-                        self.discard(&out, path, page_id, found)?;
+                        self.discard(&moved, path, page_id, found)?;
                     }
                 }
-                other => other?,
+                result => result?,
             },
         }
         Ok(false)

@@ -15,7 +15,7 @@ use super::swap::{exchange, rename_new};
 /// Attempts to write a file that other programs change meanwhile.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Result of an operation on a file.
+/// Result of an operation on a page's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The file is as requested.
@@ -75,7 +75,7 @@ impl Tree {
     /// temporary file has `page_id` in its name, so the names of different pages differ.
     ///
     /// # Errors
-    /// When the file system refuses; the file is unchanged then.
+    /// When the file system refuses, or other programs change the file again and again.
     pub fn put(
         &self,
         path: &str,
@@ -84,14 +84,14 @@ impl Tree {
         page_id: u64,
     ) -> io::Result<Outcome> {
         for _ in 0..MAX_ATTEMPTS {
-            let (entry, seen) = match self.entry(path)? {
+            let (entry, state) = match self.entry(path)? {
                 Some(entry) => {
-                    let seen = entry.read()?;
-                    (entry, seen)
+                    let state = entry.read()?;
+                    (entry, state)
                 }
                 None => (self.create_entry(path)?, EntryState::Missing),
             };
-            let former = match seen {
+            let former = match state {
                 EntryState::Missing => None,
                 EntryState::File(found) if found.bytes == text.as_bytes() => {
                     return Ok(Outcome::Done);
@@ -142,7 +142,7 @@ impl Tree {
     }
 
     /// Checks the replaced file, which is at `out` now. If brain did not write it, exchanges the
-    /// two files again.
+    /// two files again, so that the other program's file is at the path.
     fn inspect(
         &self,
         entry: &FileEntry,
@@ -156,10 +156,10 @@ impl Tree {
                 self.discard(out, path, page_id, found)?;
                 return Ok(Outcome::Done);
             }
-            seen => seen,
+            other => other,
         };
-        // The last bytes put at the path, if known.
-        let mut there = Some(text.as_bytes().to_vec());
+        // The bytes that were last put at the path, if known.
+        let mut last_put = Some(text.as_bytes().to_vec());
         for _ in 0..MAX_ATTEMPTS {
             match exchange(&out.dir, &out.name, &entry.name) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -175,7 +175,7 @@ impl Tree {
             }
             let next = out.read()?;
             match next {
-                EntryState::File(found) if there.as_ref() == Some(&found.bytes) => {
+                EntryState::File(found) if last_put.as_ref() == Some(&found.bytes) => {
                     if found.bytes != text.as_bytes() {
                         self.replaced_files.add(page_id, path, found.bytes.clone());
                     }
@@ -188,7 +188,7 @@ impl Tree {
                 EntryState::Missing => return Ok(Outcome::Foreign),
                 // A newer save arrived meanwhile: put it back in turn.
                 _ => {
-                    there = match replaced {
+                    last_put = match replaced {
                         EntryState::File(found) => Some(found.bytes),
                         _ => None,
                     };
@@ -215,7 +215,8 @@ impl Tree {
         }
     }
 
-    /// Removes a checked temporary file and watches it, because another program may have it open.
+    /// Removes a replaced file that was checked, and watches it, because another program may have
+    /// it open.
     pub(super) fn discard(
         &self,
         out: &FileEntry,

@@ -14,6 +14,7 @@ fn tree() -> (tempfile::TempDir, Tree) {
     (dir, tree)
 }
 
+/// Writes a page file; the texts `ours` count as written by brain.
 fn put(tree: &Tree, path: &str, text: &str, ours: &[&str]) -> Outcome {
     let digests: Vec<_> = ours.iter().map(|text| digest(text.as_bytes())).collect();
     tree.put(path, text, &OwnContents::whole(&digests), 1).unwrap()
@@ -54,8 +55,8 @@ fn a_save_between_check_and_write_stays() {
         put(&tree, "a.md", "one", &[]);
         let file_path = tree.path_of("a.md");
         let (digests, calls) = ([digest(b"one")], Cell::new(0));
-        // Called for incomplete contents: here for the temporary file that a kill left, after the
-        // page's file was read.
+        // Decides whether contents are incomplete. Called here for the temporary file that a kill
+        // left, after the page's file was read.
         let torn = |_: &[u8]| {
             calls.set(calls.get() + 1);
             fs::write(&file_path, saved).unwrap();
@@ -73,16 +74,16 @@ fn a_save_between_check_and_write_stays() {
 fn writes_to_a_replaced_file_are_not_lost() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "one", &[]);
-    let mut open = File::options().write(true).open(tree.path_of("a.md")).unwrap();
+    let mut open_file = File::options().write(true).open(tree.path_of("a.md")).unwrap();
     assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
     assert_eq!(tree.take_overwritten_edits(), []);
-    open.write_all(b"late").unwrap();
+    open_file.write_all(b"late").unwrap();
     let saves = tree.take_overwritten_edits();
     assert_eq!(saves.len(), 1);
     let save = &saves[0];
     assert_eq!((save.page_id, save.path.as_str(), &*save.bytes), (1, "a.md", &b"late"[..]));
     assert_eq!(tree.take_overwritten_edits(), [], "each save is returned once");
-    open.write_all(b" and later").unwrap();
+    open_file.write_all(b" and later").unwrap();
     assert_eq!(tree.take_overwritten_edits()[0].bytes, b"late and later");
     assert_eq!(read(&tree, "a.md"), "two");
 }
@@ -94,14 +95,14 @@ fn a_write_keeps_mode_and_owner() {
     put(&tree, "a.md", "one", &[]);
     let file_path = tree.path_of("a.md");
     fs::set_permissions(&file_path, fs::Permissions::from_mode(0o640)).unwrap();
-    let owned = rustix::process::geteuid().is_root();
-    if owned {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
         chown(&file_path, Some(1234), Some(2345)).unwrap();
     }
     assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
     let meta = fs::metadata(&file_path).unwrap();
     assert_eq!((meta.mode() & 0o777, read(&tree, "a.md").as_str()), (0o640, "two"));
-    if owned {
+    if is_root {
         assert_eq!((meta.uid(), meta.gid()), (1234, 2345));
     }
 }
@@ -141,9 +142,9 @@ fn an_interrupted_restore_leaves_no_copy_in_the_trash() {
 fn only_the_first_check_counts_an_incomplete_write_as_own() {
     let whole = "A line that is long enough to be cut.\n".repeat(60);
     let torn = |bytes: &[u8]| is_torn(bytes, whole.as_bytes());
-    for left in ["", &whole[..700], &"\0".repeat(900)] {
+    for incomplete in ["", &whole[..700], &"\0".repeat(900)] {
         let (_dir, tree) = tree();
-        put(&tree, "a.md", left, &[]);
+        put(&tree, "a.md", incomplete, &[]);
         let mut own = OwnContents { digests: &[], torn: &torn, recovering: false };
         assert_ne!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Done);
         own.recovering = true;
@@ -162,6 +163,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
     let torn = |bytes: &[u8]| is_torn(bytes, text.as_bytes());
     let digests = [digest(text.as_bytes())];
     let own = OwnContents { digests: &digests, torn: &torn, recovering: true };
+    /// Paths and texts.
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: [Files<'_>; 6] = [
         &[],
@@ -171,16 +173,16 @@ fn incomplete_trash_copies_become_one_complete_file() {
         &[(".trash/x.md", &text[..512])],
         &[("x.md", &text[..600])],
     ];
-    for left in cases {
+    for leftovers in cases {
         let (_dir, tree) = tree();
-        for (path, text) in left {
+        for (path, text) in leftovers {
             put(&tree, path, text, &[]);
         }
         fs::create_dir_all(tree.root()).unwrap();
         fs::write(tree.path_of(".brain-7.tmp"), &text[..99]).unwrap();
         tree.recover("x.md", &text, &own, true, 7).unwrap();
         assert_eq!(tree.trash("x.md", &own, false).unwrap(), Outcome::Done);
-        assert_eq!(names(&tree, ""), [".trash"], "{left:?}");
+        assert_eq!(names(&tree, ""), [".trash"], "{leftovers:?}");
         assert_eq!(
             (names(&tree, ".trash"), read(&tree, ".trash/x.md")),
             (vec!["x.md".into()], text.clone())
@@ -208,8 +210,8 @@ fn a_save_in_a_leftover_temporary_file_is_found() {
     let saves = tree.take_overwritten_edits();
     assert_eq!((saves.len(), &*saves[0].bytes, saves[0].page_id), (1, &b"another save"[..], 3));
     assert_eq!(names(&tree, ""), ["a.md"]);
-    let kept = tree.keep_in_trash(&saves[0]).unwrap();
-    assert_eq!(fs::read_to_string(kept).unwrap(), "another save");
+    let trashed = tree.keep_in_trash(&saves[0]).unwrap();
+    assert_eq!(fs::read_to_string(trashed).unwrap(), "another save");
 }
 
 #[test]

@@ -23,11 +23,11 @@ use brain_page::is_markdown;
 const UNREPORTED_DIRECTORIES: [&str; 2] = [".git", TRASH];
 /// Maximum depth of directories. Each open directory takes a file descriptor.
 const MAX_DEPTH: usize = 500;
-/// Flags to read a directory.
-const READ: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+/// Flags to open a directory for reading.
+const READ_DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Calls `each` with the markdown files of `dir`, sorted by the bytes of their paths; see
-/// [`super::markdown_files`]. Stops when it returns `false`.
+/// [`super::markdown_files`]. Stops when `each` returns `false`. The report has no files.
 pub fn for_each_markdown_file(
     dir: &Path,
     below: &str,
@@ -38,15 +38,16 @@ pub fn for_each_markdown_file(
     let active = ActiveRules::new(rules);
     let found = ScanReport::default();
     let mut walk = Walk { dir, except, active, each, found, path: Vec::new() };
-    let walked = if below.is_empty() {
+    let result = if below.is_empty() {
         // Only the root directory can be a link.
-        openat(CWD, dir, READ, Mode::empty()).map(|handle| walk.directory(handle, 1))
+        openat(CWD, dir, READ_DIRECTORY, Mode::empty())
+            .map(|handle| walk.visit_directory(handle, 1))
     } else if is_reachable(dir, below) && !rules.leave_out(dir, below, dir.join(below).is_dir()) {
         walk.start_at(below)
     } else {
         Ok(true)
     };
-    match walked {
+    match result {
         Err(Errno::NOENT) if !below.is_empty() => {}
         Err(e) => walk.add_unreadable(io::Error::from(e).to_string()),
         Ok(_) => {}
@@ -69,6 +70,7 @@ struct Walk<'a> {
 /// An entry of a directory.
 struct Entry {
     name: CString,
+    /// `Unknown` if the file system does not say it.
     kind: FileType,
 }
 
@@ -85,14 +87,14 @@ impl Walk<'_> {
         if !parent.is_empty() {
             self.path.extend(parent.bytes().chain([b'/']));
         }
-        let handle = openat(CWD, &dir, OFlags::PATH | READ, Mode::empty())?;
+        let handle = openat(CWD, &dir, OFlags::PATH | READ_DIRECTORY, Mode::empty())?;
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         let kind = kind_of(handle.as_fd(), &name)?;
-        Ok(self.entry(handle.as_fd(), &Entry { name, kind }, 0))
+        Ok(self.visit_entry(handle.as_fd(), &Entry { name, kind }, 0))
     }
 
     /// Visits the entries of a directory. `depth` is their depth. Returns `false` to end the walk.
-    fn directory(&mut self, handle: OwnedFd, depth: usize) -> bool {
+    fn visit_directory(&mut self, handle: OwnedFd, depth: usize) -> bool {
         let mut dir = match Dir::new(handle) {
             Ok(dir) => dir,
             Err(e) => return self.skip(e),
@@ -115,12 +117,13 @@ impl Walk<'_> {
         for entry in entries.iter().filter(|entry| is_rule_file(entry.name.as_bytes())) {
             self.active.load(&self.full_path().join(os_name(entry)), depth);
         }
-        let should_continue = entries.iter().all(|entry| self.entry(handle, entry, depth));
+        let should_continue = entries.iter().all(|entry| self.visit_entry(handle, entry, depth));
         self.active.leave(depth.saturating_sub(1));
         should_continue
     }
 
-    fn entry(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
+    /// Visits an entry of a directory. Returns `false` to end the walk.
+    fn visit_entry(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
         let begin = self.path.len();
         if entry.name.as_bytes() == b".git" && begin > 0 {
             let repository = String::from_utf8_lossy(&self.path[..begin - 1]).into_owned();
@@ -128,14 +131,14 @@ impl Walk<'_> {
         }
         self.path.extend_from_slice(entry.name.as_bytes());
         let should_continue = match entry.kind {
-            FileType::Directory => self.subdirectory(parent, entry, depth),
-            _ => self.file(parent, entry),
+            FileType::Directory => self.visit_subdirectory(parent, entry, depth),
+            _ => self.visit_file(parent, entry),
         };
         self.path.truncate(begin);
         should_continue
     }
 
-    fn subdirectory(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
+    fn visit_subdirectory(&mut self, parent: BorrowedFd<'_>, entry: &Entry, depth: usize) -> bool {
         let full_path = self.full_path();
         if self.except == Some(full_path.as_path()) {
             return true;
@@ -143,7 +146,7 @@ impl Walk<'_> {
         let is_dotted = entry.name.as_bytes().starts_with(b".");
         if is_dotted || self.active.leave_out(&full_path, true) {
             if !UNREPORTED_DIRECTORIES.iter().any(|name| os_name(entry) == *name) {
-                self.found.ignored.add(self.name(), true);
+                self.found.ignored.add(self.reported_path(), true);
             }
             return true;
         }
@@ -151,22 +154,22 @@ impl Walk<'_> {
             self.add_unreadable(format!("it is more than {MAX_DEPTH} directories deep"));
             return true;
         }
-        match openat(parent, &*entry.name, READ | OFlags::NOFOLLOW, Mode::empty()) {
+        match openat(parent, &*entry.name, READ_DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(handle) => {
                 self.path.push(b'/');
-                self.directory(handle, depth + 1)
+                self.visit_directory(handle, depth + 1)
             }
             Err(e) => self.skip(e),
         }
     }
 
-    fn file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
+    fn visit_file(&mut self, parent: BorrowedFd<'_>, entry: &Entry) -> bool {
         if !is_markdown(Path::new(os_name(entry))) {
             self.found.other_files += 1;
             return true;
         }
         if self.active.has_rules() && self.active.leave_out(&self.full_path(), false) {
-            self.found.ignored.add(self.name(), false);
+            self.found.ignored.add(self.reported_path(), false);
             return true;
         }
         if entry.kind != FileType::RegularFile {
@@ -193,15 +196,16 @@ impl Walk<'_> {
     }
 
     fn add_unreadable(&mut self, reason: String) {
-        self.found.unreadable.push((self.name(), reason));
+        self.found.unreadable.push((self.reported_path(), reason));
     }
 
-    /// Returns the path of the current entry, to report it.
-    fn name(&self) -> String {
+    /// Returns the path of the current entry, relative to `dir`, for the report.
+    fn reported_path(&self) -> String {
         let path = self.path.strip_suffix(b"/").unwrap_or(&self.path);
         String::from_utf8_lossy(path).into_owned()
     }
 
+    /// Returns the path of the current entry, including `dir`.
     fn full_path(&self) -> PathBuf {
         let path = self.path.strip_suffix(b"/").unwrap_or(&self.path);
         if path.is_empty() { self.dir.to_owned() } else { self.dir.join(OsStr::from_bytes(path)) }

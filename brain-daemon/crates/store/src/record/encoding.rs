@@ -73,7 +73,7 @@ pub(crate) fn add_checksum(bytes: &mut Vec<u8>) {
     }
 }
 
-/// Returns the format of an encoded value.
+/// Returns the format of an encoded value; 0 for no bytes.
 pub(crate) fn format_of(bytes: &[u8]) -> u8 {
     bytes.first().copied().unwrap_or_default() & !CHECKSUM_FLAG
 }
@@ -106,17 +106,17 @@ fn checked_value<T: StoredValue>(expected: u8, bytes: &[u8]) -> Result<&[u8], St
 /// Decodes the page of an encoded [`VersionRecord`] without its text.
 pub(crate) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> {
     // The record is the first field.
-    beginning::<VersionRecord, _>(bytes)
+    first_field::<VersionRecord, _>(bytes)
 }
 
 /// Decodes the state of an encoded [`JobRecord`] without its text.
 pub(crate) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
     // The state is the first field.
-    beginning::<JobRecord, _>(bytes)
+    first_field::<JobRecord, _>(bytes)
 }
 
 /// Decodes the first field of a value of type `T`.
-fn beginning<T: StoredValue, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreError> {
+fn first_field<T: StoredValue, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreError> {
     options()
         .allow_trailing_bytes()
         .deserialize(checked_value::<T>(T::FORMAT, bytes)?)
@@ -128,7 +128,7 @@ pub(crate) fn from_bytes<T: StoredValue>(bytes: &[u8]) -> Result<T, StoreError> 
     from_format::<T, T>(T::FORMAT, bytes)
 }
 
-/// Decodes a `T` that was stored in an earlier format, as `F`.
+/// Decodes a `T` that was stored in the format `format`, as `F`.
 pub(crate) fn from_format<T: StoredValue, F: DeserializeOwned>(
     format: u8,
     bytes: &[u8],

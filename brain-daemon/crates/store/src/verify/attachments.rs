@@ -13,8 +13,8 @@ use super::{Verifier, VerifyReport};
 use brain_page::attachment_name;
 
 impl Verifier<'_> {
-    /// Checks that the tables agree, that names are those of files in one directory, and that files
-    /// match their hashes.
+    /// Checks that the tables agree, that names are bare file names, and that files match their
+    /// hashes.
     pub(super) fn attachments(
         &self,
         report: &mut VerifyReport,
@@ -42,7 +42,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Checks the rows of both tables and returns the hashes of the files.
+    /// Checks the rows of [`t::ATTACHMENTS`] and [`t::ATTACHMENT_FILES`], and returns the hashes of
+    /// the files.
     fn named_files(
         &self,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
@@ -74,7 +75,7 @@ impl Verifier<'_> {
             named.insert(record.hash);
         }
         if files.len()? != attachments.len()? {
-            return Err(StoreError::damaged("the list of attachments has rows of no page"));
+            return Err(StoreError::damaged("the list of files has rows of no attachment"));
         }
         Ok(named)
     }

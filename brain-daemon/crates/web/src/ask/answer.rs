@@ -8,7 +8,7 @@ use crate::page_path::{page_path, path};
 use crate::results::hit_row;
 use crate::text::Text;
 
-/// Says what a question can cost at most.
+/// Shows what a question can cost at most.
 pub(super) fn estimate_view(reply: &AskReply, limit: Option<u64>) -> Markup {
     let pages = reply.passages.len();
     let highest = reply.cost.estimated;
@@ -48,7 +48,7 @@ pub(super) fn answer_view(reply: &AskReply) -> Markup {
                     bdi { (Text(hint)) }
                 }
             }
-            @if let Some(why) = &reply.degraded { p class="notice" { (Text(why)) } }
+            @if let Some(reason) = &reply.degraded { p class="notice" { (Text(reason)) } }
             @if let Some(text) = &reply.answer { (prose(text, &reply.citations)) }
             @if let Some(unknown) = &reply.unknown {
                 p { strong { "Not known: " } bdi { (Text(unknown)) } }
@@ -94,7 +94,7 @@ fn link_citations(text: &str, citations: &[Citation]) -> Markup {
     html! { @for part in &parts { (part) } (Text(rest)) }
 }
 
-/// Splits the text at its first mark.
+/// Splits the text at its first mark: the text before, the mark, the text after.
 fn next_mark(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -118,11 +118,11 @@ fn link_numbers(mark: &str, citations: &[Citation]) -> Markup {
         let (before, from) = rest.split_at(start);
         let end = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
         let (number, after) = from.split_at(end);
-        let cited = number.parse().ok();
-        let found = citations.iter().find(|citation| Some(citation.number) == cited);
+        let parsed = number.parse().ok();
+        let citation = citations.iter().find(|citation| Some(citation.number) == parsed);
         parts.push(html! {
             (Text(before))
-            @match found {
+            @match citation {
                 Some(citation) => (link(citation, &html! { (number) })),
                 None => (Text(number)),
             }

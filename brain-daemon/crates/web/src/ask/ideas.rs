@@ -39,8 +39,8 @@ pub(super) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
     respond(&session, IDEAS, "Ideas", StatusCode::OK, &form, &html! {})
 }
 
-/// `POST /web/ideas/run`: shows an estimate first. A stored run that is already complete costs
-/// nothing, so its result is shown instead.
+/// `POST /web/ideas/run`: runs if the form's action is `run`, and otherwise shows an estimate. A
+/// stored run that is already complete costs nothing, so its result is shown instead.
 pub(super) async fn run(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let work = async {
         let request = request(&change)?;
@@ -175,7 +175,7 @@ fn form<'f>(session: &Session, field: &impl Fn(&str) -> &'f str) -> Markup {
             }
             fieldset {
                 legend { "Kind" }
-                @for (value, name, about) in [
+                @for (value, name, description) in [
                     ("brainstorm", "Brainstorm", "grounded ideas from few distant pages"),
                     ("lsd", "LSD", "surprising ideas from many distant pages"),
                 ] {
@@ -183,7 +183,7 @@ fn form<'f>(session: &Session, field: &impl Fn(&str) -> &'f str) -> Markup {
                         || value == "brainstorm" && field("profile").is_empty();
                     label {
                         input type="radio" name="profile" value=(value) checked[is_chosen];
-                        " " (name) ": " (about)
+                        " " (name) ": " (description)
                     }
                 }
             }
@@ -255,11 +255,11 @@ fn run_row(session: &Session, run: &IdeaRunRow) -> Vec<Markup> {
     ]
 }
 
-/// Returns the form that starts what was estimated.
+/// Returns the form that starts the estimated run.
 pub(super) fn start_form(change: &Change, reply: &IdeasReply, label: &str) -> Markup {
-    let (session, streams) = (&change.session, IDEAS_STREAM);
+    let session = &change.session;
     html! {
-        form method="post" action=(IDEAS_RUN) data-stream=(streams) {
+        form method="post" action=(IDEAS_RUN) data-stream=(IDEAS_STREAM) {
             (csrf(session))
             input type="hidden" name="action" value="run";
             @for name in FIELDS {

@@ -1,4 +1,4 @@
-//! Estimates, ideas and prompts as HTML.
+//! Estimates and ideas as HTML, and prompts as a text file.
 
 use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, IdeasReply, usd};
 use maud::{Markup, html};
@@ -11,7 +11,7 @@ use crate::page_path::{page_path, path};
 use crate::session::{Change, Session};
 use crate::text::Text;
 
-/// Maximum number of ideas that are shown if none passes.
+/// Maximum number of ideas that are shown uncollapsed if they were judged and none passes.
 const MAX_FAILING: usize = 5;
 
 /// Shows the chosen pages and the expected cost, and starts the run.
@@ -43,7 +43,7 @@ pub(super) fn estimate_view(change: &Change, reply: &IdeasReply) -> Markup {
     }
 }
 
-/// Shows ideas, or without a language model the crosses.
+/// Shows ideas; without a language model, the crosses.
 pub(super) fn result_view(session: &Session, reply: &IdeasReply) -> Markup {
     let cost = &reply.cost;
     html! {
@@ -54,7 +54,7 @@ pub(super) fn result_view(session: &Session, reply: &IdeasReply) -> Markup {
             @for problem in [&reply.problem, &reply.save_problem].into_iter().flatten() {
                 p class="notice bad" role="alert" { bdi { (Text(problem)) } }
             }
-            @if let Some(why) = &reply.degraded { p class="notice" { (Text(why)) } }
+            @if let Some(reason) = &reply.degraded { p class="notice" { (Text(reason)) } }
             @if let Some(slug) = &reply.saved_slug {
                 p {
                     "Saved as " a href=(Text(&page_path(slug.as_str()))) { (Text(slug.as_str())) }
@@ -95,7 +95,8 @@ fn notes(reply: &IdeasReply) -> Markup {
     }
 }
 
-/// Shows the ideas that pass; if none passes, the best ones. The others are in a collapsed element.
+/// Shows the ideas that pass; if none passes, the best ones; without a judge, all. The others are
+/// in a collapsed element.
 fn ideas(ideas: &[Idea]) -> Markup {
     let passing = ideas.iter().take_while(|idea| idea.passes).count();
     let is_judged = ideas.iter().any(|idea| idea.judge.is_some());
@@ -143,7 +144,7 @@ fn idea_row(idea: &Idea) -> Markup {
     }
 }
 
-/// Links a page, which `assets/ask.js` opens beside the ideas.
+/// Returns a link to a page; `assets/ask.js` opens the page beside the ideas.
 fn page_link(name: &str, text: &str) -> Markup {
     let part = path(PAGE_TEXT.trim_end_matches("{*name}"), name);
     html! {
@@ -196,10 +197,10 @@ fn crosses(session: &Session, reply: &IdeasReply) -> Markup {
 /// Returns the prompts as a file, in the form of `--prompts FILE`.
 pub(super) fn prompts_text(prompts: &[IdeaPrompt]) -> String {
     let total = prompts.len();
-    let one = |(at, prompt): (usize, &IdeaPrompt)| {
+    let prompt_text = |(at, prompt): (usize, &IdeaPrompt)| {
         let IdeaPrompt { close_slug, far_slug, close_source_id, far_source_id, text, .. } = prompt;
         let names = format!("{close_source_id}:{close_slug} × {far_source_id}:{far_slug}");
         format!("Prompt {} of {total}: {names}\n\n{}\n\n", at + 1, text.trim_end())
     };
-    prompts.iter().enumerate().map(one).collect()
+    prompts.iter().enumerate().map(prompt_text).collect()
 }

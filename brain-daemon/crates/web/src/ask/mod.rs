@@ -26,9 +26,9 @@ use crate::text::Text;
 
 /// The path of the form for questions.
 pub(crate) const PATH: &str = "/web/ask";
-/// The path that answers a question when the answer is complete.
+/// The path that returns a complete answer.
 pub(crate) const ANSWER: &str = "/web/ask/answer";
-/// The path that streams an answer.
+/// The path that streams an answer while it is written.
 pub(crate) const STREAM: &str = "/web/ask/stream";
 /// The path of the form for ideas.
 pub(crate) const IDEAS: &str = "/web/ideas";
@@ -98,7 +98,7 @@ fn problem(fault: &Fault) -> Markup {
     }
 }
 
-/// The field for the budget, with the configured one as its default.
+/// Returns the field for the budget, with this value.
 fn budget_field(value: &str) -> Markup {
     html! {
         div {
@@ -109,15 +109,15 @@ fn budget_field(value: &str) -> Markup {
     }
 }
 
-/// Returns the configured budget as the field shows it.
+/// Returns the configured budget in the form of the field's value.
 fn default_budget(brain: &Brain) -> String {
     usd(brain.config().llm.max_cost.millionths())
 }
 
-/// Returns the budget in the form, in millionths of a dollar.
+/// Returns the budget in the form, in millionths of a dollar; `None` if the field is empty.
 ///
 /// # Errors
-/// `usage`.
+/// `usage` when the field has no amount of US dollars.
 fn budget(change: &Change) -> Result<Option<u64>, Fault> {
     match change.field("budget").trim() {
         "" => Ok(None),
@@ -130,7 +130,7 @@ fn budget(change: &Change) -> Result<Option<u64>, Fault> {
 /// Returns a number in the form; `None` if the field is empty.
 ///
 /// # Errors
-/// `usage`.
+/// `usage` when the field has no whole number from 0 to 4294967295.
 fn number(change: &Change, name: &str) -> Result<Option<u32>, Fault> {
     match change.field(name).trim() {
         "" => Ok(None),
@@ -140,7 +140,7 @@ fn number(change: &Change, name: &str) -> Result<Option<u32>, Fault> {
     }
 }
 
-/// Says what was paid.
+/// Shows what was paid, for how many tokens, and the estimate.
 fn paid(actual: u64, estimated: u64, tokens: u64) -> Markup {
     html! {
         "$" (usd(actual)) " for " (tokens) " tokens"

@@ -16,7 +16,8 @@ use crate::session::{Session, block};
 use crate::text::Text;
 use crate::{markdown, reader};
 
-/// Shows the text of a page. Its links to other pages have the names as written, without a lookup.
+/// Shows the text of a page, or the first part of a long one. Links to other pages have the names
+/// as written, without a lookup.
 pub(super) async fn show(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,

@@ -16,10 +16,10 @@ use crate::layout::{csrf, status_of};
 use crate::session::{Change, Session};
 use crate::text::Text;
 
-/// The number of pages that are read for a question, if the form does not specify it.
+/// The number of pages to read for a question, if the form has none.
 const PAGES: u32 = 8;
 
-/// The values of the form.
+/// The texts of the form's fields.
 struct Values {
     question: String,
     budget: String,
@@ -88,6 +88,10 @@ pub(super) async fn stream(State(brain): State<Arc<Brain>>, change: Change) -> R
 }
 
 /// Returns the question in the form.
+///
+/// # Errors
+/// `usage` if the question is empty; `invalid_source` if the id of the source is invalid. The fault
+/// of `number` or `budget` if a number is invalid.
 fn request(change: &Change) -> Result<Ask, Fault> {
     let question = change.field("question").trim().to_owned();
     if question.is_empty() {

@@ -15,10 +15,11 @@ const DAYS: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 const WIDTH: i64 = 600;
 const HEIGHT: i64 = 160;
-/// Colours. Further purposes share the last one.
+/// The number of colours. Further purposes share the last one.
 const COLOURS: usize = 6;
 
-/// Draws the costs of the days up to `now`. `limit` is what one question or run may cost.
+/// Draws the costs of the last [`DAYS`] days up to `now`, in Unix milliseconds. `limit` is the
+/// maximum cost of one question or run, in millionths of a dollar.
 pub(crate) fn cost_bars(costs: &[CostDay], limit: u64, now: i64) -> Markup {
     let days: Vec<String> = (0..DAYS).rev().map(|ago| day(now - ago * DAY_MS)).collect();
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return html! {} };
@@ -53,8 +54,8 @@ pub(crate) fn cost_bars(costs: &[CostDay], limit: u64, now: i64) -> Markup {
             }
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT + 4) } role="img" aria-label=(label) {
                 path class="base" d={ "M0 " (HEIGHT) "H" (WIDTH) } {}
-                @for (at, date) in days.iter().enumerate() {
-                    (bar(at, &shown, date, &purposes, top))
+                @for (position, date) in days.iter().enumerate() {
+                    (bar(position, &shown, date, &purposes, top))
                 }
                 @if let Some(limit) = limit {
                     @let y = HEIGHT - scale(limit.into(), 0, top.into(), HEIGHT - 4);
@@ -75,10 +76,10 @@ pub(crate) fn cost_bars(costs: &[CostDay], limit: u64, now: i64) -> Markup {
     }
 }
 
-/// Draws the parts of a day from the bottom.
-fn bar(at: usize, costs: &[&CostDay], date: &str, purposes: &[&str], top: u64) -> Markup {
+/// Draws the parts of a day from the bottom. `top` is the cost at the upper edge.
+fn bar(position: usize, costs: &[&CostDay], date: &str, purposes: &[&str], top: u64) -> Markup {
     let step = WIDTH / DAYS;
-    let x = i64::try_from(at).unwrap_or(0) * step + 2;
+    let x = i64::try_from(position).unwrap_or(0) * step + 2;
     let mut below: u64 = 0;
     let mut parts = Vec::new();
     for cost in costs.iter().filter(|cost| cost.date == date) {

@@ -1,4 +1,5 @@
-//! The counts of a post over time, a panel for each, because likes would flatten the others.
+//! The likes, reposts and replies of a post over time. Each count has its own panel, because likes
+//! would flatten the other curves.
 
 use std::fmt::Write as _;
 
@@ -11,29 +12,34 @@ use crate::operations::{table, time};
 use crate::text::Text;
 
 const WIDTH: i64 = 600;
-/// The space around the lines, for their width and the flags of marks.
+/// The space above a panel, for the numbers of marks.
 const TOP: i64 = 26;
+/// The space at the other edges, for the width of the lines.
 const EDGE: i64 = 4;
 /// Maximum number of snapshots that are drawn as dots.
 const MAX_DOTS: usize = 40;
 
-/// A panel: its name, its height, its count.
-type Panel = (&'static str, i64, fn(&Metrics) -> u64);
+/// The panel of one count.
+struct Panel {
+    name: &'static str,
+    height: i64,
+    count: fn(&Metrics) -> u64,
+}
 
 const PANELS: [Panel; 3] = [
-    ("Likes", 150, |metrics| metrics.like_count),
-    ("Reposts", 90, |metrics| metrics.retweet_count),
-    ("Replies", 90, |metrics| metrics.reply_count),
+    Panel { name: "Likes", height: 150, count: |metrics| metrics.like_count },
+    Panel { name: "Reposts", height: 90, count: |metrics| metrics.retweet_count },
+    Panel { name: "Replies", height: 90, count: |metrics| metrics.reply_count },
 ];
 
 /// An event on the curves.
 pub(crate) struct Mark {
-    /// When it happened, RFC 3339.
+    /// When it happened, in RFC 3339.
     pub(crate) at: String,
     /// What happened, in words.
     pub(crate) label: String,
     /// Whether it is a deletion.
-    pub(crate) is_end: bool,
+    pub(crate) is_deletion: bool,
 }
 
 /// The times of snapshots and marks, and the period that both cover.
@@ -78,10 +84,11 @@ pub(crate) fn curves(snapshots: &[Snapshot], marks: &[Mark]) -> Markup {
     let times = Times::of(snapshots, marks);
     html! {
         @if snapshots.len() > 1 {
-            @for panel in PANELS { (draw(panel, snapshots, marks, &times)) }
+            @for panel in &PANELS { (draw_panel(panel, snapshots, marks, &times)) }
             p class="axis" {
-                @if times.has_times { (time(&rfc3339(times.first))) " " (time(&rfc3339(times.last))) }
-                @else { (time(&first.timestamp)) " " (time(&last.timestamp)) }
+                @if times.has_times {
+                    (time(&rfc3339(times.first))) " " (time(&rfc3339(times.last)))
+                } @else { (time(&first.timestamp)) " " (time(&last.timestamp)) }
             }
         } @else { p { "A curve needs a second snapshot." } }
         @if !marks.is_empty() {
@@ -93,8 +100,8 @@ pub(crate) fn curves(snapshots: &[Snapshot], marks: &[Mark]) -> Markup {
     }
 }
 
-fn draw(panel: Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> Markup {
-    let (name, height, count) = panel;
+fn draw_panel(panel: &Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> Markup {
+    let Panel { name, height, count } = *panel;
     let values: Vec<u64> = snapshots.iter().map(|snapshot| count(&snapshot.metrics)).collect();
     let (from, to) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
     let (low, high) = bounds(&values);
@@ -112,7 +119,7 @@ fn draw(panel: Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> 
             svg viewBox={ "0 0 " (WIDTH) " " (box_height) } role="img" aria-label=(label) {
                 path class="base" d={ "M0 " (bottom) "H" (WIDTH) "M0 " (TOP) "H" (WIDTH) } {}
                 @for (number, (mark, at)) in marks.iter().zip(&times.marks).enumerate() {
-                    @if let Some(at) = at { (flag(times.x(*at), bottom, number + 1, mark)) }
+                    @if let Some(at) = at { (draw_mark(times.x(*at), bottom, number + 1, mark)) }
                 }
                 polyline points=(points(&dots)) {}
                 @if dots.len() <= MAX_DOTS {
@@ -124,11 +131,11 @@ fn draw(panel: Panel, snapshots: &[Snapshot], marks: &[Mark], times: &Times) -> 
 }
 
 /// Draws a mark: a line over the panel with a number on top.
-fn flag(x: i64, bottom: i64, number: usize, mark: &Mark) -> Markup {
-    // The number stays inside the picture.
+fn draw_mark(x: i64, bottom: i64, number: usize, mark: &Mark) -> Markup {
+    // Keeps the number inside the picture.
     let text_x = x.clamp(8, WIDTH - 8 * i64::try_from(number.to_string().len()).unwrap_or(1));
     html! {
-        g class={ "mark" @if mark.is_end { " end" } } {
+        g class={ "mark" @if mark.is_deletion { " end" } } {
             path d={ "M" (x) " " (TOP - 4) "V" (bottom) } {}
             text x=(text_x) y=(TOP - 8) text-anchor="middle" { (number) }
         }
@@ -204,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_numbered_inside_of_the_picture() {
-        let mark = |at: &str, is_end| Mark { at: at.into(), label: "<b>".into(), is_end };
+    fn marks_are_numbered_inside_the_picture() {
+        let mark = |at: &str, is_deletion| Mark { at: at.into(), label: "<b>".into(), is_deletion };
         let marks = [
             mark("2026-11-21T00:30:00Z", false),
             mark("2026-11-22T00:00:00Z", true),
@@ -225,12 +232,12 @@ mod tests {
         assert!(curves(&[], &[]).0.contains("no numbers"));
         let one = curves(&snapshots(&[u64::MAX]), &[]).0;
         assert!(one.contains("second snapshot") && one.contains("<details open>"), "{one}");
-        let odd: Vec<Snapshot> = snapshots(&[u64::MAX, 0, 5])
+        let without_times: Vec<Snapshot> = snapshots(&[u64::MAX, 0, 5])
             .into_iter()
             .map(|snapshot| Snapshot { timestamp: "x".into(), ..snapshot })
             .collect();
-        assert!(curves(&odd, &[]).0.contains("points=\"4,26 300,176"), "counted");
-        assert!(sparkline(&odd).0.contains("points=\"2,2 50,22 98,22\""));
+        assert!(curves(&without_times, &[]).0.contains("points=\"4,26 300,176"), "by position");
+        assert!(sparkline(&without_times).0.contains("points=\"2,2 50,22 98,22\""));
         assert_eq!(sparkline(&snapshots(&[1])).0, "");
     }
 }

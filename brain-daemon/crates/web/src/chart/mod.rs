@@ -1,7 +1,7 @@
 //! Pictures of numbers over time, as inline SVG. Style comes from classes. No I/O.
 //!
-//! Beside each picture stands a table with the same numbers; labels are text beside the picture, so
-//! that they keep their size on a narrow screen.
+//! A table with the same numbers follows each picture, except a sparkline. Labels are text beside
+//! the picture, so that they keep their size on a narrow screen.
 
 mod bars;
 mod curves;
@@ -9,7 +9,8 @@ mod curves;
 pub(crate) use bars::cost_bars;
 pub(crate) use curves::{Mark, curves, sparkline};
 
-/// Maps `value` from `low..=high` to `0..=size`; to the middle if both bounds are equal.
+/// Maps `value` from `low..=high` to `0..=size`; to the middle if both bounds are equal. A value
+/// outside the bounds is mapped to the nearest edge.
 fn scale(value: i128, low: i128, high: i128, size: i64) -> i64 {
     let (span, size) = (high - low, i128::from(size));
     let at = if span <= 0 { size / 2 } else { ((value - low) * size + span / 2) / span };
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_inside_of_the_picture() {
+    fn values_are_inside_the_picture() {
         assert_eq!(scale(5, 0, 10, 600), 300);
         assert_eq!(scale(7, 7, 7, 600), 300);
         assert_eq!(scale(99, 0, 10, 600), 600);

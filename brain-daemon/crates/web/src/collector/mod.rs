@@ -1,6 +1,7 @@
 //! The collector: runs, rate limits, posts with their curves, topics, alerts and deletions.
 //!
-//! Names and texts of posts are from outside. They are escaped, never rendered, and marked.
+//! Names of accounts and texts of posts are from outside. They are escaped, and never rendered as
+//! markdown.
 
 mod post;
 mod posts;
@@ -29,14 +30,14 @@ use crate::session::{Change, Session, block};
 
 /// The path of the screen.
 pub(crate) const PATH: &str = "/web/collector";
-/// The path of a post with its curve.
+/// The route of a post with its curve.
 pub(crate) const POST_PATH: &str = "/web/collector/post/{id}";
 /// The path of the button that starts a run.
 pub(crate) const COLLECT: &str = "/web/collector/collect";
 
-/// Posts on one screen.
+/// Maximum number of posts on one screen.
 const POSTS: u32 = 40;
-/// Alerts and deletions on one screen.
+/// Maximum numbers of alerts and of deletions on the screen.
 const EVENTS: u32 = 20;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -48,8 +49,8 @@ pub(crate) fn routes() -> Router<Arc<Brain>> {
         .route(COLLECT, post(collect))
 }
 
-/// What the screen shows.
-struct Collected {
+/// The data that the screen shows.
+struct ScreenData {
     status: CollectorStatusReply,
     digest: Digest,
     /// The snapshots of the digest's posts, by id.
@@ -62,8 +63,9 @@ struct Collected {
 struct Selection {
     /// A value of [`PERIODS`].
     period: &'static str,
+    /// The length of the period.
     days: i64,
-    /// The `next` of the previous part.
+    /// The `next` of the previous part of the digest; `None` for the first part.
     after: Option<String>,
 }
 
@@ -74,9 +76,10 @@ impl Selection {
             pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
         };
         let when = field("when").unwrap_or_default();
-        let known = PERIODS.iter().find(|(value, _, _)| *value == when).unwrap_or(&PERIODS[1]);
+        let known = PERIODS.iter().find(|(value, _, _)| *value == when);
+        let (period, _, days) = *known.unwrap_or(&PERIODS[1]);
         let after = field("after").filter(|after| !after.is_empty());
-        Self { period: known.0, days: known.2, after }
+        Self { period, days, after }
     }
 }
 
@@ -103,8 +106,8 @@ async fn respond(
     let (reader, days, after) = (session.clone(), selection.days, selection.after.clone());
     let read = block(brain, move |brain| read(brain, &reader, days, after)).await;
     match read.and_then(|read| read) {
-        Ok(collected) => {
-            let body = screen(session, selection, &collected, run, brain.now());
+        Ok(data) => {
+            let body = screen(session, selection, &data, run, brain.now());
             Screen { path: PATH, ..Screen::new(session, "Collector", body) }.respond()
         }
         Err(fault) => layout::fault(session, &fault),
@@ -117,7 +120,7 @@ fn read(
     session: &Session,
     days: i64,
     after: Option<String>,
-) -> Result<Collected, Fault> {
+) -> Result<ScreenData, Fault> {
     let caller = &session.caller;
     let status = brain.run(caller, CollectorStatus, &NoProgress)?;
     let since = Some(rfc3339(brain.now() - days * DAY_MS));
@@ -134,22 +137,22 @@ fn read(
             curves.insert(curve.id, curve.snapshots);
         }
     }
-    Ok(Collected { status, digest, curves, alerts, deletions })
+    Ok(ScreenData { status, digest, curves, alerts, deletions })
 }
 
 fn screen(
     session: &Session,
     selection: &Selection,
-    collected: &Collected,
+    data: &ScreenData,
     run: Option<&CollectorRun>,
     now: i64,
 ) -> Markup {
-    let Collected { status, digest, curves, alerts, deletions } = collected;
+    let ScreenData { status, digest, curves, alerts, deletions } = data;
     let stored = status.stored.own + status.stored.mentions + status.stored.searches;
     html! {
         div class="full" {
             h1 { "Collector" }
-            @if let Some(run) = run { (state::finished(run)) }
+            @if let Some(run) = run { (state::run_result(run)) }
             (state::state(session, status))
             @if stored > 0 || status.last_run.is_some() {
                 nav class="chips" aria-label="On this screen" {
@@ -159,7 +162,7 @@ fn screen(
                     ] { a class="chip" href={ "#" (id) } { (name) } }
                 }
                 (state::runs(status, now))
-                (posts::growing(&status.movers))
+                (posts::fastest_growing(&status.movers))
                 (posts::posts(selection.period, digest, curves))
                 (posts::topics(&digest.topics))
                 (posts::alerts(alerts))
@@ -169,7 +172,7 @@ fn screen(
     }
 }
 
-/// Returns the path of a post with its curve.
+/// Returns the path of the screen of a post.
 fn post_path(id: &str) -> String {
     let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     POST_PATH.replace("{id}", &id)

@@ -18,7 +18,7 @@ use crate::operations::text;
 use crate::session::{Session, block};
 use crate::text::Text;
 
-/// The number of alerts, and of deletions, among which those of the post are searched.
+/// The number of the newest alerts, and of deletions, among which the post's are searched.
 const EVENTS: u32 = 1000;
 
 /// A post and its events.
@@ -71,7 +71,7 @@ fn screen(post: &Post) -> Markup {
         .map(|alert| Mark {
             at: alert.at.clone(),
             label: alert_words(&alert.kind, &alert.message),
-            is_end: alert.kind == "deletion",
+            is_deletion: alert.kind == "deletion",
         })
         .collect();
     html! {

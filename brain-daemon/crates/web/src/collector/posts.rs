@@ -16,7 +16,7 @@ use crate::search::PERIODS;
 use crate::text::{Text, with_noun};
 
 /// Shows the posts whose likes grow fastest.
-pub(super) fn growing(movers: &[Curve]) -> Markup {
+pub(super) fn fastest_growing(movers: &[Curve]) -> Markup {
     let likes = |snapshot: Option<&Snapshot>| snapshot.map_or(0, |it| it.metrics.like_count);
     html! {
         @if !movers.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn posts(
         }
         p class="facts" {
             "Collected from " (time(&digest.since)) " to " (time(&digest.until))
-            " (UTC). Others wrote these texts; check them before you rely on them."
+            " (UTC). Check the texts of others before you rely on them."
         }
         @if digest.authors.is_empty() { p { "There are none." } }
         @for author in &digest.authors { (author_posts(author, curves)) }

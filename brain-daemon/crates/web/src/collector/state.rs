@@ -57,20 +57,23 @@ fn facts(status: &CollectorStatusReply) -> Markup {
             }
             dt { "Platform" } dd { code { (Text(&status.platform_api)) } }
             dt { "Directory" } dd { code { (Text(&status.dir)) } }
-            @if let Some(stream) = &status.stream { dt { "Connection" } dd { (live(stream)) } }
+            @if let Some(stream) = &status.stream {
+                dt { "Connection" } dd { (connection(stream)) }
+            }
         }
     }
 }
 
-fn live(stream: &StreamStatus) -> Markup {
+/// Shows the state of the persistent connection.
+fn connection(stream: &StreamStatus) -> Markup {
     html! {
         (text(&stream.state)) ", " (stream.posts) " posts in " (stream.connections)
         " connections: " (text(&stream.message))
     }
 }
 
-/// Shows the run that the button started.
-pub(super) fn finished(run: &CollectorRun) -> Markup {
+/// Shows the result of the run that the button started.
+pub(super) fn run_result(run: &CollectorRun) -> Markup {
     let class = if run.status == "complete" { "good" } else { "bad" };
     html! {
         div class={ "notice " (class) } role="status" {
@@ -122,7 +125,7 @@ pub(super) fn runs(status: &CollectorStatusReply, now: i64) -> Markup {
             "Rate limits",
             &["Endpoint", "Requests left", "Until (UTC)", "State"],
             &limits,
-            "The platform has told none yet.",
+            "The platform has reported none yet.",
         ))
     }
 }

@@ -1,12 +1,15 @@
 //! A graph as binary data, for `assets/graph.js`. All numbers are little-endian.
 //!
-//! | what | type |
+//! | content | type |
 //! |---|---|
-//! | `brg1`, pages, links, bytes of names | 4 bytes, 3 `u32` |
-//! | both ends of each link, as positions of pages | 2 `u32` each |
-//! | links of each page; day of creation since 1970-01-01; end of its name | `u32`; `i32`; `u32` |
-//! | `x` and `y` of each page; position of its type | 2 `u16` each; `u16` |
-//! | names: `source:slug`, a line break, the title | UTF-8 |
+//! | `brg1`; the numbers of pages, of links, and of bytes of all names | 4 bytes; 3 `u32` |
+//! | for each link: the positions of both pages | 2 `u32` |
+//! | for each page: its number of links | `u32` |
+//! | for each page: the day of its creation, in days since 1970-01-01 | `i32` |
+//! | for each page: where its name ends, in bytes from the first name | `u32` |
+//! | for each page: `x` and `y` | 2 `u16` |
+//! | for each page: the position of its type, at most `u16::MAX` | `u16` |
+//! | for each page: its name, which is `source:slug`, a line break, the title | UTF-8 |
 
 use brain_protocol::{GraphLayoutReply, LayoutNode};
 
@@ -37,11 +40,11 @@ pub(super) fn encode(graph: &GraphLayoutReply) -> Vec<u8> {
         out.extend(edge.from.to_le_bytes());
         out.extend(edge.to.to_le_bytes());
     }
-    let mut of_each = |bytes: &dyn Fn(&LayoutNode) -> [u8; 4]| {
+    let mut push_each = |bytes: &dyn Fn(&LayoutNode) -> [u8; 4]| {
         out.extend(graph.nodes.iter().flat_map(bytes));
     };
-    of_each(&|node| node.links.to_le_bytes());
-    of_each(&|node| node.created_day.to_le_bytes());
+    push_each(&|node| node.links.to_le_bytes());
+    push_each(&|node| node.created_day.to_le_bytes());
     out.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
     out.extend(graph.nodes.iter().flat_map(|node| {
         let ([a, b], [c, d]) = (node.x.to_le_bytes(), node.y.to_le_bytes());

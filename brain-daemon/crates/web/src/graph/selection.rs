@@ -4,7 +4,7 @@ use brain_protocol::{Fault, FaultCode, GraphLayout, SourceId};
 
 use crate::history::parse_page;
 
-/// Steps from the page in the centre, if the URL does not contain a number.
+/// The depth, if the URL has none.
 const DEPTH: u32 = 2;
 const MAX_DEPTH: u32 = 3;
 
@@ -13,10 +13,12 @@ const MAX_DEPTH: u32 = 3;
 pub(super) struct Selection {
     /// The page in the centre.
     pub(super) page: String,
+    /// Maximum number of links from the page in the centre, 1 to [`MAX_DEPTH`].
     pub(super) depth: u32,
     pub(super) source: String,
     pub(super) page_type: String,
     pub(super) tag: String,
+    /// The last day of creation, `YYYY-MM-DD`.
     pub(super) until: String,
     /// The part of the table, from 1.
     pub(super) part: u32,
@@ -81,20 +83,20 @@ impl Selection {
     /// Returns the operation that reads all pages of this selection.
     ///
     /// # Errors
-    /// `invalid_slug` or `invalid_source`.
+    /// `invalid_slug` if the name of the page is invalid; `invalid_source` if the source is.
     pub(super) fn request(&self) -> Result<GraphLayout, Fault> {
-        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let source = given(&self.source).map(|text| {
+        let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let source = non_empty(&self.source).map(|text| {
             SourceId::parse(&text)
                 .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
         });
         Ok(GraphLayout {
-            page: given(&self.page).map(|page| parse_page(&page)).transpose()?,
+            page: non_empty(&self.page).map(|page| parse_page(&page)).transpose()?,
             depth: self.depth,
             source: source.transpose()?,
-            page_type: given(&self.page_type),
-            tag: given(&self.tag),
-            until: given(&self.until),
+            page_type: non_empty(&self.page_type),
+            tag: non_empty(&self.tag),
+            until: non_empty(&self.until),
             limit: None,
             skip: 0,
         })

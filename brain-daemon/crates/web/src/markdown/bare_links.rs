@@ -56,7 +56,7 @@ fn address_length(text: &str) -> usize {
     address.trim_end_matches(is_punctuation).len()
 }
 
-/// Whether a character is never part of an address.
+/// Returns whether a character is never part of an address.
 fn is_end(char: char) -> bool {
     char.is_whitespace()
         || char.is_control()
@@ -64,7 +64,7 @@ fn is_end(char: char) -> bool {
         || matches!(char, '“' | '”' | '„' | '«' | '»' | '‘' | '’')
         || matches!(char, '\u{3000}'..='\u{303F}' | '\u{FF00}'..='\u{FF0F}')
         || matches!(char, '\u{FF1A}'..='\u{FF1F}')
-        // Marks of direction could make the address look like another one.
+        // Direction marks could make the address look like another one.
         || matches!(char, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}')
         || matches!(char, '\u{2060}'..='\u{206F}')
 }
@@ -114,7 +114,7 @@ mod tests {
         }
         let long = format!("https://a.example/{}", "x".repeat(3000));
         assert_eq!(found(&long), Vec::<&str>::new());
-        // In time linear to the length.
+        // This takes linear time.
         assert!(found(&"http://".repeat(100_000)).len() <= 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::BlockQuoteKind;
 
-/// Maximum length of a kind.
+/// Maximum length of a kind, in bytes.
 const MAX_KIND: usize = 20;
 
 /// A quote with a kind.
@@ -10,7 +10,7 @@ const MAX_KIND: usize = 20;
 pub(crate) struct Callout {
     /// The classes of its element.
     pub(crate) class: &'static str,
-    /// The title as written, or the kind.
+    /// The title as written, or the capitalised kind.
     pub(crate) title: String,
 }
 
@@ -73,13 +73,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markers_have_a_kind_and_perhaps_a_title() {
+    fn markers_have_a_kind_and_an_optional_title() {
         let parsed =
             |quote: &str| Callout::parse(quote).map(|(it, length)| (it.class, it.title, length));
         assert_eq!(parsed("> [!note]\n> x"), Some(("callout note", "Note".into(), 9)));
         assert_eq!(parsed(">[!BUG]- A <b>"), Some(("callout caution", "A <b>".into(), 14)));
-        for none in ["> [note]", "> text", "> [!a b] c", "> [!]", "> > [!note]", "[!note]"] {
-            assert_eq!(parsed(none), None, "{none}");
+        for quote in ["> [note]", "> text", "> [!a b] c", "> [!]", "> > [!note]", "[!note]"] {
+            assert_eq!(parsed(quote), None, "{quote}");
         }
     }
 }

@@ -7,7 +7,8 @@ use pulldown_cmark::{Event, LinkType, Tag};
 
 use super::{MAX_EMBEDS, OPTIONS};
 
-/// Returns the pages that `text` embeds with `![[…]]`, each once, up to [`MAX_EMBEDS`].
+/// Returns the targets of the pages that `text` embeds with `![[…]]`, each once. At most
+/// [`MAX_EMBEDS`]; files are no pages.
 pub(crate) fn embedded_pages(text: &str) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
     if !text.contains("![[") {

@@ -1,4 +1,4 @@
-//! Writes footnotes, which lead to their references and back.
+//! Writes footnotes and the references to them. Each links to the other.
 
 use maud::Markup;
 
@@ -10,7 +10,8 @@ where
     P: Fn(&str) -> Option<String>,
     E: Fn(&str) -> Option<Markup>,
 {
-    /// Returns the number of a footnote, and whether the text referred to it before.
+    /// Returns the number of a footnote, and whether the text referred to it before. Records a
+    /// reference.
     fn footnote(&mut self, label: &str, is_reference: bool) -> (usize, bool) {
         let next = self.footnotes.len() + 1;
         let known = self.footnotes.entry(label.to_owned()).or_insert((next, false));
@@ -20,10 +21,10 @@ where
     }
 
     pub(super) fn footnote_reference(&mut self, label: &str) {
-        let (number, is_known) = self.footnote(label, true);
+        let (number, was_referenced) = self.footnote(label, true);
         let (id, target) =
             (format!("{}r{number}", self.ids.prefix), format!("#{}f{number}", self.ids.prefix));
-        if is_known {
+        if was_referenced {
             self.out.start("sup");
         } else {
             self.out.start_with("sup", &[("id", &id)]);
@@ -40,11 +41,11 @@ where
     }
 
     pub(super) fn footnote_definition(&mut self, label: &str) {
-        let (number, is_known) = self.footnote(label, false);
+        let (number, was_referenced) = self.footnote(label, false);
         let id = format!("{}f{number}", self.ids.prefix);
         self.out.start_with("div", &[("class", "footnote"), ("id", &id)]);
         let number = number.to_string();
-        if is_known {
+        if was_referenced {
             let (target, label) =
                 (format!("#{}r{number}", self.ids.prefix), format!("Back to reference {number}"));
             self.out.start("sup");

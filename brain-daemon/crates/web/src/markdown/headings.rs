@@ -17,13 +17,22 @@ const MAX_HEADING: usize = 200;
 pub(super) struct Ids<'a> {
     /// The beginning of each id.
     pub(super) prefix: &'a str,
-    /// For a part of a longer text: where it begins in the text, and the length of what is repeated
-    /// before it. The id of a heading is its position in the text then, else its number.
-    pub(super) part: Option<(usize, usize)>,
+    /// For a part of a longer text, its position. Then the id of a heading contains the position of
+    /// the heading in the longer text, else the number of the heading.
+    pub(super) part: Option<PartPosition>,
 }
 
-/// Returns the headings of a text that is shown in parts, each with the number of its part. Their
-/// ids are those that the part has when it is shown.
+/// The position of a part in a longer text, in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct PartPosition {
+    /// Where the part begins in the text.
+    pub(super) start: usize,
+    /// The length of the lines that are repeated before the part.
+    pub(super) head: usize,
+}
+
+/// Returns the headings of a text that is shown in parts, each with the number of its part. They
+/// have the same ids as in the rendered parts.
 pub(crate) fn outline_of(body: &str, parts: &LongText<'_>) -> Vec<(usize, Heading)> {
     let mut levels = Vec::new();
     let found = headings(body).into_iter().map(|heading| {
@@ -47,8 +56,8 @@ fn plain(text: &str) -> String {
     plain.chars().take(MAX_HEADING).collect()
 }
 
-/// Returns the depth of a heading from 1. `levels` are those of the headings around it. Levels that
-/// the author skips are not skipped.
+/// Returns the depth of a heading from 1. `levels` has the levels of the headings around it, and
+/// receives this one. Levels that the author skips do not count.
 fn nested_level(levels: &mut Vec<u8>, level: u8) -> usize {
     while levels.last().is_some_and(|above| *above >= level) {
         levels.pop();
@@ -66,7 +75,7 @@ where
     pub(super) fn heading(&mut self, level: HeadingLevel, range: &Range<usize>) {
         let number = match self.ids.part {
             None => self.headings.len() + 1,
-            Some((start, head)) => {
+            Some(PartPosition { start, head }) => {
                 let before = self.text.get(..range.start).unwrap_or_default();
                 let line = before.rfind('\n').map_or(0, |end| end + 1);
                 start + line.saturating_sub(head)

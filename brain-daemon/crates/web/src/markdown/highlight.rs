@@ -7,10 +7,12 @@ use crate::text::Text;
 
 /// Longer code is not marked.
 const MAX_BYTES: usize = 50_000;
+/// Maximum number of marks. The code after the last one is not marked.
 const MAX_MARKS: usize = 5_000;
 
 /// The syntax that the languages of a family share.
 struct Family {
+    /// The names of the languages.
     names: &'static [&'static str],
     line_comment: &'static str,
     block_comment: Option<(&'static str, &'static str)>,
@@ -127,7 +129,7 @@ pub(crate) fn highlight(name: &str, code: &str) -> Markup {
     }
 }
 
-/// Splits code into classes and texts; the class of other text is empty.
+/// Splits code into pairs of a class and a text. Text without a mark has an empty class.
 fn tokens<'a>(family: &Family, code: &'a str) -> Vec<(&'static str, &'a str)> {
     let mut out: Vec<(&'static str, &'a str)> = Vec::new();
     let (mut at, mut plain) = (0, 0);
@@ -145,7 +147,8 @@ fn tokens<'a>(family: &Family, code: &'a str) -> Vec<(&'static str, &'a str)> {
     out
 }
 
-/// Returns class and length of the token at the beginning of `rest`.
+/// Returns the class of the token at the beginning of `rest`, and its length in bytes. `before` is
+/// the character before it.
 fn token(family: &Family, rest: &str, before: Option<char>) -> (&'static str, usize) {
     let first = rest.chars().next().unwrap_or_default();
     let can_begin_comment =
@@ -169,7 +172,7 @@ fn token(family: &Family, rest: &str, before: Option<char>) -> (&'static str, us
     let word = rest.get(..length).unwrap_or_default();
     let lower = word.to_ascii_lowercase();
     let is_keyword = |word: &str| family.keywords.split_whitespace().any(|it| it == word);
-    let is_sql = family.keywords.starts_with("add ");
+    let is_sql = family.names.contains(&"sql");
     match () {
         () if first.is_ascii_digit() => ("number", length),
         () if is_keyword(word) || is_sql && is_keyword(&lower) => ("keyword", length),
@@ -177,8 +180,8 @@ fn token(family: &Family, rest: &str, before: Option<char>) -> (&'static str, us
     }
 }
 
-/// Returns the length of a string with its quotes. It ends at the end of the line at the latest,
-/// except in backticks.
+/// Returns the length of a string with its quotes, in bytes. Without a closing quote, the string
+/// ends with its line, or in backticks with the code.
 fn string_length(rest: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, char) in rest.char_indices().skip(1) {

@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// Renders a page with one linkable page and one own picture.
 fn html(text: &str) -> String {
     let page = |target: &str| (target == "people/ada").then(|| "/page/people/ada".to_owned());
     let picture = |target: &str| (target == "own.png").then(|| "/web/own.png".to_owned());
@@ -12,7 +13,8 @@ fn html(text: &str) -> String {
 fn markdown_becomes_html() {
     assert_eq!(
         html("# A\n\nb *c* **d** ~~e~~ `f<`"),
-        "<h2 id=\"s1\">A</h2>\n<p>b <em>c</em> <strong>d</strong> <del>e</del> <code>f&lt;</code></p>\n"
+        "<h2 id=\"s1\">A</h2>\n<p>b <em>c</em> <strong>d</strong> <del>e</del> \
+         <code>f&lt;</code></p>\n"
     );
     assert_eq!(html("3. a\n4. b"), "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n");
     let tasks = html("- [x] a\n- [ ] b");
@@ -23,7 +25,7 @@ fn markdown_becomes_html() {
 }
 
 #[test]
-fn headings_make_an_outline() {
+fn headings_are_listed_and_callouts_are_marked() {
     let rendered = render("## A `b` <i>\n\ntext\n\n#### [[c|C]]", |_| None);
     let expected = [("A b ", 1, "s1"), ("C", 2, "s2")];
     let expected =
@@ -43,7 +45,7 @@ fn links_lead_to_pages_and_to_the_web() {
         html("[a](https://x.example/?a=1&b=\"2)")
             .contains("href=\"https://x.example/?a=1&amp;b=%222\"")
     );
-    for none in [
+    for rejected in [
         "[a](javascript:alert(1))",
         "[a](JaVaScRiPt:alert(1))",
         "[a](java\tscript:alert(1))",
@@ -56,18 +58,18 @@ fn links_lead_to_pages_and_to_the_web() {
         "<mailto:a@b.example>",
         "[[javascript:alert(1)]]",
     ] {
-        assert!(!html(none).contains("<a"), "{none}: {}", html(none));
+        assert!(!html(rejected).contains("<a"), "{rejected}: {}", html(rejected));
     }
 }
 
 #[test]
 fn hostile_markdown_becomes_text() {
-    let evil = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\n\
+    let hostile = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\n\
                 a <b onclick=x>b</b> ![p<\">](https://evil.example/p.png)\n\n\
                 <style>*{}</style>\n\n\
                 [a\"onmouseover=x](https://x.example/\"onmouseover=alert(1))\n\n\
                 [^1]\n\n[^1]: <i>n</i>";
-    let html = html(evil);
+    let html = html(hostile);
     for tag in ["<script", "<img", "<b ", "<style", "<i>", "evil.example"] {
         assert!(!html.contains(tag), "{tag}: {html}");
     }
@@ -77,10 +79,10 @@ fn hostile_markdown_becomes_text() {
 
 #[test]
 fn callouts_have_titles_and_end_with_their_quote() {
-    let shown = html("> [!tip]+ A *b* <c>\n\nafter");
+    let rendered = html("> [!tip]+ A *b* <c>\n\nafter");
     let expected = "<blockquote class=\"callout tip\">\n<strong>A *b* &lt;c&gt;</strong><p></p>\n\
         </blockquote>\n<p>after</p>\n";
-    assert_eq!(shown, expected);
+    assert_eq!(rendered, expected);
     let nested = html("> [!todo]\n> > [!bug] x\n> > y\n>\n> - z");
     assert_eq!(nested.matches("<blockquote").count(), nested.matches("</blockquote>").count());
     assert!(nested.contains("<strong>Todo</strong>"), "{nested}");
@@ -93,26 +95,26 @@ fn callouts_have_titles_and_end_with_their_quote() {
 #[test]
 fn embedded_pages_close_the_paragraph_around_them() {
     let embed = |target: &str| (target == "a").then(|| maud::html! { section { "A" } });
-    let shown = render_with("x ![[a]] y", "", |_| None, |_| None, embed).html.0;
-    assert_eq!(shown, "<p>x </p>\n<section>A</section><p> y</p>\n");
+    let rendered = render_with("x ![[a]] y", "", |_| None, |_| None, embed).html.0;
+    assert_eq!(rendered, "<p>x </p>\n<section>A</section><p> y</p>\n");
     let page = |target: &str| Some(format!("/page/{target}"));
-    let shown = render_with("**![[a]]** ![[b|B]] ![[c.png]]", "", page, |_| None, embed).html.0;
+    let rendered = render_with("**![[a]]** ![[b|B]] ![[c.png]]", "", page, |_| None, embed).html.0;
     let expected = "<p><strong><a href=\"/page/a\">a</a></strong> <a href=\"/page/b\">B</a> \
         <span class=\"picture\">picture: c.png</span></p>\n";
-    assert_eq!(shown, expected);
+    assert_eq!(rendered, expected);
     assert_eq!(embedded_pages("![[a]] `![[x]]` ![[b#c]] ![[a]] ![[d.png]] [[e]]"), ["a", "b#c"]);
     let many: String = (0..20).map(|n| format!("![[p{n}]] ")).collect();
     assert_eq!(embedded_pages(&many).len(), MAX_EMBEDS);
 }
 
 #[test]
-fn footnotes_lead_there_and_back() {
-    let shown =
+fn footnotes_and_references_link_to_each_other() {
+    let rendered =
         render_with("a[^x] b[^x]\n\n[^x]: N\n[^y]: M\n", "e1", |_| None, |_| None, |_| None).html.0;
-    assert!(shown.contains("<sup id=\"e1r1\"><a href=\"#e1f1\" aria-label=\"Footnote 1\">"));
-    assert!(shown.contains("id=\"e1f1\"><sup><a href=\"#e1r1\""), "{shown}");
-    assert!(shown.contains("id=\"e1f2\"><sup>2</sup>"), "nothing refers to it: {shown}");
-    assert_eq!(shown.matches("id=\"e1r1\"").count(), 1, "{shown}");
+    assert!(rendered.contains("<sup id=\"e1r1\"><a href=\"#e1f1\" aria-label=\"Footnote 1\">"));
+    assert!(rendered.contains("id=\"e1f1\"><sup><a href=\"#e1r1\""), "{rendered}");
+    assert!(rendered.contains("id=\"e1f2\"><sup>2</sup>"), "nothing refers to it: {rendered}");
+    assert_eq!(rendered.matches("id=\"e1r1\"").count(), 1, "{rendered}");
 }
 
 #[test]

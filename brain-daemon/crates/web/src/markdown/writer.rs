@@ -12,10 +12,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// Begins an element without attributes.
     pub(super) fn start(&mut self, name: &'static str) {
         self.start_with(name, &[]);
     }
 
+    /// Begins an element with attributes.
     pub(super) fn start_with(&mut self, name: &'static str, attributes: &[(&'static str, &str)]) {
         self.html.push('<');
         self.html.push_str(name);
@@ -52,6 +54,7 @@ impl Writer {
         Text(text).render_to(&mut self.html);
     }
 
+    /// Writes an element with a text.
     pub(super) fn element(&mut self, name: &'static str, text: &str) {
         self.start(name);
         self.text(text);
@@ -59,8 +62,8 @@ impl Writer {
     }
 }
 
-/// Returns the element of a heading at `depth`, which is 1 for a heading that is in no other
-/// section. The page's title is `h1`.
+/// Returns the element of a heading at `depth`: 1 for a heading outside all other sections. The
+/// page's title is `h1`.
 pub(super) fn heading_element(depth: usize) -> &'static str {
     match depth {
         0 | 1 => "h2",

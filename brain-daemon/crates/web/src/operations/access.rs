@@ -1,4 +1,5 @@
-//! Who has access: browsers, tokens and clients, with revoke; a new token is shown once.
+//! The screen of access: tokens, clients and browsers. It creates and revokes them; a new token is
+//! shown once.
 
 use std::sync::Arc;
 
@@ -34,14 +35,14 @@ pub(crate) async fn create_token(State(brain): State<Arc<Brain>>, change: Change
     let name = change.field("name").trim().to_owned();
     let create = TokenCreate { name, scopes, sources: Vec::new(), expires_in: None };
     let work = async {
-        let made = change.session.ask(&brain, create).await?;
-        screen(&brain, &change.session, Some(made)).await
+        let reply = change.session.ask(&brain, create).await?;
+        screen(&brain, &change.session, Some(reply)).await
     };
     let body = work.await;
     respond(&change.session, PATH, body)
 }
 
-/// `POST /web/access/revoke`: revokes a token or a client for ever.
+/// `POST /web/access/revoke`: revokes a token or a client permanently.
 pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let result = match (change.field("token"), change.field("client")) {
         ("", client) => {
@@ -53,17 +54,18 @@ pub(crate) async fn revoke(State(brain): State<Arc<Brain>>, change: Change) -> R
             change.session.ask(&brain, revoke).await.map(|_| ())
         }
     };
-    done(&change, result)
+    finish(&change, result)
 }
 
 /// `POST /web/access/browsers`: signs all browsers out, this one too.
 pub(crate) async fn sign_out_all(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let request = BrowserOpen { page: None, sign_out: true };
     let result = change.session.ask(&brain, request).await.map(|_| ());
-    done(&change, result)
+    finish(&change, result)
 }
 
-fn done(change: &Change, result: Result<(), Fault>) -> Response {
+/// Redirects to the screen, or shows the fault.
+fn finish(change: &Change, result: Result<(), Fault>) -> Response {
     match result {
         Ok(()) => see_other(PATH),
         Err(fault) => layout::fault(&change.session, &fault),
@@ -73,7 +75,7 @@ fn done(change: &Change, result: Result<(), Fault>) -> Response {
 async fn screen(
     brain: &Arc<Brain>,
     session: &Session,
-    made: Option<TokenCreateReply>,
+    created_token: Option<TokenCreateReply>,
 ) -> Result<Markup, Fault> {
     let tokens = session.ask(brain, TokenList { all: false }).await?.tokens;
     let clients = session.ask(brain, ClientList { all: false }).await?.clients;
@@ -86,16 +88,16 @@ async fn screen(
         .map(|(opened, ends)| vec![time(&opened), time(&ends)])
         .collect();
     Ok(html! {
-        @if let Some(made) = &made {
+        @if let Some(reply) = &created_token {
             div class="notice good" role="status" {
-                p { "The token of " strong { (Name(&made.info.name)) } ", shown only now:" }
-                pre { code { (made.token.expose()) } }
+                p { "The token of " strong { (Name(&reply.info.name)) } ", shown only now:" }
+                pre { code { (reply.token.expose()) } }
             }
         }
         h2 { "Tokens of programs and devices" }
         (table(
             "Tokens",
-            &["Name", "May", "Sources", "Made", "Ends", ""],
+            &["Name", "Scope", "Sources", "Created", "Expires", ""],
             &token_rows,
             "No program or device has a token. Make one for each, so that you can revoke it alone.",
         ))
@@ -104,7 +106,7 @@ async fn screen(
         p { "Programs with a name and a secret of their own, or that asked you for consent." }
         (table(
             "Clients",
-            &["Name", "May", "Sources", "Registered", "Last used", ""],
+            &["Name", "Scope", "Sources", "Registered", "Last used", ""],
             &client_rows,
             "No client is registered. AI clients register themselves when you connect them.",
         ))
@@ -132,8 +134,8 @@ fn new_token(session: &Session) -> Markup {
                     option value="read write" { "read and write" }
                 }
                 p class="facts" {
-                    "It ends after 90 days. " code { "brain token create --help" }
-                    " has other terms."
+                    "The token expires after 90 days. " code { "brain token create --help" }
+                    " shows how to choose another time."
                 }
                 button { "Make the token" }
             }

@@ -1,4 +1,4 @@
-//! The administration screens: state, queue, sources, access, records.
+//! The administration screens: status, deleted pages, queue, sources, access and records.
 
 mod access;
 mod queue;
@@ -106,7 +106,7 @@ pub(crate) fn table(name: &str, headings: &[&str], rows: &[Vec<Markup>], empty: 
     }
 }
 
-/// Shows a text from the daemon.
+/// Shows a text whose direction does not affect the text around it.
 pub(crate) fn text(text: &str) -> Markup {
     html! { bdi { (Text(text)) } }
 }

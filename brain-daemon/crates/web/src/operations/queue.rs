@@ -1,4 +1,4 @@
-//! The ingest queue, item by item.
+//! The ingest queue. The screen calls a job an item.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::session::{Change, Session};
 use crate::text::Text;
 
 const PATH: &str = "/web/queue";
-/// Jobs on one screen.
+/// Maximum number of jobs on one screen.
 const LIMIT: u32 = 100;
 
-/// `GET /web/queue?state=failed`
+/// `GET /web/queue?state=failed&after=ID`
 pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let query = uri.query().unwrap_or_default();
     let field = |name: &str| {
@@ -34,7 +34,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     respond(&session, PATH, jobs.map(|jobs| screen(&session, state, &jobs)))
 }
 
-/// `POST /web/queue/retry`: one failed job, or all.
+/// `POST /web/queue/retry`: retries one failed job, or all.
 pub(crate) async fn retry(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let work = async {
         let id = match change.field("job") {

@@ -17,10 +17,10 @@ use crate::chart::cost_bars;
 use crate::session::Session;
 use crate::text::Text;
 
-/// Calls on one screen.
+/// Maximum number of calls on one screen.
 const LIMIT: u32 = 100;
 
-/// `GET /web/audit?failed&page=N`
+/// `GET /web/audit?failed&client=NAME&page=N`
 pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Session) -> Response {
     let query = uri.query().unwrap_or_default();
     let field = |name: &str| {
@@ -29,19 +29,39 @@ pub(crate) async fn audit(State(brain): State<Arc<Brain>>, uri: Uri, session: Se
     };
     let failed = field("failed").is_some();
     let page = field("page").and_then(|text| text.parse::<u32>().ok()).unwrap_or(1).clamp(1, 1000);
+    let client = field("client").filter(|client| !client.is_empty());
     let list = AuditList {
         since: None,
         until: None,
-        client: field("client").filter(|client| !client.is_empty()),
+        client: client.clone(),
         failed,
         limit: LIMIT,
         skip: (page - 1) * LIMIT,
     };
     let calls = session.ask(&brain, list).await;
-    respond(&session, "/web/audit", calls.map(|calls| calls_screen(&calls, failed, page)))
+    let screen = |calls: Audit| calls_screen(&calls, client.as_deref(), failed, page);
+    respond(&session, "/web/audit", calls.map(screen))
 }
 
-fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
+/// Returns the address of a part of the audit.
+fn audit_path(client: Option<&str>, failed: bool, page: u32) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    if failed {
+        query.append_pair("failed", "1");
+    }
+    if let Some(client) = client {
+        query.append_pair("client", client);
+    }
+    if page > 1 {
+        query.append_pair("page", &page.to_string());
+    }
+    match query.finish() {
+        query if query.is_empty() => "/web/audit".into(),
+        query => format!("/web/audit?{query}"),
+    }
+}
+
+fn calls_screen(audit: &Audit, client: Option<&str>, failed: bool, page: u32) -> Markup {
     let row = |call: &AuditCall| {
         let class = if call.status >= 400 { "bad" } else { "good" };
         vec![
@@ -55,17 +75,19 @@ fn calls_screen(audit: &Audit, failed: bool, page: u32) -> Markup {
     };
     let rows: Vec<Vec<Markup>> = audit.calls.iter().map(row).collect();
     let headings = ["Time (UTC)", "Caller", "Call", "Status", "Took", "Parameters and sizes"];
-    let more = if failed { "&failed=1" } else { "" };
+    let path = |failed, page| audit_path(client, failed, page);
     html! {
         p { "Calls over the network. Their contents are never recorded." }
         p class="chips" {
-            a class={ "chip" @if !failed { " on" } } href="/web/audit" { "all" }
-            a class={ "chip" @if failed { " on" } } href="/web/audit?failed=1" { "refused or failed" }
+            a class={ "chip" @if !failed { " on" } } href=(Text(&path(false, 1))) { "all" }
+            a class={ "chip" @if failed { " on" } } href=(Text(&path(true, 1))) {
+                "refused or failed"
+            }
         }
         (table("Calls", &headings, &rows, "There are no such calls."))
         p class="row" {
-            @if page > 1 { a href={ "/web/audit?page=" (page - 1) (more) } { "Newer" } }
-            @if audit.truncated { a href={ "/web/audit?page=" (page + 1) (more) } { "Older" } }
+            @if page > 1 { a href=(Text(&path(failed, page - 1))) { "Newer" } }
+            @if audit.truncated { a href=(Text(&path(failed, page + 1))) { "Older" } }
         }
     }
 }
@@ -114,7 +136,12 @@ fn costs_screen(reply: &CostsReply, limit: u64, now: i64) -> Markup {
         h2 { "By day" }
         (cost_bars(&reply.days, limit, now))
         h2 { "By purpose and model" }
-        (table("Sums", &["Purpose", "Model", "Calls", "Tokens", "Cost"], &sums, "Nothing was paid."))
+        (table(
+            "Sums",
+            &["Purpose", "Model", "Calls", "Tokens", "Cost"],
+            &sums,
+            "Nothing was paid.",
+        ))
         h2 { "Calls" }
         (table(
             "Calls",
@@ -149,7 +176,7 @@ fn backups_screen(reply: &BackupListReply) -> Markup {
         (table("Backups", &["Made (UTC)", "Size", "File"], &rows, "There are no backups yet."))
         p {
             code { "brain backup verify FILE" } " checks one, "
-            code { "brain-daemon --restore FILE" } " takes it back."
+            code { "brain-daemon --restore FILE" } " restores it in an empty home."
         }
     }
 }

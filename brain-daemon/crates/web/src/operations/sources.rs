@@ -20,7 +20,7 @@ use crate::session::{Change, Session};
 use crate::text::Text;
 
 const PATH: &str = "/web/sources";
-/// Broken links on the screen.
+/// Maximum number of broken links on the screen.
 const LIMIT: u32 = 100;
 
 /// `GET /web/sources`
@@ -28,7 +28,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, session: Session) -> R
     respond(&session, PATH, screen(&brain, &session, None).await)
 }
 
-/// `POST /web/sources/sync`: one source, or all. Shows what it did.
+/// `POST /web/sources/sync`: synchronises one source or all, and shows the result.
 pub(crate) async fn sync(
     State(brain): State<Arc<Brain>>,
     Extension(streams): Extension<Arc<LiveStreams>>,
@@ -166,6 +166,8 @@ fn broken_links(reply: &BrokenLinksReply) -> Markup {
         h2 { "Broken links" }
         p { (reply.missing) " lead to no page, " (reply.ambiguous) " to several." }
         (table("Broken links", &["Page", "Link", "State"], &rows, "No link is broken."))
-        @if reply.truncated { p class="note" { "There are more: " code { "brain links --broken" } } }
+        @if reply.truncated {
+            p class="note" { "There are more: " code { "brain links --broken" } }
+        }
     }
 }

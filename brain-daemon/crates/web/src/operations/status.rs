@@ -23,7 +23,7 @@ pub(crate) async fn show(State(brain): State<Arc<Brain>>, uri: Uri, session: Ses
     respond(&session, STATUS, body)
 }
 
-/// `POST /web/status/fix`: the checks, with the repairs that are safe.
+/// `POST /web/status/fix`: runs the checks with the repairs that are safe, and shows both.
 pub(crate) async fn fix(State(brain): State<Arc<Brain>>, change: Change) -> Response {
     let body = screen(&brain, &change.session, Some(Doctor { fix: true })).await;
     respond(&change.session, STATUS, body)
@@ -94,8 +94,8 @@ fn facts(status: &StatusReply) -> Markup {
         (
             "HTTP",
             html! {
-                "here " (Text(&listener(&status.http_local)))
-                ", for a tunnel " (Text(&listener(&status.http_public)))
+                "local " (Text(&listener(&status.http_local)))
+                ", public " (Text(&listener(&status.http_public)))
             },
         ),
     ];
@@ -108,7 +108,7 @@ fn checks_of(session: &Session, reply: &DoctorReply) -> Markup {
     let row = |check: &&Check| {
         let (class, name) = match check.status {
             CheckStatus::Ok => ("good", "fine"),
-            CheckStatus::Warn => ("warn", "look at it"),
+            CheckStatus::Warn => ("warn", "warning"),
             CheckStatus::Fail => ("bad", "broken"),
         };
         vec![

@@ -1,4 +1,4 @@
-//! Links to a page: the first ones beside it, and `GET /web/links/{name}` with all.
+//! Links to a page: the first ones beside it, and the longer list of `GET /web/links/{name}`.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::page_path::{page_path, path};
 use crate::session::Session;
 use crate::text::Text;
 
-/// The route of all links to a page.
+/// The route of the list of links to a page.
 pub(crate) const ROUTE: &str = "/web/links/{*name}";
-/// Links to the page that are shown at once; more unfold.
-const AT_ONCE: usize = 12;
+/// Maximum number of links that are shown at first; the others unfold.
+const MAX_SHOWN: usize = 12;
 
-/// Shows the first links to the page `name`.
+/// Shows `links`, the first links to the page `name`.
 pub(super) fn backlinks(name: &str, links: &FirstOf<LinkedPage>) -> Markup {
-    let (first, rest) = links.items.split_at(links.items.len().min(AT_ONCE));
+    let (first, rest) = links.items.split_at(links.items.len().min(MAX_SHOWN));
     html! {
         @if !first.is_empty() {
             section {
@@ -55,7 +55,7 @@ fn row(link: &LinkedPage) -> Markup {
     }
 }
 
-/// `GET /web/links/{name}`: all links to a page.
+/// `GET /web/links/{name}`: the links to a page, as [`Backlinks`] returns them.
 pub(crate) async fn show(
     State(brain): State<Arc<Brain>>,
     Path(name): Path<String>,
@@ -63,19 +63,19 @@ pub(crate) async fn show(
 ) -> Response {
     let work = async { session.ask(&brain, Backlinks { page: parse_page(&name)? }).await };
     match work.await {
-        Ok(found) => Screen::new(&session, "Links to a page", all(&found)).respond(),
+        Ok(reply) => Screen::new(&session, "Links to a page", screen(&reply)).respond(),
         Err(fault) => layout::fault(&session, &fault),
     }
 }
 
-fn all(found: &LinksReply) -> Markup {
-    let name = PageRef::new(&found.source_id, &found.slug).to_string();
-    let links: Vec<LinkedPage> = found.links.iter().filter_map(linked_page).collect();
+fn screen(reply: &LinksReply) -> Markup {
+    let name = PageRef::new(&reply.source_id, &reply.slug).to_string();
+    let links: Vec<LinkedPage> = reply.links.iter().filter_map(linked_page).collect();
     html! {
         h1 { "Links to " a href=(Text(&page_path(&name))) { code { (Text(&name)) } } }
         @if links.is_empty() { p { "No page links to it." } }
         ul class="mentions" { @for link in &links { (row(link)) } }
-        @if found.truncated { p { "There are more links than this list shows." } }
+        @if reply.truncated { p { "There are more links than this list shows." } }
     }
 }
 

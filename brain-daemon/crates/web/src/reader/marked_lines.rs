@@ -1,4 +1,4 @@
-//! Lists the lines that somebody other than the page's author wrote.
+//! Lists the lines of a page that others than the owner wrote.
 
 use brain_protocol::{MarkedLines, Page};
 use maud::{Markup, html};
@@ -9,12 +9,13 @@ use crate::page_path::path;
 use crate::session::Session;
 use crate::text::Text;
 
-/// Places that are shown, and the length of the text of each in bytes.
+/// Maximum number of shown places; a place has consecutive lines.
 const MAX_MARKS: usize = 200;
+/// Maximum length of the text of a place, in bytes.
 const MAX_TEXT: usize = 10_000;
 
-/// Shows the lines with a button that makes them the owner's. In a page of several parts, they are
-/// at the end of the last one.
+/// Shows the lines with a button that marks them as the owner's. In a page of several parts, the
+/// lines are at the end of the last part, and the other parts link to them.
 pub(super) fn section(
     session: &Session,
     name: &str,
@@ -52,7 +53,7 @@ pub(super) fn section(
     }
 }
 
-/// Shows the lines of one mark. `lines` are those of the page.
+/// Shows the lines of a place. `lines` are the lines of the whole page.
 fn place(mark: &MarkedLines, lines: &[&str]) -> Markup {
     let first = (mark.first.saturating_sub(1) as usize).min(lines.len());
     let last = (mark.last as usize).clamp(first, lines.len());

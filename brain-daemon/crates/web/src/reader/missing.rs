@@ -1,4 +1,4 @@
-//! The screen for a page that does not exist.
+//! The screen for a name that no page has, or several.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::page_path::page_path;
 use crate::session::Session;
 use crate::text::Text;
 
-/// Returns the addresses and names of the pages that a name may mean, and of similar ones.
+/// Returns the paths and names of pages with the slug of `page`, and of similar pages.
 pub(super) fn similar(
     brain: &Arc<Brain>,
     session: &Session,
@@ -24,14 +24,19 @@ pub(super) fn similar(
     Ok(similar.into_iter().map(named).collect())
 }
 
-/// Returns the path of the form for a new page.
+/// Returns the path of the form for the new page `name`.
 fn new_path(name: &str) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("slug", name);
     format!("/web/new?{}", query.finish())
 }
 
-pub(super) fn screen(message: &str, slug: Option<&str>, similar: &[(String, String)]) -> Markup {
+/// Shows the message, and links to similar pages and to the form for the page `new_name`.
+pub(super) fn screen(
+    message: &str,
+    new_name: Option<&str>,
+    similar: &[(String, String)],
+) -> Markup {
     html! {
         h1 { "No such page" }
         p class="notice" role="alert" { bdi { (Text(message)) } }
@@ -43,9 +48,9 @@ pub(super) fn screen(message: &str, slug: Option<&str>, similar: &[(String, Stri
                 }
             }
         }
-        @if let Some(slug) = slug {
+        @if let Some(name) = new_name {
             p {
-                a class="button" href=(Text(&new_path(slug))) { "Write this page" }
+                a class="button" href=(Text(&new_path(name))) { "Write this page" }
             }
         }
         p { a href="/web/deleted" { "Deleted pages" } " can be restored for 72 hours." }

@@ -1,4 +1,4 @@
-//! Long pages are shown in parts: the addresses of parts, the links between them, and the outline.
+//! The parts of a long page: their URLs, the links between them, and the outline.
 
 use brain_page::LongText;
 use maud::{Markup, html};
@@ -7,15 +7,15 @@ use crate::markdown::{self, Heading};
 use crate::page_path::page_path;
 use crate::text::Text;
 
-/// Headings in an outline.
+/// Maximum number of headings in an outline.
 const MAX_HEADINGS: usize = 500;
-/// Parts before and after the shown one to which links lead.
+/// Number of parts before and after the shown part to which links lead.
 const NEAR: usize = 2;
 
-/// What an address shows of a page.
+/// The view of a page that a URL selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct View {
-    /// The former version.
+    /// The former version; `None` for the current page.
     pub(super) version: Option<u32>,
     /// The part, from 1.
     pub(super) part: usize,
@@ -24,7 +24,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Parses the query of an address: `version=N`, `part=N` and `tags=all`.
+    /// Parses the query of a URL: `version=N`, `part=N` and `tags=all`.
     pub(super) fn parse(query: &str) -> Self {
         let mut view = Self { version: None, part: 1, has_all_tags: false };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -56,7 +56,8 @@ impl View {
     }
 }
 
-/// Links to the other parts of the page `name`. Nothing if there is only one.
+/// Links to the previous and the next part of the page `name`, and by number to the first, the last
+/// and the near parts. Nothing if the page has only one part.
 pub(super) fn navigation(name: &str, view: View, count: usize, label: &str) -> Markup {
     let path = |part: usize| View { part, ..view }.path(name);
     let is_near = |part: usize| part == 1 || part == count || part.abs_diff(view.part) <= NEAR;
@@ -85,8 +86,8 @@ pub(super) fn navigation(name: &str, view: View, count: usize, label: &str) -> M
     }
 }
 
-/// Returns the headings of the whole text, each with its part. `rendered` are those of a text with
-/// one part.
+/// Returns the headings of the whole text, each with its part. `rendered` has the headings of the
+/// shown part.
 pub(super) fn headings(
     body: &str,
     long: &LongText<'_>,
@@ -98,7 +99,8 @@ pub(super) fn headings(
     }
 }
 
-/// Shows the outline. With too many headings, only those of the shown part and the top level.
+/// Shows the outline. With more than [`MAX_HEADINGS`] headings, shows only those of the shown part
+/// and of the top level, up to that number.
 pub(super) fn outline(name: &str, view: View, mut headings: Vec<(usize, Heading)>) -> Markup {
     let all = headings.len();
     if all > MAX_HEADINGS {
@@ -137,7 +139,7 @@ mod tests {
     const FIRST: View = View { version: None, part: 1, has_all_tags: false };
 
     #[test]
-    fn addresses_name_version_and_part() {
+    fn urls_name_version_part_and_tags() {
         for query in ["", "version=3", "part=2", "version=3&part=2&tags=all"] {
             let mark = if query.is_empty() { "" } else { "?" };
             assert_eq!(View::parse(query).path("a"), format!("/page/a{mark}{query}"));
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_outline_keeps_the_shown_part() {
+    fn a_long_outline_has_the_shown_part_and_the_top_level() {
         let heading = |at: usize| Heading {
             level: if at.is_multiple_of(100) { 1 } else { 2 },
             text: format!("h{at}"),

@@ -1,4 +1,4 @@
-//! The screen of a page that was read.
+//! The screen of a page.
 
 use brain_page::{LongText, plain_sentence};
 use brain_protocol::{Page, TimelineRow, TrustLevel};
@@ -14,12 +14,12 @@ use crate::session::Session;
 use crate::text::{MAX_LINE, Text, direction};
 use crate::{embeds, graph, markdown, neighbours, provenance};
 
-/// Tags that are shown at once.
+/// Maximum number of tags that are shown at first.
 const MAX_TAGS: usize = 100;
 
 /// Shows a page, or the part of it that `view` names. Blocks.
 pub(super) fn page_screen(session: &Session, reading: &Reading<'_>, view: View) -> Markup {
-    let Reading { page, around, files, .. } = reading;
+    let Reading { page, sidebar, files, .. } = reading;
     let name = format!("{}:{}", page.source_id, page.slug);
     let body = without_title(&page.body, &page.title);
     let long = LongText::new(body);
@@ -54,22 +54,22 @@ pub(super) fn page_screen(session: &Session, reading: &Reading<'_>, view: View) 
             aside aria-label="About this page" {
                 @if !is_former { (actions(session, &name, page)) }
                 (parts::outline(&name, view, parts::headings(body, &long, rendered.headings)))
-                (neighbours::drawing(&name, &around.linked, &around.backlinks))
+                (neighbours::drawing(&name, &sidebar.linked, &sidebar.backlinks))
                 @if !is_former { (files.section(session)) }
-                (links::backlinks(&name, &around.backlinks))
+                (links::backlinks(&name, &sidebar.backlinks))
                 @if !is_former { (mentions(&name)) }
-                (timeline(&around.timeline))
+                (timeline(&sidebar.timeline))
                 section {
                     h2 { "Where it is from" }
                     @for sentence in provenance::sentences(page) { p { (sentence) } }
-                    @if let Some(file) = &around.file { (open_in_editor(file)) }
+                    @if let Some(file) = &sidebar.file { (file_path(file)) }
                 }
             }
         }
     }
 }
 
-/// Shows name, type, tags and date.
+/// Shows slug, type, source, date and tags.
 fn page_facts(page: &Page, view: View) -> Markup {
     html! {
         p class="facts" {
@@ -80,8 +80,8 @@ fn page_facts(page: &Page, view: View) -> Markup {
             @let shown = if view.has_all_tags { page.tags.len() } else { MAX_TAGS };
             p class="chips" {
                 @for tag in page.tags.iter().take(shown) {
-                    @let found = Question { tags: vec![tag.clone()], ..Question::default() };
-                    a class="chip" href=(Text(&found.path())) { "#" bdi { (Text(tag)) } }
+                    @let search = Question { tags: vec![tag.clone()], ..Question::default() };
+                    a class="chip" href=(Text(&search.path())) { "#" bdi { (Text(tag)) } }
                 }
                 @if page.tags.len() > shown {
                     @let all = View { has_all_tags: true, ..view };
@@ -131,7 +131,7 @@ fn actions(session: &Session, name: &str, page: &Page) -> Markup {
     }
 }
 
-/// Leads to pages that name this one; `assets/read.js` shows them in place.
+/// Links to the mentions of the page; `assets/read.js` shows them in place.
 fn mentions(name: &str) -> Markup {
     html! {
         section {
@@ -143,8 +143,9 @@ fn mentions(name: &str) -> Markup {
     }
 }
 
-/// Shows the path of the page's file; `assets/read.js` adds a button that copies it.
-fn open_in_editor(file: &str) -> Markup {
+/// Shows the path of the page's file, and a link that opens it in Obsidian. `assets/read.js` adds a
+/// button that copies the path.
+fn file_path(file: &str) -> Markup {
     let encoded: String = form_urlencoded::byte_serialize(file.as_bytes()).collect();
     let address = format!("obsidian://open?path={}", encoded.replace('+', "%20"));
     html! {

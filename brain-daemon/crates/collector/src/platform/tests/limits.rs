@@ -49,17 +49,17 @@ fn a_429_blocks_its_endpoint_unless_it_is_a_usage_cap() {
 
 #[test]
 fn lookups_end_only_if_no_other_can_succeed() {
-    let of =
+    let problem =
         |kind: &str| json!({"type": format!("https://api.x.com/2/problems/{kind}")}).to_string();
     for (status, body, ends) in [
         (400, String::new(), false),
         (401, String::new(), true),
-        (402, of("credits"), true),
-        (403, of("client-forbidden"), true),
-        (403, of("credits"), true),
+        (402, problem("credits"), true),
+        (403, problem("client-forbidden"), true),
+        (403, problem("credits"), true),
         (403, json!({"type": "about:blank"}).to_string(), false),
         (429, String::new(), true),
-        (429, of("usage-capped"), true),
+        (429, problem("usage-capped"), true),
         (500, String::new(), false),
         (200, "<html>".into(), false),
     ] {
@@ -74,7 +74,7 @@ fn lookups_end_only_if_no_other_can_succeed() {
         assert_eq!(platform.lookup(&id("2")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("3")).unwrap_err().reason, FaultReason::Unreachable);
     });
-    // Answers in between reset the count.
+    // Answers in between reset the count of timeouts.
     let sometimes_answering = FakeClient::new(|request| match request.target.ends_with('0') {
         true => Ok(answer(500, &[], "")),
         false => Err(NetError::Timeout(30)),

@@ -130,10 +130,12 @@ fn an_unreadable_timeline_is_a_fault() {
 
 #[test]
 fn a_lookup_returns_current_metrics_or_nothing() {
-    let platform = always(200, &[], r#"{"data":{"id":"17","public_metrics":{"like_count":3}}}"#);
-    let post = with_platform(&platform, |platform| platform.post(&id("17"))).unwrap().unwrap();
+    let http_client = always(200, &[], r#"{"data":{"id":"17","public_metrics":{"like_count":3}}}"#);
+    let post = with_platform(&http_client, |platform| platform.post(&id("17"))).unwrap().unwrap();
     assert_eq!(post.fields()["public_metrics"]["like_count"], json!(3));
-    assert!(platform.requests()[0].target.starts_with("/api/2/tweets/17?tweet.fields=created_at,"));
+    let requests = http_client.requests();
+    let target = &requests[0].target;
+    assert!(target.starts_with("/api/2/tweets/17?tweet.fields=created_at,"), "{target}");
     for (status, body) in [(404, ""), (200, "{}")] {
         assert_eq!(
             with_platform(&always(status, &[], body), |platform| platform.post(&id("17"))),

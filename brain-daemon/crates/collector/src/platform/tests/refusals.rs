@@ -12,9 +12,9 @@ fn every_refusal_has_a_reason_and_a_hint() {
         json!({"title": title, "detail": title, "type": "about:blank", "status": status})
             .to_string()
     };
-    let of = |kind: &str, more: Value| {
+    let problem = |kind: &str, fields: Value| {
         let mut body = json!({"type": format!("https://api.x.com/2/problems/{kind}")});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         body.to_string()
     };
     for (status, body, reason, message, hint) in [
@@ -40,7 +40,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (
             402,
-            of(
+            problem(
                 "credits-depleted",
                 json!({
                     "detail": "credits depleted",
@@ -54,7 +54,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (
             402,
-            of(
+            problem(
                 "credits",
                 json!({
                     "account_id": 1_900_000_000_000_000_001_u64,
@@ -78,7 +78,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (
             403,
-            of(
+            problem(
                 "unsupported-authentication",
                 json!({
                     "title": "Unsupported Authentication",
@@ -91,7 +91,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (
             403,
-            of(
+            problem(
                 "client-forbidden",
                 json!({
                     "title": "Client Forbidden",
@@ -105,7 +105,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (
             403,
-            of("credits", json!({"title": "SpendCapReached", "reset_date": "2026-12-01"})),
+            problem("credits", json!({"title": "SpendCapReached", "reset_date": "2026-12-01"})),
             FaultReason::Forbidden,
             "SpendCapReached",
             "until 2026-12-01",
@@ -120,7 +120,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         (404, String::new(), FaultReason::NotFound, "HTTP 404", "collector.user_id"),
         (
             409,
-            of("conflict", json!({"title": "x"})),
+            problem("conflict", json!({"title": "x"})),
             FaultReason::InvalidRequest,
             "HTTP 409: x",
             "check",
@@ -136,7 +136,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         (429, String::new(), limited, "HTTP 429", "60m"),
         (
             429,
-            of(
+            problem(
                 "usage-capped",
                 json!({"title": "UsageCapExceeded", "period": "Monthly", "scope": "Product"}),
             ),
@@ -146,7 +146,7 @@ fn every_refusal_has_a_reason_and_a_hint() {
         ),
         (
             429,
-            of(
+            problem(
                 "streaming-connection",
                 json!({"title": "ConnectionException", "connection_issue": "TooManyConnections"}),
             ),

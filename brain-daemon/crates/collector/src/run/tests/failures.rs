@@ -44,10 +44,10 @@ fn a_failed_stream_is_skipped_and_not_compared() {
         for (endpoint, stream, post) in
             [("own", "own", 1), ("mentions", "mentions", 2), ("search", "searches", 3)]
         {
-            let world = three_posts();
-            world.delete(post);
-            world.fail(endpoint, failure.clone());
-            let (report, lines) = world.run();
+            let fixture = three_posts();
+            fixture.delete(post);
+            fixture.fail(endpoint, failure.clone());
+            let (report, lines) = fixture.run();
             let skipped_lines: Vec<&String> =
                 lines.iter().filter(|line| line.starts_with("STREAM_SKIPPED")).collect();
             assert_eq!(skipped_lines, [&format!("STREAM_SKIPPED:{stream}:{reason}")]);
@@ -63,45 +63,45 @@ fn a_failed_stream_is_skipped_and_not_compared() {
                     && reason.starts_with(&skipped[0].reason)
                     && !skipped[0].message.is_empty()
             );
-            let of_stream = Stream::parse(stream).unwrap();
-            assert_eq!(world.previous_ids(of_stream), [post], "{reason}: the earlier state stays");
-            // The next run detects it.
-            world.clear_failures();
-            world.advance(HALF_HOUR);
-            assert_eq!(world.run().0.deletions, 1, "{stream} {reason}");
+            let parsed = Stream::parse(stream).unwrap();
+            assert_eq!(fixture.previous_ids(parsed), [post], "{reason}: the earlier state stays");
+            // The next run detects the deletion.
+            fixture.clear_failures();
+            fixture.advance(HALF_HOUR);
+            assert_eq!(fixture.run().0.deletions, 1, "{stream} {reason}");
         }
     }
 }
 
 #[test]
 fn a_partly_pulled_stream_is_stored_and_not_compared() {
-    let world = three_posts();
-    world.platform().page_size = 1;
-    world.delete(1);
-    world.post(10, OWNER, "new");
-    world.post(11, OWNER, "newer");
+    let fixture = three_posts();
+    fixture.platform().page_size = 1;
+    fixture.delete(1);
+    fixture.post(10, OWNER, "new");
+    fixture.post(11, OWNER, "newer");
     // One more request, then the reserve is reached.
-    world.platform().rates.insert("own".into(), (3, (T0 + HALF_HOUR) / 1000 + 100));
-    let (report, lines) = world.run();
+    fixture.platform().rates.insert("own".into(), (3, (T0 + HALF_HOUR) / 1000 + 100));
+    let (report, lines) = fixture.run();
     assert_eq!(lines[..2], ["OWN_TWEETS:1 (1 new)", "STREAM_SKIPPED:own:rate_limited:1795258900"]);
-    assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]));
-    assert!(world.stored(Stream::Own, 11).created_at().is_some());
-    // Blocked until its reset.
-    world.advance(99_999);
-    let from = world.http_client.requests().len();
-    assert_eq!(world.run().1[0], "STREAM_SKIPPED:own:rate_limited:1795258900");
+    assert_eq!((report.deletions, fixture.previous_ids(Stream::Own)), (0, vec![1]));
+    assert!(fixture.stored(Stream::Own, 11).created_at().is_some());
+    // The endpoint is blocked until its reset.
+    fixture.advance(99_999);
+    let from = fixture.http_client.requests().len();
+    assert_eq!(fixture.run().1[0], "STREAM_SKIPPED:own:rate_limited:1795258900");
     assert!(
-        !world.requested_paths(from).contains(&"/2/users/5/tweets".to_owned()),
+        !fixture.requested_paths(from).contains(&"/2/users/5/tweets".to_owned()),
         "no request was sent"
     );
-    world.advance(1);
-    world.platform().rates.clear();
-    assert_eq!(world.run().0.deletions, 1);
+    fixture.advance(1);
+    fixture.platform().rates.clear();
+    assert_eq!(fixture.run().0.deletions, 1);
 }
 
 #[test]
 fn a_page_without_meta_is_stored_and_not_compared() {
-    for (second, new, words) in [
+    for (second, new, expected) in [
         (
             r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#,
             2,
@@ -110,23 +110,23 @@ fn a_page_without_meta_is_stored_and_not_compared() {
         (r#"{"errors":[{"title":"Sorry","detail":"half of it"}]}"#, 1, "says: Sorry: half of it"),
         ("{}", 1, "no `meta`"),
     ] {
-        let mut world = three_posts();
-        world.delete(1);
-        world.http_client = FakeClient::new(move |request| {
+        let mut fixture = three_posts();
+        fixture.delete(1);
+        fixture.http_client = FakeClient::new(move |request| {
             let first = r#"{"data":[{"id":"11","author_id":"5"}],"meta":{"next_token":"t"}}"#;
             let page = if request.target.contains("_token=t") { second } else { first };
             let own = request.target.contains("/tweets?");
             Ok(answer(if own { 200 } else { 503 }, &[], page))
         });
-        let (report, lines) = world.run();
+        let (report, lines) = fixture.run();
         assert_eq!(
             lines[..2],
             [format!("OWN_TWEETS:{new} ({new} new)"), "STREAM_SKIPPED:own:unreadable".into()]
         );
         let skipped = report.streams[0].skipped.as_ref().unwrap();
-        assert!(skipped.message.contains(words), "{}", skipped.message);
-        assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]), "{second}");
-        assert!(world.data.post(Stream::Own, &post_id(11)).unwrap().is_some());
+        assert!(skipped.message.contains(expected), "{}", skipped.message);
+        assert_eq!((report.deletions, fixture.previous_ids(Stream::Own)), (0, vec![1]), "{second}");
+        assert!(fixture.data.post(Stream::Own, &post_id(11)).unwrap().is_some());
     }
 }
 
@@ -136,18 +136,18 @@ fn an_account_refusal_ends_the_run_at_every_request() {
         [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")]
     {
         for (endpoint, stored) in [("own", 0), ("mentions", 1), ("search", 2), ("lookup", 3)] {
-            let world = three_posts();
-            world.delete(1);
-            world.post(21, OWNER, "new");
-            world.post(22, "6", "new @owner");
-            world.post(23, "7", "new text");
+            let fixture = three_posts();
+            fixture.delete(1);
+            fixture.post(21, OWNER, "new");
+            fixture.post(22, "6", "new @owner");
+            fixture.post(23, "7", "new text");
             let previous_ids =
-                |world: &FakePlatform| Stream::ALL.map(|stream| world.previous_ids(stream));
-            let before = previous_ids(&world);
-            world.platform().rates.insert("own".into(), (17, (T0 + HALF_HOUR) / 1000 + 60));
-            world.fail(endpoint, failure.clone());
+                |fixture: &FakePlatform| Stream::ALL.map(|stream| fixture.previous_ids(stream));
+            let before = previous_ids(&fixture);
+            fixture.platform().rates.insert("own".into(), (17, (T0 + HALF_HOUR) / 1000 + 60));
+            fixture.fail(endpoint, failure.clone());
             let listener = RecordingListener::default();
-            let report = world.run_with(&listener).unwrap();
+            let report = fixture.run_with(&listener).unwrap();
             let lines = listener.lines.into_inner();
             let at = rfc3339(T0 + HALF_HOUR);
             assert_eq!(lines.last().unwrap(), &format!("RUN_FAILED:{at}:{reason}"));
@@ -162,31 +162,32 @@ fn an_account_refusal_ends_the_run_at_every_request() {
                 ("failed", Some(reason))
             );
             assert!(report.message.as_ref().unwrap().contains("; "), "{report:?}");
-            assert_eq!(previous_ids(&world), before, "{endpoint}");
-            let kept = [(Stream::Own, 21), (Stream::Mentions, 22), (Stream::Searches, 23)];
-            let kept = kept
-                .iter()
-                .filter(|(stream, id)| world.data.post(*stream, &post_id(*id)).unwrap().is_some());
-            assert_eq!(kept.count(), stored, "{endpoint}");
-            let rates = world.state().rate_limits;
+            assert_eq!(previous_ids(&fixture), before, "{endpoint}");
+            let new_posts = [(Stream::Own, 21), (Stream::Mentions, 22), (Stream::Searches, 23)];
+            let is_stored = |&(stream, id): &(Stream, u64)| {
+                fixture.data.post(stream, &post_id(id)).unwrap().is_some()
+            };
+            let stored_posts = new_posts.into_iter().filter(is_stored);
+            assert_eq!(stored_posts.count(), stored, "{endpoint}");
+            let rates = fixture.state().rate_limits;
             let own_rate = rates.all().find(|(name, _)| *name == "/2/users/:id/tweets");
             assert_eq!(
                 own_rate.map(|(_, rate)| rate.remaining),
                 Some(16),
                 "the rate limit is saved"
             );
-            world.clear_failures();
-            assert_eq!(world.run().0.deletions, 1);
+            fixture.clear_failures();
+            assert_eq!(fixture.run().0.deletions, 1);
         }
     }
 }
 
 #[test]
 fn metrics_before_a_refusal_are_tracked() {
-    let world = three_posts();
-    world.like(1, 101);
-    world.fail("search", status(401));
-    let (report, lines) = world.run();
+    let fixture = three_posts();
+    fixture.like(1, 101);
+    fixture.fail("search", status(401));
+    let (report, lines) = fixture.run();
     assert_eq!((report.velocity_alerts, report.reason.as_deref()), (1, Some("unauthorized")));
     assert!(lines.contains(&"VELOCITY_ALERT:1:likes:0->101:30min".to_owned()), "{lines:?}");
 }
@@ -199,32 +200,32 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
         (status(503), "server_error"),
         (Ok(answer(200, &[], "{}")), "unreadable"),
     ] {
-        let world = three_posts();
-        world.delete(1);
+        let fixture = three_posts();
+        fixture.delete(1);
         for endpoint in ["own", "mentions", "search"] {
-            world.fail(endpoint, failure.clone());
+            fixture.fail(endpoint, failure.clone());
         }
-        let (report, lines) = world.run();
+        let (report, lines) = fixture.run();
         let skipped = ["own", "mentions", "searches"]
             .map(|stream| format!("STREAM_SKIPPED:{stream}:{reason}"));
         assert_eq!(lines, skipped);
         assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
         assert!(report.message.unwrap().starts_with("no stream had an answer: "));
-        assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
-        world.clear_failures();
-        assert_eq!(world.run().0.deletions, 1);
+        assert_eq!(Stream::ALL.map(|stream| fixture.previous_ids(stream)), [[1], [2], [3]]);
+        fixture.clear_failures();
+        assert_eq!(fixture.run().0.deletions, 1);
     }
     // Without searches there are two streams.
-    let world = FakePlatform::new(&[]);
-    world.fail("own", Err(NetError::ConnectionRefused));
-    assert_eq!(world.run().0.status, "complete", "one of two lookups had an answer");
-    world.fail("mentions", Err(NetError::ConnectionRefused));
-    assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
+    let fixture = FakePlatform::new(&[]);
+    fixture.fail("own", Err(NetError::ConnectionRefused));
+    assert_eq!(fixture.run().0.status, "complete", "one of two streams had an answer");
+    fixture.fail("mentions", Err(NetError::ConnectionRefused));
+    assert_eq!(fixture.run().0.reason.as_deref(), Some("unreachable"));
     // A refusal is an answer.
     for refusal in [429, 403] {
-        world.fail("own", status(refusal));
-        assert_eq!(world.run().0.status, "complete", "{refusal}");
-        world.advance(HALF_HOUR);
+        fixture.fail("own", status(refusal));
+        assert_eq!(fixture.run().0.status, "complete", "{refusal}");
+        fixture.advance(HALF_HOUR);
     }
 }
 
@@ -240,42 +241,42 @@ fn an_inconclusive_lookup_is_repeated() {
         Ok(answer(200, &[], r#"{"errors":[{"title":"?","type":"about:blank","value":"1"}]}"#)),
         Err(NetError::Timeout(30)),
     ] {
-        let world = three_posts();
-        world.delete(1);
-        world.fail("lookup", failure);
-        let (report, lines) = world.run();
+        let fixture = three_posts();
+        fixture.delete(1);
+        fixture.fail("lookup", failure);
+        let (report, lines) = fixture.run();
         assert_eq!(
             (report.deletions, report.unverified, report.status.as_str()),
             (0, 1, "complete")
         );
         assert!(
             !lines.iter().any(|line| line.starts_with("DELETION"))
-                && !world.data.is_deleted(&post_id(1))
+                && !fixture.data.is_deleted(&post_id(1))
         );
-        assert_eq!(world.previous_ids(Stream::Own), [1]);
-        world.clear_failures();
-        world.advance(HALF_HOUR);
-        let (report, _) = world.run();
+        assert_eq!(fixture.previous_ids(Stream::Own), [1]);
+        fixture.clear_failures();
+        fixture.advance(HALF_HOUR);
+        let (report, _) = fixture.run();
         assert_eq!((report.deletions, report.unverified), (1, 0));
     }
 }
 
 #[test]
 fn lookups_have_their_own_reserve() {
-    let world = FakePlatform::new(&[]);
+    let fixture = FakePlatform::new(&[]);
     for id in 1..=9 {
-        world.post(id, OWNER, "text");
+        fixture.post(id, OWNER, "text");
     }
-    world.run();
+    fixture.run();
     for id in 1..=9 {
-        world.delete(id);
+        fixture.delete(id);
     }
     let reset = T0 / 1000 + 600;
-    world.platform().rates.insert("lookup".into(), (6, reset));
-    let from = world.http_client.requests().len();
-    let (report, _) = world.run();
+    fixture.platform().rates.insert("lookup".into(), (6, reset));
+    let from = fixture.http_client.requests().len();
+    let (report, _) = fixture.run();
     assert_eq!(
-        world.requested_paths(from)[2..],
+        fixture.requested_paths(from)[2..],
         ["/2/tweets/9", "/2/tweets/8", "/2/tweets/7", "/2/tweets/6"]
     );
     assert_eq!((report.deletions, report.unverified), (4, 5));
@@ -284,20 +285,20 @@ fn lookups_have_their_own_reserve() {
         "{:?}",
         report.warnings
     );
-    assert_eq!(world.previous_ids(Stream::Own), [5, 4, 3, 2, 1]);
-    assert_eq!(world.run().0.deletions, 0);
-    world.advance(600_000);
-    world.platform().rates.clear();
-    assert_eq!((world.run().0.deletions, world.previous_ids(Stream::Own)), (5, vec![]));
+    assert_eq!(fixture.previous_ids(Stream::Own), [5, 4, 3, 2, 1]);
+    assert_eq!(fixture.run().0.deletions, 0);
+    fixture.advance(600_000);
+    fixture.platform().rates.clear();
+    assert_eq!((fixture.run().0.deletions, fixture.previous_ids(Stream::Own)), (5, vec![]));
 }
 
 #[test]
 fn a_refused_search_does_not_stop_the_others() {
-    let world = FakePlatform::new(&["one", "two", "three"]);
-    world.post(1, "6", "one");
-    world.post(3, "6", "three");
-    world.fail("search two", problem(400, "invalid-request"));
-    let (report, lines) = world.run();
+    let fixture = FakePlatform::new(&["one", "two", "three"]);
+    fixture.post(1, "6", "one");
+    fixture.post(3, "6", "three");
+    fixture.fail("search two", problem(400, "invalid-request"));
+    let (report, lines) = fixture.run();
     assert_eq!((report.streams[2].total, report.requests), (2, 5));
     assert_eq!(lines[2], "STREAM_SKIPPED:searches:invalid_request");
     assert!(
@@ -307,18 +308,18 @@ fn a_refused_search_does_not_stop_the_others() {
             .any(|warning| warning.starts_with("the search `two` is refused: HTTP 400: T: D"))
     );
     // After a timeout, no further search is tried.
-    world.fail("search", Err(NetError::Timeout(30)));
-    assert_eq!(world.run().0.requests, 3);
+    fixture.fail("search", Err(NetError::Timeout(30)));
+    assert_eq!(fixture.run().0.requests, 3);
 }
 
 #[test]
 fn refused_expansions_are_omitted() {
     let refusal = r#"{"title":"Invalid Request","detail":"expansions [author_id] is not allowed"}"#;
     for status in [400, 403] {
-        let mut world = FakePlatform::new(&["text"]);
-        world.settings.ask_authors = true;
+        let mut fixture = FakePlatform::new(&["text"]);
+        fixture.settings.ask_authors = true;
         let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
-        world.http_client = FakeClient::new(move |request| {
+        fixture.http_client = FakeClient::new(move |request| {
             let refused = request.target.contains("expansions=");
             Ok(answer(
                 if refused { status } else { 200 },
@@ -326,7 +327,7 @@ fn refused_expansions_are_omitted() {
                 if refused { refusal } else { page },
             ))
         });
-        let (report, lines) = world.run();
+        let (report, lines) = fixture.run();
         assert_eq!(lines, ["OWN_TWEETS:1 (1 new)", "MENTIONS:1 (1 new)"]);
         assert_eq!(report.requests, 4, "later requests omit expansions");
         let warning = &report.warnings[0];
@@ -334,13 +335,13 @@ fn refused_expansions_are_omitted() {
             warning.contains("expansions [author_id]") && warning.contains("collector.authors"),
             "{warning}"
         );
-        assert_eq!(world.stored(Stream::Mentions, 7).author(), "6");
+        assert_eq!(fixture.stored(Stream::Mentions, 7).author(), "6");
     }
     // A rejection with and without expansions has another cause.
-    let mut world = FakePlatform::new(&[]);
-    world.settings.ask_authors = true;
-    world.fail("own", status(403));
-    let (report, lines) = world.run();
+    let mut fixture = FakePlatform::new(&[]);
+    fixture.settings.ask_authors = true;
+    fixture.fail("own", status(403));
+    let (report, lines) = fixture.run();
     assert_eq!((lines[0].as_str(), report.requests), ("STREAM_SKIPPED:own:forbidden", 3));
 }
 
@@ -351,32 +352,32 @@ fn endless_pages_are_abandoned() {
         Ok(answer(200, &[], json!({"data": posts, "meta": {"next_token": next}}).to_string()))
     };
     for (failure, requests) in [(page(&[8], "t"), 2), (page(&[], "t"), 2)] {
-        let world = three_posts();
-        world.delete(1);
-        world.fail("own", failure);
-        let (report, lines) = world.run();
+        let fixture = three_posts();
+        fixture.delete(1);
+        fixture.fail("own", failure);
+        let (report, lines) = fixture.run();
         assert!(lines.contains(&"STREAM_SKIPPED:own:paging".to_owned()), "{lines:?}");
         assert_eq!((report.requests, report.deletions), (requests + 2, 0));
-        assert_eq!(world.previous_ids(Stream::Own), [1]);
+        assert_eq!(fixture.previous_ids(Stream::Own), [1]);
     }
     // The page limit ends the pull, whatever token its last page has.
-    let mut world = three_posts();
-    world.settings.max_pages = 1;
-    world.delete(1);
-    world.fail("own", page(&[8], "t"));
-    let (report, _) = world.run();
+    let mut fixture = three_posts();
+    fixture.settings.max_pages = 1;
+    fixture.delete(1);
+    fixture.fail("own", page(&[8], "t"));
+    let (report, _) = fixture.run();
     assert_eq!(
-        (report.deletions, world.state().streams["own"].next_token.as_deref()),
+        (report.deletions, fixture.state().streams["own"].next_token.as_deref()),
         (1, Some("t"))
     );
 }
 
 #[test]
 fn the_pull_continues_after_an_empty_page() {
-    let world = FakePlatform::new(&[]);
-    world.fail("own", Ok(answer(200, &[], r#"{"meta":{"result_count":0,"next_token":"t"}}"#)));
-    let (report, lines) = world.run();
-    // A repeated token ends it.
+    let fixture = FakePlatform::new(&[]);
+    fixture.fail("own", Ok(answer(200, &[], r#"{"meta":{"result_count":0,"next_token":"t"}}"#)));
+    let (report, lines) = fixture.run();
+    // A repeated token ends the pull.
     assert_eq!((report.requests, lines[1].as_str()), (3, "STREAM_SKIPPED:own:paging"));
 }
 
@@ -385,10 +386,10 @@ fn only_pages_of_repeated_posts_are_abandoned() {
     for (post, expected_line, requests) in
         [(Some("8"), "STREAM_SKIPPED:own:paging", 2), (None, "MENTIONS:0 (0 new)", 5)]
     {
-        let mut world = FakePlatform::new(&[]);
-        world.settings.max_pages = 5;
+        let mut fixture = FakePlatform::new(&[]);
+        fixture.settings.max_pages = 5;
         // Each page has a new, longer token.
-        world.http_client = FakeClient::new(move |request| {
+        fixture.http_client = FakeClient::new(move |request| {
             let posts: Vec<_> = post.iter().map(|id| json!({"id": id})).collect();
             let mut body =
                 json!({"data": posts, "meta": {"next_token": "t".repeat(request.target.len())}});
@@ -397,43 +398,43 @@ fn only_pages_of_repeated_posts_are_abandoned() {
             }
             Ok(answer(200, &[], body.to_string()))
         });
-        let (report, lines) = world.run();
+        let (report, lines) = fixture.run();
         assert_eq!((lines[1].as_str(), report.requests), (expected_line, requests + 1));
     }
 }
 
 #[test]
 fn a_reset_far_ahead_blocks_for_one_window() {
-    let world = FakePlatform::new(&[]);
-    let mut state = world.state();
-    let far = (T0 / 1000 + 365 * 86_400).to_string();
-    state.rate_limits.record(Endpoint::Timeline, Some("1"), Some(&far));
-    world.data.prepare().unwrap();
-    state.save(&world.data).unwrap();
+    let fixture = FakePlatform::new(&[]);
+    let mut state = fixture.state();
+    let reset = (T0 / 1000 + 365 * 86_400).to_string();
+    state.rate_limits.record(Endpoint::Timeline, Some("1"), Some(&reset));
+    fixture.data.prepare().unwrap();
+    state.save(&fixture.data).unwrap();
     let skipped = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
-    assert_eq!(world.run().1[0], skipped);
-    world.advance((WINDOW_S - 1) * 1000);
-    assert_eq!(world.run().1[0], skipped);
-    world.advance(1000);
-    assert_eq!(world.run().1[0], "OWN_TWEETS:0 (0 new)");
+    assert_eq!(fixture.run().1[0], skipped);
+    fixture.advance((WINDOW_S - 1) * 1000);
+    assert_eq!(fixture.run().1[0], skipped);
+    fixture.advance(1000);
+    assert_eq!(fixture.run().1[0], "OWN_TWEETS:0 (0 new)");
 }
 
 #[test]
 fn without_an_account_only_searches_are_pulled() {
-    let mut world = three_posts();
-    world.settings.user_id = None;
-    let (report, lines) = world.run();
+    let mut fixture = three_posts();
+    fixture.settings.user_id = None;
+    let (report, lines) = fixture.run();
     assert_eq!(lines, ["STREAM_SKIPPED:own:no_user", "STREAM_SKIPPED:mentions:no_user"]);
     assert_eq!(
-        (report.requests, report.tweets_stored, world.previous_ids(Stream::Own)),
+        (report.requests, report.tweets_stored, fixture.previous_ids(Stream::Own)),
         (1, 1, vec![1])
     );
 }
 
 #[test]
 fn an_empty_own_timeline_is_a_warning() {
-    let world = FakePlatform::new(&[]);
-    assert!(world.run().0.warnings[0].contains("protected"));
+    let fixture = FakePlatform::new(&[]);
+    assert!(fixture.run().0.warnings[0].contains("protected"));
 }
 
 #[test]
@@ -441,19 +442,19 @@ fn a_stopped_run_changes_no_stream() {
     let mut steps = 0;
     loop {
         steps += 1;
-        let world = three_posts();
-        world.delete(1);
-        world.like(2, 500);
+        let fixture = three_posts();
+        fixture.delete(1);
+        fixture.like(2, 500);
         let listener = RecordingListener { stop_at: Some(steps), ..RecordingListener::default() };
-        let report = world.run_with(&listener).unwrap();
+        let report = fixture.run_with(&listener).unwrap();
         if report.reason.is_none() {
             break;
         }
         assert_eq!(report.reason.as_deref(), Some("stopped"));
         assert!(listener.lines.into_inner().last().unwrap().ends_with(":stopped"));
-        assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
-        let (report, _) = world.run();
+        assert_eq!(Stream::ALL.map(|stream| fixture.previous_ids(stream)), [[1], [2], [3]]);
+        let (report, _) = fixture.run();
         assert_eq!((report.deletions, report.velocity_alerts), (1, 1));
     }
-    assert_eq!(steps, 5, "own, mentions, search and lookup are one step each");
+    assert_eq!(steps, 5, "a run has four steps: own, mentions, search and lookup");
 }

@@ -17,9 +17,9 @@ use crate::{
 use brain_base::clock::{Clock, rfc3339};
 use brain_net::{Error as NetError, HttpResponse};
 
-/// The start time.
+/// The start time, in Unix milliseconds.
 pub(super) const T0: i64 = 1_795_257_000_000;
-/// The interval between runs.
+/// The interval between runs, in milliseconds.
 pub(super) const HALF_HOUR: i64 = 30 * 60 * 1000;
 /// The collected account.
 pub(super) const OWNER: &str = "5";
@@ -32,11 +32,11 @@ pub(super) struct Post {
     pub(super) created: i64,
     pub(super) likes: u64,
     pub(super) mentions_owner: bool,
-    /// The searches that find it.
+    /// The searches that find the post.
     pub(super) found_by: Vec<String>,
-    /// Whether timelines and searches show it.
+    /// Whether timelines and searches show the post.
     pub(super) listed: bool,
-    /// Whether it can be looked up.
+    /// Whether the post can be looked up.
     pub(super) exists: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct PlatformState {
     pub(super) posts: BTreeMap<u64, Post>,
     /// By endpoint: `own`, `mentions`, `search`, `search <query>`, `lookup`.
     pub(super) failures: HashMap<String, EndpointResult>,
-    /// Rate limit of an endpoint: remaining, reset. Each request takes one.
+    /// Rate limit of an endpoint: remaining requests, and time of the reset in Unix seconds.
     pub(super) rates: HashMap<String, (u64, i64)>,
     pub(super) page_size: usize,
 }
@@ -81,7 +81,7 @@ pub(super) type OnLine = Box<dyn Fn(&Line)>;
 pub(super) struct RecordingListener {
     pub(super) lines: RefCell<Vec<String>>,
     pub(super) new: RefCell<Vec<(Stream, PostId)>>,
-    /// The run is stopped at this step.
+    /// The step at which the run is stopped.
     pub(super) stop_at: Option<u64>,
     pub(super) steps: RefCell<u64>,
     /// Called with each line.
@@ -126,10 +126,10 @@ impl FakePlatform {
             ask_media: false,
             redact: false,
         };
-        let platform_of_link = Arc::clone(&platform);
+        let shared_platform = Arc::clone(&platform);
         Self {
             http_client: FakeClient::new(move |request| {
-                platform_of_link.lock().unwrap().answer_request(request)
+                shared_platform.lock().unwrap().answer_request(request)
             }),
             platform,
             time: ManualClock(AtomicI64::new(T0)),
@@ -200,7 +200,7 @@ impl FakePlatform {
         run.execute(listener)
     }
 
-    /// Runs once. Returns the report and the lines without first and last.
+    /// Runs once. Returns the report, and the lines without the first and the last.
     pub(super) fn run(&self) -> (CollectorRun, Vec<String>) {
         let listener = RecordingListener::default();
         let report = self.run_with(&listener).unwrap();
@@ -247,7 +247,7 @@ pub(super) fn post_id(id: u64) -> PostId {
     PostId::parse(&id.to_string()).unwrap()
 }
 
-/// An empty answer.
+/// Returns an empty answer with this status.
 pub(super) fn status(status: u16) -> EndpointResult {
     Ok(answer(status, &[], ""))
 }
@@ -281,9 +281,9 @@ impl PlatformState {
                 parameter("pagination_token").or_else(|| parameter("next_token")).as_deref(),
             ),
         };
-        if let Some((left, reset)) = self.rates.get_mut(endpoint) {
-            *left = left.saturating_sub(1);
-            response.headers.push(("x-rate-limit-remaining".into(), left.to_string()));
+        if let Some((remaining, reset)) = self.rates.get_mut(endpoint) {
+            *remaining = remaining.saturating_sub(1);
+            response.headers.push(("x-rate-limit-remaining".into(), remaining.to_string()));
             response.headers.push(("x-rate-limit-reset".into(), reset.to_string()));
         }
         Ok(response)
@@ -292,7 +292,7 @@ impl PlatformState {
     fn lookup(&self, id: &str) -> HttpResponse {
         let post = self.posts.get_key_value(&id.parse().unwrap()).filter(|(_, post)| post.exists);
         match post {
-            Some((id, post)) => answer(200, &[], json!({"data": json(*id, post)}).to_string()),
+            Some((id, post)) => answer(200, &[], json!({"data": post_json(*id, post)}).to_string()),
             None => {
                 let error = json!({"resource_id": id, "value": id, "parameter": "id",
                     "title": "Not Found Error",
@@ -313,7 +313,7 @@ impl PlatformState {
             .iter()
             .rev()
             .filter(|(_, post)| post.listed && shows(post))
-            .map(|(id, post)| json(*id, post))
+            .map(|(id, post)| post_json(*id, post))
             .collect();
         let from: usize = token.map_or(0, |token| token.parse().unwrap());
         let page: Vec<Value> = all.iter().skip(from).take(self.page_size).cloned().collect();
@@ -330,7 +330,7 @@ impl PlatformState {
     }
 }
 
-fn json(id: u64, post: &Post) -> Value {
+fn post_json(id: u64, post: &Post) -> Value {
     json!({
         "id": id.to_string(),
         "text": post.text,
@@ -344,11 +344,11 @@ fn json(id: u64, post: &Post) -> Value {
 
 /// A platform with posts 1 (own), 2 (a mention) and 3 (found by `text`), after its first run.
 pub(super) fn three_posts() -> FakePlatform {
-    let world = FakePlatform::new(&["text"]);
-    world.post(1, OWNER, "mine");
-    world.post(2, "6", "@owner");
-    world.post(3, "7", "text");
-    world.run();
-    world.advance(HALF_HOUR);
-    world
+    let fixture = FakePlatform::new(&["text"]);
+    fixture.post(1, OWNER, "mine");
+    fixture.post(2, "6", "@owner");
+    fixture.post(3, "7", "text");
+    fixture.run();
+    fixture.advance(HALF_HOUR);
+    fixture
 }

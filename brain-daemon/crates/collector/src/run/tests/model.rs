@@ -13,10 +13,13 @@ use brain_base::clock::Clock;
 use brain_net::Error as NetError;
 
 const QUERIES: [&str; 3] = ["rust", "brain", "tide"];
-const PAGES: usize = 2;
-const PAGE: usize = 4;
+/// Maximum number of pages of a pull.
+const MAX_PAGES: usize = 2;
+/// Number of posts of a page.
+const PAGE_SIZE: usize = 4;
 const HOUR: i64 = 60 * 60 * 1000;
-const FIRST: u64 = 9_007_199_254_740_990;
+/// The first post id. Later ids exceed 2^53, the limit of safe JSON numbers.
+const FIRST_ID: u64 = 9_007_199_254_740_990;
 
 /// A step of the history. Posts are indices modulo their number.
 #[derive(Debug, Clone)]
@@ -29,9 +32,11 @@ enum Event {
     Delete(usize),
     /// A new version replaces the old one, which can still be looked up.
     Edit(usize),
+    /// A post has this number of likes.
     Like(usize, u64),
+    /// This time passes, in milliseconds.
     Pass(i64),
-    /// The next run fails at this endpoint, in this way.
+    /// The next run fails at this endpoint. The number is an index of [`failures`].
     Fail(&'static str, usize),
     Run,
 }
@@ -72,12 +77,12 @@ fn event() -> impl Strategy<Value = Event> {
             Just(48 * HOUR + 1), Just(100 * HOUR)]
             .prop_map(Event::Pass),
         2 => (prop::sample::select(endpoints.to_vec()), 0..failures().len())
-            .prop_map(|(at, how)| Event::Fail(at, how)),
+            .prop_map(|(endpoint, index)| Event::Fail(endpoint, index)),
         6 => Just(Event::Run),
     ]
 }
 
-/// The model's view of a stored post.
+/// The model's view of a stored post. Times are in Unix milliseconds.
 #[derive(Debug, Clone, PartialEq)]
 struct StoredPost {
     collected: i64,
@@ -95,9 +100,9 @@ struct Model {
     likes: BTreeMap<u64, Vec<u64>>,
 }
 
-/// The expected report of a run.
+/// The outcome of a run, expected or actual. Alerts have post id, old and new likes.
 #[derive(Debug, Default, PartialEq)]
-struct ExpectedRun {
+struct RunOutcome {
     failed: bool,
     skipped: BTreeSet<String>,
     deleted: BTreeSet<u64>,
@@ -108,14 +113,14 @@ struct ExpectedRun {
 
 impl Model {
     /// Models a run with these failures.
-    fn run(&mut self, world: &FakePlatform, fails: &HashMap<&'static str, usize>) -> ExpectedRun {
-        let now = world.time.now();
-        let posts = world.platform().posts.clone();
-        let how = |endpoint: &str| {
+    fn run(&mut self, fixture: &FakePlatform, fails: &HashMap<&'static str, usize>) -> RunOutcome {
+        let now = fixture.time.now();
+        let posts = fixture.platform().posts.clone();
+        let failure_at = |endpoint: &str| {
             let failures = failures();
-            fails.get(endpoint).map(|how| (failures[*how].1, failures[*how].2))
+            fails.get(endpoint).map(|&index| (failures[index].1, failures[index].2))
         };
-        let mut expected = ExpectedRun::default();
+        let mut expected = RunOutcome::default();
         let mut present: BTreeSet<u64> = BTreeSet::new();
         let mut pulled_streams: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         let sources = [
@@ -126,18 +131,20 @@ impl Model {
         let mut is_answered = false;
         'streams: for (stream, queries) in sources {
             let mut pulled = BTreeSet::new();
-            let mut first = None;
+            let mut is_first_answer = None;
             for query in queries {
-                let broken = match stream {
-                    Stream::Own => how("own"),
-                    Stream::Mentions => how("mentions"),
-                    Stream::Searches => how("search").or(how(&format!("search {query}"))),
+                let failure = match stream {
+                    Stream::Own => failure_at("own"),
+                    Stream::Mentions => failure_at("mentions"),
+                    Stream::Searches => {
+                        failure_at("search").or(failure_at(&format!("search {query}")))
+                    }
                 };
-                if let Some((_, is_answer)) = broken {
+                if let Some((_, is_answer)) = failure {
                     expected.skipped.insert(stream.as_str().to_owned());
-                    is_answered |= *first.get_or_insert(is_answer);
+                    is_answered |= *is_first_answer.get_or_insert(is_answer);
                 }
-                match broken.map(|(broken, _)| broken) {
+                match failure.map(|(scope, _)| scope) {
                     Some(FailureScope::Run) => {
                         expected.failed = true;
                         break 'streams;
@@ -154,7 +161,7 @@ impl Model {
                             Stream::Searches => post.found_by.iter().any(|found| found == query),
                         }
                 });
-                for (id, post) in shown.take(PAGES * PAGE) {
+                for (id, post) in shown.take(MAX_PAGES * PAGE_SIZE) {
                     present.insert(*id);
                     pulled.insert(*id);
                     let new_post = StoredPost {
@@ -175,8 +182,8 @@ impl Model {
         expected.seen = present.len() as u64;
         expected.failed |= !is_answered;
         if !expected.failed {
-            let lookups = how("lookup").map(|(broken, _)| broken);
-            self.look_up_missing(world, lookups, &present, &pulled_streams, &mut expected);
+            let lookups = failure_at("lookup").map(|(scope, _)| scope);
+            self.look_up_missing(fixture, lookups, &present, &pulled_streams, &mut expected);
         }
         if expected.failed {
             expected.skipped.clear();
@@ -204,13 +211,13 @@ impl Model {
 
     fn look_up_missing(
         &mut self,
-        world: &FakePlatform,
+        fixture: &FakePlatform,
         lookups: Option<FailureScope>,
         present: &BTreeSet<u64>,
         pulled_streams: &BTreeMap<Stream, BTreeSet<u64>>,
-        expected: &mut ExpectedRun,
+        expected: &mut RunOutcome,
     ) {
-        let now = world.time.now();
+        let now = fixture.time.now();
         let mut next = self.previous_ids.clone();
         let mut looked_up = BTreeSet::new();
         let mut undecided: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
@@ -251,7 +258,7 @@ impl Model {
             }
             _ => {
                 for id in looked_up {
-                    if !world.platform().posts[&id].exists {
+                    if !fixture.platform().posts[&id].exists {
                         self.deleted.insert(id, now);
                         expected.deleted.insert(id);
                     }
@@ -262,12 +269,12 @@ impl Model {
     }
 
     /// Reads the actual files.
-    fn of_disk(world: &FakePlatform) -> Self {
+    fn read_from_disk(fixture: &FakePlatform) -> Self {
         let number = |id: &crate::PostId| id.as_str().parse::<u64>().unwrap();
         let mut found = Self::default();
         for stream in Stream::ALL {
-            for id in world.data.ids(&format!("tweets/{}", stream.as_str())).unwrap() {
-                let record = world.data.post(stream, &id).unwrap().unwrap();
+            for id in fixture.data.ids(&format!("tweets/{}", stream.as_str())).unwrap() {
+                let record = fixture.data.post(stream, &id).unwrap().unwrap();
                 let at = |name| record.instant(name).unwrap();
                 let found_by =
                     record.fields().get(SEARCHES).cloned().unwrap_or_else(|| serde_json::json!([]));
@@ -279,18 +286,19 @@ impl Model {
                 };
                 found.stored.insert((stream, number(&id)), stored);
             }
-            if world.state().streams.contains_key(stream.as_str()) {
-                found.previous_ids.insert(stream, world.previous_ids(stream).into_iter().collect());
+            if fixture.state().streams.contains_key(stream.as_str()) {
+                let previous_ids = fixture.previous_ids(stream).into_iter().collect();
+                found.previous_ids.insert(stream, previous_ids);
             }
         }
-        for id in world.data.ids("deletions").unwrap() {
-            let at = world.data.deletion(&id).unwrap().unwrap().detected_at;
+        for id in fixture.data.ids("deletions").unwrap() {
+            let at = fixture.data.deletion(&id).unwrap().unwrap().detected_at;
             found
                 .deleted
                 .insert(number(&id), brain_base::clock::parse_instant(&at, false).unwrap());
         }
-        for id in world.data.ids("engagement").unwrap() {
-            let likes = world
+        for id in fixture.data.ids("engagement").unwrap() {
+            let likes = fixture
                 .data
                 .snapshots(&id)
                 .unwrap()
@@ -303,14 +311,14 @@ impl Model {
     }
 }
 
-/// Returns the actual lines and report of a run.
-fn actual(world: &FakePlatform) -> ExpectedRun {
+/// Runs once and returns the actual outcome.
+fn run_collector(fixture: &FakePlatform) -> RunOutcome {
     let listener = RecordingListener::default();
-    let report = world.run_with(&listener).unwrap();
-    let mut actual = ExpectedRun {
+    let report = fixture.run_with(&listener).unwrap();
+    let mut actual = RunOutcome {
         unverified: report.unverified,
         seen: report.tweets_stored,
-        ..ExpectedRun::default()
+        ..RunOutcome::default()
     };
     for line in listener.lines.into_inner() {
         let parts: Vec<&str> = line.split(':').collect();
@@ -337,11 +345,11 @@ fn actual(world: &FakePlatform) -> ExpectedRun {
     actual
 }
 
-/// Applies a step and returns the failures of the next run.
-fn apply(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
-    let posts = world.platform().posts.len();
-    let of = |n: usize| FIRST + (n % posts.max(1)) as u64;
-    let new = FIRST + posts as u64;
+/// Applies a step. Adds a failure of the next run to `fails`, as an index of [`failures`].
+fn apply(fixture: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
+    let posts = fixture.platform().posts.len();
+    let post_at = |n: usize| FIRST_ID + (n % posts.max(1)) as u64;
+    let new = FIRST_ID + posts as u64;
     match event {
         Event::Post { own, mentions, queries } => {
             let found: Vec<&str> = QUERIES
@@ -351,22 +359,22 @@ fn apply(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, 
                 .map(|(query, _)| *query)
                 .collect();
             let text = format!("{} {}", if *mentions { "@owner" } else { "" }, found.join(" "));
-            world.post(new, if *own { OWNER } else { "6" }, &text);
+            fixture.post(new, if *own { OWNER } else { "6" }, &text);
         }
-        Event::Fail(endpoint, how) => {
-            fails.insert(endpoint, *how);
-            world.fail(endpoint, failures()[*how].0.clone());
+        Event::Fail(endpoint, index) => {
+            fails.insert(endpoint, *index);
+            fixture.fail(endpoint, failures()[*index].0.clone());
         }
-        Event::Pass(ms) => world.advance(*ms),
-        Event::Delete(n) if posts > 0 => world.delete(of(*n)),
-        Event::Like(n, likes) if posts > 0 => world.like(of(*n), *likes),
+        Event::Pass(ms) => fixture.advance(*ms),
+        Event::Delete(n) if posts > 0 => fixture.delete(post_at(*n)),
+        Event::Like(n, likes) if posts > 0 => fixture.like(post_at(*n), *likes),
         Event::Edit(n) if posts > 0 => {
-            let mut inside = world.platform();
-            let old = inside.posts.get_mut(&of(*n)).unwrap();
+            let mut platform = fixture.platform();
+            let old = platform.posts.get_mut(&post_at(*n)).unwrap();
             if old.listed {
                 old.listed = false;
                 let edited = old.clone();
-                inside.posts.insert(
+                platform.posts.insert(
                     new,
                     super::fake_platform::Post { listed: true, text: "edited".into(), ..edited },
                 );
@@ -381,21 +389,21 @@ proptest! {
 
     #[test]
     fn the_collector_agrees_with_the_model(events in prop::collection::vec(event(), 1..80)) {
-        let mut world = FakePlatform::new(&QUERIES);
-        world.settings.max_pages = PAGES as u32;
-        world.platform().page_size = PAGE;
+        let mut fixture = FakePlatform::new(&QUERIES);
+        fixture.settings.max_pages = MAX_PAGES as u32;
+        fixture.platform().page_size = PAGE_SIZE;
         let (mut model, mut fails) = (Model::default(), HashMap::new());
         for (n, event) in events.iter().chain([&Event::Run, &Event::Run]).enumerate() {
             if !matches!(event, Event::Run) {
-                apply(&world, event, &mut fails);
+                apply(&fixture, event, &mut fails);
                 continue;
             }
-            let expected = model.run(&world, &fails);
-            prop_assert_eq!(actual(&world), expected, "run at event {}", n);
-            prop_assert_eq!(Model::of_disk(&world), std::mem::take(&mut model),
+            let expected = model.run(&fixture, &fails);
+            prop_assert_eq!(run_collector(&fixture), expected, "run at event {}", n);
+            prop_assert_eq!(Model::read_from_disk(&fixture), std::mem::take(&mut model),
                 "after the run at event {}", n);
-            model = Model::of_disk(&world);
-            world.clear_failures();
+            model = Model::read_from_disk(&fixture);
+            fixture.clear_failures();
             fails.clear();
         }
     }
@@ -403,24 +411,24 @@ proptest! {
 
 #[test]
 fn the_model_finds_deletions_and_alerts() {
-    // A history with every kind of event, to show that the model detects deletions and alerts.
-    let world = FakePlatform::new(&QUERIES);
+    // A short history, to show that the model is not blind to deletions and alerts.
+    let fixture = FakePlatform::new(&QUERIES);
     let mut model = Model::default();
     let mut fails = HashMap::new();
     apply(
-        &world,
+        &fixture,
         &Event::Post { own: true, mentions: true, queries: vec![true, true, false] },
         &mut fails,
     );
     apply(
-        &world,
+        &fixture,
         &Event::Post { own: false, mentions: true, queries: vec![false, false, false] },
         &mut fails,
     );
-    assert_eq!(model.run(&world, &fails).seen, 2);
-    apply(&world, &Event::Delete(0), &mut fails);
-    apply(&world, &Event::Like(1, 101), &mut fails);
-    let expected = model.run(&world, &fails);
+    assert_eq!(model.run(&fixture, &fails).seen, 2);
+    apply(&fixture, &Event::Delete(0), &mut fails);
+    apply(&fixture, &Event::Like(1, 101), &mut fails);
+    let expected = model.run(&fixture, &fails);
     assert_eq!((expected.deleted.len(), expected.alerts.len()), (1, 1));
-    assert!(!world.data.is_deleted(&post_id(FIRST)), "the model touches no file");
+    assert!(!fixture.data.is_deleted(&post_id(FIRST_ID)), "the model touches no file");
 }

@@ -5,17 +5,17 @@ use url::{Host, Url};
 
 use brain_collector::{MEDIA, Record};
 
-/// Maximum number of URLs per post.
+/// Maximum number of URLs, photos or videos per post.
 const MAX_URLS: usize = 8;
 /// Maximum length of a URL, in bytes, as for a page's `source_uri`.
 const MAX_URL_BYTES: usize = 1024;
 /// The platform's own sites and shorteners.
-const PLATFORM: [&str; 4] = ["x.com", "twitter.com", "t.co", "twimg.com"];
+const PLATFORM_SITES: [&str; 4] = ["x.com", "twitter.com", "t.co", "twimg.com"];
 /// The platform's media hosts.
 const MEDIA_HOSTS: [&str; 2] = ["pbs.twimg.com", "video.twimg.com"];
 
-/// Returns the distinct URLs of a post in order, without fragment and `utm_…`. Excludes URLs of the
-/// platform and of the server at `platform_api`.
+/// Returns at most [`MAX_URLS`] distinct URLs of a post in order, without fragment and `utm_…`.
+/// Excludes URLs of the platform and of the server at `platform_api`.
 pub(super) fn linked_urls(post: &Record, platform_api: &str) -> Vec<Url> {
     let mut found: Vec<Url> = Vec::new();
     let platform = Url::parse(platform_api).ok();
@@ -24,7 +24,7 @@ pub(super) fn linked_urls(post: &Record, platform_api: &str) -> Vec<Url> {
         let Some(url) = normalize(text) else { continue };
         let host = url.host_str().unwrap_or_default();
         let is_platform =
-            PLATFORM.iter().any(|site| belongs_to(host, site)) || Some(host) == api_host;
+            PLATFORM_SITES.iter().any(|site| belongs_to(host, site)) || Some(host) == api_host;
         if !is_platform && !found.contains(&url) && found.len() < MAX_URLS {
             found.push(url);
         }
@@ -32,13 +32,13 @@ pub(super) fn linked_urls(post: &Record, platform_api: &str) -> Vec<Url> {
     found
 }
 
-/// Returns the targets of the post's short URLs.
+/// Returns the URLs that the post's short URLs lead to.
 fn url_texts(post: &Record) -> Vec<&str> {
     let fields = post.fields();
-    let long = ["note_tweet", "note_post"]
+    let long_texts = ["note_tweet", "note_post"]
         .into_iter()
         .filter_map(|name| fields.get(name)?.get("entities"));
-    let sets = fields.get("entities").into_iter().chain(long);
+    let sets = fields.get("entities").into_iter().chain(long_texts);
     let urls = sets.filter_map(|set| set.get("urls")?.as_array()).flatten();
     urls.filter_map(|url| {
         ["unwound_url", "expanded_url"].iter().find_map(|name| url.get(*name)?.as_str())
@@ -46,7 +46,8 @@ fn url_texts(post: &Record) -> Vec<&str> {
     .collect()
 }
 
-/// Normalises a web URL: `http` or `https`, with a host name and without a user.
+/// Normalises a web URL: `http` or `https`, with a host name and without a user. Returns `None` for
+/// other URLs and for too long ones.
 pub(super) fn normalize(text: &str) -> Option<Url> {
     let mut url = Url::parse(text.trim()).ok()?;
     let is_web = matches!(url.scheme(), "http" | "https")
@@ -83,10 +84,10 @@ pub(super) fn video_url(url: &Url) -> Option<String> {
             let id = url.query_pairs().find(|(name, _)| name == "v")?.1.into_owned();
             return Some(id)
                 .filter(|id| !id.is_empty() && is_id(&id.as_str()))
-                .map(|id| youtube(&id));
+                .map(|id| youtube_url(&id));
         }
         ("youtube.com", ["shorts" | "live" | "embed", id]) | ("youtu.be", [id]) => {
-            return is_id(id).then(|| youtube(id));
+            return is_id(id).then(|| youtube_url(id));
         }
         ("vimeo.com", [.., id]) => {
             return id
@@ -100,7 +101,7 @@ pub(super) fn video_url(url: &Url) -> Option<String> {
     is_id(&id).then(|| format!("https://clips.twitch.tv/{id}"))
 }
 
-fn youtube(id: &str) -> String {
+fn youtube_url(id: &str) -> String {
     format!("https://www.youtube.com/watch?v={id}")
 }
 
@@ -123,25 +124,28 @@ pub(super) fn photos(post: &Record, platform_api: &str) -> Vec<Photo> {
     photos.take(MAX_URLS).collect()
 }
 
-/// Returns the URLs of a post's own videos: the best file if known, else the post.
+/// Returns the URLs of the videos in a post: of the file with the highest bit rate if known, else
+/// of the post.
 pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
-    let best = |video: &Value| {
+    let best_file = |video: &Value| {
         let files =
             video.get("variants")?.as_array()?.iter().filter(|file| {
                 file.get("content_type").and_then(Value::as_str) == Some("video/mp4")
             });
-        let rate = |file: &&Value| file.get("bit_rate").and_then(Value::as_u64).unwrap_or(0);
+        let bit_rate = |file: &&Value| file.get("bit_rate").and_then(Value::as_u64).unwrap_or(0);
         let url = files
-            .max_by_key(rate)?
+            .max_by_key(bit_rate)?
             .get("url")?
             .as_str()
             .filter(|url| is_platform_media(url, platform_api))?;
         Some(url.to_owned())
     };
     let post_url = || format!("https://x.com/i/status/{}", post.id());
-    media(post, "video").take(MAX_URLS).map(|video| best(video).unwrap_or_else(post_url)).collect()
+    let videos = media(post, "video").take(MAX_URLS);
+    videos.map(|video| best_file(video).unwrap_or_else(post_url)).collect()
 }
 
+/// Returns the media of a post with this type.
 fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let media = post.fields().get(MEDIA).and_then(Value::as_array);
     media
@@ -244,7 +248,7 @@ mod tests {
 
     #[test]
     fn video_urls_are_canonical() {
-        for (text, video_of) in [
+        for (text, expected) in [
             (
                 "https://www.youtube.com/watch?app=desktop&v=dQw4w9WgXcQ&t=3s",
                 Some("https://www.youtube.com/watch?v=dQw4w9WgXcQ"),
@@ -268,7 +272,7 @@ mod tests {
             ("https://www.twitch.tv/ann", None),
             ("https://blog.example/watch?v=x", None),
         ] {
-            assert_eq!(video_url(&normalize(text).unwrap()).as_deref(), video_of, "{text}");
+            assert_eq!(video_url(&normalize(text).unwrap()).as_deref(), expected, "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Articles: fetches web pages that posts link to, and ingests them like `POST /ingest`.
 //!
-//! Each URL is fetched once, however many posts link to it. The results for a post are stored in
+//! Each URL is ingested once, however many posts link to it. The results for a post are stored in
 //! `data/articles/<id>.json`, by URL.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,6 +21,7 @@ use brain_collector::{DataFault, PostId};
 use brain_net::{Error as NetError, WebPage};
 use brain_page::MediaType;
 
+/// The name of this analysis and of its directory.
 const KIND: &str = "articles";
 
 /// The result for a URL.
@@ -39,7 +40,7 @@ struct ArticleResult {
     tries: Attempts,
 }
 
-/// Why there is no job.
+/// The reason why there is no ingest job.
 enum ArticleError {
     /// A permanent failure.
     Permanent(String),
@@ -67,7 +68,7 @@ impl AnalysisRun<'_> {
     pub(super) fn articles(&mut self) -> Result<bool, DataFault> {
         let ledger = Ledger::articles(&self.settings.dir);
         let mut pending = self.pending_articles(&ledger)?;
-        let more = pending.len() > MAX_POSTS;
+        let has_more = pending.len() > MAX_POSTS;
         pending.truncate(MAX_POSTS);
         for PendingArticle { post, url, mut tries } in pending {
             if !self.should_continue() {
@@ -116,11 +117,11 @@ impl AnalysisRun<'_> {
             }
             self.record_result(&post, &url, result)?;
         }
-        Ok(more)
+        Ok(has_more)
     }
 
-    /// Returns the URLs to fetch, those with the fewest attempts first. Records the result for URLs
-    /// that another post has had.
+    /// Returns the URLs to fetch, those with the fewest attempts first. For a URL that was
+    /// processed for another post, records the result of that post.
     fn pending_articles(&mut self, ledger: &Ledger) -> Result<Vec<PendingArticle>, DataFault> {
         let mut processed: Option<HashMap<String, Article>> = None;
         let mut pending: Vec<PendingArticle> = Vec::new();
@@ -145,10 +146,10 @@ impl AnalysisRun<'_> {
                         ledger.lines::<Article>()?.into_iter().map(|line| (line.url.clone(), line));
                     processed = Some(lines.collect());
                 }
-                if let Some(before) =
+                if let Some(article) =
                     processed.as_ref().and_then(|articles| articles.get(url.as_str()))
                 {
-                    let (job, why) = (before.job.clone(), before.why.clone());
+                    let (job, why) = (article.job.clone(), article.why.clone());
                     self.record_result(
                         &id,
                         &url,
@@ -180,7 +181,7 @@ impl AnalysisRun<'_> {
         Ok(pending)
     }
 
-    /// Records a result for the post.
+    /// Stores the result for a URL of a post.
     fn record_result(
         &self,
         id: &PostId,
@@ -192,6 +193,7 @@ impl AnalysisRun<'_> {
         self.store_attachment(KIND, id, &results)
     }
 
+    /// Fetches a web page and adds it to the ingest queue.
     fn ingest_page(&self, url: &Url) -> Result<ArticleResult, ArticleError> {
         let page =
             self.brain.env.net.web_page(url.as_str()).map_err(|error| article_error(&error))?;
@@ -217,20 +219,20 @@ impl AnalysisRun<'_> {
             title: None,
             page_type: None,
             uri: Some(url.to_string()),
-            // After a crash, the same URL is the same job.
+            // After a crash, the same URL finds the same job.
             idempotency_key: Some(url.to_string()),
         };
         let caller = Caller::granted(COLLECTOR, Scopes::READ_WRITE, Visibility::All);
         let (sender, answer) = mpsc::channel();
         self.brain.ingest.ingest(&caller, item, move |result| _ = sender.send(result));
-        let closing = || Fault::new(FaultCode::Stopping, "the store is being closed");
-        match answer.recv().unwrap_or_else(|_| Err(closing())) {
-            Ok(accepted) => Ok(ArticleResult {
-                status: accepted.status,
-                job: Some(accepted.job_id.to_string()),
+        let store_closed = || Fault::new(FaultCode::Stopping, "the store is being closed");
+        match answer.recv().unwrap_or_else(|_| Err(store_closed())) {
+            Ok(receipt) => Ok(ArticleResult {
+                status: receipt.status,
+                job: Some(receipt.job_id.to_string()),
                 ..ArticleResult::default()
             }),
-            // It was ingested before a crash and has changed since.
+            // The web page was ingested before a crash, and has changed since.
             Err(fault) if fault.code == FaultCode::Conflict => {
                 Ok(ArticleResult { status: "known".into(), ..ArticleResult::default() })
             }

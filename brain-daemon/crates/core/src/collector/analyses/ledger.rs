@@ -13,20 +13,20 @@ use brain_collector::{DataFault, PostId};
 /// A line of `videos.jsonl`: a video to transcribe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Video {
-    /// The time, in RFC 3339.
+    /// When the video was listed, in RFC 3339.
     pub(super) queued_at: String,
     /// The first post that links to it.
     pub(super) id: String,
     /// The URL.
     pub(super) url: String,
-    /// Handle or id of the author.
+    /// The handle or the id of the post's author.
     pub(super) author: String,
 }
 
 /// A line of `articles.jsonl`: a processed URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Article {
-    /// The time, in RFC 3339.
+    /// When the URL was processed, in RFC 3339.
     pub(super) at: String,
     /// The first post that links to it.
     pub(super) id: String,
@@ -35,7 +35,7 @@ pub(super) struct Article {
     /// The ingest job, `job_17`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) job: Option<String>,
-    /// Why there is no job.
+    /// The reason why there is no job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
 }
@@ -56,7 +56,8 @@ impl Ledger {
         Self { path: dir.join("articles.jsonl") }
     }
 
-    /// Returns the valid lines. Skips lines cut short by a crash.
+    /// Returns the lines that are valid values of type `T`. Skips others, such as lines that a
+    /// crash cut.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -65,10 +66,10 @@ impl Ledger {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// Appends a line durably. First adds the missing line end after a crash.
+    /// Appends a line durably. First ends a line that a crash cut.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// If the file cannot be written.
     pub(super) fn append(&self, line: &impl Serialize) -> Result<(), DataFault> {
         let line = serde_json::to_string(line).unwrap_or_default();
         let add = || {
@@ -78,12 +79,12 @@ impl Ledger {
                 .create(true)
                 .mode(0o600)
                 .open(&self.path)?;
-            let mut last = [b'\n'];
+            let mut last_byte = [b'\n'];
             if file.metadata()?.len() > 0 {
                 file.seek(SeekFrom::End(-1))?;
-                file.read_exact(&mut last)?;
+                file.read_exact(&mut last_byte)?;
             }
-            let start = if last == [b'\n'] { "" } else { "\n" };
+            let start = if last_byte == [b'\n'] { "" } else { "\n" };
             file.write_all(format!("{start}{line}\n").as_bytes())?;
             file.sync_all()
         };
@@ -93,7 +94,7 @@ impl Ledger {
     /// Removes the lines of these posts.
     ///
     /// # Errors
-    /// The I/O error with its path.
+    /// If the file cannot be read or written.
     pub(super) fn remove_posts(&self, posts: &HashSet<PostId>) -> Result<(), DataFault> {
         #[derive(Deserialize)]
         struct LineId {
@@ -108,8 +109,9 @@ impl Ledger {
                 serde_json::from_str::<LineId>(line).ok().and_then(|line| PostId::parse(&line.id));
             id.is_none_or(|id| !posts.contains(&id))
         };
-        let kept: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
-        if kept.lines().count() == text.lines().count() {
+        let remaining: String =
+            text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+        if remaining.lines().count() == text.lines().count() {
             return Ok(());
         }
         let temporary = self.path.with_extension("jsonl.tmp");
@@ -120,7 +122,7 @@ impl Ledger {
                 .truncate(true)
                 .mode(0o600)
                 .open(&temporary)?;
-            file.write_all(kept.as_bytes())?;
+            file.write_all(remaining.as_bytes())?;
             file.sync_all()?;
             fs::rename(&temporary, &self.path)
         };

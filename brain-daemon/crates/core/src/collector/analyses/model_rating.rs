@@ -1,4 +1,4 @@
-//! Asks a model to rate posts and validates its answer. No I/O.
+//! Builds the question that asks a model to rate posts, and validates the answer. No I/O.
 //!
 //! Posts are untrusted. They are one line of JSON between two lines with an unpredictable
 //! delimiter. In the answer, unrequested ids, duplicates and values out of bounds are ignored.
@@ -16,7 +16,7 @@ use brain_page as page;
 const MAX_TEXT_CHARS: usize = 4000;
 /// Number of hex digits of the delimiter.
 const DELIMITER_DIGITS: usize = 16;
-/// The ratings to return, with their bounds.
+/// The names of the ratings that the model gives, with their lowest and highest values.
 const RATED_FIELDS: [(&str, f64, f64); 4] = [
     ("relevance", 0.0, 10.0),
     ("sentiment", -10.0, 10.0),
@@ -40,7 +40,7 @@ Answer with one JSON object and nothing else, with every post once, by its id:\n
 {\"ratings\": [{\"id\": \"…\", \"relevance\": 0, \"sentiment\": 0, \"novelty\": 0, \
 \"actionability\": 0}]}";
 
-/// The model's ratings of a post; missing or invalid values are `None`.
+/// The model's ratings of a post. A missing or invalid value is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct ModelRating {
     relevance: Option<f32>,
@@ -50,7 +50,8 @@ pub(super) struct ModelRating {
 }
 
 impl ModelRating {
-    /// Merges the model's ratings. The model's relevance and novelty replace the computed ones.
+    /// Returns `rating` with the model's values in place of the computed ones. A value that the
+    /// model does not give stays.
     pub(super) fn merge_into(self, rating: Rating) -> Rating {
         Rating {
             relevance: self.relevance.or(rating.relevance),
@@ -78,7 +79,7 @@ pub(super) fn question(handle: Option<&str>, searches: &[String], posts: &[Recor
     )
 }
 
-/// Parses the ratings of the requested posts.
+/// Returns the valid ratings of the requested posts. Omits posts with two ratings or none.
 pub(super) fn read_ratings(answer: &Value, posts: &[Record]) -> HashMap<PostId, ModelRating> {
     let requested: HashSet<&PostId> = posts.iter().map(Record::id).collect();
     let mut found: HashMap<PostId, Option<ModelRating>> = HashMap::new();
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn only_valid_ratings_of_requested_posts_count() {
-        let asked = [post("1", ""), post("2", ""), post("3", ""), post("4", ""), post("5", "")];
+        let requested = [post("1", ""), post("2", ""), post("3", ""), post("4", ""), post("5", "")];
         let answer = json!({ "ratings": [
             { "id": "1", "relevance": 3, "sentiment": -10, "novelty": 10.0, "actionability": 0.04 },
             { "id": "2", "relevance": 10.01, "sentiment": -10.5, "novelty": "7",
@@ -156,17 +157,17 @@ mod tests {
             { "id": "99", "relevance": 1 },
             "noise",
         ]});
-        let found = read_ratings(&answer, &asked);
-        let all = ModelRating {
+        let found = read_ratings(&answer, &requested);
+        let complete = ModelRating {
             relevance: Some(3.0),
             sentiment: Some(-10.0),
             novelty: Some(10.0),
             actionability: Some(0.0),
         };
-        let one = ModelRating { actionability: Some(5.0), ..ModelRating::default() };
-        assert_eq!(found, HashMap::from([(id("1"), all), (id("2"), one)]));
+        let partial = ModelRating { actionability: Some(5.0), ..ModelRating::default() };
+        assert_eq!(found, HashMap::from([(id("1"), complete), (id("2"), partial)]));
         for nothing in [json!({}), json!({ "ratings": {} }), json!([]), json!(null)] {
-            assert!(read_ratings(&nothing, &asked).is_empty(), "{nothing}");
+            assert!(read_ratings(&nothing, &requested).is_empty(), "{nothing}");
         }
     }
 

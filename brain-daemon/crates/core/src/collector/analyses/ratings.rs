@@ -1,6 +1,6 @@
-//! Ratings: computed at once, again after an hour, and once by a model if one is configured.
+//! Ratings of posts: computed at once, again after an hour, and once by a model if configured.
 //!
-//! Stored as `data/ratings/<id>.json` with the model or the number of attempts.
+//! A rating is stored as `data/ratings/<id>.json`, with the model's name or the model's attempts.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,13 +20,13 @@ use brain_collector::{DataFault, JournalEvent, PostId, Record, SEARCHES, Stream}
 use brain_llm::{Model, ModelError, Question};
 
 const KIND: &str = "ratings";
-/// Posts per question.
+/// Posts per question to the model.
 const BATCH_SIZE: usize = 10;
 /// Maximum tokens of an answer: 60 per post, and room for models that think first.
 const MAX_TOKENS: u32 = 4000;
-/// Maximum number of posts of the last week to compare words with.
+/// Maximum number of posts of the last week whose words are compared.
 const MAX_COMPARED: usize = 2000;
-/// Minimum age difference between a post's metrics and an earlier snapshot, in milliseconds.
+/// Minimum time between a post's metrics and the snapshot compared with them, in milliseconds.
 const MIN_SNAPSHOT_GAP_MS: i64 = 60_000;
 
 /// A stored rating.
@@ -37,6 +37,7 @@ struct StoredRating {
     /// The model that also rated the post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// The model's attempts without a result.
     #[serde(flatten)]
     tries: Attempts,
 }
@@ -44,19 +45,19 @@ struct StoredRating {
 /// The data that posts are compared with.
 struct ComparisonData {
     names: NameIndex,
-    /// The account's handle.
+    /// The handle of the collected account.
     handle: Option<String>,
     /// Positions of the week's posts in the order of the journal.
     positions: HashMap<PostId, usize>,
-    /// First position of each word.
+    /// Position of the first post with each word, by the word's hash.
     first_positions: HashMap<u64, usize>,
 }
 
 impl AnalysisRun<'_> {
-    /// Rates pending posts. Returns whether more are pending.
+    /// Rates pending posts. Returns whether more can be rated at once.
     ///
     /// # Errors
-    /// If files cannot be used.
+    /// [`DataFault`] if the collector's files cannot be read or written.
     pub(super) fn ratings(&mut self) -> Result<bool, DataFault> {
         let by_model = self.model_name(ModelKind::Text).is_some();
         let (mut unrated, mut due_again, mut for_model) = (Vec::new(), Vec::new(), Vec::new());
@@ -79,7 +80,7 @@ impl AnalysisRun<'_> {
             }
         }
         let more = unrated.len() + due_again.len() > MAX_POSTS;
-        // First the posts without any rating.
+        // Posts without any rating come first.
         unrated.truncate(MAX_POSTS);
         due_again.truncate(MAX_POSTS - unrated.len());
         for id in due_again {
@@ -96,7 +97,7 @@ impl AnalysisRun<'_> {
         Ok(self.ask_model(for_model)? || more)
     }
 
-    /// Computes the first rating. Returns whether the post exists.
+    /// Computes and stores the first rating. Returns `false` if the post is missing or damaged.
     fn rate(
         &mut self,
         id: &PostId,
@@ -123,7 +124,7 @@ impl AnalysisRun<'_> {
         Ok(true)
     }
 
-    /// Computes the second rating.
+    /// Computes and stores the second rating.
     fn rate_again(&mut self, id: &PostId) -> Result<(), DataFault> {
         let (Some(stored), Some((post, _))) =
             (self.attachment::<StoredRating>(KIND, id)?, self.post(id)?)
@@ -136,6 +137,7 @@ impl AnalysisRun<'_> {
         self.store_attachment(KIND, id, &StoredRating { rating, ..stored })
     }
 
+    /// Returns the metrics of a post and of its newest snapshot that is old enough.
     fn metrics_of<'p>(&self, post: &'p Record) -> Result<PostMetrics<'p>, DataFault> {
         let at = post
             .instant(brain_collector::LAST_UPDATED)
@@ -151,7 +153,8 @@ impl AnalysisRun<'_> {
         Ok(PostMetrics { post, before, at })
     }
 
-    /// Builds the comparison data; `None` if the brain's pages cannot be read.
+    /// Builds the comparison data and refreshes the cache of words. Returns `None` if the brain's
+    /// pages cannot be read.
     fn comparison_data(&mut self) -> Result<Option<ComparisonData>, DataFault> {
         let reader = self.brain.store.read(Visibility::All).map_err(brain_protocol::Fault::from);
         let names = match reader.and_then(|reader| NameIndex::read(&reader)) {
@@ -166,8 +169,8 @@ impl AnalysisRun<'_> {
             JournalEvent::Post { id, .. } => PostId::parse(&id),
             _ => None,
         });
-        let mut seen = HashSet::new();
-        let mut ids: Vec<PostId> = ids.filter(|id| seen.insert(id.clone())).collect();
+        let mut distinct_ids = HashSet::new();
+        let mut ids: Vec<PostId> = ids.filter(|id| distinct_ids.insert(id.clone())).collect();
         ids.drain(..ids.len().saturating_sub(MAX_COMPARED));
         let mut first_positions = HashMap::new();
         let mut cached_words = std::mem::take(&mut self.cache.words);
@@ -190,7 +193,7 @@ impl AnalysisRun<'_> {
         Ok(Some(ComparisonData { names, handle, positions, first_positions }))
     }
 
-    /// Asks the model to rate posts. Returns whether more are pending.
+    /// Asks the model to rate posts. Returns whether more can be rated at once.
     fn ask_model(&mut self, ids: Vec<PostId>) -> Result<bool, DataFault> {
         if ids.is_empty() {
             return Ok(false);
@@ -209,9 +212,9 @@ impl AnalysisRun<'_> {
         let more = waiting.len() > MAX_POSTS;
         waiting.truncate(MAX_POSTS);
         // One post may have caused a failure, so posts of a failed batch are rated one by one.
-        let first_tries =
+        let untried_count =
             waiting.iter().take_while(|(_, stored)| stored.tries.attempts == 0).count();
-        let (untried, tried) = waiting.split_at(first_tries);
+        let (untried, tried) = waiting.split_at(untried_count);
         let handle = self.handle()?;
         let mut failures = 0;
         for batch in untried.chunks(BATCH_SIZE).chain(tried.chunks(1)) {
@@ -237,6 +240,7 @@ impl AnalysisRun<'_> {
         Ok(more)
     }
 
+    /// Rates posts with one question. Records an attempt for each post without an answer.
     fn rate_batch(
         &mut self,
         model: &Model,
@@ -291,9 +295,9 @@ impl AnalysisRun<'_> {
 
 /// Why a batch has no result.
 enum BatchError {
-    /// The model did not answer.
+    /// The model did not answer, or not with JSON.
     Model(ModelError),
-    /// The result could not be stored.
+    /// A result could not be stored.
     Files(DataFault),
 }
 
@@ -304,14 +308,15 @@ impl ComparisonData {
         let searches =
             post.fields().get(SEARCHES).and_then(|searches| Some(searches.as_array()?.len()));
         OwnerRelations {
-            account: streams.iter().any(|stream| *stream != Stream::Searches)
+            concerns_account: streams.iter().any(|stream| *stream != Stream::Searches)
                 || mentions.iter().any(|name| name.eq_ignore_ascii_case(handle)),
             searches: searches.unwrap_or(0),
             pages: self.names.pages_mentioned_in(post.text(), &mentions).len(),
         }
     }
 
-    /// Returns the novelty that a post had when it was recorded.
+    /// Returns the share of words that no earlier post of the week has, as a rating. `None` if the
+    /// post is not among the compared ones.
     fn novelty(&self, id: &PostId, words: &[u64]) -> Option<f32> {
         let position = *self.positions.get(id)?;
         novelty(words, |word| {
@@ -320,7 +325,7 @@ impl ComparisonData {
     }
 }
 
-/// Hashes the words of a text; collisions are harmless.
+/// Hashes the words of a text. A collision only makes a new word count as known.
 fn word_hashes(text: &str) -> Vec<u64> {
     let hash = |word: String| {
         let mut hasher = DefaultHasher::new();

@@ -17,15 +17,17 @@ pub(super) const SECOND_RATING_AGE_MS: i64 = 60 * 60 * 1000;
 const MAX_AUDIENCE: f64 = 10_000_000.0;
 /// Assumed audience per like, if the platform reports nothing else.
 const VIEWS_PER_LIKE: f64 = 100.0;
-/// Shares per view, and per like, that count as maximum.
+/// Shares per view that give the maximum.
 const MAX_SHARE_OF_VIEWS: f64 = 0.02;
+/// Shares per like that give the maximum.
 const MAX_SHARE_OF_LIKES: f64 = 0.5;
-/// Added to views and likes, so that small numbers give no high share.
+/// Added to the views, so that small numbers give no high share.
 const EXTRA_VIEWS: f64 = 500.0;
+/// Added to the likes, so that small numbers give no high share.
 const EXTRA_LIKES: f64 = 10.0;
-/// Interactions per hour that count as maximum.
+/// New interactions per hour that give the maximum.
 const MAX_SPEED: f64 = 10_000.0;
-/// Minimum time for a speed, in hours.
+/// Minimum time for computing a speed, in hours: shorter times count as this.
 const MIN_HOURS: f64 = 1.0 / 12.0;
 /// Minimum number of words for a novelty.
 const MIN_WORDS: usize = 3;
@@ -35,31 +37,32 @@ const HOUR_MS: f64 = 3_600_000.0;
 /// The field with the metrics of posts and accounts.
 const METRICS: &str = "public_metrics";
 
-/// The metrics of a post.
+/// The metrics of a post at two times.
 pub(super) struct PostMetrics<'a> {
-    /// The post.
+    /// The post with its latest metrics.
     pub(super) post: &'a Record,
     /// Earlier metrics and their time, in Unix milliseconds.
     pub(super) before: Option<(i64, Metrics)>,
-    /// The time of the latest metrics.
+    /// The time of the latest metrics, in Unix milliseconds.
     pub(super) at: i64,
 }
 
 /// The relations of a post to the owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OwnerRelations {
-    /// Whether it is the account's own, or mentions the account.
-    pub(super) account: bool,
-    /// Number of searches that found it.
+    /// Whether the post is from the account's timeline or mentions, or mentions the account.
+    pub(super) concerns_account: bool,
+    /// Number of searches that found the post.
     pub(super) searches: usize,
-    /// Number of the brain's pages that it mentions.
+    /// Number of the brain's pages that the post mentions.
     pub(super) pages: usize,
 }
 
 impl PostMetrics<'_> {
-    /// Returns the reach, 0 to 10, on a logarithmic scale: the larger of the author's followers and
-    /// the impressions, or 100 per like without either. 1,000 is 4.3, 100,000 is 7.1, and 10
-    /// million or more is 10.
+    /// Returns the reach, 0 to 10, on a logarithmic scale of the audience.
+    ///
+    /// The audience is the larger of the author's followers and the impressions, or 100 per like
+    /// without either. 1,000 is 4.3, 100,000 is 7.1, and 10 million or more is 10.
     pub(super) fn reach(&self) -> Option<f32> {
         let author = self.post.fields().get(AUTHOR).and_then(|author| author.get(METRICS));
         let followers = number(author, "followers_count");
@@ -74,8 +77,9 @@ impl PostMetrics<'_> {
     /// Returns the virality, 0 to 10: up to 5 for shares, and up to 5 for speed.
     ///
     /// Shares are reposts and quotes per view (2 % is 5), or per like without views (one in two is
-    /// 5). Speed is interactions per hour since the earlier metrics, or since the post was written,
-    /// on a logarithmic scale (10,000 is 5).
+    /// 5), after [`EXTRA_VIEWS`] or [`EXTRA_LIKES`] is added. Speed is new interactions per hour
+    /// since the earlier metrics, or since the post was written, on a logarithmic scale (10,000 is
+    /// 5).
     pub(super) fn virality(&self) -> Option<f32> {
         let now = post_metrics(self.post)?;
         let shares = (now.retweet_count + now.quote_count) as f64;
@@ -101,17 +105,17 @@ impl PostMetrics<'_> {
 }
 
 impl OwnerRelations {
-    /// Returns the relevance, 0 to 10: 5 for own posts or mentions; 3 for one search and 1 for each
-    /// further one, at most 5; 1 per mentioned page, at most 3.
+    /// Returns the relevance, 10 at most: 5 for own posts or mentions; 3 for one search and 1 for
+    /// each further search, at most 5; 1 per mentioned page, at most 3.
     pub(super) fn relevance(self) -> f32 {
-        let account = if self.account { 5 } else { 0 };
+        let account = if self.concerns_account { 5 } else { 0 };
         let searches = if self.searches == 0 { 0 } else { (self.searches + 2).min(5) };
         scale((account + searches + self.pages.min(3)) as f64 / 10.0)
     }
 }
 
-/// Returns the novelty, 0 to 10: the share of words that no post of the last week had. `None` for
-/// fewer than three words.
+/// Returns the novelty, 0 to 10: the share of `words` for which `is_new` holds. `None` for fewer
+/// than three words.
 pub(super) fn novelty(words: &[u64], is_new: impl Fn(u64) -> bool) -> Option<f32> {
     let new = words.iter().filter(|word| is_new(**word)).count();
     (words.len() >= MIN_WORDS).then(|| scale(new as f64 / words.len() as f64))
@@ -132,14 +136,15 @@ pub(super) fn words(text: &str) -> HashSet<String> {
     found
 }
 
-/// Returns whether a second rating is due at `now`: the rating is the first one and at least 60
-/// minutes old.
+/// Returns whether a second rating is due at `now` (Unix milliseconds): the stored rating is the
+/// first one and at least 60 minutes old.
 pub(super) fn is_second_rating_due(rating: &Rating, now: i64) -> bool {
     let rated = parse_instant(&rating.rated_at, false);
     rating.before.is_none() && rated.is_some_and(|rated| now - rated >= SECOND_RATING_AGE_MS)
 }
 
-/// Returns the second rating: new metrics, the first ones beside them, the rest unchanged.
+/// Returns the second rating: new reach and virality, the first ones in `before`, the rest
+/// unchanged.
 pub(super) fn second_rating(first: Rating, metrics: &PostMetrics<'_>, now: i64) -> Rating {
     let before =
         RatingBefore { reach: first.reach, virality: first.virality, rated_at: first.rated_at };
@@ -157,7 +162,7 @@ fn scale(share: f64) -> f32 {
     ((share.clamp(0.0, 1.0) * 100.0).round() / 10.0) as f32
 }
 
-/// Returns one of the platform's metrics.
+/// Returns a metric by the platform's name.
 fn number(metrics: Option<&Value>, name: &str) -> Option<f64> {
     metrics?.get(name)?.as_u64().map(|number| number as f64)
 }
@@ -233,7 +238,7 @@ mod tests {
         // 2 % of (99,500 + 500) views, and 9,999 in the hour since it was written.
         assert_eq!(metrics_of(&post(&metrics(7999, 2000, 99_500))).virality(), Some(10.0));
         assert_eq!(metrics_of(&post(&metrics(8999, 1000, 99_500))).virality(), Some(7.5));
-        // One like and one repost prove nothing.
+        // One like and one repost give a low virality.
         assert!(metrics_of(&post(&metrics(1, 1, 0))).virality().unwrap() < 2.0);
         // No change since the earlier snapshot: only the share counts.
         let post = post(&metrics(7999, 2000, 99_500));
@@ -241,7 +246,7 @@ mod tests {
         let without_growth =
             PostMetrics { post: &post, before: Some((AT - 1_800_000, unchanged)), at: AT };
         assert_eq!(without_growth.virality(), Some(5.0));
-        // A decrease is no speed, and no elapsed time is not infinite speed.
+        // A decrease gives no speed, even if no time has passed.
         let more = Metrics { like_count: 9000, ..unchanged };
         assert_eq!(
             PostMetrics { post: &post, before: Some((AT, more)), at: AT }.virality(),
@@ -252,15 +257,17 @@ mod tests {
 
     #[test]
     fn relevance_counts_relations() {
-        let of = |account, searches, pages| OwnerRelations { account, searches, pages }.relevance();
-        assert_eq!(of(false, 0, 0), 0.0);
-        assert_eq!(of(true, 0, 0), 5.0);
+        let relevance_of = |concerns_account, searches, pages| {
+            OwnerRelations { concerns_account, searches, pages }.relevance()
+        };
+        assert_eq!(relevance_of(false, 0, 0), 0.0);
+        assert_eq!(relevance_of(true, 0, 0), 5.0);
         assert_eq!(
-            (of(false, 1, 0), of(false, 2, 0), of(false, 3, 0), of(false, 9, 0)),
-            (3.0, 4.0, 5.0, 5.0)
+            [1, 2, 3, 9].map(|searches| relevance_of(false, searches, 0)),
+            [3.0, 4.0, 5.0, 5.0]
         );
-        assert_eq!((of(false, 0, 1), of(false, 0, 3), of(false, 0, 9)), (1.0, 3.0, 3.0));
-        assert_eq!(of(true, 9, 9), 10.0);
+        assert_eq!([1, 3, 9].map(|pages| relevance_of(false, 0, pages)), [1.0, 3.0, 3.0]);
+        assert_eq!(relevance_of(true, 9, 9), 10.0);
     }
 
     #[test]

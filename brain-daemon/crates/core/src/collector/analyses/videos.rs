@@ -1,6 +1,6 @@
-//! Lists the videos that posts link to or contain in `videos.jsonl`, each video once.
+//! Appends the videos that posts link to or contain to `videos.jsonl`, each URL once.
 //!
-//! A transcriber remembers its position in that file; it does not remove lines.
+//! A transcriber that reads the file stores its own position; it removes no lines.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use brain_collector::{DataFault, Record};
 const KIND: &str = "videos";
 
 impl AnalysisRun<'_> {
-    /// Records the videos of all pending posts. Returns `false`, because none remain.
+    /// Records the videos of all pending posts. Returns `false`: one call processes all of them.
     ///
     /// # Errors
-    /// If files cannot be used.
+    /// [`DataFault`] if the collector's files cannot be read or written.
     pub(super) fn videos(&mut self) -> Result<bool, DataFault> {
         let ledger = Ledger::videos(&self.settings.dir);
         let mut recorded_urls: Option<HashSet<String>> = None;
@@ -42,6 +42,7 @@ impl AnalysisRun<'_> {
         Ok(false)
     }
 
+    /// Returns the URLs of linked videos, then of videos in the post.
     fn video_urls(&self, post: &Record) -> Vec<String> {
         let api = &self.settings.platform_api;
         let linked = linked_urls(post, api);

@@ -1,4 +1,4 @@
-//! Creates pages for people without one: who gets a page, where, and its first content.
+//! Decides which people get a new page, and makes its slug and first content.
 
 use std::collections::HashSet;
 
@@ -21,47 +21,49 @@ pub(super) struct PageCreator<'a> {
     reader: &'a Reader,
     source: &'a SourceId,
     files: &'a CollectedFiles,
-    /// Keys of pages created before; loaded when first needed.
-    created: Option<HashSet<String>>,
-    /// Number of rejected people.
-    pub(super) rejected: u64,
+    /// Journal keys of pages created before; loaded when first needed.
+    created_keys: Option<HashSet<String>>,
+    /// Number of people without a handle or below the gate.
+    pub(super) rejected_count: u64,
 }
 
 impl<'a> PageCreator<'a> {
-    /// Creates a gate for pages of `source`.
+    /// Prepares the creation of pages in `source`.
     pub(super) fn new(
         gate: NotabilityGate,
         reader: &'a Reader,
         source: &'a SourceId,
         files: &'a CollectedFiles,
     ) -> Self {
-        Self { gate, reader, source, files, created: None, rejected: 0 }
+        Self { gate, reader, source, files, created_keys: None, rejected_count: 0 }
     }
 
-    /// Returns the slug of the new page for `author`, given these posts. Own posts do not count.
+    /// Returns the slug of a new page for `author`, who wrote `posts`. `None` if `author` gets no
+    /// page. Counts only posts from mentions and searches.
     ///
     /// # Errors
-    /// If the store or journal cannot be read.
+    /// The fault of the store or journal, if it cannot be read.
     pub(super) fn slug(
         &mut self,
         author: &Author,
         posts: &[&PostSummary],
     ) -> Result<Option<Slug>, Fault> {
-        let counted: Vec<&&PostSummary> =
+        let gate_posts: Vec<&&PostSummary> =
             posts.iter().filter(|post| post.counts_for_gate).collect();
-        if author.is_own || !counted.iter().any(|post| post.is_in_span) {
+        if author.is_own || !gate_posts.iter().any(|post| post.is_in_span) {
             return Ok(None);
         }
-        let times: Vec<i64> = counted.iter().map(|post| post.written).collect();
-        if author.handle.is_none() || !self.gate.passes(&times, author.verified, author.followers) {
-            self.rejected += 1;
+        let times: Vec<i64> = gate_posts.iter().map(|post| post.written_at).collect();
+        let is_notable = self.gate.passes(&times, author.is_verified, author.followers);
+        if author.handle.is_none() || !is_notable {
+            self.rejected_count += 1;
             return Ok(None);
         }
-        let created = match &mut self.created {
-            Some(created) => created,
+        let created_keys = match &mut self.created_keys {
+            Some(keys) => keys,
             none => none.insert(created_page_keys(self.files)?),
         };
-        if created.contains(&page_key(author)) {
+        if created_keys.contains(&page_key(author)) {
             Ok(None)
         } else {
             free_slug(self.reader, self.source, author)
@@ -69,7 +71,7 @@ impl<'a> PageCreator<'a> {
     }
 }
 
-/// Returns the journal key of a created page.
+/// Returns the journal key of the page created for an author.
 pub(super) fn page_key(author: &Author) -> String {
     format!("page {}", author.id)
 }
@@ -82,7 +84,7 @@ pub(super) fn profile_url(author: &Author) -> String {
     }
 }
 
-/// Creates the page. The name is its only text that the person wrote.
+/// Returns the content of the new page. Name and handle are its only text from outside.
 pub(super) fn new_page(author: &Author) -> Document {
     let mut frontmatter = Frontmatter::empty();
     let handle = author.handle.as_deref().unwrap_or(&author.id);
@@ -94,17 +96,19 @@ pub(super) fn new_page(author: &Author) -> Document {
     Document { frontmatter, body }
 }
 
-/// Returns the keys of all pages ever created, so that a removed page is not created again.
+/// Returns the keys of all pages that enrichment ever created, so that a removed page is not
+/// created again.
 fn created_page_keys(files: &CollectedFiles) -> Result<HashSet<String>, Fault> {
     let all = files.journal.since(i64::MIN).map_err(|fault| data_fault(&fault))?;
-    let page_key = |event| match event {
+    let created_key = |event| match event {
         JournalEvent::Enriched { key } if key.starts_with("page ") => Some(key),
         _ => None,
     };
-    Ok(all.into_iter().filter_map(|entry| page_key(entry.event)).collect())
+    Ok(all.into_iter().filter_map(|entry| created_key(entry.event)).collect())
 }
 
-/// Returns a free slug from the name, or from name and handle. `None` if a page there was deleted.
+/// Returns the first free slug of three: from the name, from name and handle, from the handle.
+/// `None` if no slug is free, or a deleted page precedes the free slug.
 fn free_slug(reader: &Reader, source: &SourceId, author: &Author) -> Result<Option<Slug>, Fault> {
     let handle = author.handle.as_deref().unwrap_or(&author.id);
     // One segment: separators and dots are removed.
@@ -116,9 +120,9 @@ fn free_slug(reader: &Reader, source: &SourceId, author: &Author) -> Result<Opti
             .then_some(slug)
             .filter(|it| it.as_str().starts_with(FOLDER))
     };
-    let named = slug_of(&name);
-    let with_handle = named.as_ref().and_then(|_| slug_of(&format!("{name}-{handle}")));
-    for slug in [named, with_handle, slug_of(handle)].into_iter().flatten() {
+    let from_name = slug_of(&name);
+    let with_handle = from_name.as_ref().and_then(|_| slug_of(&format!("{name}-{handle}")));
+    for slug in [from_name, with_handle, slug_of(handle)].into_iter().flatten() {
         match reader.page_even_deleted(source, &slug)? {
             None => return Ok(Some(slug)),
             Some(record) if record.deleted_at.is_some() => return Ok(None),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::pattern::{NoteResult, Pattern};
 use brain_page::{self as page, TimelineEntry};
 
-/// A dated line and its key.
+/// A timeline entry and its journal key.
 #[derive(Debug, Clone)]
 pub(super) struct DatedLine {
     pub(super) entry: TimelineEntry,
@@ -17,7 +17,7 @@ pub(super) struct DatedLine {
 #[derive(Debug, Clone, Default)]
 pub(super) struct PageEdit {
     /// Dated lines, oldest first.
-    pub(super) dated: Vec<DatedLine>,
+    pub(super) dated_lines: Vec<DatedLine>,
     /// Pattern notes.
     pub(super) patterns: Vec<Pattern>,
 }
@@ -27,27 +27,27 @@ pub(super) struct PageEdit {
 pub(super) struct EditResult {
     /// The page's text, if it changed.
     pub(super) body: Option<String>,
-    /// The added lines.
+    /// The added or replaced lines.
     pub(super) lines: Vec<String>,
     /// Keys to add to the journal.
     pub(super) keys: Vec<String>,
-    /// Enrichments that failed.
+    /// Descriptions of enrichments that failed.
     pub(super) failures: Vec<String>,
 }
 
 impl PageEdit {
     /// Returns whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.dated.is_empty() && self.patterns.is_empty()
+        self.dated_lines.is_empty() && self.patterns.is_empty()
     }
 
-    /// Applies the enrichments to `body`, the text of `page`. Skips keys in `done`, even if the
-    /// owner removed the line.
-    pub(super) fn apply(&self, body: &str, page: &str, done: &HashSet<String>) -> EditResult {
+    /// Applies the enrichments to `body`, the text of `page`. A line whose key is in `done_keys` is
+    /// not added again, even if the owner removed it.
+    pub(super) fn apply(&self, body: &str, page: &str, done_keys: &HashSet<String>) -> EditResult {
         let mut outcome = EditResult::default();
         let mut new_body = body.to_owned();
-        for DatedLine { entry, key } in &self.dated {
-            if done.contains(key) {
+        for DatedLine { entry, key } in &self.dated_lines {
+            if done_keys.contains(key) {
                 continue;
             }
             match page::add_timeline_entry(&new_body, entry) {
@@ -62,10 +62,10 @@ impl PageEdit {
             }
         }
         for pattern in &self.patterns {
-            match pattern.put(&new_body, page, done) {
+            match pattern.put(&new_body, page, done_keys) {
                 Ok(result) => {
                     let key = pattern.key(page);
-                    if result != NoteResult::Unwanted && !done.contains(&key) {
+                    if result != NoteResult::RemovedByOwner && !done_keys.contains(&key) {
                         outcome.keys.push(key);
                     }
                     if let NoteResult::Written(body) = result {
@@ -81,7 +81,7 @@ impl PageEdit {
     }
 }
 
-/// Formats the line.
+/// Formats an entry as a line of the timeline.
 fn timeline_line(entry: &TimelineEntry) -> String {
     let source =
         entry.source.as_ref().map(|source| format!(" [Source: {source}]")).unwrap_or_default();
@@ -96,7 +96,8 @@ mod tests {
     fn edit(text: &str) -> PageEdit {
         let source = Some("X, @ann, 2026-11-01".into());
         let entry = TimelineEntry { date: "2026-11-01".into(), text: text.into(), source };
-        PageEdit { dated: vec![DatedLine { entry, key: "tweet p 1".into() }], patterns: Vec::new() }
+        let line = DatedLine { entry, key: "tweet p 1".into() };
+        PageEdit { dated_lines: vec![line], patterns: Vec::new() }
     }
 
     #[test]
@@ -107,10 +108,10 @@ mod tests {
         assert_eq!(first.lines, [line]);
         let body = first.body.unwrap();
         assert_eq!(body, format!("Hi.\n\n## Timeline\n\n{line}\n"));
-        // The journal was not written after a crash.
+        // The line is there, but a crash prevented its journal entry.
         let again = edit.apply(&body, "p", &HashSet::new());
         assert_eq!((again.body, again.keys), (None, vec!["tweet p 1".to_owned()]));
-        // The owner removed it.
+        // The owner removed the line.
         assert_eq!(
             edit.apply("Hi.\n", "p", &HashSet::from(["tweet p 1".into()])),
             EditResult::default()
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_line_is_reported_and_not_marked_done() {
+    fn a_failed_line_is_reported_and_gets_no_key() {
         let result = edit("a [Source: forged]").apply("Hi.\n", "p", &HashSet::new());
         assert_eq!((result.failures.len(), result.keys.len(), result.body), (1, 0, None));
     }

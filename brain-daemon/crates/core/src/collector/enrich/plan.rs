@@ -1,4 +1,4 @@
-//! Plans the enrichment: which pages get which lines, and who gets a page. Writes nothing.
+//! Plans the enrichment: which pages get which lines, and which people get a page. Writes nothing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,26 +18,27 @@ use brain_base::clock::day;
 use brain_collector::{PostId, Record, Stream};
 use brain_page::{TimelineEntry, escape_inline};
 
-/// Maximum words and characters of a quoted post.
+/// Maximum words of a quoted post.
 const MAX_QUOTE_WORDS: usize = 8;
+/// Maximum characters of a quoted post.
 const MAX_QUOTE_CHARS: usize = 80;
-/// Maximum length of a deleted post, in characters, as on the platform.
+/// Maximum length of a deleted post, in characters: that of a short post on the platform.
 const MAX_DELETED_CHARS: usize = 280;
 /// Maximum length of a topic, in characters.
 const MAX_TOPIC_CHARS: usize = 80;
-/// How far back a pattern note may reach, in milliseconds. Older posts and journal keys are not
-/// read for it.
+/// How far back posts and journal keys are read for pattern notes, in milliseconds. A note covers
+/// at most a week, and so does the note that it replaces.
 const PATTERN_NOTE_WINDOW_MS: i64 = 2 * WEEK_MS;
-/// The reason of a deletion if the post may only be hidden from the collector.
+/// The reason of a recorded deletion whose post may only be hidden from the collector.
 const HIDDEN: &str = "not_authorized";
 
 /// A page and its new lines.
 pub(super) struct Target {
     pub(super) source: SourceId,
     pub(super) slug: Slug,
-    /// The person, if the page must be created.
-    pub(super) created: Option<Author>,
-    /// The source of the lines: the account's URL.
+    /// The person that the page is about, if enrichment must create it.
+    pub(super) new_page_author: Option<Author>,
+    /// The provenance of the lines: the account's URL.
     pub(super) uri: String,
     pub(super) edit: PageEdit,
 }
@@ -49,12 +50,12 @@ impl Target {
     }
 }
 
-/// The plan.
+/// The planned enrichment.
 pub(super) struct Plan {
     pub(super) pages: Vec<Target>,
-    /// Keys of earlier enrichments.
-    pub(super) done: HashSet<String>,
-    /// Number of people without a page who are below the notability threshold.
+    /// Journal keys of earlier enrichments.
+    pub(super) done_keys: HashSet<String>,
+    /// Number of people without a page who have no handle or are below the notability threshold.
     pub(super) people_below_threshold: u64,
     /// Messages about pages that have the name of an author but not the account.
     pub(super) pages_without_account: Vec<String>,
@@ -64,13 +65,14 @@ pub(super) struct Plan {
 pub(super) struct PostSummary {
     id: PostId,
     /// Time of writing, in Unix milliseconds.
-    pub(super) written: i64,
-    /// Whether it was collected in the requested span.
+    pub(super) written_at: i64,
+    /// Whether the post was collected in the requested span.
     pub(super) is_in_span: bool,
-    /// Whether it counts for the gate: it came from mentions or searches.
+    /// Whether the post counts for the notability gate: it came from mentions or searches.
     pub(super) counts_for_gate: bool,
-    /// The topic for its line, not escaped. `None` for a redacted post.
+    /// The topic for the post's line, not escaped. `None` for a redacted post.
     line_topic: Option<String>,
+    /// All topics; empty if the post is too old for a pattern note.
     topics: Vec<String>,
 }
 
@@ -101,8 +103,8 @@ impl PostsByAuthor {
 }
 
 impl CollectorService {
-    /// Plans the enrichment for posts collected from `since` to `now`.
-    pub(super) fn enrichment(
+    /// Plans the enrichment for posts collected from `since` to `now` (Unix milliseconds).
+    pub(super) fn plan_enrichment(
         &self,
         caller: &Caller,
         files: &CollectedFiles,
@@ -112,21 +114,23 @@ impl CollectorService {
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
         let events = files.events_between(since.min(now - PATTERN_NOTE_WINDOW_MS), now)?;
-        let week = since.min(now - WEEK_MS);
-        let collected = collect(files, &names, &events, since, week);
+        let topics_since = since.min(now - WEEK_MS);
+        let collected = collect(files, &names, &events, since, topics_since);
         let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let mut plan = Plan {
             pages: Vec::new(),
-            done: events.enriched.into_iter().collect(),
+            done_keys: events.enriched_keys.into_iter().collect(),
             people_below_threshold: 0,
             pages_without_account: Vec::new(),
         };
         let pages = targets(&names, &collected, &mut plan.pages_without_account);
-        let mut patterns = patterns(&collected, week);
+        let mut patterns = patterns(&collected, topics_since);
         let config = &self.env.config.collector;
-        let (followers, posts) = (config.notable_followers, config.notable_posts);
-        let mut page_creator =
-            PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);
+        let gate = NotabilityGate {
+            min_followers: config.notable_followers,
+            min_posts: config.notable_posts,
+        };
+        let mut page_creator = PageCreator::new(gate, &reader, &source, files);
         for (id, author) in &collected.authors {
             let author_posts: Vec<&PostSummary> =
                 collected.posts.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
@@ -140,52 +144,55 @@ impl CollectorService {
                     slug.map(|slug| (source.clone(), slug, Some(author.clone())))
                 }
             };
-            let Some((source, slug, created)) = page else { continue };
+            let Some((source, slug, new_page_author)) = page else { continue };
+            let is_new = new_page_author.is_some();
             let deleted = collected.deleted.get(id).map(Vec::as_slice).unwrap_or_default();
             let posts: Vec<&PostSummary> =
-                author_posts.into_iter().filter(|it| it.is_in_span || created.is_some()).collect();
+                author_posts.into_iter().filter(|it| it.is_in_span || is_new).collect();
             let edit = PageEdit {
-                dated: dated_lines(author, &page_name(&source, &slug), &posts, deleted),
+                dated_lines: dated_lines(author, &page_name(&source, &slug), &posts, deleted),
                 patterns: patterns.remove(id).unwrap_or_default(),
             };
             if !edit.is_empty() {
-                plan.pages.push(Target { source, slug, created, uri: profile_url(author), edit });
+                let uri = profile_url(author);
+                plan.pages.push(Target { source, slug, new_page_author, uri, edit });
             }
         }
-        plan.people_below_threshold = page_creator.rejected;
+        plan.people_below_threshold = page_creator.rejected_count;
         Ok(plan)
     }
 }
 
-/// Reads posts and deletions; topics only of posts written at or after `week`.
+/// Reads posts collected at or after `since` or written at or after `topics_since`, and deletions
+/// recorded at or after `since` (Unix milliseconds). Only posts written at or after `topics_since`
+/// get topics.
 fn collect(
     files: &CollectedFiles,
     names: &NameIndex,
     events: &CollectedEvents,
     since: i64,
-    week: i64,
+    topics_since: i64,
 ) -> PostsByAuthor {
     let mut collected = PostsByAuthor::default();
     for post in &events.posts {
         let is_in_span = post.at >= since;
         let Some((record, streams)) = files.post(&post.id) else { continue };
-        let written = post.written(&record);
-        let Some(author) =
-            files.author(&record, post.author_id()).filter(|_| is_in_span || written >= week)
-        else {
+        let written_at = post.written_at(&record);
+        let is_needed = is_in_span || written_at >= topics_since;
+        let Some(author) = files.author(&record, post.author_id()).filter(|_| is_needed) else {
             continue;
         };
         let subjects = files.subjects(&record, Some(&author), names);
         let topics = subjects.topics(names);
         collected.posts.entry(author.id.clone()).or_default().push(PostSummary {
             id: post.id.clone(),
-            written,
+            written_at,
             is_in_span,
             counts_for_gate: streams.iter().any(|stream| *stream != Stream::Own),
             line_topic: line_topic(&record, &topics),
-            topics: if written >= week { topics } else { Vec::new() },
+            topics: if written_at >= topics_since { topics } else { Vec::new() },
         });
-        // Later posts have current names and numbers.
+        // Later posts have the current name and number of followers.
         collected.authors.insert(author.id.clone(), author);
     }
     for (at, id) in events.deletions.iter().filter(|(at, _)| *at >= since) {
@@ -202,12 +209,14 @@ fn collect(
             collected.authors.entry(author.id.clone()).or_insert(author);
         }
     }
-    let by_time = |a: &PostSummary, b: &PostSummary| (a.written, &a.id).cmp(&(b.written, &b.id));
+    let by_time =
+        |a: &PostSummary, b: &PostSummary| (a.written_at, &a.id).cmp(&(b.written_at, &b.id));
     collected.posts.values_mut().for_each(|posts| posts.sort_by(by_time));
     collected
 }
 
-/// Returns the topic for a post's line: its first topic, or its first words.
+/// Returns the topic for a post's line: its first topic, or its first words. `None` for a redacted
+/// post.
 fn line_topic(record: &Record, topics: &[String]) -> Option<String> {
     if let Some(topic) = topics.first() {
         return Some(cut(topic, MAX_TOPIC_CHARS));
@@ -217,8 +226,10 @@ fn line_topic(record: &Record, topics: &[String]) -> Option<String> {
     Some(if quote.is_empty() { "something without words".into() } else { format!("\"{quote}\"") })
 }
 
-/// Finds the page of each author. `None` for authors whose page is not about a person or company,
-/// or has only the same name; the owner must decide then.
+/// Returns the index of each author's page. Authors without a page are absent.
+///
+/// The index is `None` if the page is not about a person or company, or only has the same name:
+/// then no line is written, and the owner must decide.
 fn targets(
     names: &NameIndex,
     collected: &PostsByAuthor,
@@ -228,8 +239,8 @@ fn targets(
     for (id, author) in &collected.authors {
         let handle = author.handle.as_deref();
         if let Some(&at) = names.subjects(handle).first() {
-            let fits = PROFILE_TYPES.contains(&names.page(at).page_type.as_str());
-            pages.insert(id.clone(), fits.then_some(at));
+            let is_profile = PROFILE_TYPES.contains(&names.page(at).page_type.as_str());
+            pages.insert(id.clone(), is_profile.then_some(at));
             continue;
         }
         let candidates = names.candidates(handle, author.name.as_deref());
@@ -246,16 +257,16 @@ fn targets(
     pages
 }
 
-/// Returns pattern notes by author.
-fn patterns(collected: &PostsByAuthor, week: i64) -> HashMap<String, Vec<Pattern>> {
+/// Returns pattern notes by author id, for posts written at or after `topics_since`.
+fn patterns(collected: &PostsByAuthor, topics_since: i64) -> HashMap<String, Vec<Pattern>> {
     let all =
-        collected.posts.iter().flat_map(|(author, own)| own.iter().map(move |post| (author, post)));
+        collected.posts.iter().flat_map(|(author, posts)| posts.iter().map(move |p| (author, p)));
     let topic_posts: Vec<topics::TopicPost> = all
-        .filter(|(_, post)| post.written >= week)
+        .filter(|(_, post)| post.written_at >= topics_since)
         .map(|(author, post)| topics::TopicPost {
             author: author.clone(),
             post: post.id.to_string(),
-            at: post.written,
+            at: post.written_at,
             topics: post.topics.clone(),
         })
         .collect();
@@ -273,7 +284,7 @@ fn patterns(collected: &PostsByAuthor, week: i64) -> HashMap<String, Vec<Pattern
     found
 }
 
-/// Returns the dated lines of one author.
+/// Returns the dated lines for an author's posts and deletions in `page`.
 fn dated_lines(
     author: &Author,
     page: &str,
@@ -282,11 +293,11 @@ fn dated_lines(
 ) -> Vec<DatedLine> {
     let mut lines = Vec::new();
     for post in posts {
-        let Some(about) = &post.line_topic else { continue };
-        let date = day(post.written);
+        let Some(topic) = &post.line_topic else { continue };
+        let date = day(post.written_at);
         lines.push(DatedLine {
             entry: TimelineEntry {
-                text: format!("Tweeted about {}", escape_inline(about)),
+                text: format!("Tweeted about {}", escape_inline(topic)),
                 source: Some(format!("X, {}, {date}", account_name(author))),
                 date,
             },
@@ -310,7 +321,7 @@ fn dated_lines(
     lines
 }
 
-/// Formats an account for a source.
+/// Formats an account for the source of a line.
 fn account_name(author: &Author) -> String {
     author
         .handle

@@ -1,4 +1,4 @@
-//! Checks own posts during their first minute, while the connection is open.
+//! Checks own posts during their first minute, also between two connections.
 
 use serde_json::{Map, Value, json};
 
@@ -8,27 +8,27 @@ use crate::{Caller, CollectorService};
 use brain_collector::outbound::{self, Watch};
 use brain_collector::{Data, Journal, JournalEvent, Record, post_metrics};
 
-/// Maximum age of an own post to be watched, in milliseconds.
+/// Maximum age of an own post at which watching can start, in milliseconds.
 const MAX_WATCH_AGE_MS: i64 = 120_000;
 
 impl Connection<'_> {
-    /// Starts watching a recent own post.
+    /// Starts watching `post` if it is a recent own post and `collector.outbound` is on.
     pub(super) fn watch_own_post(&mut self, post: &Record) {
-        let now = self.brain.env.clock.now();
+        let now = self.service.env.clock.now();
         let is_own =
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
         let is_recent = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
         let is_watched = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.brain.env.config.collector.outbound && is_own && is_recent && !is_watched {
+        if self.service.env.config.collector.outbound && is_own && is_recent && !is_watched {
             // The first minute of a post begins when it was written, not when it arrived.
             let written_at = post.created_at().map_or(now, |at| at.min(now));
             self.watches.push(Watch::new(post.id().clone(), mentions(post), written_at));
         }
     }
 
-    /// Checks watched posts that are due.
+    /// Checks watched posts that are due, and stores alerts and results.
     pub(super) fn check_watches(&mut self) {
-        let now = self.brain.env.clock.now();
+        let now = self.service.env.clock.now();
         let (mut due, others) =
             std::mem::take(self.watches).into_iter().partition::<Vec<_>, _>(|w| w.is_due(now));
         *self.watches = others;
@@ -50,8 +50,10 @@ impl Connection<'_> {
                     message: alert.message,
                 });
             let alerts: Vec<JournalEvent> = alerts.collect();
-            let accounts =
-                if watch.is_over() { self.brain.accounts(&watch.mentions) } else { Value::Null };
+            let accounts = match watch.is_over() {
+                true => self.service.pages_by_handle(&watch.mentions),
+                false => Value::Null,
+            };
             let written = Journal::new(&self.settings.dir).append(now, &alerts).and_then(|()| {
                 Data::new(&self.settings.dir).put_attachment(
                     outbound::KIND,
@@ -68,8 +70,8 @@ impl Connection<'_> {
 }
 
 impl CollectorService {
-    /// Returns the pages about accounts, by handle.
-    fn accounts(&self, handles: &[String]) -> Value {
+    /// Returns the pages about each account, by handle, as JSON. `null` if pages cannot be read.
+    fn pages_by_handle(&self, handles: &[String]) -> Value {
         if handles.is_empty() {
             return json!({});
         }

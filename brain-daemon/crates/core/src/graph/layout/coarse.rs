@@ -2,6 +2,7 @@
 
 use super::WeightedGraph;
 
+/// Marks a page without a parent, and a parent without an entry.
 const NONE: u32 = u32::MAX;
 
 /// A coarser graph, and the parent of each finer page: the coarse page that contains it.
@@ -36,7 +37,7 @@ fn parents(graph: &WeightedGraph) -> (Vec<u32>, usize) {
             };
             (parent_of[other as usize] == NONE, weight / mass)
         };
-        // Prefers a neighbour without a parent; among equals, a light one.
+        // Prefers a neighbour without a parent; among equals, a strong link to a small mass.
         let best = links
             .map(|&(other, weight)| (strength(other, weight), other))
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -47,8 +48,9 @@ fn parents(graph: &WeightedGraph) -> (Vec<u32>, usize) {
                 masses.len() as u32 - 1
             }
         };
-        let free = best.filter(|((is_free, _), _)| *is_free).map(|(_, other)| other as usize);
-        for page in [Some(page), free].into_iter().flatten() {
+        let free_neighbour =
+            best.filter(|((is_free, _), _)| *is_free).map(|(_, other)| other as usize);
+        for page in [Some(page), free_neighbour].into_iter().flatten() {
             parent_of[page] = parent;
             masses[parent as usize] += graph.masses[page];
         }
@@ -87,7 +89,8 @@ fn contract(graph: &WeightedGraph, parent_of: &[u32], count: usize) -> WeightedG
     coarse
 }
 
-/// Returns where each group begins in a list, and the list of all pages sorted by group.
+/// Returns the index at which each group begins in the list of pages, and that list, sorted by
+/// group.
 pub(super) fn group_pages(group_of: &[u32], groups: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; groups + 1];
     for &group in group_of {
@@ -99,9 +102,9 @@ pub(super) fn group_pages(group_of: &[u32], groups: usize) -> (Vec<u32>, Vec<u32
     let mut next = starts.clone();
     let mut pages = vec![0_u32; group_of.len()];
     for (page, &group) in group_of.iter().enumerate() {
-        let at = &mut next[group as usize];
-        pages[*at as usize] = page as u32;
-        *at += 1;
+        let index = &mut next[group as usize];
+        pages[*index as usize] = page as u32;
+        *index += 1;
     }
     (starts, pages)
 }

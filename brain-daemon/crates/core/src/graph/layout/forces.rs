@@ -18,12 +18,13 @@ const MAX_DEPTH: u32 = 9;
 #[derive(Clone, Copy, Default)]
 struct Square {
     mass: f32,
-    /// The centre of mass.
+    /// The centre of mass; while masses are summed up, the centre times the mass.
     x: f32,
     y: f32,
-    /// The far push at the middle of the square and its derivative, as complex numbers: the push
-    /// is the conjugate of an analytic function.
+    /// The push of far pages at the middle of the square, as a complex number: the push is the
+    /// conjugate of an analytic function.
     push: (f32, f32),
+    /// The derivative of `push`, as a complex number.
     slope: (f32, f32),
 }
 
@@ -37,15 +38,19 @@ pub(super) struct Forces<'a> {
     softening: f32,
     /// The sum of the weights of each page's links.
     weights: Vec<f32>,
+    /// The finest grid has 2^`depth` squares per side.
     depth: u32,
     /// All grids, the coarsest first.
     squares: Vec<Square>,
+    /// The square of each page in the finest grid.
     square_of: Vec<u32>,
     /// The index in `bodies` of the first page of each square.
     starts: Vec<u32>,
-    /// Position and mass of each page, sorted by square.
+    /// Position (x, y) and mass of each page, sorted by square.
     bodies: Vec<(f32, f32, f32)>,
+    /// The corner of the grids with the lowest coordinates.
     corner: Point,
+    /// The length of a side of the grids.
     side: f32,
 }
 
@@ -81,10 +86,10 @@ impl<'a> Forces<'a> {
             self.lay_grid(points, sequence);
             self.sum_up();
             self.push_far();
-            let left = 1.0 - round as f32 / rounds as f32;
+            let remaining = 1.0 - round as f32 / rounds as f32;
             for (page, moved) in moves.iter_mut().enumerate() {
-                let longest = self.reach[page] * (0.05 + left);
-                *moved = self.step(points, page, longest, round as usize);
+                let max_length = self.reach[page] * (0.05 + remaining);
+                *moved = self.step(points, page, max_length, round as usize);
             }
             for (point, moved) in points.iter_mut().zip(&moves) {
                 point.x += moved.x;
@@ -93,8 +98,8 @@ impl<'a> Forces<'a> {
         }
     }
 
-    /// Returns the move of a page in this round.
-    fn step(&self, points: &[Point], page: usize, longest: f32, round: usize) -> Point {
+    /// Returns the move of a page in this round, not longer than `max_length`.
+    fn step(&self, points: &[Point], page: usize, max_length: f32, round: usize) -> Point {
         let (at, mass) = (points[page], self.graph.masses[page]);
         let (near_x, near_y) = self.push_near(at, page, round);
         let square = self.squares[first_square(self.depth) + self.square_of[page] as usize];
@@ -110,13 +115,13 @@ impl<'a> Forces<'a> {
         }
         let scale = STEP / self.weights[page].max(f32::MIN_POSITIVE);
         let length = force.x.hypot(force.y) * scale;
-        let scale = if length > longest { scale * longest / length } else { scale };
+        let scale = if length > max_length { scale * max_length / length } else { scale };
         let moved = Point { x: force.x * scale, y: force.y * scale };
         if moved.x.is_finite() && moved.y.is_finite() { moved } else { Point::default() }
     }
 
-    /// Lays the finest grid over the points, at another place in each round, so that the result
-    /// shows no grid lines. Sorts the pages by square.
+    /// Lays the grids over the points, at another place in each round, so that the result shows no
+    /// grid lines. Sorts the pages by square of the finest grid.
     fn lay_grid(&mut self, points: &[Point], sequence: &mut Sequence) {
         let (mut low, mut high) = (points[0], points[0]);
         for point in points {
@@ -124,6 +129,7 @@ impl<'a> Forces<'a> {
             high = Point { x: high.x.max(point.x), y: high.y.max(point.y) };
         }
         let extent = (high.x - low.x).max(high.y - low.y).max(self.softening.sqrt());
+        // The grids are so large that they contain all points after the largest shift.
         let shift = sequence.next_point(0.125 * extent);
         self.side = 1.26 * extent;
         self.corner = Point {
@@ -142,7 +148,7 @@ impl<'a> Forces<'a> {
         for square in 1..self.starts.len() {
             self.starts[square] += self.starts[square - 1];
         }
-        // From the end, so that each start ends at the first page of its square.
+        // Each entry moves from the end of its square down to its first page.
         for (page, &square) in self.square_of.iter().enumerate().rev() {
             let end = &mut self.starts[square as usize + 1];
             *end -= 1;
@@ -154,7 +160,7 @@ impl<'a> Forces<'a> {
         }
     }
 
-    /// Sums masses and their centres up, from the finest grid to the coarsest.
+    /// Computes mass and centre of mass of all squares, from the finest grid to the coarsest.
     fn sum_up(&mut self) {
         self.squares.fill(Square::default());
         let finest = first_square(self.depth);
@@ -183,8 +189,8 @@ impl<'a> Forces<'a> {
         }
     }
 
-    /// Sums the far push of each square: that of its parent, and that of the squares which were too
-    /// near for the parent.
+    /// Computes the far push of each square: the push of its parent, plus the pushes of the squares
+    /// that were too near for the parent.
     fn push_far(&mut self) {
         for depth in 2..=self.depth {
             let (first, above) = (first_square(depth), first_square(depth - 1));
@@ -231,23 +237,23 @@ impl<'a> Forces<'a> {
             for column in x.saturating_sub(1)..=(x + 1).min(across - 1) {
                 let square = (row * across + column) as usize;
                 let (first, end) = (self.starts[square] as usize, self.starts[square + 1] as usize);
-                let every = (end - first).div_ceil(MAX_SAMPLE).max(1);
+                let interval = (end - first).div_ceil(MAX_SAMPLE).max(1);
                 let mut sum = (0.0, 0.0);
-                let sample = self.bodies[first..end].iter().skip((page + round) % every);
-                for &(x, y, mass) in sample.step_by(every) {
+                let sample = self.bodies[first..end].iter().skip((page + round) % interval);
+                for &(x, y, mass) in sample.step_by(interval) {
                     let (dx, dy) = (at.x - x, at.y - y);
                     let share = mass / (dx * dx + dy * dy + self.softening);
                     sum.0 += share * dx;
                     sum.1 += share * dy;
                 }
-                push.0 += sum.0 * every as f32;
-                push.1 += sum.1 * every as f32;
+                push.0 += sum.0 * interval as f32;
+                push.1 += sum.1 * interval as f32;
             }
         }
         push
     }
 
-    /// Returns the middle of a square.
+    /// Returns the middle of a square in the grid of this depth.
     fn middle(&self, depth: u32, square: u32) -> Point {
         let side = self.side / (1_u32 << depth) as f32;
         let (x, y) = (square & ((1 << depth) - 1), square >> depth);

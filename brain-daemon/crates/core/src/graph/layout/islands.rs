@@ -5,51 +5,58 @@ use std::f32::consts::TAU;
 use super::Point;
 use super::coarse::group_pages;
 
-/// The space around an island.
+/// The space around an island, in the unit of [`Point`].
 const MARGIN: f32 = 1.0;
 
 /// A connected component.
 pub(super) struct Island<'a> {
-    /// Its pages, ascending.
+    /// The pages of the island, ascending.
     pub(super) pages: &'a [u32],
-    /// Its links, between positions in `pages`.
+    /// The links of the island, as pairs of indices in `pages`.
     pub(super) edges: Vec<(u32, u32)>,
 }
 
-/// The connected components of a graph, largest first.
+/// The connected components of a graph.
 pub(super) struct Islands {
-    /// Where the pages and edges of each island begin.
+    /// The index in `pages` at which each island begins.
     page_starts: Vec<u32>,
+    /// The index in `edges` at which each island begins.
     edge_starts: Vec<u32>,
+    /// All pages, sorted by island.
     pages: Vec<u32>,
+    /// All links, sorted by island, as in [`Island::edges`].
     edges: Vec<(u32, u32)>,
+    /// The islands, largest first.
     order: Vec<u32>,
 }
 
 impl Islands {
+    /// Finds the islands of a graph with the pages `0..pages`.
     pub(super) fn of(pages: usize, edges: &[(u32, u32)]) -> Self {
         let (island_of, count) = find_islands(pages, edges);
         let (page_starts, members) = group_pages(&island_of, count);
-        let mut place = vec![0_u32; pages];
+        let mut local_index = vec![0_u32; pages];
         for island in 0..count {
             let (first, end) = (page_starts[island] as usize, page_starts[island + 1] as usize);
-            for (at, &page) in members[first..end].iter().enumerate() {
-                place[page as usize] = at as u32;
+            for (index, &page) in members[first..end].iter().enumerate() {
+                local_index[page as usize] = index as u32;
             }
         }
-        let of_edges: Vec<u32> = edges.iter().map(|&(from, _)| island_of[from as usize]).collect();
-        let (edge_starts, edge_order) = group_pages(&of_edges, count);
-        let local = |&edge: &u32| {
+        let island_of_edge: Vec<u32> =
+            edges.iter().map(|&(from, _)| island_of[from as usize]).collect();
+        let (edge_starts, edge_order) = group_pages(&island_of_edge, count);
+        let local_edge = |&edge: &u32| {
             let (from, to) = edges[edge as usize];
-            (place[from as usize], place[to as usize])
+            (local_index[from as usize], local_index[to as usize])
         };
-        let edges = edge_order.iter().map(local).collect();
+        let edges = edge_order.iter().map(local_edge).collect();
         let size = |island: usize| page_starts[island + 1] - page_starts[island];
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.sort_by_key(|&island| std::cmp::Reverse(size(island as usize)));
         Self { page_starts, edge_starts, pages: members, edges, order }
     }
 
+    /// Returns the islands, largest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Island<'_>> {
         let part = |starts: &[u32], island: u32| {
             starts[island as usize] as usize..starts[island as usize + 1] as usize
@@ -76,32 +83,33 @@ impl Islands {
             let thickness = radii[next..end].iter().copied().fold(0.0, f32::max);
             let ring = inner + thickness;
             let angles: Vec<f32> = radii[next..end].iter().map(|&own| angle(own, ring)).collect();
-            // The islands share the space that is left.
+            // The islands share the remaining space on the ring.
             let spread = TAU / angles.iter().sum::<f32>();
-            let mut at = 0.0;
+            let mut start = 0.0;
             for (island, width) in (next..end).zip(angles) {
-                let turn = (at + width * spread / 2.0).sin_cos();
-                moves[island] = Point { x: ring * turn.1, y: ring * turn.0 };
-                at += width * spread;
+                let (sin, cos) = (start + width * spread / 2.0).sin_cos();
+                moves[island] = Point { x: ring * cos, y: ring * sin };
+                start += width * spread;
             }
             inner = ring + thickness;
             next = end;
         }
-        for (island, to) in self.iter().zip(moves) {
+        for (island, moved) in self.iter().zip(moves) {
             for &page in island.pages {
-                points[page as usize].x += to.x;
-                points[page as usize].y += to.y;
+                points[page as usize].x += moved.x;
+                points[page as usize].y += moved.y;
             }
         }
     }
 }
 
-/// Returns the angle that an island with this radius takes on a ring.
+/// Returns the angle that an island takes on a ring, in radians, given the radii of both.
 fn angle(radius: f32, ring: f32) -> f32 {
     2.0 * (radius / ring).min(1.0).asin()
 }
 
-/// Returns the end of the islands from `next` that fit on a ring around the radius `inner`.
+/// Returns the end of the islands from `next` that fit on a ring outside the radius `inner`. At
+/// least one is taken.
 fn ring_end(radii: &[f32], next: usize, inner: f32) -> usize {
     let (mut end, mut thickness, mut angles) = (next, 0.0_f32, 0.0);
     while end < radii.len() {
@@ -117,30 +125,30 @@ fn ring_end(radii: &[f32], next: usize, inner: f32) -> usize {
 
 /// Returns the island of each page, and their number.
 fn find_islands(pages: usize, edges: &[(u32, u32)]) -> (Vec<u32>, usize) {
-    let mut root: Vec<u32> = (0..pages as u32).collect();
+    let mut parents: Vec<u32> = (0..pages as u32).collect();
     for &(from, to) in edges {
-        let (a, b) = (find(&mut root, from), find(&mut root, to));
-        root[a.max(b) as usize] = a.min(b);
+        let (a, b) = (find_root(&mut parents, from), find_root(&mut parents, to));
+        parents[a.max(b) as usize] = a.min(b);
     }
     let (mut count, mut island_of) = (0, vec![0; pages]);
     // A root is the smallest page of its island, so it comes first.
     for page in 0..pages as u32 {
-        let own = find(&mut root, page);
-        if own == page {
+        let root = find_root(&mut parents, page);
+        if root == page {
             island_of[page as usize] = count;
             count += 1;
         } else {
-            island_of[page as usize] = island_of[own as usize];
+            island_of[page as usize] = island_of[root as usize];
         }
     }
     (island_of, count as usize)
 }
 
 /// Returns the root of a page, and shortens the path to it.
-fn find(root: &mut [u32], mut page: u32) -> u32 {
-    while root[page as usize] != page {
-        root[page as usize] = root[root[page as usize] as usize];
-        page = root[page as usize];
+fn find_root(parents: &mut [u32], mut page: u32) -> u32 {
+    while parents[page as usize] != page {
+        parents[page as usize] = parents[parents[page as usize] as usize];
+        page = parents[page as usize];
     }
     page
 }

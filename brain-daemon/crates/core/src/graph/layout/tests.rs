@@ -1,8 +1,12 @@
+//! Tests of the positions of pages in a graph.
+
 use super::*;
 
-/// Returns a graph like a brain: some pages are linked often, most link to near ones.
-fn brain(pages: u32, orphans: u32) -> Vec<(u32, u32)> {
+/// Returns the links of a graph like that of a brain: a few pages have many links, and most links
+/// lead to near pages. The last `orphans` pages have no links.
+fn brain_like_links(pages: u32, orphans: u32) -> Vec<(u32, u32)> {
     let mut sequence = Sequence(7);
+    // Returns a number below `end`.
     let mut below = |end: u32| ((sequence.next() + 1.0) / 2.0 * end as f32) as u32 % end.max(1);
     let mut edges = Vec::new();
     for page in 1..pages - orphans {
@@ -18,7 +22,8 @@ fn brain(pages: u32, orphans: u32) -> Vec<(u32, u32)> {
     edges
 }
 
-fn assert_finite(points: &[Point]) {
+/// Asserts that all positions are within a radius that grows with the number of pages.
+fn assert_bounded(points: &[Point]) {
     let largest = 20.0 * (points.len() as f32 + 10.0).sqrt();
     for point in points {
         assert!(point.x.abs() < largest && point.y.abs() < largest, "{point:?} of {largest}");
@@ -27,24 +32,24 @@ fn assert_finite(points: &[Point]) {
 
 #[test]
 fn the_same_graph_gets_the_same_positions() {
-    let edges = brain(800, 50);
+    let edges = brain_like_links(800, 50);
     let first = arrange(800, &edges);
     assert_eq!(first, arrange(800, &edges));
-    assert_finite(&first);
+    assert_bounded(&first);
 }
 
 #[test]
 fn small_graphs_and_self_links_have_positions() {
     assert_eq!(arrange(0, &[]), []);
-    assert_finite(&arrange(1, &[]));
+    assert_bounded(&arrange(1, &[]));
     assert_eq!(arrange(1, &[(0, 0), (0, 0)]), arrange(1, &[]));
     for edges in [&[][..], &[(0, 1)], &[(0, 1), (1, 0), (1, 1)]] {
         let points = arrange(2, edges);
-        assert_finite(&points);
+        assert_bounded(&points);
         assert_ne!(points[0], points[1]);
     }
     let triangle = arrange(3, &[(0, 1), (1, 2), (2, 0), (2, 2)]);
-    assert_finite(&triangle);
+    assert_bounded(&triangle);
 }
 
 #[test]
@@ -55,13 +60,13 @@ fn islands_do_not_overlap() {
     let pairs = (0..5).map(|at| (40 + 2 * at, 41 + 2 * at));
     let edges: Vec<(u32, u32)> = star.chain(ring).chain(pairs).collect();
     let points = arrange(90, &edges);
-    assert_finite(&points);
+    assert_bounded(&points);
     let farthest = |pages: std::ops::Range<usize>| {
         points[pages].iter().map(|at| at.x.hypot(at.y)).fold(0.0, f32::max)
     };
-    let star = farthest(0..30);
+    let star_radius = farthest(0..30);
     for point in &points[30..] {
-        assert!(point.x.hypot(point.y) > star, "{point:?} is inside of {star}");
+        assert!(point.x.hypot(point.y) > star_radius, "{point:?} is inside the star");
     }
     let distance =
         |a: usize, b: usize| (points[a].x - points[b].x).hypot(points[a].y - points[b].y);
@@ -72,9 +77,9 @@ fn islands_do_not_overlap() {
 
 #[test]
 fn linked_pages_are_nearer_than_others() {
-    let (pages, edges) = (2000, brain(2000, 0));
+    let (pages, edges) = (2000, brain_like_links(2000, 0));
     let points = arrange(pages as usize, &edges);
-    assert_finite(&points);
+    assert_bounded(&points);
     let distance = |a: u32, b: u32| {
         let (a, b) = (points[a as usize], points[b as usize]);
         f64::from((a.x - b.x).hypot(a.y - b.y))
@@ -89,12 +94,12 @@ fn linked_pages_are_nearer_than_others() {
     assert!(linked * 2.0 < others, "{linked} and {others}");
 }
 
-/// A page that all others link to must not make a round quadratic.
+/// All pages link to one page. They are spread around it, not stacked at a few places.
 #[test]
 fn many_pages_around_one_page_are_spread() {
     let edges: Vec<(u32, u32)> = (1..5000).map(|leaf| (leaf, 0)).collect();
     let points = arrange(5000, &edges);
-    assert_finite(&points);
+    assert_bounded(&points);
     let mut squares: Vec<(i32, i32)> =
         points.iter().map(|at| ((at.x / 4.0) as i32, (at.y / 4.0) as i32)).collect();
     squares.sort_unstable();

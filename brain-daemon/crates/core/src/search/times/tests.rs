@@ -1,8 +1,8 @@
-//! Times in questions.
+//! Tests of times in questions.
 
 use super::*;
 
-/// A Monday.
+/// The day on which the questions are asked, a Monday.
 fn today() -> Date {
     jiff::civil::date(2026, 11, 23)
 }
@@ -17,14 +17,15 @@ fn period(text: &str) -> String {
     format!("{} {}", day(period.first), day(period.last))
 }
 
+/// Asserts the period of each question.
 fn check(rows: &[(&str, &str)]) {
-    for (text, want) in rows {
-        assert_eq!(period(text), *want, "{text}");
+    for (text, expected) in rows {
+        assert_eq!(period(text), *expected, "{text}");
     }
 }
 
 #[test]
-fn calendar_periods() {
+fn calendar_periods_are_found() {
     check(&[
         ("Which meetings took place in March 2025?", "2025-03-01 2025-03-31"),
         ("2025-03", "2025-03-01 2025-03-31"),
@@ -48,7 +49,7 @@ fn calendar_periods() {
 }
 
 #[test]
-fn relative_periods() {
+fn relative_periods_are_found() {
     check(&[
         ("what did I write yesterday", "2026-11-22 2026-11-22"),
         ("Was habe ich gestern geschrieben?", "2026-11-22 2026-11-22"),
@@ -80,7 +81,7 @@ fn relative_periods() {
 }
 
 #[test]
-fn bounds() {
+fn bounds_of_periods_are_found() {
     check(&[
         ("decisions since March", "2026-03-01 -"),
         ("Entscheidungen seit März 2025", "2025-03-01 -"),
@@ -123,7 +124,7 @@ fn other_words_are_no_times() {
 }
 
 #[test]
-fn the_rest_of_a_question_has_no_time() {
+fn the_rest_of_a_question_has_no_period() {
     let rest = |text: &str| Times::of(text, today()).rest(text);
     assert_eq!(rest("Which meetings took place in March 2025?"), "Which meetings took place ?");
     assert_eq!(rest("2025-03").trim(), "");
@@ -131,7 +132,7 @@ fn the_rest_of_a_question_has_no_time() {
 }
 
 #[test]
-fn orders_are_asked_for() {
+fn questions_can_ask_for_an_order() {
     for (text, order) in [
         ("When did I last meet Ann?", Some(Order::Newest)),
         ("Wann habe ich Ann zuletzt getroffen?", Some(Order::Newest)),
@@ -146,7 +147,10 @@ fn orders_are_asked_for() {
 
 proptest::proptest! {
     #[test]
-    fn nothing_panics(text in "(in |last |[0-9]{1,5}|-|\\.|/| |between |and |to |march |vor |days |ago |é|\\PC){0,12}") {
+    fn any_text_has_a_valid_period_or_none(
+        text in "(in |last |[0-9]{1,5}|-|\\.|/| |between |and |to |march |vor |days |ago |é|\\PC)\
+            {0,12}",
+    ) {
         let times = Times::of(&text, today());
         times.rest(&text);
         if let Some(period) = times.period {

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use brain_search::each_word;
 
-/// A folded word and its place.
+/// A folded word, and its byte range in the text.
 pub(super) struct Token {
     pub(super) text: String,
     pub(super) range: Range<usize>,
 }
 
-/// Splits a text into words and numbers. An apostrophe ends a word.
+/// Splits a text into words and numbers. All other characters, also apostrophes, separate them.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut start = None;

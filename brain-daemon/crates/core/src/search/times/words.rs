@@ -13,7 +13,7 @@ pub(super) enum Unit {
     Year,
 }
 
-/// The months, one a line.
+/// The names of the months, from January.
 const MONTHS: [&[&str]; 12] = [
     &["january", "jan", "januar", "janner", "janvier", "enero", "janeiro", "gennaio", "januari"],
     &["february", "feb", "februar", "fevrier", "febrero", "fevereiro", "febbraio", "februari"],
@@ -114,7 +114,7 @@ const FILLERS: [&str; 31] = [
     "year", "monat", "mes",
 ];
 
-/// Prepositions after which a month, a year or a day of the week is a time; alone, it is not.
+/// Prepositions after which a month, a year or a day of the week is a time.
 const PREPOSITIONS: [&str; 27] = [
     "in", "on", "during", "of", "from", "im", "am", "vom", "von", "wahrend", "en", "au", "du",
     "pendant", "el", "durante", "nel", "nell", "a", "no", "na", "em", "op", "tijdens", "de", "le",
@@ -272,12 +272,12 @@ pub(super) const OLDEST: [&str; 24] = [
 /// Words that ask for a day.
 pub(super) const WHEN: [&str; 7] = ["when", "wann", "quand", "cuando", "quando", "wanneer", "date"];
 
-/// Returns the month of a word, from 1.
+/// Returns the number of the month that `word` names, from 1.
 pub(super) fn month(word: &str) -> Option<i8> {
     (1..).zip(MONTHS).find(|(_, names)| names.contains(&word)).map(|(month, _)| month)
 }
 
-/// Returns the day of the week that begins with `word`, and its number of words.
+/// Returns the day of the week whose name begins with `word`, and the number of words in the name.
 pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
     let found = |at: usize, words| {
         let day = Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()?;
@@ -290,17 +290,17 @@ pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
     if next == FEIRA { found(at, 2) } else { None }
 }
 
-/// Returns the unit of a word.
+/// Returns the unit that `word` names.
 pub(super) fn unit(word: &str) -> Option<Unit> {
     UNITS.iter().find(|(_, names)| names.contains(&word)).map(|(unit, _)| *unit)
 }
 
-/// Returns the distance of a day from today in days.
+/// Returns the distance in days from today to the day that `word` names.
 pub(super) fn day(word: &str) -> Option<i64> {
     DAYS.iter().find(|(_, names)| names.contains(&word)).map(|(distance, _)| *distance)
 }
 
-/// Returns a number, in digits or as a word.
+/// Returns the number that `word` is: up to four digits, or a word of [`NUMBERS`].
 pub(super) fn number(word: &str) -> Option<i64> {
     if word.len() <= 4 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) {
         return word.parse().ok();
@@ -308,8 +308,8 @@ pub(super) fn number(word: &str) -> Option<i64> {
     NUMBERS.iter().find(|(_, names)| names.contains(&word)).map(|(number, _)| *number)
 }
 
-/// Returns the number of a quarter, from 1, and whether it has the short form: `q3`, `t3`, but not
-/// `third`.
+/// Returns the number of the quarter that `word` names, from 1, and whether it has the short form:
+/// `q3`, `t3`, but not `third`.
 pub(super) fn quarter(word: &str) -> Option<(i8, bool)> {
     let short = word.strip_prefix(['q', 't', 'k']).and_then(|digit| digit.parse::<i8>().ok());
     if let Some(number) = short.filter(|number| (1..=4).contains(number)) {

@@ -4,11 +4,11 @@ use super::super::parts::Container;
 use super::Flow;
 
 impl Flow {
-    /// Begins a container. Beyond the maximum depth it only separates the text before and after it.
+    /// Begins a container. Beyond the maximum depth, only separates the text before and after it.
     pub(in crate::payload) fn enter(&mut self, container: Container) {
         self.boundary();
-        let of_table = matches!(container, Container::Row | Container::Cell);
-        if self.in_code() || self.in_cell() && !of_table {
+        let is_table_part = matches!(container, Container::Row | Container::Cell);
+        if self.in_code() || self.in_cell() && !is_table_part {
             return;
         }
         let is_list = |c: Container| matches!(c, Container::List(_));
@@ -98,11 +98,12 @@ impl Flow {
     }
 
     fn push(&mut self, container: Container) {
-        // Items, rows and cells are in containers that were counted.
-        let counted = matches!(container, Container::Quote | Container::List(_) | Container::Table);
+        // Items, rows and cells are not counted: each is in a container that is.
+        let is_counted =
+            matches!(container, Container::Quote | Container::List(_) | Container::Table);
         let within =
             |c: &&Container| matches!(c, Container::Quote | Container::List(_) | Container::Table);
-        if counted && self.containers.iter().filter(within).count() >= self.depth {
+        if is_counted && self.containers.iter().filter(within).count() >= self.max_depth {
             return;
         }
         if container == Container::Item
@@ -111,7 +112,7 @@ impl Flow {
             *number = number.saturating_add(1);
         }
         self.write_start(container);
-        self.gap = false;
+        self.has_content = false;
         self.containers.push(container);
     }
 
@@ -142,7 +143,7 @@ impl Flow {
                 self.numbers.pop();
             }
             self.out.push_str(end_tag(container));
-            self.gap = true;
+            self.has_content = true;
         }
     }
 }

@@ -1,0 +1,71 @@
+//! Examples that are not run, or that fail as documented, and why. A beginning with a line end is
+//! the whole example.
+
+/// Examples that no test here runs: the document, the beginning of the example, and the reason.
+pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
+    ("CONTRIBUTING.md", "cargo ", "builds and tests the project, as CI does"),
+    ("README.md", "apt install", "needs a package and root; .ci/bare-systems installs it"),
+    ("README.md", "brain setup\n", "asks at a terminal; the tests of setup answer"),
+    ("README.md", "cargo build", "builds the project, as CI does"),
+    ("README.md", "sh install.sh", "needs a file of a release; .ci/bare-systems runs it"),
+    ("docs/clients.md", "[mcp_servers.brain]", "the configuration of Codex"),
+    ("docs/clients.md", "brain setup\n", "asks at a terminal; the tests of setup answer"),
+    ("docs/clients.md", "claude ", "needs Claude Code"),
+    ("docs/clients.md", "codex ", "needs Codex"),
+    ("docs/clients.md", "import asyncio", "needs the package mcp; .ci/clients runs such a client"),
+    ("docs/development.md", "// ", "a sketch of an operation, from several files"),
+    ("docs/development.md", "BRAIN_DAEMON_LOG=debug", "runs until it is stopped"),
+    ("docs/development.md", "CARGO_PROFILE_RELEASE_STRIP", "builds the project for a profiler"),
+    ("docs/development.md", "cargo build", "builds the project, as CI does"),
+    ("docs/development.md", "perf ", "needs a profiler, and a daemon under load"),
+    ("docs/first-run.md", "brain setup\n", "asks at a terminal; the tests of setup answer"),
+    ("docs/meaning.md", "brain model install", "downloads a model"),
+    ("docs/packages.md", ".ci/", "makes packages; takes root and many minutes"),
+    ("docs/packages.md", "docker ", "needs Docker and an image"),
+    ("docs/search-quality.md", "cargo ", "takes many minutes; CI runs the second one"),
+    ("docs/systemd.md", "brain service", "needs a systemd user manager; .ci/boot runs it"),
+    ("docs/systemd.md", "brain capture", "needs a system service; .ci/boot tests one"),
+    ("docs/systemd.md", "cp ", "needs systemd; .ci/boot tests these units"),
+    ("docs/systemd.md", "export BRAIN_SOCKET", "needs a system service; .ci/boot tests one"),
+    ("docs/systemd.md", "install ", "needs root and systemd; .ci/boot tests these units"),
+    (
+        "docs/systemd.md",
+        "mkdir -p ~/.config/systemd/user",
+        "needs systemd; .ci/boot tests these units",
+    ),
+    ("docs/systemd.md", "systemctl ", "needs systemd; .ci/boot tests these units"),
+    ("docs/systemd.md", "usermod ", "needs root and a user bob"),
+    (
+        "docs/testing.md",
+        "BRAIN_HOME=/tmp/x/home",
+        "serves until it is stopped; .ci/clients runs it",
+    ),
+    ("docs/testing.md", "UPSTREAM=", "serves until it is stopped; .ci/clients runs it"),
+    ("docs/testing.md", "cargo test", "runs the tests, as CI does"),
+    ("docs/testing.md", "node $M/", "needs tools for node; .ci/clients runs them"),
+    ("docs/web.md", "ssh ", "needs another machine"),
+];
+
+/// Examples that fail here as documented: the document, the beginning of the command, the possible
+/// exit statuses, and the reason.
+pub(super) const FAILS: &[(&str, &str, &[i32], &str)] = &[
+    ("docs/errors.md", "brain get nowhere", &[4], "shows an error"),
+    ("docs/sources.md", "brain sources remove work\n", &[5], "shows that --yes is needed"),
+    ("docs/tunnel.md", "brain tunnel", &[0, 1, 4], "no tunnel is configured here"),
+];
+
+/// Returns whether an example begins so.
+pub(super) fn begins(text: &str, start: &str) -> bool {
+    format!("{text}\n").starts_with(start)
+}
+
+/// Returns whether no test runs this example.
+pub(super) fn is_not_run(document: &str, text: &str) -> bool {
+    NOT_RUN.iter().any(|(name, start, _)| *name == document && begins(text, start))
+}
+
+/// Returns the possible exit statuses of a command.
+pub(super) fn exit_statuses(document: &str, command: &str) -> &'static [i32] {
+    let fails = FAILS.iter().find(|(name, start, ..)| *name == document && begins(command, start));
+    fails.map_or(&[0], |(_, _, statuses, _)| statuses)
+}
