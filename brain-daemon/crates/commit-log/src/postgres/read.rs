@@ -1,0 +1,109 @@
+//! Reads the head and batches, and waits for new ones.
+
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::PostgresLog;
+use super::tables::{HEAD, Parameter, get, head_of, only, pipelined, position, signed};
+use crate::batch::check_order;
+use crate::{
+    Batch, BatchId, Batches, CommitLog, Error, Head, Lease, LeaseOutcome, LeaseRequest, NewBatch,
+    Position, ReadLimit,
+};
+
+/// The size of a payload is known without reading it.
+const READ: &str = "
+SELECT number, id, predecessor, machine, time_ms, payload FROM (
+    SELECT *, sum(octet_length(payload)) OVER (ORDER BY number) AS total, row_number() OVER w AS row
+    FROM (SELECT * FROM @batches WHERE number > $1 ORDER BY number LIMIT $2) AS next
+    WINDOW w AS (ORDER BY number)
+) AS counted
+WHERE row = 1 OR total <= $3 ORDER BY number";
+
+impl CommitLog for PostgresLog {
+    fn head(&self) -> Result<Head, Error> {
+        let begin = self.settings.timeouts.begin();
+        let query = self.sql(&format!("SELECT {HEAD} FROM @head"));
+        self.call(&self.reader, async |client| {
+            let rows = pipelined(client, &begin, client.query_typed(&query, &[])).await;
+            let rows = rows.map_err(self.failed("reading the head"))?;
+            Ok(head_of(&only(&rows, &self.server)?)?)
+        })
+    }
+
+    fn read(&self, after: &Position, limit: ReadLimit) -> Result<Batches, Error> {
+        let begin = self.settings.timeouts.begin();
+        let (read, query) = (self.sql(READ), self.sql(&format!("SELECT {HEAD} FROM @head")));
+        let (number, batches) = (signed(after.number), i64::from(limit.batches.max(1)));
+        let bytes = signed(limit.bytes);
+        let found = self.call(&self.reader, async |client| {
+            let parameters: [Parameter<'_>; 3] =
+                [(&number, Type::INT8), (&batches, Type::INT8), (&bytes, Type::INT8)];
+            let body = async {
+                let (batches, head) = tokio::join!(
+                    biased;
+                    client.query_typed(&read, &parameters),
+                    client.query_typed(&query, &[])
+                );
+                Ok((batches?, head?))
+            };
+            let rows = pipelined(client, &begin, body).await;
+            let (rows, head) = rows.map_err(self.failed("reading batches"))?;
+            let head = head_of(&only(&head, &self.server)?)?;
+            let batches = rows.iter().map(|row| batch_of(row, 0)).collect::<Result<_, _>>()?;
+            Ok(Batches { batches, head })
+        })?;
+        found.head.check_reader(self.settings.schema)?;
+        check_order(after, &found)?;
+        Ok(found)
+    }
+
+    fn append(&self, expected: &Position, batch: &NewBatch) -> Result<Head, Error> {
+        self.append_batch(expected, batch)
+    }
+
+    fn wait(&self, after: u64, timeout: Duration) -> Result<bool, Error> {
+        let end = Instant::now() + timeout;
+        loop {
+            if self.head()?.position.number != after {
+                return Ok(true);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            // Notifications can be lost, so the head is looked at in any case.
+            let pause = left.min(self.settings.timeouts.poll);
+            match &self.listener {
+                Some(listener) if listener.wait(after, pause) => return Ok(true),
+                Some(_) => {}
+                None => std::thread::sleep(pause),
+            }
+        }
+    }
+
+    fn lease(&self, request: &LeaseRequest) -> Result<LeaseOutcome, Error> {
+        self.take_lease(request)
+    }
+
+    fn release(&self, lease: &Lease) -> Result<(), Error> {
+        self.end_lease(lease)
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, Error> {
+        self.all_leases()
+    }
+}
+
+/// Returns the batch in the columns from `first` on.
+pub(super) fn batch_of(row: &Row, first: usize) -> Result<Batch, Error> {
+    Ok(Batch {
+        position: position(row, first)?,
+        predecessor: BatchId::from_slice(get(row, first + 2)?)?,
+        machine: get(row, first + 3)?,
+        time_ms: get(row, first + 4)?,
+        payload: get(row, first + 5)?,
+    })
+}

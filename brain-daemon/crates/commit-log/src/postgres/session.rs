@@ -1,0 +1,227 @@
+//! Connections to the server. Each session runs one transaction at a time.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::failure::Failure;
+use super::settings::Timeouts;
+use super::tls::connector;
+use super::url::ServerUrl;
+use crate::Error;
+use crate::error::Source;
+
+/// A server or a pooler.
+pub(super) struct Server {
+    url: ServerUrl,
+    tls: MakeRustlsConnect,
+    timeouts: Timeouts,
+}
+
+/// A client, and the task that moves its bytes. The task ends with the link.
+pub(super) struct Link {
+    client: Client,
+    task: AbortHandle,
+}
+
+impl Deref for Link {
+    type Target = Client;
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What receives the notifications of a connection.
+pub(super) type Notified = Box<dyn Fn(tokio_postgres::AsyncMessage) + Send>;
+
+impl Server {
+    /// Reads the certificates; does not connect.
+    pub(super) fn new(url: &ServerUrl, timeouts: Timeouts) -> Result<Self, Error> {
+        let mut url = url.clone();
+        if url.config.get_connect_timeout().is_none() {
+            url.config.connect_timeout(timeouts.connect);
+        }
+        let tls = connector(url.root_certificates.as_deref())?;
+        Ok(Self { url, tls, timeouts })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        self.url.address()
+    }
+
+    pub(super) fn unavailable(&self, reason: &str, source: Option<Source>) -> Error {
+        Error::Unavailable { address: self.address().to_owned(), reason: reason.to_owned(), source }
+    }
+
+    /// Connects to a server that accepts writes.
+    pub(super) async fn connect(&self, notified: Option<Notified>) -> Result<Link, Failure> {
+        self.connect_as(&self.url.config, notified).await
+    }
+
+    /// Connects to a server that may refuse writes, but is no standby: a standby may lag behind,
+    /// so that an acknowledged batch seems to be lost.
+    async fn connect_reader(&self) -> Result<Link, Failure> {
+        let refused = match self.connect(None).await {
+            Err(failure) if matches!(failure.error, Error::ReadOnly { .. }) => failure,
+            result => return result,
+        };
+        let mut config = self.url.config.clone();
+        config.target_session_attrs(TargetSessionAttrs::Any);
+        let client = self.connect_as(&config, None).await?;
+        let rows = client.query_typed("SELECT pg_is_in_recovery()", &[]).await;
+        let rows = rows.map_err(|e| Failure::of(e, self, "connecting", &self.timeouts))?;
+        match rows.first().and_then(|row| row.try_get(0).ok()) {
+            Some(false) => Ok(client),
+            _ => Err(refused),
+        }
+    }
+
+    async fn connect_as(
+        &self,
+        config: &Config,
+        notified: Option<Notified>,
+    ) -> Result<Link, Failure> {
+        let result = if config.get_ssl_mode() == SslMode::Disable {
+            start(config, NoTls, notified).await
+        } else {
+            start(config, self.tls.clone(), notified).await
+        };
+        result.map_err(|e| Failure::of(e, self, "connecting", &self.timeouts))
+    }
+}
+
+/// Connects and starts the task that moves the connection's bytes.
+async fn start<T>(
+    config: &Config,
+    tls: T,
+    notified: Option<Notified>,
+) -> Result<Link, tokio_postgres::Error>
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+{
+    let (client, mut connection): (_, Connection<Socket, T::Stream>) = config.connect(tls).await?;
+    let task = tokio::spawn(async move {
+        while let Some(message) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            match (message, &notified) {
+                (Ok(message), Some(notified)) => notified(message),
+                (Ok(_), None) => {}
+                // Calls that wait for an answer get the error.
+                (Err(_), _) => break,
+            }
+        }
+    });
+    Ok(Link { client, task: task.abort_handle() })
+}
+
+/// What a session is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Writes.
+    Writer,
+    /// Reads, and writes if the server accepts them.
+    Reader,
+}
+
+/// How much longer than its limit a call may take: the server's own limits end first, and its
+/// answer says whether a batch was appended.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// One connection, which is made when it is needed.
+///
+/// The calling thread itself moves the connection's bytes while it waits: a second thread would
+/// cost two changes of threads for each round trip.
+pub(super) struct Session {
+    role: Role,
+    slot: Mutex<Slot>,
+}
+
+struct Slot {
+    runtime: Option<Runtime>,
+    link: Option<Link>,
+}
+
+impl Session {
+    pub(super) fn new(role: Role) -> Result<Self, Error> {
+        let slot = Slot { runtime: Some(runtime()?), link: None };
+        Ok(Self { role, slot: Mutex::new(slot) })
+    }
+
+    /// Waits for the session, connects it if necessary, and runs work on it. A connection on which
+    /// a transaction may be open is closed.
+    pub(super) fn use_once<T>(
+        &self,
+        server: &Server,
+        limit: Duration,
+        work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let busy = || server.unavailable("other calls take too long", None);
+        let mut slot = self.slot.try_lock_for(limit).ok_or_else(busy)?;
+        let Slot { runtime, link: stored } = &mut *slot;
+        let ending = || server.unavailable("the program is ending", None);
+        let runtime = runtime.as_ref().ok_or_else(ending)?;
+        runtime.block_on(async {
+            let attempt = async {
+                // The end of an idle connection is noticed before a batch is sent on it.
+                run_tasks().await;
+                let link = match stored.take().filter(|link| !link.is_closed()) {
+                    Some(link) => link,
+                    None if self.role == Role::Reader => server.connect_reader().await?,
+                    None => server.connect(None).await?,
+                };
+                let result = work(&link).await;
+                if result.as_ref().err().is_none_or(|failure| !failure.is_lost()) {
+                    *stored = Some(link);
+                }
+                result
+            };
+            let result = match tokio::time::timeout(limit + GRACE, attempt).await {
+                Ok(result) => result,
+                Err(_) => {
+                    let reason = format!("no answer within {} ms", limit.as_millis());
+                    Err(server.unavailable(&reason, None).into())
+                }
+            };
+            if result.is_err() {
+                // A connection that was given up is closed now, with its transaction.
+                run_tasks().await;
+            }
+            result
+        })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // Dropping a runtime waits, which is an error on a thread of another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Lets the tasks of connections run, and the runtime look for data.
+async fn run_tasks() {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns a runtime without threads of its own.
+pub(super) fn runtime() -> Result<Runtime, Error> {
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+    runtime.map_err(|source| Error::File { path: "runtime".into(), source })
+}

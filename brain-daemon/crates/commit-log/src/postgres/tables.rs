@@ -1,0 +1,209 @@
+//! The tables of a log, and how rows become values.
+
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use super::PostgresLog;
+use super::append::FUNCTION;
+use super::failure::Failure;
+use super::session::{Role, Server, Session};
+use crate::{BatchId, BrainId, Error, Head, Position};
+
+/// The current time in Unix milliseconds. It differs between two uses in one statement.
+pub(super) const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/// The columns of [`head_of`], before the first of a query's own columns.
+pub(super) const HEAD: &str = "brain, number, id, time_ms, \
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
+    schema, min_reader, fencing, compacted, key_generation";
+/// How many columns [`HEAD`] has.
+pub(super) const HEAD_COLUMNS: usize = 10;
+
+/// The lowest version that the log supports, as in `server_version_num`.
+const MIN_VERSION: i32 = 140_000;
+
+/// Encrypted bytes do not compress, so they are stored as they are. The head row keeps free space
+/// in its page, so that an update writes no index.
+const TABLES: &str = r#"
+CREATE SCHEMA IF NOT EXISTS "$ns";
+CREATE TABLE IF NOT EXISTS @head (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    brain bytea NOT NULL, number bigint NOT NULL, id bytea NOT NULL, time_ms bigint NOT NULL,
+    schema integer NOT NULL, min_reader integer NOT NULL, fencing bigint NOT NULL,
+    compacted bigint NOT NULL, key_generation integer NOT NULL,
+    turn text COLLATE "C" NOT NULL DEFAULT '', turn_until_ms bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000);
+CREATE TABLE IF NOT EXISTS @batches (
+    number bigint PRIMARY KEY, id bytea NOT NULL, predecessor bytea NOT NULL,
+    machine text COLLATE "C" NOT NULL, time_ms bigint NOT NULL, payload bytea NOT NULL
+);
+ALTER TABLE @batches ALTER COLUMN payload SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS @leases (
+    name text COLLATE "C" PRIMARY KEY, holder text COLLATE "C" NOT NULL,
+    fencing bigint NOT NULL, expires_ms bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS @machines (
+    name text COLLATE "C" PRIMARY KEY, id bytea NOT NULL, version text COLLATE "C" NOT NULL,
+    number bigint NOT NULL, batch bytea NOT NULL, seen_ms bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS @keys (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), sealed bytea NOT NULL
+);
+CREATE TABLE IF NOT EXISTS @snapshots (
+    id bytea PRIMARY KEY, number bigint NOT NULL, batch bytea NOT NULL,
+    machine text COLLATE "C" NOT NULL, time_ms bigint NOT NULL, complete boolean NOT NULL
+);
+CREATE TABLE IF NOT EXISTS @chunks (
+    snapshot bytea NOT NULL REFERENCES @snapshots ON DELETE CASCADE,
+    index integer NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (snapshot, index)
+);
+ALTER TABLE @chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
+"#;
+
+impl PostgresLog {
+    /// Creates the tables and the head row, in one transaction.
+    pub(super) fn create_tables(&self, brain: BrainId) -> Result<(), Error> {
+        let direct = match &self.settings.direct_url {
+            Some(url) => Server::new(url, self.settings.timeouts)?,
+            None => Server::new(&self.settings.url, self.settings.timeouts)?,
+        };
+        let session = Session::new(Role::Writer)?;
+        let limit = self.settings.timeouts.deadline;
+        let stored = session
+            .use_once(&direct, limit, async |client| self.create_on(client, &direct, brain).await);
+        let stored = stored.map_err(|failure| failure.error)?;
+        if stored == brain {
+            return Ok(());
+        }
+        Err(Error::AlreadyCreated { address: self.server.address().to_owned() })
+    }
+
+    async fn create_on(
+        &self,
+        client: &Client,
+        server: &Server,
+        brain: BrainId,
+    ) -> Result<BrainId, Failure> {
+        let timeouts = &self.settings.timeouts;
+        let failed = |error| Failure::of(error, server, "creating the tables", timeouts);
+        let version = client
+            .query_typed_one(
+                "SELECT current_setting('server_version_num')::integer, \
+                 current_setting('server_version')",
+                &[],
+            )
+            .await
+            .map_err(failed)?;
+        if get::<i32>(&version, 0)? < MIN_VERSION {
+            let (address, version) = (server.address().to_owned(), get(&version, 1)?);
+            return Err(Error::ServerTooOld { address, version }.into());
+        }
+        // Two programs that create the same tables at the same time would fail.
+        let lock = "SELECT pg_advisory_xact_lock(hashtext('brain commit log'))";
+        let tables = format!("{TABLES}{FUNCTION}").replace("$clock", CLOCK);
+        let tables = self.sql(&tables).replace("$ns", &self.settings.namespace);
+        client
+            .batch_execute(&format!("{}; {lock}; {tables}", timeouts.begin()))
+            .await
+            .map_err(failed)?;
+        let schema = i32::try_from(self.settings.schema).unwrap_or(i32::MAX);
+        client
+            .execute_typed(
+                &self.sql(&format!(
+                    "INSERT INTO @head (brain, number, id, time_ms, schema, min_reader, fencing, \
+                     compacted, key_generation) \
+                     VALUES ($1, 0, $2, {CLOCK}, $3, $3, 0, 0, 0) ON CONFLICT DO NOTHING"
+                )),
+                &[
+                    (&brain.0.as_slice(), Type::BYTEA),
+                    (&Position::START.id.0.as_slice(), Type::BYTEA),
+                    (&schema, Type::INT4),
+                ],
+            )
+            .await
+            .map_err(failed)?;
+        let stored = client
+            .query_typed_one(&self.sql("SELECT brain FROM @head"), &[])
+            .await
+            .map_err(failed)?;
+        client.batch_execute("COMMIT").await.map_err(failed)?;
+        Ok(BrainId::from_slice(get(&stored, 0)?)?)
+    }
+
+    /// Classifies an error of the main server.
+    pub(super) fn failed(
+        &self,
+        phase: &'static str,
+    ) -> impl Fn(tokio_postgres::Error) -> Failure + use<'_> {
+        move |error| Failure::of(error, &self.server, phase, &self.settings.timeouts)
+    }
+}
+
+/// Sends `BEGIN`, the body's statements and `COMMIT` without waiting in between: one round trip.
+///
+/// The body must send all its statements when it is polled first. The transaction is committed
+/// only if all statements succeed.
+pub(super) async fn pipelined<T>(
+    client: &Client,
+    begin: &str,
+    body: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, tokio_postgres::Error> {
+    let (begun, result, committed) = tokio::join!(
+        biased;
+        client.batch_execute(begin),
+        body,
+        client.batch_execute("COMMIT")
+    );
+    begun?;
+    let value = result?;
+    committed?;
+    Ok(value)
+}
+
+/// Returns a column of a row.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, Error> {
+    row.try_get(index).map_err(|error| Error::Corrupt(format!("column {index} of a row: {error}")))
+}
+
+/// Returns a column with a number that is not negative.
+pub(super) fn number(row: &Row, index: usize) -> Result<u64, Error> {
+    u64::try_from(get::<i64>(row, index)?)
+        .map_err(|_| Error::Corrupt(format!("column {index} of a row is negative")))
+}
+
+fn small_number(row: &Row, index: usize) -> Result<u32, Error> {
+    u32::try_from(get::<i32>(row, index)?)
+        .map_err(|_| Error::Corrupt(format!("column {index} of a row is negative")))
+}
+
+/// Returns the position in two columns.
+pub(super) fn position(row: &Row, index: usize) -> Result<Position, Error> {
+    Ok(Position { number: number(row, index)?, id: BatchId::from_slice(get(row, index + 1)?)? })
+}
+
+/// Returns the head from the columns of [`HEAD`].
+pub(super) fn head_of(row: &Row) -> Result<Head, Error> {
+    Ok(Head {
+        brain: BrainId::from_slice(get(row, 0)?)?,
+        position: position(row, 1)?,
+        time_ms: get(row, 3)?,
+        clock_ms: get(row, 4)?,
+        schema: small_number(row, 5)?,
+        min_reader: small_number(row, 6)?,
+        fencing: number(row, 7)?,
+        compacted: number(row, 8)?,
+        key_generation: small_number(row, 9)?,
+    })
+}
+
+/// Returns the first row of a table that always has one.
+pub(super) fn only(rows: &[Row], server: &Server) -> Result<Row, Error> {
+    rows.first().cloned().ok_or_else(|| Error::NotCreated { address: server.address().to_owned() })
+}
+
+/// A parameter of a statement with its type.
+pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Returns a number as PostgreSQL stores it.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

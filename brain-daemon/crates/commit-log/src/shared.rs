@@ -1,0 +1,89 @@
+//! What machines share beside batches: the registry, snapshots, and the sealed keys.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{MachineId, Position, SnapshotId};
+
+/// What a machine says about itself when it joins and when it reports its position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// The name that people see, at most [`crate::MAX_NAME`] bytes.
+    pub name: String,
+    /// The id of the machine's replica.
+    pub id: MachineId,
+    /// The version of the program.
+    pub version: String,
+    /// What the replica contains.
+    pub position: Position,
+}
+
+/// A machine of the registry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The name that people see.
+    pub name: String,
+    /// The id of the machine's replica.
+    pub id: MachineId,
+    /// The version of the program that reported last.
+    pub version: String,
+    /// The position that the machine reported last.
+    pub position: Position,
+    /// When the machine reported last, in Unix milliseconds of the engine's clock.
+    pub seen_ms: i64,
+}
+
+/// A snapshot: the whole brain at one position, in encrypted chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The id.
+    pub id: SnapshotId,
+    /// The last batch that the snapshot contains.
+    pub contains: Position,
+    /// The machine that wrote it.
+    pub machine: String,
+    /// The number of chunks stored so far.
+    pub chunks: u32,
+    /// The size of the chunks together, in bytes.
+    pub bytes: u64,
+    /// When the snapshot was begun, in Unix milliseconds of the engine's clock.
+    pub time_ms: i64,
+    /// Whether all chunks are stored. Only a complete snapshot can be joined from.
+    pub complete: bool,
+}
+
+/// The result of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compaction {
+    /// The last batch that is deleted, by this compaction or an earlier one; 0 if none.
+    pub through: u64,
+    /// How many batches this compaction deleted.
+    pub batches: u64,
+}
+
+/// The keys of the batches, encrypted with the root key that people have as words.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SealedKeys {
+    /// Grows by one at each replacement; 0 before the first.
+    pub generation: u32,
+    /// The bytes from [`crate::cipher::Keys::seal`]. Empty if batches are not encrypted.
+    pub bytes: Vec<u8>,
+}
+
+/// Returns the last batch that compaction may delete: the snapshot contains it, and so does each
+/// machine that reported within `max_silence`.
+pub(crate) fn compactable(
+    snapshot: &Snapshot,
+    machines: &[Machine],
+    clock_ms: i64,
+    max_silence: Duration,
+) -> u64 {
+    let silence = i64::try_from(max_silence.as_millis()).unwrap_or(i64::MAX);
+    let seen_since = clock_ms.saturating_sub(silence);
+    let waits_for = machines.iter().filter(|machine| machine.seen_ms >= seen_since);
+    waits_for
+        .map(|machine| machine.position.number)
+        .min()
+        .map_or(snapshot.contains.number, |slowest| slowest.min(snapshot.contains.number))
+}

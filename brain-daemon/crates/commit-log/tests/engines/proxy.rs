@@ -1,0 +1,138 @@
+//! A proxy that cuts a connection after a number of bytes.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A direction through the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    ToServer,
+    ToClient,
+}
+
+/// Forwards connections from a port of loopback to another one. It counts the bytes of all
+/// connections together, and cuts the connection on which a limit is reached, once.
+pub(crate) struct Proxy {
+    port: u16,
+    state: Arc<State>,
+}
+
+struct State {
+    target: u16,
+    is_closed: AtomicBool,
+    is_refusing: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+    /// Bytes since the last reset: to the server, and to the client.
+    counts: [AtomicI64; 2],
+    /// After how many bytes a connection is cut; negative for never.
+    limits: [AtomicI64; 2],
+}
+
+impl Proxy {
+    pub(crate) fn start(target: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(State {
+            target,
+            is_closed: AtomicBool::new(false),
+            is_refusing: AtomicBool::new(false),
+            open: Mutex::new(Vec::new()),
+            counts: Default::default(),
+            limits: [AtomicI64::new(-1), AtomicI64::new(-1)],
+        });
+        let shared = state.clone();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                if shared.is_closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                // A refused connection is accepted and closed.
+                if !shared.is_refusing.load(Ordering::SeqCst) {
+                    shared.forward(&client.unwrap());
+                }
+            }
+        });
+        Self { port, state }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Sets the counts to zero and cuts the next connection on which this many bytes were sent.
+    pub(crate) fn cut_after(&self, direction: Direction, bytes: i64) {
+        for count in &self.state.counts {
+            count.store(0, Ordering::SeqCst);
+        }
+        self.state.limits[direction as usize].store(bytes, Ordering::SeqCst);
+    }
+
+    /// Returns how many bytes were sent since the last reset.
+    pub(crate) fn count(&self, direction: Direction) -> i64 {
+        self.state.counts[direction as usize].load(Ordering::SeqCst)
+    }
+
+    /// Returns whether the cut has happened.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.state.limits.iter().all(|limit| limit.load(Ordering::SeqCst) < 0)
+    }
+
+    /// Cuts all connections that are open.
+    pub(crate) fn cut_all(&self) {
+        for stream in self.state.open.lock().unwrap().drain(..) {
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+
+    /// Closes new connections at once, or accepts them again.
+    pub(crate) fn refuse(&self, is_refusing: bool) {
+        self.state.is_refusing.store(is_refusing, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.state.is_closed.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(("127.0.0.1", self.port)));
+    }
+}
+
+impl State {
+    fn forward(self: &Arc<Self>, client: &TcpStream) {
+        let Ok(server) = TcpStream::connect(("127.0.0.1", self.target)) else { return };
+        self.open.lock().unwrap().push(client.try_clone().unwrap());
+        for (direction, from, to) in
+            [(Direction::ToServer, client, &server), (Direction::ToClient, &server, client)]
+        {
+            let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            let state = self.clone();
+            thread::spawn(move || {
+                state.copy(direction, &from, &to);
+                drop(from.shutdown(Shutdown::Both));
+                drop(to.shutdown(Shutdown::Both));
+            });
+        }
+    }
+
+    /// Copies until the end of the stream or the limit.
+    fn copy(&self, direction: Direction, mut from: &TcpStream, mut to: &TcpStream) {
+        let mut bytes = [0; 4096];
+        let (count, limit) = (&self.counts[direction as usize], &self.limits[direction as usize]);
+        while let Ok(length @ 1..) = from.read(&mut bytes) {
+            let before = count.fetch_add(i64::try_from(length).unwrap(), Ordering::SeqCst);
+            let allowed = limit.load(Ordering::SeqCst);
+            if allowed >= 0 && before + i64::try_from(length).unwrap() > allowed {
+                let rest = usize::try_from(allowed - before).unwrap_or(0);
+                drop(to.write_all(&bytes[..rest]));
+                limit.store(-1, Ordering::SeqCst);
+                return;
+            }
+            if to.write_all(&bytes[..length]).is_err() {
+                return;
+            }
+        }
+    }
+}
