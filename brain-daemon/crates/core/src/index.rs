@@ -73,8 +73,8 @@ impl IndexFollower {
             if shared.is_live.load(Ordering::Acquire)
                 && let Some(index) = shared.index.get()
             {
-                for group in changes.chunk_by(|one, next| one.bulk == next.bulk) {
-                    let bulk = group.first().is_some_and(|change| change.bulk);
+                for group in changes.chunk_by(|one, next| one.is_bulk == next.is_bulk) {
+                    let bulk = group.first().is_some_and(|change| change.is_bulk);
                     push(index, group, bulk);
                 }
             }
@@ -129,7 +129,7 @@ impl IndexFollower {
     /// Makes all changes that were pushed visible to the next searches.
     pub(crate) fn refresh(&self) {
         if let Some(index) = self.get() {
-            index.settle();
+            index.analyze_pending();
         }
     }
 
@@ -253,7 +253,7 @@ impl SharedState {
             Ok(())
         })?;
         if let Some(index) = self.index.get().filter(|_| bulk) {
-            index.settle();
+            index.analyze_pending();
         }
         self.is_complete.store(true, Ordering::Release);
         Ok(())

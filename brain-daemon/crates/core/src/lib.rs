@@ -398,7 +398,7 @@ impl Brain {
 /// Returns the source of a request that names none: the preferred one of `sources`, else the only
 /// one, else `default`. `sources` are the sources that the caller can see.
 fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
-    let chosen = sources.iter().find(|(_, record)| record.preferred);
+    let chosen = sources.iter().find(|(_, record)| record.is_default);
     match (chosen, sources) {
         (Some((id, _)), _) | (None, [(id, _)]) => id.clone(),
         (None, _) => SourceId::default(),

@@ -121,11 +121,11 @@ impl PageService {
                 return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
             }
             let page = written_page(&slug, document, former.record.provenance, None, false)?;
-            let lines = LineChange::OfVersion {
+            let line_change = LineChange::OfVersion {
                 marks: former.record.marks,
                 has_outside_title: former.record.has_outside_title,
             };
-            let page = NewPage { author: Some(author.clone()), lines, ..page };
+            let page = NewPage { author: Some(author.clone()), line_change, ..page };
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;

@@ -368,7 +368,7 @@ pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Faul
 
 /// Returns a note on how the question was interpreted, if that is not obvious.
 fn note(unmet_quotes: &[String], spelling: Option<&Spelling>) -> Option<String> {
-    let spelling = spelling.map(|it| format!("also searched: {}", it.words.join(", ")));
+    let spelling = spelling.map(|it| format!("also searched: {}", it.spellings.join(", ")));
     let notes: Vec<String> = unmet_quotes_note(unmet_quotes).into_iter().chain(spelling).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }

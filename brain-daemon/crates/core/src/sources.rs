@@ -237,7 +237,7 @@ impl SourceService {
         default: bool,
     ) -> Result<SourceRow, Fault> {
         let dir = self.source_dir(record);
-        let sync = record.synced.as_ref();
+        let sync = record.last_sync.as_ref();
         let settings = reader.source_settings(id)?;
         Ok(SourceRow {
             source_id: id.clone(),
@@ -337,8 +337,8 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
     }
     for (known, mut record) in all {
         let is_preferred = known == *id;
-        if record.preferred != is_preferred {
-            record.preferred = is_preferred;
+        if record.is_default != is_preferred {
+            record.is_default = is_preferred;
             draft.put_source(&known, &record)?;
         }
     }
@@ -358,8 +358,8 @@ fn hide_pages(
     let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
     for (slug, record) in found {
         // A sync that starts before the end of the removal then stores the file again.
-        draft.forget_file(source, &record.source_path)?;
-        draft.soft_delete_fileless(source, &slug, record, now)?;
+        draft.remove_file_record(source, &record.source_path)?;
+        draft.soft_delete_without_file(source, &slug, record, now)?;
     }
     if last.is_none() && after.is_empty() {
         draft.remove_source(source)?;

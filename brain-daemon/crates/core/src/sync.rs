@@ -176,7 +176,7 @@ impl SyncService {
         // After a sync with problems, only a sync of the whole source shows whether they persist.
         let changed_paths = scope(&self.sources.source_dir(&record), paths);
         let whole_source = vec![String::new()];
-        let scope = match record.synced.as_ref().is_some_and(|sync| sync.problem.is_some()) {
+        let scope = match record.last_sync.as_ref().is_some_and(|sync| sync.problem.is_some()) {
             true => &whole_source,
             false => &changed_paths,
         };
@@ -263,7 +263,7 @@ impl SyncService {
         }
         let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
         let mut missing = missing_pages(&reader, &context, &plan.missing)?;
-        let since = record.synced.as_ref().map_or(0, |sync| sync.at);
+        let since = record.last_sync.as_ref().map_or(0, |sync| sync.at);
         let total = tally.report.files;
         let should_continue = |done: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
         let moves = renames::find(
@@ -468,7 +468,7 @@ fn missing_pages(
     let mut out = Vec::new();
     for &id in ids {
         let Some((_, slug, record)) = reader.by_id(id)? else { continue };
-        if context.pending(reader, id)?.is_none_or(|row| row.want != FileState::Present) {
+        if context.pending(reader, id)?.is_none_or(|row| row.target_state != FileState::Present) {
             out.push(MissingPage { slug, record });
         }
     }
@@ -478,7 +478,7 @@ fn missing_pages(
 /// Returns the number of active pages of the source.
 fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
     let mut pages = 0;
-    reader.in_order((source.as_str(), ""), |(of, _, _)| {
+    reader.pages_in_order((source.as_str(), ""), |(of, _, _)| {
         pages += usize::from(of == *source);
         Ok(of == *source)
     })?;

@@ -106,7 +106,7 @@ impl SharedState {
             return;
         }
         for change in changes {
-            if is_suppressed && change.page.as_ref().is_some_and(|page| page.is_read) {
+            if is_suppressed && change.page.as_ref().is_some_and(|page| page.is_from_file) {
                 suppressed_pages.insert(change.id);
             } else {
                 suppressed_pages.remove(&change.id);
@@ -298,7 +298,7 @@ impl EmbeddingService {
 /// Removes stale vectors of the pages in one batch of changes after `seq`, and advances `seq` to
 /// its last change. Returns whether there were changes.
 fn compare(reader: &Reader, vectors: &Vectors, seq: &mut u64) -> Result<bool, StoreError> {
-    let changes = reader.changed_after(*seq, COMPARE_BATCH)?;
+    let changes = reader.change_ids_after(*seq, COMPARE_BATCH)?;
     let Some((last, _)) = changes.last() else { return Ok(false) };
     *seq = *last;
     compare_pages(reader, vectors, changes.into_iter().map(|(_, page)| page))?;

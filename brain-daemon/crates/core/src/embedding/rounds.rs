@@ -288,7 +288,7 @@ impl EmbeddingService {
         let reader = self.store.read(Visibility::All)?;
         let (mut pages, mut reached) = (Vec::new(), after);
         let (mut examined, mut count, mut bytes) = (0, 0, 0);
-        reader.newest(up_to + 1, |(_, _, record)| {
+        reader.newest_pages(up_to + 1, |(_, _, record)| {
             if record.seq <= after {
                 return Ok(false);
             }

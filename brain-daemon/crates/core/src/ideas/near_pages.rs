@@ -175,7 +175,7 @@ fn comparable_pages(
         pages.sort_by_key(|(key, _)| *key);
         pages.truncate(MAX_COMPARED);
     };
-    reader.in_order(("", ""), |(source, slug, record): PageEntry| {
+    reader.pages_in_order(("", ""), |(source, slug, record): PageEntry| {
         if is_eligible(&record) && !close.contains(&record.id) {
             let key = draw.random_key(&source, &slug, 0);
             pages.push((key, (source, slug, record)));

@@ -72,7 +72,7 @@ impl IngestService {
             due_at: now,
             slug: None,
             error: None,
-            seen: vec![by_content],
+            duplicate_keys: vec![by_content],
             ..job
         };
         self.enqueue(record, DedupKeys { by_idempotency_key: None, by_content }, None, done);
@@ -150,7 +150,7 @@ impl IngestService {
             due_at: now,
             slug: None,
             error: None,
-            seen: by_idempotency_key.into_iter().chain([by_content]).collect(),
+            duplicate_keys: by_idempotency_key.into_iter().chain([by_content]).collect(),
         };
         Ok((record, DedupKeys { by_idempotency_key, by_content }))
     }
@@ -282,7 +282,7 @@ fn find_duplicate(
     key: &Hash,
     now: i64,
 ) -> Result<Option<(u64, JobRecord)>, StoreError> {
-    Ok(draft.seen_job(key)?.filter(|(_, job)| match job.state {
+    Ok(draft.latest_job_with_key(key)?.filter(|(_, job)| match job.state {
         JobState::Failed => false,
         // A waiting job counts even if the clock was set back.
         JobState::Queued | JobState::Processing | JobState::Retrying => {

@@ -67,7 +67,7 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let page = written_page(slug, document, provenance, None, options.slug.is_none())?;
     // An item is a whole page. Its provenance says that all lines are from outside, so none is
     // marked.
-    Ok(NewPage { author, lines: LineChange::ByPageAuthor, ..page })
+    Ok(NewPage { author, line_change: LineChange::ByPageAuthor, ..page })
 }
 
 /// Chooses the slug and writes the page; runs in the writer. Does not change a page that has this

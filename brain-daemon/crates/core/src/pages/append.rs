@@ -34,11 +34,11 @@ impl PageService {
             let provenance = record.provenance;
             let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
             // A line that the owner adds does not remove the marks of other lines.
-            let lines = match route.line_change() {
+            let line_change = match route.line_change() {
                 LineChange::ByPageAuthor => LineChange::SameMarks,
                 change => change,
             };
-            let page = NewPage { author: Some(route.author(uri.clone())), lines, ..page };
+            let page = NewPage { author: Some(route.author(uri.clone())), line_change, ..page };
             let applied = draft.write_page(&source_id, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;

@@ -269,7 +269,7 @@ impl CaptureInput {
         slug: Slug,
         mut document: Document,
         provenance: Provenance,
-        lines: LineChange,
+        line_change: LineChange,
         former: Option<FormerPage>,
     ) -> Result<NewCapture, Fault> {
         let now = rfc3339(self.now);
@@ -282,7 +282,7 @@ impl CaptureInput {
         let previous = former.as_ref().map(|former| &former.provenance);
         let page = written_page(&slug, document, provenance, previous, is_automatic)?;
         let author = Some(self.route.author(self.uri.clone()));
-        let page = NewPage { author, lines, ..page };
+        let page = NewPage { author, line_change, ..page };
         Ok(NewCapture { slug, page, captured_at, former })
     }
 

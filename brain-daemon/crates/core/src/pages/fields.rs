@@ -167,7 +167,7 @@ impl PageService {
             }
             let page = written_page(&slug, document, record.provenance, None, false)?;
             let author = Some(author.clone());
-            let page = NewPage { author, lines: lines.clone(), ..page };
+            let page = NewPage { author, line_change: lines.clone(), ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))

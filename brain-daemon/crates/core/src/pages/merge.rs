@@ -116,13 +116,13 @@ impl PageService {
         let change = author_of_change(caller);
         // If any line of the appended page is from outside, all its lines are marked as being from
         // outside.
-        let (author, lines) = match outside_author(&from) {
+        let (author, line_change) = match outside_author(&from) {
             Some(author) => (author, LineChange::ByOtherAuthor),
             None => change.clone(),
         };
         let own = into.provenance.clone();
         let new = written_page(&into_slug, merged, own, Some(&into.provenance), false)?;
-        let new = NewPage { author: Some(author), lines, ..new };
+        let new = NewPage { author: Some(author), line_change, ..new };
         let (from, into) = ((from_slug, from), (into_slug, into));
         Ok(MergePlan { source, from, into, new, link_updates, change })
     }

@@ -142,7 +142,7 @@ impl PageMove<'_> {
     /// Returns whether no page besides the two of the move has this normalised name.
     fn is_free(&self, reader: &Reader, name: &str) -> Result<bool, StoreError> {
         // Of three pages with the name, one is another page.
-        let pages = reader.named(&self.page.0, name, 3)?;
+        let pages = reader.pages_by_name(&self.page.0, name, 3)?;
         Ok(pages.iter().all(|page| [self.page.2.id, self.to_id].contains(&page.2.id)))
     }
 }
@@ -214,7 +214,7 @@ impl LinkUpdates {
         for ((source, slug, record), document) in &self.pages {
             let provenance = record.provenance.clone();
             let page = written_page(slug, document.clone(), provenance, None, false)?;
-            let page = NewPage { author: Some(author.clone()), lines: lines.clone(), ..page };
+            let page = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..page };
             written.push((source.clone(), draft.write_page(source, slug, page, now)?.record));
         }
         Ok(written)

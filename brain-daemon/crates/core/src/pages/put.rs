@@ -80,7 +80,7 @@ impl PageService {
             let captured_at = frontmatter.get("captured_at");
             let page = written_page(&page_slug, document, provenance, previous, false)?;
             let author = Some(route.author(uri.clone()));
-            let page = NewPage { replaces, author, lines: route.line_change(), ..page };
+            let page = NewPage { replaces, author, line_change: route.line_change(), ..page };
             Ok::<_, Fault>(PutPage { former, frontmatter, page, captured_at })
         };
         // The page is built here. The writer builds it again only if the page has changed.

@@ -91,8 +91,8 @@ impl PageService {
         link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));
         let new = written_page(&to, own.document, record.provenance.clone(), None, false)?;
         let change = author_of_change(caller);
-        let (author, lines) = change.clone();
-        let new = NewPage { author: Some(author), lines, ..new };
+        let (author, line_change) = change.clone();
+        let new = NewPage { author: Some(author), line_change, ..new };
         Ok(RenamePlan { source, from, to, record, new, link_updates, change })
     }
 

@@ -117,7 +117,7 @@ impl Surroundings {
         let mut first = FirstOf { items: Vec::new(), has_more: false };
         let names = &self.derived.names;
         let max = limit * MAX_READ_PER_ITEM;
-        let ids = self.reader.linking_by(&self.page, names, max + 1)?;
+        let ids = self.reader.linking_with_names(&self.page, names, max + 1)?;
         first.has_more = ids.len() > max;
         for id in ids.into_iter().take(max) {
             let Some(from) = self.reader.by_id(id)? else { continue };

@@ -40,7 +40,7 @@ impl PageService {
             };
             let page = written_page(&slug, document, provenance, Some(&previous), false)?;
             let author = Some(PUT_PAGE.author(TRUST_URI.into()));
-            let page = NewPage { author, lines: LineChange::ByPageAuthor, ..page };
+            let page = NewPage { author, line_change: LineChange::ByPageAuthor, ..page };
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;

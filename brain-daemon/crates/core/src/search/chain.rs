@@ -166,7 +166,7 @@ impl Clause<'_> {
             let is_near = between.len() <= 2
                 && between.clone().all(|at| {
                     self.is_function_word(at)
-                        || self.terms.words.get(at).is_some_and(|word| word.stop)
+                        || self.terms.words.get(at).is_some_and(|word| word.is_stop_word)
                         || PREPOSITIONS.contains(&self.word(at))
                 });
             (begins && is_near).then_some((at, before))

@@ -280,7 +280,7 @@ pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
         (1..=2).any(|back| s.start.checked_sub(back).is_some_and(|at| matches(at, &PREPOSITIONS)))
     };
     let content: Vec<usize> = (0..terms.words.len())
-        .filter(|&at| !named(at) && !terms.words[at].stop && word(at).chars().count() > 1)
+        .filter(|&at| !named(at) && !terms.words[at].is_stop_word && word(at).chars().count() > 1)
         .filter(|&at| !is_order_word(word(at)) && !is_when(word(at)))
         .filter(|&at| {
             [&WHO[..], &WHICH, &COUNT, &PREPOSITIONS, &PAGE_CONTENT]
@@ -399,7 +399,8 @@ pub(super) mod tests {
             _ => Vec::new(),
         };
         for word in &mut words {
-            word.stop = ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
+            word.is_stop_word =
+                ["did", "the", "is", "of", "at", "in", "hat"].contains(&word.text.as_str());
         }
         QuestionTerms { text: plain, words, subjects, is_literal: false }
     }

@@ -33,7 +33,7 @@ impl SourceService {
         }
         let sync_problems: Vec<_> = sources
             .iter()
-            .filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?)))
+            .filter_map(|(id, record)| Some((id, record.last_sync.clone()?.problem?)))
             .collect();
         if let Some((id, _)) = sync_problems.first() {
             let hint = format!("brain sync --source {id}");

@@ -174,8 +174,8 @@ impl SyncService {
                     if record.id != page.record.id || record.seq != page.record.seq {
                         continue;
                     }
-                    draft.forget_file(&context.source, &record.source_path)?;
-                    draft.soft_delete_fileless(&context.source, &page.slug, record, now)?;
+                    draft.remove_file_record(&context.source, &record.source_path)?;
+                    draft.soft_delete_without_file(&context.source, &page.slug, record, now)?;
                     removed += 1;
                 }
                 Ok(removed)
@@ -196,12 +196,12 @@ impl SyncService {
         Ok(self.store.write(move |draft| {
             context.check(draft)?;
             for path in &stale {
-                draft.forget_file(&context.source, path)?;
+                draft.remove_file_record(&context.source, path)?;
             }
             if let (Some(result), Some(record)) = (&result, draft.source(&context.source)?) {
                 draft.put_source(
                     &context.source,
-                    &SourceRecord { synced: Some(result.clone()), ..record },
+                    &SourceRecord { last_sync: Some(result.clone()), ..record },
                 )?;
             }
             Ok(())
@@ -240,14 +240,14 @@ fn carry_out(
     let row = match (verdict, &file.text) {
         (Verdict::Unchanged { id, seq }, _) => file.row(Some(*id), *seq, None),
         (Verdict::Restore(record), _) => {
-            let record = draft.restore_fileless(source, &file.slug, (**record).clone())?;
+            let record = draft.restore_without_file(source, &file.slug, (**record).clone())?;
             file.row(Some(record.id), record.seq, None)
         }
         (Verdict::Write { former, .. }, Text::Page(page)) => {
             let page = NewPage::clone(page);
             let record = draft.write_page(source, &file.slug, page, now)?.record;
             if let Some(former) = former.as_ref().filter(|former| **former != file.path) {
-                draft.forget_file(source, former)?;
+                draft.remove_file_record(source, former)?;
             }
             file.row(Some(record.id), record.seq, None)
         }

@@ -90,7 +90,7 @@ pub(super) fn compare(
         }
         let (slug, record) = match (new, page) {
             (Some(slug), _) => (slug, None),
-            (None, Some(id)) => match reader.by_id_even_deleted(id)? {
+            (None, Some(id)) => match reader.by_id_including_deleted(id)? {
                 Some((_, slug, record)) => (slug, Some(record)),
                 None => continue,
             },

@@ -296,7 +296,7 @@ impl SyncContext {
             Text::Invalid(reason) => return Ok(refuse(reason, Some(id), synced_seq)),
             _ => return Ok(Verdict::Changing),
         };
-        if self.pending(view, id)?.is_some_and(|row| row.ours.contains(&file.digest)) {
+        if self.pending(view, id)?.is_some_and(|row| row.own_digests.contains(&file.digest)) {
             return Ok(Verdict::PendingWrite);
         }
         if stored.is_some_and(|stored| would_blank(page, &stored)) {
@@ -324,7 +324,10 @@ impl SyncContext {
         let is_synced =
             row.as_ref().is_some_and(|row| row.problem.is_none() && row.digest == file.digest);
         // The daemon is about to move the file to the trash.
-        if self.pending(view, id)?.is_some_and(|row| is_synced || row.ours.contains(&file.digest)) {
+        if self
+            .pending(view, id)?
+            .is_some_and(|row| is_synced || row.own_digests.contains(&file.digest))
+        {
             return Ok(Verdict::PendingWrite);
         }
         let page = match &file.text {
@@ -354,8 +357,9 @@ impl SyncContext {
         let holder =
             view.page(&self.source, &file.slug)?.filter(|_| !self.freed.contains(&file.slug));
         if let Some(holder) = &holder {
-            let is_pending =
-                self.pending(view, holder.id)?.is_some_and(|row| row.want == FileState::Present);
+            let is_pending = self
+                .pending(view, holder.id)?
+                .is_some_and(|row| row.target_state == FileState::Present);
             let Some(own_file) = self.observations.files.get(&holder.source_path) else {
                 return Ok(Verdict::Changing);
             };

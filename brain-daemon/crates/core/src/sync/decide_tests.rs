@@ -115,14 +115,14 @@ fn later_changes_of_the_daemon_are_not_overwritten() {
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");
     // The file was not written at the observation, and was written later. The page is unchanged.
-    fixture.store.file_done(newer.id, newer.seq);
+    fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
     // The page changes after the observation, and its file is written.
     let context = fixture.context_for(&file);
     let newer = fixture.put("a.md", "By the daemon again.\n", true);
-    fixture.store.file_done(newer.id, newer.seq);
+    fixture.store.mark_file_written(newer.id, newer.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
@@ -139,7 +139,7 @@ fn a_file_that_may_be_torn_is_not_stored() {
     let verdict = context.decide(&fixture.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::PendingWrite), "{verdict:?}");
     // The outbox row is gone, so the file was checked.
-    fixture.store.file_done(page.id, page.seq);
+    fixture.store.mark_file_written(page.id, page.seq);
     fixture.store.flush_done_files(|| Ok(())).unwrap();
     let mut context = fixture.context_for(&file);
     context.recovering.insert(page.id);

@@ -334,7 +334,7 @@ fn read_page(
         // All lines get the author of the page.
         let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
         let dates = NoteDates { commits, file, ..page.dates };
-        let page = NewPage { author, lines: LineChange::ByPageAuthor, dates, ..page };
+        let page = NewPage { author, line_change: LineChange::ByPageAuthor, dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
         Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page })
     };

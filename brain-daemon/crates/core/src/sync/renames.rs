@@ -272,7 +272,7 @@ impl Move {
         let derived = (self.names.clone(), self.links.clone());
         let to = (&self.to, self.path.as_str());
         let record = draft.rename_page(source, &self.from, record, to, derived, dates)?;
-        draft.forget_file(source, &self.record.source_path)?;
+        draft.remove_file_record(source, &self.record.source_path)?;
         let file = row(self.stat, self.is_racy, self.digest, Some(record.id), record.seq, None);
         draft.put_file(source, &self.path, &file)
     }

@@ -84,7 +84,7 @@ impl VoiceService {
             let page =
                 written_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
             let author = Some(author.clone());
-            let page = NewPage { author, lines: LineChange::ByOtherAuthor, ..page };
+            let page = NewPage { author, line_change: LineChange::ByOtherAuthor, ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {
@@ -101,7 +101,7 @@ fn keep_outside_origin(provenance: Provenance) -> Provenance {
 
 /// Finds the page of a call by the call's id.
 fn find_slug(reader: &Reader, source: &SourceId, turn: &VoiceTurn) -> Result<Option<Slug>, Fault> {
-    let found = reader.named(source, &normalize_name(&turn.call), 2)?;
+    let found = reader.pages_by_name(source, &normalize_name(&turn.call), 2)?;
     Ok(found.into_iter().map(|(_, slug, _)| slug).find(|slug| slug.as_str().starts_with(FOLDER)))
 }
 
