@@ -65,7 +65,7 @@ impl Audit {
 
     /// Returns whether calls wait to be written.
     #[must_use]
-    pub fn has_waiting(&self) -> bool {
+    pub fn has_buffered(&self) -> bool {
         let mut buffer = self.buffer();
         buffer.advance(self.clock.now());
         !buffer.calls.is_empty()
@@ -245,9 +245,9 @@ mod tests {
         let audit = open(dir.path(), &clock);
         audit.record(call(NOW, "a", 202));
         audit.record(call(NOW, "b", 401));
-        assert!(audit.has_waiting());
+        assert!(audit.has_buffered());
         audit.write().unwrap();
-        assert!(!audit.has_waiting());
+        assert!(!audit.has_buffered());
         audit.record(call(NOW, "c", 202));
         audit.write().unwrap();
         audit.record(call(NOW + 5, "d", 503));
@@ -316,7 +316,7 @@ mod tests {
         }
         assert_eq!(audit.write().unwrap_err().code, FaultCode::DiskFull);
         audit.record(call(NOW, "c", 200));
-        assert!(audit.has_waiting());
+        assert!(audit.has_buffered());
         assert_eq!(clients(&audit, &everything()), ["c", "b", "a"]);
     }
 
@@ -354,10 +354,10 @@ mod tests {
             (60, 100),
             "all calls of a known client are recorded"
         );
-        assert!(!audit.has_waiting());
+        assert!(!audit.has_buffered());
         clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
         assert!(
-            audit.has_waiting(),
+            audit.has_buffered(),
             "the summary of the past minute waits to be written, without another call"
         );
         audit.write().unwrap();

@@ -20,7 +20,7 @@ use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use url::{Host, Url};
 
 use crate::Environment;
-use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use brain_access::Access;
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 

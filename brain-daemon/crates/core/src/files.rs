@@ -86,7 +86,7 @@ impl Failure {
 #[derive(Debug, Clone)]
 pub(crate) struct FileReport {
     /// Whether the file has the content of the page.
-    pub(crate) written: bool,
+    pub(crate) is_written: bool,
     /// The path of the file, even if it was not written.
     pub(crate) path: PathBuf,
     /// The reason why the file was not written.
@@ -144,7 +144,7 @@ impl FileService {
                 Some(problem)
             }
         };
-        FileReport { written: problem.is_none(), path, problem }
+        FileReport { is_written: problem.is_none(), path, problem }
     }
 
     /// Returns the path of the file of a page, if the caller has the scope `admin`.

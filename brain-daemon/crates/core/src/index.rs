@@ -140,7 +140,7 @@ impl IndexFollower {
 
     /// Returns the reason why a search in these sources (`None`: in all) may miss the newest pages,
     /// or `None` if it finds all.
-    pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
+    pub(crate) fn incomplete_reason(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.is_incomplete(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
@@ -170,7 +170,7 @@ impl IndexFollower {
     }
 
     /// Returns why the index was rebuilt at this start, if it was.
-    pub(crate) fn rebuilt(&self) -> Option<String> {
+    pub(crate) fn rebuild_reason(&self) -> Option<String> {
         self.shared.rebuilt.lock().clone()
     }
 
@@ -189,7 +189,7 @@ impl IndexFollower {
 
     /// Waits until fewer than [`MAX_BACKLOG`] changes wait for the index. Returns at once if the
     /// index cannot be written.
-    pub(crate) fn wait(&self) {
+    pub(crate) fn wait_for_backlog(&self) {
         if let Some(index) = self.get() {
             index.wait_for_backlog_below(MAX_BACKLOG);
         }

@@ -212,7 +212,7 @@ impl Brain {
     /// Adds a hint to an error about the configuration if its file has changed since the start.
     fn with_config_hint(&self, fault: Fault) -> Fault {
         let is_config_fault = matches!(fault.code, FaultCode::NotSetUp | FaultCode::InvalidConfig);
-        let Some(notice) = is_config_fault.then(|| self.changed_config()).flatten() else {
+        let Some(notice) = is_config_fault.then(|| self.changed_config_notice()).flatten() else {
             return fault;
         };
         let hint = match &fault.hint {

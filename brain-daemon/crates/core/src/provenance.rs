@@ -101,7 +101,7 @@ impl From<&PageRecord> for FormerPage {
 
 impl FormerPage {
     /// Returns whether an unchanged text that arrives by `route` makes the page the owner's.
-    pub(crate) fn becomes_owners(&self, route: &IngestRoute) -> bool {
+    pub(crate) fn would_become_owners(&self, route: &IngestRoute) -> bool {
         self.has_marks && !route.is_outside()
     }
 }
@@ -267,7 +267,8 @@ impl IngestRoute {
         if !has_claims(frontmatter) {
             return from_route;
         }
-        if let Some(previous) = previous.filter(|previous| agrees(frontmatter, previous)) {
+        if let Some(previous) = previous.filter(|previous| provenance_agrees(frontmatter, previous))
+        {
             return previous.clone();
         }
         let claim =
@@ -294,7 +295,7 @@ pub(crate) fn has_claims(frontmatter: &Frontmatter) -> bool {
 
 /// Returns whether frontmatter and record agree. Keys and columns that are absent agree with
 /// everything.
-pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
+pub(crate) fn provenance_agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
     let columns = record_columns(record);
     columns.iter().all(|(key, value)| {
         value.is_none() || !frontmatter.has(key) || key_matches(frontmatter, record, key)

@@ -7,7 +7,7 @@
 //! | `chain` | a question with two relations |
 //! | `times`, `dated` | the days and the order that a question names; the pages of those days |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
-//! | `wanted_pages`, `relation_words` | the kind of the wanted pages, and words for a relation |
+//! | `target_pages`, `relation_words` | the kind of the target pages, and words for a relation |
 //! | `named` | the bonus of pages that a question names |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
@@ -29,8 +29,8 @@ mod question;
 mod relation_words;
 mod relations;
 mod rerank;
+mod target_pages;
 pub(crate) mod times;
-mod wanted_pages;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -94,7 +94,7 @@ impl SearchService {
             Visibility::Only(sources) => Some(sources),
         };
         self.index.degraded_for(caller).is_some()
-            || self.index.catching_up(sources.as_deref()).is_some()
+            || self.index.incomplete_reason(sources.as_deref()).is_some()
     }
 
     /// Returns the approximate number of changes that are not in the index on disk.
@@ -179,13 +179,13 @@ impl SearchService {
         };
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
-        let catching_up = self.index.catching_up(searched_sources);
+        let catching_up = self.index.incomplete_reason(searched_sources);
         let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
         question.prefer_quotes = !unmet_quotes.is_empty();
         let mut terms = index
             .question_terms(&question.text, question.view.as_deref())
             .map_err(|e| index_fault(&e))?;
-        question.asks_for_links = question::form(&terms).is_some();
+        question.asks_for_links = question::question_form(&terms).is_some();
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
         // A word that is being typed has no meaning yet, and every key press needs a fast answer.
         let vectors = match request.prefix {
@@ -234,7 +234,7 @@ impl SearchService {
         }
         // Opened after the search, so that pages deleted meanwhile are left out.
         let reader = self.store.read(caller.visibility())?;
-        dated.raise_kind(&reader, &terms)?;
+        dated.add_kind_weight(&reader, &terms)?;
         let positions = positions(&text_results.hits, &vectors);
         let relations = relations(&reader, &terms, &positions, &|id| conditions.admit(id))?;
         conditions.result()?;

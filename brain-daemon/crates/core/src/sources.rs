@@ -70,7 +70,7 @@ impl SourceService {
         let now = self.clock.now();
         let dir = directory(&request.path)?;
         let home = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
-        if overlap(&dir, &home) {
+        if do_overlap(&dir, &home) {
             let relation = if dir.starts_with(&home) { "is inside" } else { "contains" };
             let message =
                 format!("{} {relation} brain's own home, {}", dir.display(), home.display());
@@ -87,7 +87,7 @@ impl SourceService {
         self.check_patterns(&dir, &settings)?;
         let (is_new, has_changed) = self.store.write(move |draft| {
             let is_new = register(draft, &id, &path, now)?;
-            Ok((is_new, settings::change(draft, &id, &settings)?))
+            Ok((is_new, settings::change_settings(draft, &id, &settings)?))
         })?;
         self.watcher.notify_sources_changed();
         let mut warnings = Vec::new();
@@ -186,7 +186,7 @@ impl SourceService {
         loop {
             let (source, from, now) = (id.clone(), after.clone(), self.clock.now());
             let last = self.store.write(move |draft| hide_pages(draft, &source, &from, now))?;
-            self.index.wait();
+            self.index.wait_for_backlog();
             match last {
                 Some(slug) => after = slug,
                 // Pages that were written meanwhile may have slugs before the last one.
@@ -246,7 +246,9 @@ impl SourceService {
             pages: reader.count_pages(id)?,
             added_at: rfc3339(record.created_at),
             synced_at: sync.map(|sync| rfc3339(sync.at)),
-            problem: self.unusable(record).or_else(|| sync.and_then(|sync| sync.problem.clone())),
+            problem: self
+                .directory_problem(record)
+                .or_else(|| sync.and_then(|sync| sync.problem.clone())),
             path: dir.display().to_string(),
             include: settings.include,
             exclude: settings.exclude,
@@ -260,7 +262,7 @@ impl SourceService {
     }
 
     /// Returns why the directory of a source cannot be used, if it cannot.
-    pub(crate) fn unusable(&self, record: &SourceRecord) -> Option<String> {
+    pub(crate) fn directory_problem(&self, record: &SourceRecord) -> Option<String> {
         let dir = self.source_dir(record);
         if !dir.is_dir() {
             // The directory in the home is created with the first page.
@@ -303,7 +305,7 @@ fn register(
         };
     }
     for (other, record) in draft.all_sources()? {
-        let Some(known) = record.path.filter(|known| overlap(Path::new(path), Path::new(known)))
+        let Some(known) = record.path.filter(|known| do_overlap(Path::new(path), Path::new(known)))
         else {
             continue;
         };
@@ -395,7 +397,7 @@ fn count(n: u64, noun: &str) -> String {
 }
 
 /// Returns whether two directories are the same, or one is in the other.
-pub(crate) fn overlap(a: &Path, b: &Path) -> bool {
+pub(crate) fn do_overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 

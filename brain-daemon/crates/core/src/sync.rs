@@ -84,7 +84,7 @@ pub struct SyncService {
     pub(crate) sources: Arc<SourceService>,
     pub(crate) embedding: Arc<EmbeddingService>,
     /// Locked while a sync runs.
-    pub(crate) syncing: Arc<Mutex<()>>,
+    pub(crate) sync_lock: Arc<Mutex<()>>,
     /// The recent removals by the watcher: source, time in Unix milliseconds, number of pages.
     pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
     git_history: GitHistory,
@@ -99,7 +99,7 @@ impl SyncService {
         pages: Arc<PageService>,
         sources: Arc<SourceService>,
         embedding: Arc<EmbeddingService>,
-        syncing: Arc<Mutex<()>>,
+        sync_lock: Arc<Mutex<()>>,
     ) -> Self {
         Self {
             env,
@@ -108,7 +108,7 @@ impl SyncService {
             pages,
             sources,
             embedding,
-            syncing,
+            sync_lock,
             removals: Mutex::default(),
             git_history: GitHistory::default(),
         }
@@ -194,7 +194,7 @@ impl SyncService {
     /// Waits until no other sync runs.
     fn wait_for_turn(&self, progress: &dyn Progress) -> Result<MutexGuard<'_, ()>, Fault> {
         loop {
-            if let Some(turn) = self.syncing.try_lock() {
+            if let Some(turn) = self.sync_lock.try_lock() {
                 return Ok(turn);
             }
             if !progress.at(0, 0) || self.env.stop.is_cancelled() {
@@ -236,7 +236,7 @@ impl SyncService {
             Ok(survey) => survey,
             Err(_)
                 if !has_pages(&reader, id, options.scope)?
-                    && self.sources.unusable(record).is_none() =>
+                    && self.sources.directory_problem(record).is_none() =>
             {
                 Survey::default()
             }
@@ -261,7 +261,7 @@ impl SyncService {
         for (path, reason) in plan.failed {
             tally.fail(path, reason);
         }
-        let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
+        let (mut to_read, mut claimed) = (plan.to_read, plan.claimed_slugs);
         let mut missing = missing_pages(&reader, &context, &plan.missing)?;
         let since = record.last_sync.as_ref().map_or(0, |sync| sync.at);
         let total = tally.report.files;
@@ -300,7 +300,7 @@ impl SyncService {
         tally.report.renamed = moved.len() as u64;
         done += tally.report.renamed;
         for page in missing.extract_if(.., |page| moved.contains(&page.record.id)) {
-            context.freed.extend(options.dry_run.then_some(page.slug));
+            context.freed_slugs.extend(options.dry_run.then_some(page.slug));
         }
         for file in to_read.extract_if(.., |file| moved_paths.contains(&file.path)) {
             claimed.remove(&file.slug);
@@ -317,9 +317,9 @@ impl SyncService {
             |files| {
                 check_cancelled(done)?;
                 done += files.len() as u64;
-                let freed = context.freed.clone();
+                let freed_slugs = context.freed_slugs.clone();
                 self.store_files(
-                    SyncContext { freed, ..self.context(id, record, &rules) },
+                    SyncContext { freed_slugs, ..self.context(id, record, &rules) },
                     files,
                     options.dry_run,
                     &mut tally,

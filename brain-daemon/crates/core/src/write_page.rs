@@ -146,7 +146,7 @@ fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
 /// # Errors
 /// The same as for [`read_page`], and [`FaultCode::InvalidFrontmatter`] if the page has no
 /// frontmatter and its body begins with malformed TOML.
-pub(crate) fn written_page(
+pub(crate) fn build_new_page(
     slug: &Slug,
     mut document: Document,
     provenance: Provenance,
@@ -433,7 +433,7 @@ mod tests {
         let Ok(slug) = Slug::parse("post".to_owned()) else { panic!("a slug") };
         let write = |body: &str| {
             let document = Document { frontmatter: Frontmatter::empty(), body: body.into() };
-            written_page(&slug, document, Provenance::default(), None, false)
+            build_new_page(&slug, document, Provenance::default(), None, false)
         };
         let fault = write("+++\ntitle = \n+++\n\nHello").map(|_| ()).err();
         assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::InvalidFrontmatter));

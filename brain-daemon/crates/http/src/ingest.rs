@@ -23,7 +23,7 @@ use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
 use brain_config::MAX_BODY;
-use brain_core::ingest::{IngestReceipt, Item};
+use brain_core::ingest::{IngestItem, IngestReceipt};
 use brain_page::MediaType;
 
 /// The maximum length of `X-Brain-Source-Uri`, `X-Brain-Slug` and `X-Brain-Title`, in bytes.
@@ -247,7 +247,7 @@ async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpE
     let media_type = media_type(headers)?;
     let name_error =
         |code, error: brain_protocol::NameError| HttpError::from(Fault::new(code, error.message));
-    let item = Item {
+    let item = IngestItem {
         media_type,
         source: source.transpose().map_err(|error| name_error(FaultCode::InvalidSource, error))?,
         slug: field(headers, "x-brain-slug", MAX_LONG_FIELD)?
@@ -287,7 +287,11 @@ fn check_json(body: &[u8]) -> Result<(), HttpError> {
 }
 
 /// Queues an item and waits until it is on disk.
-async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<IngestReceipt, HttpError> {
+async fn enqueue(
+    app: &AppState,
+    caller: Caller,
+    item: IngestItem,
+) -> Result<IngestReceipt, HttpError> {
     let (done, answer) = app.shared.completions.register();
     let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= MAX_INLINE;

@@ -202,7 +202,7 @@ impl CollectorService {
         };
         let result = run.execute(&forwarder);
         if forwarder.has_new_posts.get() {
-            self.state.collected.notify_one();
+            self.state.new_posts.notify_one();
         }
         let user_id = inputs.settings.user_id.as_ref().map(ToString::to_string);
         let (status, details) = match &result {

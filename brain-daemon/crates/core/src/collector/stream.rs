@@ -345,7 +345,7 @@ impl Connection<'_> {
         }
         let new_posts = listener.new_posts.into_inner();
         if !new_posts.is_empty() {
-            self.service.state.collected.notify_one();
+            self.service.state.new_posts.notify_one();
         }
         for post in new_posts {
             self.watch_own_post(&post);

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::query::MAX_QUESTIONS;
 use super::state::{EmbeddingState, OpenVectors, Provider, SharedState};
-use super::{EmbeddingService, installed};
+use super::{EmbeddingService, default_embedding_model};
 use brain_base::caller::Visibility;
 use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
@@ -150,7 +150,7 @@ impl EmbeddingService {
                 batch_size: LOCAL_BATCH,
             });
         }
-        let found = installed(&self.env.home);
+        let found = default_embedding_model(&self.env.home);
         let settings = Settings::from_config(&self.env.config, &self.env.home, found.as_deref())?;
         Some(match settings {
             Settings::Local { directory, threads } => Provider {

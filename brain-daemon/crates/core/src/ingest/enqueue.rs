@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
-use super::{IngestReceipt, Item};
+use super::{IngestItem, IngestReceipt};
 use crate::number_cipher::NumberCipher;
 use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::check_type;
@@ -40,7 +40,7 @@ impl IngestService {
     pub fn ingest(
         &self,
         caller: &Caller,
-        item: Item,
+        item: IngestItem,
         done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         match self.prepare(caller, item) {
@@ -109,7 +109,7 @@ impl IngestService {
     }
 
     /// Returns the item's record, and the keys that identify duplicates.
-    fn prepare(&self, caller: &Caller, item: Item) -> Result<(JobRecord, DedupKeys), Fault> {
+    fn prepare(&self, caller: &Caller, item: IngestItem) -> Result<(JobRecord, DedupKeys), Fault> {
         permit(caller, INGEST)?;
         let source = self.item_source(caller, item.source)?;
         if let Some(page_type) = &item.page_type {

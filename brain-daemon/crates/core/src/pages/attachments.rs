@@ -14,7 +14,7 @@ use brain_protocol::{
 use crate::health::{Finding, fail, ok};
 use crate::pages::fields::check_plain;
 use crate::provenance::author_of_change;
-use crate::write_page::{stored_document, written_page};
+use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, PageService, no_page, page_argument};
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
@@ -157,7 +157,7 @@ impl PageService {
             if !is_document_changed {
                 return Ok(AttachmentChange { status, page, record });
             }
-            let new = written_page(&slug, document, page.provenance.clone(), None, false)?;
+            let new = build_new_page(&slug, document, page.provenance.clone(), None, false)?;
             let new = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..new };
             let page = draft.write_page(&source, &slug, new, now)?.record;
             Ok(AttachmentChange { status, page, record })

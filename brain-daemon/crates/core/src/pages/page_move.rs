@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
-use crate::write_page::{link_record, stored_document, written_page};
+use crate::write_page::{build_new_page, link_record, stored_document};
 use brain_page::{
     self as page, Document, Link, NewTarget, RewrittenDocument, Target, normalize_name,
     retarget_links,
@@ -213,7 +213,7 @@ impl LinkUpdates {
         let mut written = Vec::with_capacity(self.pages.len());
         for ((source, slug, record), document) in &self.pages {
             let provenance = record.provenance.clone();
-            let page = written_page(slug, document.clone(), provenance, None, false)?;
+            let page = build_new_page(slug, document.clone(), provenance, None, false)?;
             let page = NewPage { author: Some(author.clone()), line_change: lines.clone(), ..page };
             written.push((source.clone(), draft.write_page(source, slug, page, now)?.record));
         }
@@ -221,7 +221,7 @@ impl LinkUpdates {
     }
 
     /// Returns the names of the pages.
-    pub(crate) fn names(&self) -> Vec<PageRef> {
+    pub(crate) fn page_refs(&self) -> Vec<PageRef> {
         let names = self.pages.iter().map(|((source, slug, _), _)| PageRef {
             source: Some(source.clone()),
             slug: slug.clone(),

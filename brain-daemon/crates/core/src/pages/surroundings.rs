@@ -75,7 +75,7 @@ impl PageService {
 impl Surroundings {
     /// Returns the page that a link of this page leads to. `None` if it leads to no page, may lead
     /// to several, or is no link of this page, or if the target cannot be read.
-    pub fn target(&self, raw: &str) -> Option<PageRef> {
+    pub fn link_target(&self, raw: &str) -> Option<PageRef> {
         let position = *self.positions.get(raw)?;
         Some(self.resolve(position)?.page)
     }

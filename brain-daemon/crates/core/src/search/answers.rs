@@ -10,8 +10,8 @@ use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
 use super::dated::DatedPages;
-use super::question::{COUNT, form};
-use super::relations::{RelationSearch, has_people_list, starts};
+use super::question::{COUNT, question_form};
+use super::relations::{RelationSearch, has_people_list, named_page_ids};
 use super::times::{Order, Times};
 use crate::index::index_fault;
 use crate::{Caller, SearchService};
@@ -101,14 +101,14 @@ fn related_pages(
     terms: &QuestionTerms,
     has_order: bool,
 ) -> Result<Option<(String, Vec<u64>)>, StoreError> {
-    let Some(form) = form(terms) else { return Ok(None) };
+    let Some(form) = question_form(terms) else { return Ok(None) };
     let asks = form.asks_for_persons || form.asks_for_kind || form.asks_for_last_day || has_order;
     if !asks || terms.subjects.is_empty() {
         return Ok(None);
     }
     let positions = HashMap::new();
     let search = RelationSearch::for_answers(reader, terms, &positions);
-    let mut starts = starts(terms);
+    let mut starts = named_page_ids(terms);
     let mut form = form;
     let mut subjects = terms.subjects.clone();
     if let Some((outer, middle)) = search.middle_pages(&form, &starts)? {

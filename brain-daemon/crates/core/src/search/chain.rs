@@ -224,14 +224,14 @@ impl Clause<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::question::form;
+    use super::super::question::question_form;
     use super::super::question::tests::terms;
     use super::*;
 
     /// Returns the inner and outer words of the first reading.
     fn first_reading(text: &str) -> Option<(Vec<String>, Vec<String>)> {
         let terms = terms(text);
-        let chain = chains(&terms, &form(&terms)?).into_iter().next()?;
+        let chain = chains(&terms, &question_form(&terms)?).into_iter().next()?;
         let words = |all: &[usize]| all.iter().map(|at| terms.words[*at].text.clone()).collect();
         Some((words(&chain.inner), words(&chain.outer)))
     }

@@ -117,7 +117,7 @@ impl DatedPages {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(super) fn raise_kind(
+    pub(super) fn add_kind_weight(
         &mut self,
         reader: &Reader,
         terms: &QuestionTerms,

@@ -26,7 +26,7 @@ impl SearchService {
             Ok((index.doc_count(), self.store.read(Visibility::All)?.counts()?.active))
         };
         // Read before the counts, because an import may end meanwhile.
-        let mut catching_up = self.index.catching_up(None);
+        let mut catching_up = self.index.incomplete_reason(None);
         let (mut docs, mut pages) = count()?;
         // A write between the two counts is no finding.
         for _ in 0..5 {
@@ -34,7 +34,7 @@ impl SearchService {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
-            catching_up = self.index.catching_up(None);
+            catching_up = self.index.incomplete_reason(None);
             (docs, pages) = count()?;
         }
         if docs != pages {
@@ -42,7 +42,7 @@ impl SearchService {
         }
         let rebuilt = self
             .index
-            .rebuilt()
+            .rebuild_reason()
             .map_or_else(String::new, |why| format!("; rebuilt at this start: {why}"));
         ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.uncommitted_count()))
     }

@@ -8,7 +8,7 @@ use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError
 
 use super::question::is_person;
 use super::relations::MAX_ROWS;
-use super::wanted_pages::WantedPages;
+use super::target_pages::TargetPages;
 
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
@@ -25,12 +25,12 @@ pub(super) struct Neighbour {
 /// A link between a named page and its neighbour.
 pub(super) struct RelationLink {
     /// The slug of the linking page.
-    pub(super) on: String,
+    pub(super) page_slug: String,
     /// The share of the question's words that the sentence, the titles above it or the key have,
     /// 0 to 1.
     pub(super) share: f32,
     /// The share of the question's words that the titles above the link or its key have, 0 to 1.
-    pub(super) role: f32,
+    pub(super) role_share: f32,
     /// Whether the link is in a list of people: `attendees`.
     pub(super) is_listed: bool,
     /// The sentence or key, as it is shown.
@@ -102,7 +102,7 @@ impl Neighbourhood<'_> {
         &mut self,
         page: &PageEntry,
         links: &[(u64, LinkRecord)],
-        wanted: &WantedPages<'_>,
+        wanted: &TargetPages<'_>,
     ) -> Result<(), StoreError> {
         let mut mentioned: HashMap<&str, Vec<u64>> = HashMap::new();
         for (id, link) in links {
@@ -131,7 +131,7 @@ impl Neighbourhood<'_> {
     pub(super) fn read_backward(
         &mut self,
         page: &PageEntry,
-        wanted: &WantedPages<'_>,
+        wanted: &TargetPages<'_>,
     ) -> Result<(), StoreError> {
         let names = self.reader.derived(page.2.id)?.names;
         let linking: HashSet<u64> = self.reader.linking(page, MAX_ROWS)?.into_iter().collect();
@@ -177,7 +177,7 @@ impl Neighbourhood<'_> {
         if let Some(neighbour) = self.neighbours.get_mut(&id)
             && neighbour.links.iter().all(|known| {
                 known.share < link.share
-                    || known.role < link.role
+                    || known.role_share < link.role_share
                     || (!known.is_listed && link.is_listed)
             })
         {
@@ -209,14 +209,14 @@ pub(super) fn folded(text: &str) -> String {
 pub(super) fn frontmatter_link(
     on: &PageEntry,
     link: &LinkRecord,
-    wanted: &WantedPages<'_>,
+    wanted: &TargetPages<'_>,
 ) -> RelationLink {
     let key = link.kind.replace('_', " ");
     let share = wanted.content_share("", &[&key]);
     RelationLink {
-        on: on.1.as_str().to_owned(),
+        page_slug: on.1.as_str().to_owned(),
         share,
-        role: share,
+        role_share: share,
         is_listed: names_people(&key),
         text: format!("its \"{key}\""),
     }
@@ -235,15 +235,15 @@ pub(super) fn body_link(
     on: &PageEntry,
     sentence: &str,
     lead: [&str; 2],
-    wanted: &WantedPages<'_>,
+    wanted: &TargetPages<'_>,
 ) -> RelationLink {
     let label = list_label(sentence);
     let share = wanted.content_share(sentence, &lead);
-    let role = wanted.content_share("", &[label, lead[0], lead[1]]);
+    let role_share = wanted.content_share("", &[label, lead[0], lead[1]]);
     RelationLink {
-        on: on.1.as_str().to_owned(),
+        page_slug: on.1.as_str().to_owned(),
         share,
-        role,
+        role_share,
         is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text)),
         text: plain_sentence(sentence, MAX_TEXT),
     }

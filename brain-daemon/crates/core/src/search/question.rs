@@ -263,7 +263,7 @@ pub(super) struct Form {
 }
 
 /// Returns the form of a question. `None` if it names no page, or does not ask for others.
-pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
+pub(super) fn question_form(terms: &QuestionTerms) -> Option<Form> {
     if terms.subjects.is_empty() {
         return None;
     }
@@ -407,14 +407,15 @@ pub(super) mod tests {
 
     fn content(text: &str) -> Vec<String> {
         let terms = terms(text);
-        let form = form(&terms).unwrap();
+        let form = question_form(&terms).unwrap();
         form.content.iter().map(|&at| terms.words[at].text.clone()).collect()
     }
 
     #[test]
     fn forms_are_recognised() {
         let of = |text: &str| {
-            form(&terms(text)).map(|f| (f.asks_for_persons, f.asks_for_kind, f.has_possessive))
+            question_form(&terms(text))
+                .map(|f| (f.asks_for_persons, f.asks_for_kind, f.has_possessive))
         };
         assert_eq!(of("Who attended [Acme Board]?"), Some((true, false, false)));
         assert_eq!(of("Which companies did [Mia Brown] invest in?"), Some((false, true, false)));

@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::chain::chains;
 use super::neighbours::{Neighbourhood, RelationLink, list_label, names_people};
-use super::question::{Form, form, is_role_noun};
-use super::wanted_pages::{strength, wanted};
+use super::question::{Form, is_role_noun, question_form};
+use super::target_pages::{strength, target_pages};
 use brain_page::each_link;
 use brain_search::{QuestionTerms, Subject};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
@@ -73,8 +73,8 @@ pub(super) fn relations(
     positions: &HashMap<u64, usize>,
     admits: &dyn Fn(u64) -> bool,
 ) -> Result<Relations, StoreError> {
-    let Some(form) = form(terms) else { return Ok(Relations::default()) };
-    let mut starts = self::starts(terms);
+    let Some(form) = question_form(terms) else { return Ok(Relations::default()) };
+    let mut starts = self::named_page_ids(terms);
     let limits = [MAX_BACKWARD, MAX_BODIES];
     let search = RelationSearch { reader, terms, positions, admits, limits };
     let mut found: HashMap<u64, FoundPage> = HashMap::new();
@@ -85,7 +85,7 @@ pub(super) fn relations(
         found = search.hop(&form, &middle, &starts)?;
     }
     if found.is_empty() {
-        starts = self::starts(terms);
+        starts = self::named_page_ids(terms);
         for subject in &terms.subjects {
             for (id, page) in search.hop(&form, subject, &starts)? {
                 match found.get_mut(&id) {
@@ -111,7 +111,7 @@ pub(super) fn relations(
 }
 
 /// Returns the pages that the question names.
-pub(super) fn starts(terms: &QuestionTerms) -> HashSet<u64> {
+pub(super) fn named_page_ids(terms: &QuestionTerms) -> HashSet<u64> {
     terms.subjects.iter().flat_map(|s| s.pages.iter().copied()).collect()
 }
 
@@ -242,7 +242,7 @@ impl<'a> RelationSearch<'a> {
         for page in &pages {
             neighbourhood.add_backward(page)?;
         }
-        let wanted = wanted(terms, form, &neighbourhood.neighbours);
+        let wanted = target_pages(terms, form, &neighbourhood.neighbours);
         let (is_strong, is_role_question) = strength(form, &wanted, subject, &pages, terms);
         if !is_strong && !is_role_question {
             return Ok(HashMap::new());
@@ -261,7 +261,7 @@ impl<'a> RelationSearch<'a> {
         let mut found = HashMap::new();
         for (id, neighbour) in neighbourhood.neighbours {
             let share = |link: &RelationLink| {
-                if is_strong || has_role_noun { link.share } else { link.role }
+                if is_strong || has_role_noun { link.share } else { link.role_share }
             };
             let best = neighbour.links.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
             let Some(link) = best.filter(|link| is_strong || share(link) > 0.0) else { continue };
@@ -273,7 +273,7 @@ impl<'a> RelationSearch<'a> {
             } else if has_wanted_kind {
                 weight *= OTHER_KIND_FACTOR;
             }
-            let explanation = format!("link on {}: {}", link.on, link.text);
+            let explanation = format!("link on {}: {}", link.page_slug, link.text);
             let is_listed = neighbour.links.iter().any(|link| link.is_listed);
             let noun = match wanted.noun {
                 Some(noun) => terms.text.get(noun.range.clone()).unwrap_or_default().to_owned(),

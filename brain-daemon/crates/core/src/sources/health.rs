@@ -26,8 +26,10 @@ impl SourceService {
                 problems.iter().map(|(id, why)| format!("{id}: {why}")).collect();
             lines.join("; ")
         };
-        let unusable: Vec<_> =
-            sources.iter().filter_map(|(id, record)| Some((id, self.unusable(record)?))).collect();
+        let unusable: Vec<_> = sources
+            .iter()
+            .filter_map(|(id, record)| Some((id, self.directory_problem(record)?)))
+            .collect();
         if !unusable.is_empty() {
             return fail(summary(unusable), "brain sources list");
         }

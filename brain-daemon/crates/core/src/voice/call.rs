@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId, VoiceEvent, VoiceReply, V
 
 use super::callers::uri;
 use crate::provenance::VOICE;
-use crate::write_page::{stored_document, written_page};
+use crate::write_page::{build_new_page, stored_document};
 use crate::{Caller, VoiceService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
@@ -82,7 +82,7 @@ impl VoiceService {
                 return Ok(None);
             }
             let page =
-                written_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
+                build_new_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
             let author = Some(author.clone());
             let page = NewPage { author, line_change: LineChange::ByOtherAuthor, ..page };
             draft.write_page(&source_id, &slug, page, now).map(Some)
