@@ -12,7 +12,7 @@ use brain_protocol::{AuditCall, AuditList, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
 use brain_base::caller::Visibility;
-use brain_base::clock::{Clock, parse_instant, rfc3339};
+use brain_base::clock::{Clock, parse_end_instant, parse_instant, rfc3339};
 use brain_store::{AuditRecord, Store};
 use buffer::CallBuffer;
 
@@ -128,13 +128,13 @@ impl Audit {
     /// [`FaultCode::InvalidRequest`] if `since` or `until` is not a time; the fault of the store if
     /// it cannot be read.
     pub fn list(&self, request: &AuditList) -> Result<brain_protocol::Audit, Fault> {
-        let instant = |text: &Option<String>, end: bool, default: i64| match text {
-            Some(text) => parse_instant(text, end).ok_or_else(|| not_a_time(text)),
+        let instant = |text: &Option<String>, parse: fn(&str) -> Option<i64>, default| match text {
+            Some(text) => parse(text).ok_or_else(|| not_a_time(text)),
             None => Ok(default),
         };
         let filter = Filter {
-            since: instant(&request.since, false, i64::MIN)?,
-            until: instant(&request.until, true, i64::MAX)?,
+            since: instant(&request.since, parse_instant, i64::MIN)?,
+            until: instant(&request.until, parse_end_instant, i64::MAX)?,
             client: request.client.as_deref(),
             only_failed: request.failed,
         };

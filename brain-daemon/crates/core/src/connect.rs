@@ -61,7 +61,7 @@ impl Target<'_> {
             body: None,
             headers: &[("accept", "application/json")],
             authorization: None,
-            public: self.must_be_public(url),
+            must_be_public: self.must_be_public(url),
             is_complete: |_| false,
         })
     }

@@ -50,7 +50,7 @@ use brain_base::caller::Caller;
 use brain_base::home::Home;
 use brain_base::permission::permit;
 use brain_base::random::Random;
-use brain_base::secrets::Variables;
+use brain_base::secrets::ReadVariable;
 use brain_base::workers::WorkerStates;
 use brain_config::Config;
 use brain_net::HttpClient;
@@ -117,7 +117,7 @@ pub struct ExternalDependencies {
     /// The source of random bytes.
     pub random: Arc<dyn Random>,
     /// The environment's variables, for secrets.
-    pub variables: Variables,
+    pub variables: ReadVariable,
     /// The client for outgoing HTTP.
     pub net: Arc<dyn HttpClient>,
     /// The output of event lines.

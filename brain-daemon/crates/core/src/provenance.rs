@@ -273,10 +273,8 @@ impl IngestRoute {
         }
         let claim =
             |key, is_valid: fn(&str) -> bool| frontmatter.get(key).filter(|text| is_valid(text));
-        let at = frontmatter
-            .get(AT_KEY)
-            .and_then(|text| parse_instant(&text, false))
-            .filter(|at| *at <= now);
+        let at =
+            frontmatter.get(AT_KEY).and_then(|text| parse_instant(&text)).filter(|at| *at <= now);
         Provenance {
             source_kind: claim(KIND_KEY, |kind| ROUTES.iter().any(|route| route.kind == kind))
                 .or(from_route.source_kind),
@@ -390,7 +388,7 @@ pub(crate) fn is_uri(text: &str) -> bool {
 fn key_matches(frontmatter: &Frontmatter, record: &Provenance, key: &str) -> bool {
     let Some(text) = frontmatter.get(key) else { return false };
     match key {
-        AT_KEY => record.ingested_at.is_some() && parse_instant(&text, false) == record.ingested_at,
+        AT_KEY => record.ingested_at.is_some() && parse_instant(&text) == record.ingested_at,
         KIND_KEY => record.source_kind.as_ref() == Some(&text),
         VIA_KEY => record.ingested_via.as_ref() == Some(&text),
         _ => record.source_uri.as_ref() == Some(&text),

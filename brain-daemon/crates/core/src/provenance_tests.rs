@@ -116,7 +116,7 @@ fn a_file_is_believed_where_brain_could_have_written_it() {
     assert_eq!(sync("title: x\n", None), own);
     let claims = "source_kind: voice\nsource_uri: tel:+49\ningested_via: voice\n\
                  ingested_at: 2026-01-02T03:04:05Z\n";
-    let at = parse_instant("2026-01-02T03:04:05Z", false).unwrap();
+    let at = parse_instant("2026-01-02T03:04:05Z").unwrap();
     assert_eq!(sync(claims, None), record("voice", "tel:+49", "voice", at));
     // Values that brain never writes, and times in the future, are ignored.
     for odd in [

@@ -49,7 +49,7 @@ use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
 use crate::{Caller, EmbeddingService, FileService, preferred};
 use brain_base::caller::Visibility;
-use brain_base::clock::{Clock, parse_instant};
+use brain_base::clock::{Clock, parse_end_instant, parse_instant};
 use brain_page as page;
 use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Spelling};
 use brain_store::{Reader, Store, StoreError, unless_damaged};
@@ -145,8 +145,8 @@ impl SearchService {
                 "give words: `brain search \"latency budget\"`; `brain list` shows all pages",
             ));
         }
-        let since = instant(request.since.as_deref(), false)?;
-        let until = instant(request.until.as_deref(), true)?;
+        let since = instant(request.since.as_deref())?;
+        let until = end_instant(request.until.as_deref())?;
         let sources = match &request.source {
             Some(named) => {
                 let reader = self.store.read(caller.visibility())?;
@@ -352,18 +352,20 @@ impl SearchService {
     }
 }
 
-/// Parses a day or an instant of a request. `end` selects the end of a day instead of its start.
-pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Fault> {
-    text.map(|text| {
-        parse_instant(text, end).ok_or_else(|| {
-            Fault::new(
-                FaultCode::Usage,
-                format!("\"{}\" is neither a day nor an instant", text.escape_debug()),
-            )
-            .hint("write YYYY-MM-DD, or RFC 3339 as in 2026-11-21T10:30:00Z")
-        })
-    })
-    .transpose()
+/// Parses a day or an instant of a request; see [`parse_instant`].
+pub(crate) fn instant(text: Option<&str>) -> Result<Option<i64>, Fault> {
+    text.map(|text| parse_instant(text).ok_or_else(|| instant_fault(text))).transpose()
+}
+
+/// Parses the end of a period of a request; see [`parse_end_instant`].
+pub(crate) fn end_instant(text: Option<&str>) -> Result<Option<i64>, Fault> {
+    text.map(|text| parse_end_instant(text).ok_or_else(|| instant_fault(text))).transpose()
+}
+
+fn instant_fault(text: &str) -> Fault {
+    let message = format!("\"{}\" is neither a day nor an instant", text.escape_debug());
+    Fault::new(FaultCode::Usage, message)
+        .hint("write YYYY-MM-DD, or RFC 3339 as in 2026-11-21T10:30:00Z")
 }
 
 /// Returns a note on how the question was interpreted, if that is not obvious.

@@ -222,7 +222,7 @@ async fn job(
     let caller = auth::authenticate(&app, &request, Resource::Service)?;
     auth::permit(&app, &caller, JobShow::INFO, Resource::Service)?;
     let id = JobId::parse(&id).map_err(|message| Fault::new(FaultCode::InvalidRequest, message))?;
-    app.ask(caller, JobShow { id }).await.map(Json)
+    app.run(caller, JobShow { id }).await.map(Json)
 }
 
 /// Checks a request and queues its item.
@@ -292,7 +292,7 @@ async fn enqueue(
     caller: Caller,
     item: IngestItem,
 ) -> Result<IngestReceipt, HttpError> {
-    let (done, answer) = app.shared.completions.register();
+    let (done, answer) = app.shared.completions.outcome_channel();
     let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= MAX_INLINE;
     if is_light {
@@ -474,7 +474,7 @@ mod tests {
             match (media_type(&headers(&[("content-type", kind)])), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{kind}"),
                 (Err(refusal), Err(message)) => {
-                    assert_eq!(refusal.error(), "unsupported_content_type", "{kind}");
+                    assert_eq!(refusal.code(), "unsupported_content_type", "{kind}");
                     assert!(
                         format!("{refusal:?}").contains(&message.replace('"', "\\\"")),
                         "{kind}: {refusal:?}"
@@ -498,10 +498,10 @@ mod tests {
         assert_eq!(title("  ", 10).unwrap(), None);
         assert_eq!(field(&HeaderMap::new(), "x-brain-title", 10).unwrap(), None);
         assert!(title("aaa", 3).is_ok());
-        assert_eq!(title("aaaa", 3).unwrap_err().error(), "invalid_request");
+        assert_eq!(title("aaaa", 3).unwrap_err().code(), "invalid_request");
         let latin1 = HeaderValue::from_bytes(b"Gr\xfc\xdfe").unwrap();
         let latin1 = HeaderMap::from_iter([(HeaderName::from_static("x-brain-title"), latin1)]);
-        assert_eq!(field(&latin1, "x-brain-title", 10).unwrap_err().error(), "invalid_request");
+        assert_eq!(field(&latin1, "x-brain-title", 10).unwrap_err().code(), "invalid_request");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Slug, TimelineRow};
 
 use crate::attachments::PageFiles;
 use crate::layout::{self, Screen};
-use crate::page_path::{page_path, parse};
+use crate::page_path::{page_path, parse_page_name};
 use crate::session::{Session, block};
 use parts::View;
 
@@ -98,7 +98,7 @@ fn read<'a>(
     version: Option<u32>,
 ) -> Result<Outcome<'a>, Fault> {
     let caller = &session.caller;
-    let page = match parse(name) {
+    let page = match parse_page_name(name) {
         Ok(page) => page,
         Err(nearest) => {
             let similar =

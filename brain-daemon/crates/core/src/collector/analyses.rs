@@ -82,7 +82,7 @@ impl Attempts {
 
     /// Returns whether another attempt is due at `now`.
     fn are_due(&self, now: i64) -> bool {
-        let last = self.tried_at.as_deref().and_then(|at| parse_instant(at, false));
+        let last = self.tried_at.as_deref().and_then(parse_instant);
         // A clock that was set back must not block attempts.
         !self.are_used_up() && last.is_none_or(|last| !(0..RETRY_DELAY_MS).contains(&(now - last)))
     }
@@ -287,7 +287,7 @@ impl<'a> AnalysisRun<'a> {
         match fault.kind {
             ModelErrorKind::RateLimited(wait) => self.pause_model(kind, wait),
             ModelErrorKind::Stopped => {}
-            failure if failure.is_service_failure() => self.pause_model(kind, None),
+            failure if failure.is_independent_of_question() => self.pause_model(kind, None),
             _ => return false,
         }
         true

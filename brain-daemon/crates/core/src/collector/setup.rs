@@ -398,7 +398,7 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: checks that runs are scheduled.
     fn schedule(&self) -> StepResult<()> {
-        let task = self.service.env.config.collector_job();
+        let task = self.service.env.config.collector_task();
         if !self.service.env.config.collector.enabled {
             return warn(
                 (),

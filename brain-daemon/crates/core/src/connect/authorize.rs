@@ -137,7 +137,7 @@ fn request_token<'a>(
             ("accept", "application/json"),
         ],
         authorization: basic.as_ref(),
-        public: target.must_be_public(&server.token_endpoint),
+        must_be_public: target.must_be_public(&server.token_endpoint),
         is_complete: |_| false,
     });
     let answer = answer.map_err(|error| explain_net_error(target, &error))?;

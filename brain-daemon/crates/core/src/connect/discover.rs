@@ -33,13 +33,13 @@ pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
         body: None,
         headers: &[("accept", "text/event-stream")],
         authorization: None,
-        public: false,
+        must_be_public: false,
         // Only the response head matters.
         is_complete: |_| true,
     });
     let answer = answer.map_err(|error| explain_net_error(target, &error))?;
     let host = target.url.host_str().unwrap_or_default();
-    let from = answer.from.map_or_else(String::new, |address| format!(" at {address}"));
+    let from = answer.server_address.map_or_else(String::new, |address| format!(" at {address}"));
     if target.url.scheme() == "https" {
         return pass((), format!("{host} answers{from}; its certificate is valid"));
     }
@@ -70,8 +70,8 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
             ("accept", "application/json, text/event-stream"),
         ],
         authorization: None,
-        public: false,
-        is_complete: |answer| answer.kind() == "text/event-stream",
+        must_be_public: false,
+        is_complete: |answer| answer.media_type() == "text/event-stream",
     });
     let answer = answer.map_err(|error| explain_net_error(target, &error))?;
     let origin = target.origin();

@@ -253,7 +253,7 @@ impl EmbeddingService {
     /// Removes vectors that became stale while closed, then enables the commit hook for them.
     fn catch_up(&self, open_vectors: &Arc<OpenVectors>) -> Result<(), StoreError> {
         let vectors = &open_vectors.vectors;
-        let mut seq = vectors.seen();
+        let mut seq = vectors.applied_seq();
         let now = self.store.read(Visibility::All)?.counts()?.seq;
         if vectors.size().pages == 0 {
             // Without vectors, nothing can be stale.

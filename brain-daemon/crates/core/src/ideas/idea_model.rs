@@ -47,7 +47,7 @@ impl From<LlmError> for ModelError {
             | ModelErrorKind::Overloaded
             | ModelErrorKind::RateLimited(_)
             | ModelErrorKind::Interrupted => FailureReason::Transient,
-            kind if kind.is_service_failure() => FailureReason::Service,
+            kind if kind.is_independent_of_question() => FailureReason::Service,
             _ => FailureReason::Question,
         };
         Self { reason, message: error.message, hint: error.hint }

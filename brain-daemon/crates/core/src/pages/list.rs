@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceI
 
 use crate::number_cipher::NumberCipher;
 use crate::provenance::trust_of_row;
-use crate::search::instant;
+use crate::search::{end_instant, instant};
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
 use brain_page::normalize_tag;
@@ -48,8 +48,8 @@ impl PageService {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let tag = request.tag.as_deref().map(normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
-        let since = instant(request.updated_since.as_deref(), false)?;
-        let until = instant(request.updated_until.as_deref(), true)?;
+        let since = instant(request.updated_since.as_deref())?;
+        let until = end_instant(request.updated_until.as_deref())?;
         // Deleted pages of a removed source are not listed: they return only with their source.
         let sources = if request.deleted { reader.sources()? } else { Vec::new() };
         let is_match = |(source_id, slug, record): &PageEntry| {

@@ -51,7 +51,7 @@ impl PageMove<'_> {
             let done = self.retarget(reader, &document, (&page.1, &page.1), &links)?;
             let not_updated = done.not_updated.iter().map(|raw| format!("{}: {raw}", page.1));
             updates.not_updated.extend(not_updated);
-            if done.rewritten > 0 {
+            if done.rewritten_count > 0 {
                 updates.pages.push((page, done.document));
             }
         }
@@ -102,7 +102,7 @@ impl PageMove<'_> {
         let done = retarget_links(document, (from, at), |link| {
             if link_keys.contains(&link_key(&link_record(link.clone()))) {
                 let name = name.clone();
-                return Some(NewTarget { former: slug.clone(), slug: self.to.clone(), name });
+                return Some(NewTarget { old_slug: slug.clone(), slug: self.to.clone(), name });
             }
             if from == at {
                 return None;
@@ -165,7 +165,7 @@ fn kept_target(
     (from, at): (&Slug, &Slug),
     link: &Link,
 ) -> Result<Option<NewTarget>, StoreError> {
-    let keep = |slug: Slug| NewTarget { former: slug.clone(), slug, name: None };
+    let keep = |slug: Slug| NewTarget { old_slug: slug.clone(), slug, name: None };
     let alternative = match &link.target {
         Target::Slug { source: Some(_), .. } => return Ok(None),
         Target::Slug { slug, .. } if link.raw.starts_with("./") || link.raw.starts_with("../") => {

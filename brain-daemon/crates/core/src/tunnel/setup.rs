@@ -7,7 +7,7 @@ use super::{TOKEN, WatchdogState, watchdog};
 use crate::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 use crate::{Progress, TunnelService};
 use brain_collector::Heartbeat;
-use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
+use brain_tunnel::{Provider, Settings, TUNNEL_VERSION, TunnelCheck};
 
 /// Converts a fault into the failure of a step.
 fn step_of_fault(fault: Fault) -> StepFailure {
@@ -58,7 +58,7 @@ impl TunnelService {
         let url = steps.run("start", || match &report.diagnosis.url {
             Some(url) => pass(
                 url.clone(),
-                format!("the agent has a tunnel to port {} at {url}", settings.forward),
+                format!("the agent has a tunnel to port {} at {url}", settings.local_port),
             ),
             None => step_of_report(&report),
         })?;
@@ -86,22 +86,22 @@ impl TunnelService {
                 "nothing listens for a tunnel: http.public is off",
                 format!(
                     "set http.public = \"127.0.0.1:{}\" in config.toml, and restart the daemon",
-                    settings.forward
+                    settings.local_port
                 ),
             );
         };
-        if address.port() != settings.forward {
+        if address.port() != settings.local_port {
             return fail(
                 format!(
                     "the tunnel leads to port {}, and http.public listens at {address}",
-                    settings.forward
+                    settings.local_port
                 ),
                 "set tunnel.forward to that port, and restart the daemon",
             );
         }
         let message = match &settings.domain {
-            Some(domain) => format!("{name}, at {domain}, to port {}", settings.forward),
-            None => format!("{name}, at a changing address, to port {}", settings.forward),
+            Some(domain) => format!("{name}, at {domain}, to port {}", settings.local_port),
+            None => format!("{name}, at a changing address, to port {}", settings.local_port),
         };
         match (self.env.config.http_base_url(), &settings.domain) {
             (None, Some(domain)) => warn(
@@ -141,7 +141,7 @@ impl TunnelService {
             None => {
                 let report =
                     self.run_tunnel_check(watchdog_state, settings).map_err(step_of_fault)?;
-                match report.adopted {
+                match report.is_foreign {
                     true => pass((), format!("{name} runs already, started by another program")),
                     false => fail(
                         format!("there is no program {name} on the daemon's PATH"),
@@ -164,11 +164,11 @@ impl TunnelService {
         let report = self
             .wait_for_tunnel(watchdog_state, settings, watchdog::SETUP_TIMEOUT)
             .map_err(step_of_fault)?;
-        if report.token_refused {
+        if report.is_token_refused {
             return step_of_report(&report);
         }
         let file = self.env.home.secrets().join(TOKEN);
-        let (up, adopted) = (report.diagnosis.url.is_some(), report.adopted);
+        let (up, adopted) = (report.diagnosis.url.is_some(), report.is_foreign);
         match found {
             // Only a session shows that the provider accepts a token.
             _ if !up => {
@@ -184,7 +184,7 @@ impl TunnelService {
                 warn(report, message, reason)
             }
             _ if adopted => pass(report, "another program started the agent, with its own token"),
-            Some(found) if !report.token_passed => warn(
+            Some(found) if !report.has_token => warn(
                 report,
                 format!("the agent does not use the token of {}", found.origin),
                 "agents of ngrok 2 have theirs from `ngrok authtoken …`; quick tunnels and \
@@ -194,7 +194,7 @@ impl TunnelService {
                 let message = format!("the agent is connected with the token of {}", found.origin);
                 pass(report, message)
             }
-            None if settings.provider == Kind::Ngrok => warn(
+            None if settings.provider == Provider::Ngrok => warn(
                 report,
                 "brain has no token: the agent uses its own configuration",
                 format!("to let brain keep it: put it into {} with mode 600", file.display()),
@@ -223,11 +223,11 @@ impl TunnelService {
 fn tier(settings: &Settings, domain: &str) -> &'static str {
     let free = [".ngrok-free.app", ".ngrok-free.dev"].iter().any(|end| domain.ends_with(end));
     match (settings.provider, &settings.domain) {
-        (Kind::Ngrok, _) if free => "free",
-        (Kind::Ngrok, Some(_)) => "paid",
-        (Kind::Ngrok, None) => "changing",
-        (Kind::Cloudflared, Some(_)) => "named",
-        (Kind::Cloudflared, None) => "quick",
-        (Kind::Tailscale, _) => "funnel",
+        (Provider::Ngrok, _) if free => "free",
+        (Provider::Ngrok, Some(_)) => "paid",
+        (Provider::Ngrok, None) => "changing",
+        (Provider::Cloudflared, Some(_)) => "named",
+        (Provider::Cloudflared, None) => "quick",
+        (Provider::Tailscale, _) => "funnel",
     }
 }

@@ -93,7 +93,7 @@ impl AnalysisRun<'_> {
                         ImageError::Model(fault) => {
                             failures += 1;
                             (
-                                fault.kind.may_be_input_failure(),
+                                fault.kind.may_be_caused_by_question(),
                                 self.record_model_failure(ModelKind::Pictures, fault)
                                     || failures >= MAX_FAILURES,
                             )

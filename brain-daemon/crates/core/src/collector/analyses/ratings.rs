@@ -146,9 +146,10 @@ impl AnalysisRun<'_> {
             Err(fault) if fault.is_damage() => Vec::new(),
             read => read?,
         };
-        let earlier = snapshots.iter().rev().filter_map(|snapshot| {
-            Some((parse_instant(&snapshot.timestamp, false)?, snapshot.metrics))
-        });
+        let earlier = snapshots
+            .iter()
+            .rev()
+            .filter_map(|snapshot| Some((parse_instant(&snapshot.timestamp)?, snapshot.metrics)));
         let before = earlier.into_iter().find(|(taken, _)| at - taken >= MIN_SNAPSHOT_GAP_MS);
         Ok(PostMetrics { post, before, at })
     }
@@ -228,7 +229,7 @@ impl AnalysisRun<'_> {
                     failures += 1;
                     let should_stop = self.record_model_failure(ModelKind::Text, &fault)
                         || failures >= MAX_FAILURES;
-                    if fault.kind.may_be_input_failure() {
+                    if fault.kind.may_be_caused_by_question() {
                         self.record_attempts(batch.iter())?;
                     }
                     if should_stop {
