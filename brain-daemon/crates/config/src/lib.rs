@@ -69,7 +69,7 @@ pub struct Config {
     /// All keys in the order of the sections above.
     entries: Vec<Entry>,
     /// The schedule of the collector's runs.
-    collector_job: ScheduledTask,
+    collector_task: ScheduledTask,
     /// The schedule of ratings; `None` if posts are not rated.
     ratings_task: Option<ScheduledTask>,
     /// The control socket that systemd passed in. It overrides the configured one.
@@ -114,7 +114,7 @@ impl Config {
         let search = SearchConfig::read(&mut loader)?;
         let config = Self {
             entries: loader.finish()?,
-            collector_job: collector.job()?,
+            collector_task: collector.job()?,
             ratings_task: collector.ratings_task()?,
             daemon,
             store,
@@ -201,7 +201,7 @@ impl Config {
     /// Returns the schedule of the collector's runs.
     #[must_use]
     pub fn collector_task(&self) -> ScheduledTask {
-        self.collector_job
+        self.collector_task
     }
 
     /// Returns the schedule of ratings; `None` if posts are not rated.
@@ -213,7 +213,7 @@ impl Config {
     /// Returns the enabled tasks that start at fixed minutes.
     #[must_use]
     pub fn planned_tasks(&self) -> Vec<ScheduledTask> {
-        let collector = self.collector.enabled.then_some(self.collector_job);
+        let collector = self.collector.enabled.then_some(self.collector_task);
         collector.into_iter().chain(self.ratings_task).collect()
     }
 
