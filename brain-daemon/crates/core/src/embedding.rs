@@ -84,18 +84,18 @@ pub(super) struct Degradation {
 impl Degradation {
     /// Formats the degradation as one line. Only callers that may run `doctor` see `reason`.
     pub(super) fn text(&self, caller: &Caller) -> String {
-        let why = self.reason.as_deref().filter(|_| permit(caller, Doctor::INFO).is_ok());
-        match (self.percent_with_vectors, why) {
-            (Some(share), Some(why)) => {
-                format!("search by meaning: {share} % of the pages have their vectors: {why}")
+        let reason = self.reason.as_deref().filter(|_| permit(caller, Doctor::INFO).is_ok());
+        match (self.percent_with_vectors, reason) {
+            (Some(percent), Some(reason)) => {
+                format!("search by meaning: {percent} % of the pages have their vectors: {reason}")
             }
-            (Some(share), None) => {
-                format!("search by meaning: {share} % of the pages have their vectors")
+            (Some(percent), None) => {
+                format!("search by meaning: {percent} % of the pages have their vectors")
             }
-            (None, why) => {
+            (None, reason) => {
                 format!(
                     "search by meaning: {}",
-                    why.unwrap_or("the embedding model is not available now")
+                    reason.unwrap_or("the embedding model is not available now")
                 )
             }
         }

@@ -179,7 +179,7 @@ impl SearchService {
         };
         // Read before the search: pages stored later were not acknowledged when it began.
         let searched_sources = question.sources.as_deref().or(question.view.as_deref());
-        let catching_up = self.index.incomplete_reason(searched_sources);
+        let incomplete_reason = self.index.incomplete_reason(searched_sources);
         let unmet_quotes = index.unmet_quotes(&question).map_err(|e| index_fault(&e))?;
         question.prefer_quotes = !unmet_quotes.is_empty();
         let mut terms = index
@@ -292,7 +292,7 @@ impl SearchService {
         });
         let degraded: Vec<String> = [
             self.index.degraded_for(caller),
-            catching_up,
+            incomplete_reason,
             vectors.degradation.map(|degradation| degradation.text(caller)),
             reranking,
         ]

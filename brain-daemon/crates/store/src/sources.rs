@@ -97,7 +97,7 @@ impl Draft<'_> {
         limit: usize,
     ) -> Result<Vec<(Slug, PageRecord)>, StoreError> {
         use std::ops::Bound::Excluded;
-        let end = self::end_of_source(source);
+        let end = end_of_source(source);
         let mut out = Vec::new();
         let range = (Excluded((source.as_str(), after)), Excluded((end.as_str(), "")));
         for row in self.pages.range::<(&str, &str)>(range)? {

@@ -196,8 +196,8 @@ impl EmbeddingService {
         caller_pages: Option<&CallerPages>,
     ) -> VectorResults {
         let until = Instant::now() + QUERY_DEADLINE;
-        let no_results = |why: String| VectorResults {
-            degradation: Some(Degradation { percent_with_vectors: None, reason: Some(why) }),
+        let no_results = |reason: String| VectorResults {
+            degradation: Some(Degradation { percent_with_vectors: None, reason: Some(reason) }),
             ..VectorResults::default()
         };
         if !self.has_embedding() {

@@ -108,19 +108,19 @@ fn related_pages(
     }
     let positions = HashMap::new();
     let search = RelationSearch::for_answers(reader, terms, &positions);
-    let mut starts = named_page_ids(terms);
+    let mut named_pages = named_page_ids(terms);
     let mut form = form;
     let mut subjects = terms.subjects.clone();
-    if let Some((outer, middle)) = search.middle_pages(&form, &starts)? {
-        starts.extend(&middle.pages);
+    if let Some((outer, middle)) = search.middle_pages(&form, &named_pages)? {
+        named_pages.extend(&middle.pages);
         (form, subjects) = (outer, vec![middle]);
     }
     let mut noun = String::new();
     let mut answers: Option<HashSet<u64>> = None;
     for subject in &subjects {
-        let found = search.hop(&form, subject, &starts)?;
+        let found = search.hop(&form, subject, &named_pages)?;
         let candidates: Vec<_> =
-            found.into_iter().filter(|(_, page)| page.is_wanted_kind).collect();
+            found.into_iter().filter(|(_, page)| page.is_target_kind).collect();
         let best = candidates.iter().map(|(_, page)| page.share).fold(0.0, f32::max);
         // Persons whose link has no word of the question are not related closely enough.
         if best <= 0.0 && form.asks_for_persons && !form.has_possessive {

@@ -113,26 +113,26 @@ pub(super) fn target_pages<'a>(
 /// in a list title or key for `cast of Dune`.
 pub(super) fn strength(
     form: &Form,
-    wanted: &TargetPages<'_>,
+    targets: &TargetPages<'_>,
     subject: &Subject,
     pages: &[PageEntry],
     terms: &QuestionTerms,
 ) -> (bool, bool) {
-    let has_few_words = wanted.content.len() <= 2;
+    let has_few_words = targets.content.len() <= 2;
     // `people at Acme`, `Acme's meetings`, but not `how people work at Acme with little sleep`, and
     // not `company Acme`.
-    let names_kind = wanted.noun.is_some_and(|noun| {
+    let names_kind = targets.noun.is_some_and(|noun| {
         let start = terms.words.get(subject.words.start).map_or(0, |word| word.range.start);
         let after = terms.words.get(subject.words.end).map_or(0, |word| word.range.start);
         (noun.range.start < start || noun.range.start == after)
-            && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
+            && !pages.iter().any(|page| targets.matches_kind(&kinds(page)))
     });
     let is_strong = (form.asks_for_last_day
-        && !(wanted.noun.is_none() && wanted.content.is_empty()))
-        || (form.asks_for_persons && (!wanted.content.is_empty() || form.has_possessive))
-        || (wanted.noun.is_some() && form.asks_for_kind)
+        && !(targets.noun.is_none() && targets.content.is_empty()))
+        || (form.asks_for_persons && (!targets.content.is_empty() || form.has_possessive))
+        || (targets.noun.is_some() && form.asks_for_kind)
         || (form.has_possessive && has_few_words && names_kind);
-    (is_strong, form.has_possessive && has_few_words && !wanted.content.is_empty())
+    (is_strong, form.has_possessive && has_few_words && !targets.content.is_empty())
 }
 
 #[cfg(test)]
@@ -141,14 +141,14 @@ mod tests {
 
     fn similarity(question_word: &str, page_word: &str) -> f32 {
         let word = QuestionWord::new(question_word);
-        let wanted = TargetPages {
+        let targets = TargetPages {
             asks_for_persons: false,
             noun: None,
             content: vec![&word],
             forms: vec![other_forms(question_word)],
             relations: vec![relation_of(question_word)],
         };
-        wanted.label_similarity(0, page_word)
+        targets.label_similarity(0, page_word)
     }
 
     #[test]

@@ -298,12 +298,12 @@ fn long_page_yields_to_a_sync_between_batches() {
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| embed_all(&brain));
         started_rx.recv().unwrap();
-        let syncing = brain.embedding.sync_lock.lock();
+        let sync_guard = brain.embedding.sync_lock.lock();
         drop(started_rx);
         resume_tx.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(400));
         assert_eq!(embedder.calls.load(Ordering::SeqCst), 1, "no batch runs during a sync");
-        drop(syncing);
+        drop(sync_guard);
         worker.join().unwrap();
     });
     assert_eq!(brain.embedding.meaning_status().missing, 0);
