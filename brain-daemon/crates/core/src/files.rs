@@ -297,7 +297,7 @@ impl FileService {
                 // author's bytes stay. A restored file keeps its mode.
                 match (is_synced || may_be_trashed)
                     && tree
-                        .has_or_restores(&row.path, |bytes| has_text(bytes, &content))
+                        .restore_if_missing(&row.path, |bytes| has_text(bytes, &content))
                         .map_err(|e| failure(&e))?
                 {
                     true => Ok(Outcome::Done),

@@ -230,7 +230,7 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
         assert!(error.to_string().contains("leads out of"), "{error}");
         assert!(tree.trash(path, &own, false).is_err());
         assert!(tree.purge(path, &OwnContents::whole(&[digest(b"theirs")]), true, 1).is_err());
-        assert!(tree.has_or_restores(path, |_| true).is_err());
+        assert!(tree.restore_if_missing(path, |_| true).is_err());
     }
     // A trash directory that is a link out of the tree.
     symlink(&outside, tree.path_of(".trash")).unwrap();
